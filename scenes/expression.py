@@ -244,16 +244,20 @@ def graph_at(task: Task, moment: Moment) -> Made:
     inputs = [sv.Value(number, name) for name, number in zip(task.inputs, sample.tolist(), strict=True)]
     answer = task.result(inputs, [sv.Weight(float(moment.tensor(name)), name) for name in task.formula.others])
     away = np.abs(task.samples - sample).max(axis=1)
-    row = int(away.argmin())
+    row, target = int(away.argmin()), moment.frame.activations.get("target")
+    whose = f"row {row + 1:,} of {len(task.samples):,}"
     if away[row] > 1e-6 * max(1.0, float(np.abs(sample).max())):
-        answer.backward()
-        return Made([answer], "at a place between the rows")
+        whose = "means of the batch"
+        if target is None:
+            answer.backward()
+            return Made([answer], "at a place between the rows")
     if answer.op and not answer.label:
         answer.label = f"{task.target} here"
-    error = (answer - sv.Value(float(task.targets[row, 0]), task.target)) ** 2
+    wanted = task.targets[row] if target is None else target
+    error = (answer - sv.Value(float(wanted[0]), task.target)) ** 2
     error.label = "error"
     error.backward()
-    return Made([error], f"row {row + 1:,} of {len(task.samples):,}")
+    return Made([error], whose)
 
 
 def _maps(task: Task) -> tuple[Panel, ...]:

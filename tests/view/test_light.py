@@ -170,7 +170,7 @@ def test_lit_products_add_up_to_the_sums_and_what_goes_on_to_the_deltas(step):
         told = walk.told(at)
         if phase == FORWARD and told.layer is not None and told.makes in told.sums:
             found = told.sums[told.makes]
-            whole = opened_step.means[told.layer.name] if opened_step.trial else walk.frame.activations[told.layer.name]
+            whole = opened_step.means[told.layer.name]
             assert found.numbers[found.whole] == pytest.approx(np.asarray(whole)[found.whole], rel=1e-5, abs=1e-7)
         if phase == BACKWARD and told.layer is not None and told.layer.weight is not None:
             passed = told.layer.weight.of(np.asarray(told.frame.state["passed on"]))

@@ -12,6 +12,7 @@ from math import fsum, nan
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...scalar.kernel import kernel
 from ...scalar.ops import TABLE
@@ -22,12 +23,15 @@ from .network import Rows
 from .passes import Passes
 from .rule import MINUS, Line, Quantity, Token, Writer, digits_of, rounded
 
+Floats = NDArray[np.float64]
 DIGITS = 4
 """That count, of a result."""
 SYMBOLS = {"sigmoid": "σ"}
 """How activations are called where space is short; others by their name."""
 
 
+CLOSE = 1e-4
+"""Relative, to which a loss is what is said of it."""
 DIFFERENCE = f"(y {MINUS} t)"
 """An output and its target, in the delta of a squared error."""
 
@@ -139,6 +143,37 @@ def operated(op: str, factors: Sequence[float], result: float, joined: str) -> s
 
 def _normed(x: float, mean: float, deviation: float, weight: float, bias: float) -> float:
     return (x - mean) / deviation * weight + bias if deviation else nan
+
+
+FEW = 3
+"""Outputs up to which a loss has all of them."""
+
+
+def loss_of(outputs: Floats, targets: Floats, loss: float) -> tuple[str, str] | None:
+    """The loss of one sample in symbols and with numbers: squared differences, or by the share of the wanted class.
+
+    None of any other: what is said gives the loss.
+    """
+    if len(outputs) == len(targets) <= FEW:
+        pairs = [*zip(outputs.tolist(), targets.tolist(), strict=True)]
+        whole = sum((y - t) ** 2 for y, t in pairs)
+        parts = round(whole / loss) if loss > 0 and np.isfinite(whole / loss) else 0
+        if parts in {1, 2, len(pairs)} and abs(whole / parts - loss) <= CLOSE * loss:
+            tokens: list[Token] = []
+            for y, t in pairs:
+                sign = "+" if t < 0 else MINUS
+                tokens += [" + ", "(", Quantity("", y), f" {sign} ", Quantity("", abs(t)), ")²"]
+            first, last = ("(", f") / {parts}") if len(pairs) > 1 and parts > 1 else ("", f" / {parts}" * (parts > 1))
+            again = lambda k: sum((rounded(y, k) - rounded(t, k)) ** 2 for y, t in pairs) / parts  # noqa: E731
+            letters = f"{'Σ ' * (len(pairs) > 1)}{DIFFERENCE}²{f' / {parts}' * (parts > 1)}"
+            return letters, equation([first, *tokens[1:], last], loss, again)
+    if len(targets) == 1 < len(outputs) and 0 <= targets[0] < len(outputs):
+        powers = np.exp(outputs - outputs.max())
+        share = float(powers[int(targets[0])] / powers.sum())
+        if share and abs(-np.log(share) - loss) <= CLOSE * max(loss, CLOSE):
+            again = lambda k: -float(np.log(rounded(share, k)))  # noqa: E731
+            return "−ln(e^(y wanted) / Σ e^y)", equation([f"{MINUS}ln ", Quantity("", share)], loss, again)
+    return None
 
 
 # ---- What a number is made of

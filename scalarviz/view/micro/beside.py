@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...run.opened.rule import MINUS
 from ...run.questions.ranges import Range
 from ..ink.boxes import CHANNEL, GAP, LABEL, TITLE
 from ..ink.maps import displayed, get_map
@@ -76,7 +77,7 @@ def _formulas(
     sketch: Sketch, at: tuple[float, float], theme: Theme, formulas: Sequence[Formula], size: int, lettered: bool
 ) -> None:
     x, y = at
-    colours = {"plain": theme.text1, "dim": theme.text2, "violet": theme.pulse}
+    colours = {"plain": theme.text1, "dim": theme.text2}
     for place, formula in enumerate(formulas):
         if place:
             sketch.line((x + _RULE, y - size), (x + _RULE, y + 5), theme.border, 1.0)
@@ -85,8 +86,14 @@ def _formulas(
             sketch.text(x, y, formula.letters, size, theme.text3)
             x += measure(formula.letters, size) + _AIR
         for word in formula.numbers:
-            sketch.text(x, y, word.text, size, colours[word.tone], bold=word.bold)
+            ink = hue(theme, word.text) if word.tone == "violet" else colours[word.tone]
+            sketch.text(x, y, word.text, size, ink, bold=word.bold)
             x += measure(word.text, size, word.bold)
+
+
+def hue(theme: Theme, said: str) -> str:
+    """The colour of a delta or a gradient: its sign's, as cubes have it."""
+    return theme.gradient[0] if said.lstrip(" (").startswith(MINUS) else theme.pulse
 
 
 # ---- The ribbon: the phases as arrows, with the micro-steps of the current one as squares.
@@ -260,7 +267,7 @@ def table(box: Box, theme: Theme, rows: Sequence[tuple[str, Sequence[str]]], nam
         base += 1 if k and not last else 4 if last else 0
         sketch.text(x, base, said, LABEL, theme.text1 if last else theme.text2, bold=last)
         for end, cell in zip(ends, cells, strict=True):
-            ink = theme.pulse if last else theme.text2
+            ink = hue(theme, cell) if last else theme.text2
             sketch.text(end, base, cell, LABEL, ink, bold=last or head, anchor="right")
     return sketch
 
@@ -347,7 +354,8 @@ def output_rows(box: Box, theme: Theme, outputs: Sequence[Output], *, mean: bool
         colour = theme.gradient[3] if output.delta > 0 else theme.gradient[1]
         if abs(end - middle) >= 0.5:
             sketch.rect(min(middle, end), line - 10, abs(end - middle), 11, radius=1.5, fill=colour)
-        sketch.text(x + wide, line, delta_text(output.delta), LABEL, theme.pulse, anchor="right")
+        said = delta_text(output.delta)
+        sketch.text(x + wide, line, said, LABEL, hue(theme, said), anchor="right")
     return sketch
 
 

@@ -8,12 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...run.opened.rule import MINUS
 from ...run.questions.ranges import Range
 from ..cubes.scale import Coloring
 from ..ink.boxes import CHANNEL, LABEL
 from ..ink.maps import get_map, text_colour
 from ..ink.sketch import Bound, Box, Colour, Sketch, meet
-from ..ink.text import chip_text, delta_text, measure
+from ..ink.text import chip_text, delta_text, measure, number
 from ..ink.theme import Theme, chip_colour, mixed
 from ..notes.layer import Rows
 from ..notes.placer import HIGH as CHIP
@@ -28,7 +29,7 @@ Floats = NDArray[np.floating]
 
 # ---- Two lines on a cube: how its number comes about, and the number. Where there is room for one, the number.
 
-_ABOVE, _BELOW = 13, (17, 16, 15, 14, 13)
+_ABOVE, _BELOW, _LOW = 13, (17, 16, 15, 14, 13), 13
 _TWO = 44.0  # pixels of a face from top to bottom that hold two lines
 _AIR, _CLOSE = 6.0, 3.0  # beside two lines, and beside a number that stands alone
 
@@ -59,7 +60,7 @@ class Faces:
                 (x, y), ink = centres[element], text_colour(colours[element])
                 if two:
                     sketch.text(x, y - 3, face.above, _ABOVE, ink, anchor="middle")
-                below, down = (face.below, 15) if two else (_bare(face.below), 0.357 * size)
+                below, down = (face.below, 15) if two else (_bare(face.below, self._room[plate.name][0]), 0.357 * size)
                 sketch.text(x, y + down, below, size, ink, bold=bold, anchor="middle")
         return sketch
 
@@ -84,15 +85,20 @@ class Faces:
             size = next((s for s in _BELOW if measure(below, s, True) + _AIR <= wide), 0)
             if size:
                 return True, size, True
-        bare = max((_bare(face.below) for face in faces.values()), key=lambda text: measure(text, 17, True))
-        sizes = [(s, True) for s in _BELOW] + [(13, False)]
+        bare = max((_bare(face.below, wide) for face in faces.values()), key=lambda text: measure(text, 17, True))
+        sizes = [(s, True) for s in _BELOW] + [(_LOW, False)]
         fitting = [(s, bold) for s, bold in sizes if measure(bare, s, bold) + _CLOSE <= wide and s + 4 <= high]
         return (False, *fitting[0]) if fitting else None
 
 
-def _bare(text: str) -> str:
-    """The number alone."""
-    return text.removeprefix("= ").removeprefix("≈ ").removeprefix("w' ")
+def _bare(text: str, wide: float) -> str:
+    """The number alone; a new weight with fewer decimals where all of them have no room."""
+    said = text.removeprefix("= ").removeprefix("≈ ").removeprefix("w' ")
+    while text.startswith("w' ") and measure(said, _LOW) + _CLOSE > wide and len(said.partition(".")[2]) > 1:
+        said = number(
+            float(text[3:].replace(MINUS, "-").replace(",", "")), len(said.partition(".")[2]) - 1, signed=True
+        )
+    return said
 
 
 # ---- Deltas as chips under the outputs of a single layer, each with the line by which it came back.

@@ -15,8 +15,9 @@ from ...errors import InputError, shown
 from ...run.core.frame import Frame, Stage
 from ...run.core.gather import weight_name
 from ...run.opened.between import SHARES, Looking
-from ...run.opened.equations import DIFFERENCE, added, share_of
+from ...run.opened.equations import DIFFERENCE, added, loss_of, share_of
 from ...run.opened.micro import PHASES, MicroStep, called, counted, most_of
+from ...run.opened.opened import Opened
 from ...run.panels import WordBoard
 from ...run.source import RunSource
 from ...run.sources.played import RecordedSource
@@ -85,6 +86,9 @@ class Walk:
         if opened.trial:  # its own rows: in training they may be others than those of a prediction
             rows = {stage.name: opened.rows[stage.name][:, 0] for stage in subject.stages}
             frame = replace(frame, activations={**frame.activations, **rows})
+        self._mean = not opened.trial and isinstance(opened, Opened)  # a recording keeps no inputs of a batch
+        if self._mean and frame.activations:
+            frame = replace(frame, activations={**frame.activations, **opened.means})
         self.opened, self.subject, self.frame = opened, subject, frame
         self._open_other = other
         self.steps = opened.micro_steps()
@@ -147,7 +151,7 @@ class Walk:
             quantity="gradient" if lit is None else lit.quantity, reached=reached, deltas=deltas,
             faces=self._sums(now, gradient) if adding else self._faces(done, phase), sentence=sentence,
             pulses=self._pulses(now), adding=adding, whole=opened.gradient if lit is None else lit.whole,
-            loss=self.own_loss if phase >= LOSS else None,
+            loss=self.own_loss if phase >= LOSS and not adding else None,
             spread=self._spread(sentence.index) if phase > LOSS else None,
             layers=self._layers(computed, gradient), rule=self._rule(phase, sentence.index),
             sample=self._sample(adding), data=self._data, moved=moved, stage=now.stage,
@@ -287,7 +291,9 @@ class Walk:
         if not self.few:
             return {}
         kind = {FORWARD: "product", GRADIENTS: "gradient", UPDATE: "update"}.get(phase)
-        return {int(step.weights[0]): self._face(step) for step in done if step.kind == kind}
+        mine = [step for step in done if step.kind == kind]
+        lit = [step for step in mine if phase != FORWARD or step.stage == mine[-1].stage]  # one layer after the other
+        return {int(step.weights[0]): self._face(step) for step in lit}
 
     def _face(self, step: MicroStep) -> Face:
         index = int(step.weights[0])
@@ -327,8 +333,10 @@ class Walk:
 
     @cached_property
     def own_loss(self) -> float | None:
-        """The probe's own."""
-        return self.opened.loss if self.opened.trial else self.subject.probe_loss(self.frame)
+        """That of the one sample that is shown; None where means are."""
+        if self.opened.trial:
+            return self.opened.loss
+        return None if self._mean else self.subject.probe_loss(self.frame)
 
     @cached_property
     def _other(self) -> Walked | None:
@@ -376,10 +384,10 @@ class Walk:
         return {name: np.asarray(of[:, adding - 1]) * self.opened.divisor for name, of in self.opened.deltas.items()}
 
     def _sample(self, adding: int) -> tuple[Floats, Floats, Floats] | None:
-        """Input, output and target of the sample that is added last."""
+        """Input, output and target of the sample that is added last, or their means; None: those of the probe."""
+        opened, last = self.opened, self.subject.stages[-1].name if self.subject.stages else ""
         if not adding:
-            return None
-        opened, last = self.opened, self.subject.stages[-1].name
+            return (opened.means["input"], opened.means[last], opened.means["target"]) if self._mean and last else None
         return opened.inputs[:, adding - 1], opened.rows[last][:, adding - 1], opened.targets[:, adding - 1]
 
     # ---- a sum of outer products
@@ -460,6 +468,10 @@ class Walk:
             return self._of_unit(step)
         if step.phase == "loss":
             formula = Formula("loss", (Word(loss_text(self.opened.loss), bold=True),))
+            last = self.frame.activations.get(self.subject.stages[-1].name) if self.subject.stages else None
+            if len(self.opened.batch) == 1 and last is not None and len(self.opened.targets):
+                said = loss_of(np.asarray(last, np.float64), self.opened.targets[:, 0], self.opened.loss)
+                formula = formula if said is None else _equation(*said, violet=False)
             return Sentence("loss", f"of {self._of_whom()}: what is to become smaller", (formula,))
         if step.kind == "node" or (step.op and not len(step.units)):
             return self._of_operation(step)
@@ -534,10 +546,14 @@ class Walk:
         return f"this {noun(self.subject)}" if self.opened.trial else batch
 
     def _forward(self, about: str) -> str:
-        """What is worked out on the way forward is of the sample that is shown, also where the step is the batch's."""
-        if self.opened.trial or len(self.opened.batch) == 1:
+        """Whose numbers they are on the way forward, if they are not those of one sample."""
+        count = len(self.opened.batch)
+        if self.opened.trial or count == 1:
             return about
-        return ", ".join(filter(None, (about, f"of this {noun(self.subject)} alone")))
+        whose = (
+            f"mean of {count:,} {noun(self.subject, count)}" if self._mean else f"of this {noun(self.subject)} alone"
+        )
+        return ", ".join(filter(None, (about, whose)))
 
     def _name(self, stage: Stage, row: int) -> str:
         """What a number of a row is called: what it becomes, if nothing else reads it."""
@@ -559,7 +575,10 @@ class Walk:
         if step.kind == "unit":
             entering, symbol = self.frame.activations[self._sources(stage)[0]], SYMBOLS.get(stage.kind, stage.kind)
             words = Word(f"{symbol}({decimals(float(entering[i]), 4).text})"), Word(" = ", "dim")
-            formula = Formula(f"{symbol}(sum) = output", (*words, Word(decimals(made, 4).text, bold=True)))
+            becomes = Word(decimals(made, 4).text, bold=True)
+            formula = Formula(f"{symbol}(sum) = output", (*words, becomes))
+            if self._mean and len(self.opened.batch) > 1:  # a mean is made of no mean
+                formula = Formula("mean output", (becomes,))
             kind = self._forward(in_words(stage.kind))
             return Sentence(f"output {self._name(stage, i)}", kind, (formula,), unit=(stage.name, i))
         assert stage.weight is not None  # sums are of layers
