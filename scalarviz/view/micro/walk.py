@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ...errors import InputError, shown
 from ...run.core.frame import Frame, Stage
 from ...run.core.gather import weight_name
-from ...run.opened.between import BETWEEN, MERGED, SHARES, Looking
+from ...run.opened.between import BETWEEN, MERGED, SHARES
 from ...run.opened.micro import DIFFERENCE, PHASES, MicroStep, added, called, counted, most_of, share_of
 from ...run.panels import WordBoard
 from ...run.source import RunSource
@@ -147,7 +147,7 @@ class Walk:
             sample=self._sample(adding), data=self._data, moved=moved, stage=now.stage,
             outputs=self.outputs(joined, reached), table=self.table(joined, reached),
             nodes=self._nodes(at, computed, np.asarray(values, np.float64)),
-            node=self._node(now), looking=self._looking(at),
+            node=self._node(now), looking=None if self._alone is None else self._alone.looking(at),
         )  # fmt: skip
 
     @cached_property
@@ -237,13 +237,10 @@ class Walk:
         looks = any(step.formula == SHARES for step in self.steps)
         return (self.opened if self.opened.trial else self._other) if looks else None
 
-    def _looking(self, at: int) -> Looking | None:
-        """Who looks at whom, as far as it has come."""
-        return None if self._alone is None else self._alone.looking(at)
-
     def rows_in(self, at: int) -> int:
         """How many rows of maps micro-step `at` shows one after the other."""
-        looking = self._looking(at) if self.steps[at - 1].formula == SHARES else None
+        alone = self._alone if self.steps[at - 1].formula == SHARES else None
+        looking = None if alone is None else alone.looking(at)
         return 1 if looking is None else looking.places
 
     def _node(self, step: MicroStep) -> str:
@@ -459,13 +456,12 @@ class Walk:
         if step.phase == "backward":
             return self._of_delta(step)
         if step.kind == "stage":
-            unit = (step.stage, step.column) if step.op and not step.also else None
             count, letters = self._made(step), "the largest" if step.op else "output"
             meaning = count if step.op else self._forward(count)
             if step.formula in MERGED:  # what it reads comes with it
                 said, letters = step.words.partition(",")[0], step.formula
                 meaning = f"{count}; {said}: {self._about(step)}"
-            return Sentence(self._titles(step), meaning, _alone(letters, step), unit=unit)
+            return Sentence(self._titles(step), meaning, _alone(letters, step))
         return Sentence("zero", "every gradient is cleared, since what comes back is added up")
 
     def _of_operation(self, step: MicroStep) -> Sentence:
@@ -477,30 +473,27 @@ class Walk:
         tone: Tone = "violet" if back else "plain"
         letters = f"{step.formula} = δ" if back else "" if step.kind == "node" else step.formula
         formula = Formula(self._named(letters), (Word(left, tone), Word(sign, "dim"), Word(result, tone, True)))
-        said, number = shortened(name), int(step.units[0]) if len(step.units) else step.column
+        said = f"δ of {shortened(name)}" if back else shortened(name)
         if back:
-            said, meaning = f"δ of {said}", "how the loss changes with this node"
+            meaning = "how the loss changes with this node"
         elif step.kind == "stage":
             meaning = f"{meaning}; {self._about(step)}"
-        return Sentence(said, meaning, (formula,), unit=(step.stage, number) if number >= 0 else None)
+        return Sentence(said, meaning, (formula,))
 
     def _about(self, step: MicroStep) -> str:
         """Which number of what is made between modules a micro-step tells of: of a word, at which letter."""
         board = next((panel for panel in self.subject.panels if isinstance(panel, WordBoard)), None)
         names = (BEGINNING, *board.word) if board is not None and self.opened.trial else ()
-        called_at = re.findall(r"\((\d+)\)\Z", step.stage)
-        place = len(names) if step.also else int(*called_at) if called_at else 0
-        own, of = _letter(names, place), f" of {_letter(names, place)}" if place else ""
+        calls = re.findall(r"\((\d+)\)\Z", step.stage)
+        place = len(names) if step.also else int(*calls or (0,))
+        of = f" of {_letter(names, place)}" if place else ""
         looks = None if self._alone is None else self._alone.attention(step.stage)
-        if looks is None:
-            layer = self._sources(self._stages[step.stage])[0] if step.formula == BETWEEN["activation"][1] else ""
-            what = self._title(layer) if layer in self._stages else "number"
-            return f"{what} {step.column + 1}{of}"
-        head, number = looks.which(step.formula, step.column)
-        shares = step.formula == SHARES
-        return f"head {head + 1}" + (
-            f": {own} looks at {_letter(names, number + 1)}" if shares else f", number {number + 1}{of}"
-        )
+        if looks is not None:
+            head, number = looks.which(step.formula, step.column)
+            other = f": {_letter(names, place)} looks at {_letter(names, number + 1)}"
+            return f"head {head + 1}" + (other if step.formula == SHARES else f", number {number + 1}{of}")
+        layer = self._sources(self._stages[step.stage])[0] if step.formula == BETWEEN["activation"][1] else ""
+        return f"{self._title(layer) if layer in self._stages else 'number'} {step.column + 1}{of}"
 
     def _titles(self, step: MicroStep) -> str:
         """What the stages of a micro-step are called: ``q, k, v``."""
@@ -545,7 +538,7 @@ class Walk:
             words = Word(f"{symbol}({decimals(float(entering[i]), 4).text})"), Word(" = ", "dim")
             formula = Formula(f"{symbol}(sum) = output", (*words, Word(decimals(made, 4).text, bold=True)))
             kind = self._forward(in_words(stage.kind))
-            return Sentence(f"output {self._name(stage, i)}", kind, (formula,), unit=(stage.name, i))
+            return Sentence(f"output {self._name(stage, i)}", kind, (formula,))
         assert stage.weight is not None  # sums are of layers
         first, width = stage.weight.start + i * stage.weight.shape[-1], stage.weight.shape[-1]
         terms: list[tuple[float, float | None]]
@@ -556,7 +549,7 @@ class Walk:
         summed = "the products" if stage.bias is None else "products and bias"
         numbers = (Word(left), Word(sign, "dim"), Word(result, bold=True))
         made_of = self._forward(summed)
-        return Sentence(f"sum {self._name(stage, i)}", made_of, (Formula("", numbers),), unit=(stage.name, i))
+        return Sentence(f"sum {self._name(stage, i)}", made_of, (Formula("", numbers),))
 
     def _of_delta(self, step: MicroStep) -> Sentence:
         stage = self._stages[step.stage]
@@ -568,7 +561,7 @@ class Walk:
         if len(step.factors) == 2:
             made = of_product(f"{step.formula} = δ", *step.factors, step.value)
         about = "how the loss changes with this sum"
-        return Sentence(f"δ of {self._name(stage, unit)}", about, (made,), unit=(stage.name, unit))
+        return Sentence(f"δ of {self._name(stage, unit)}", about, (made,))
 
     def _of_weight(self, step: MicroStep, selected: int | None) -> Sentence:
         """Gradient and update of the selected weight; else of that of the step, of several the one that shows most."""
