@@ -63,7 +63,7 @@ class Units:
         return first.name, rest[0].name if rest else ""
 
 
-PLAIN = Units((Column("x", -6.0, 6.0), Column("y", -6.0, 6.0)), Column("label", -1.0, 1.0))
+PLAIN = Units((Column("x", -6.0, 6.0), Column("y", -6.0, 6.0)), Column("class", -1.0, 1.0))
 """Those of points that are made."""
 
 

@@ -17,7 +17,7 @@ from kit.runs import bits, make_data, make_run
 from scalarviz import Run, Weight, nn, optim
 from scalarviz.errors import InputError, OutOfRangeError, TypeMismatchError, UnknownNameError
 from scalarviz.run.core.gather import weight_name
-from scalarviz.run.opened.micro import mixture, share_of
+from scalarviz.run.opened.equations import mixture, share_of
 from scalarviz.run.source import Moment
 from scalarviz.scalar.kernel import kernel
 from scalarviz.scalar.ops import TABLE
@@ -37,6 +37,7 @@ def exactly(text):
 def check_printed(equation, digits=4):
     """Whoever computes with what stands left of ``=`` gets what is printed right of it."""
     left, sign, right = equation.rpartition(" = ") if " = " in equation else equation.rpartition(" ≈ ")
+    left = left.rpartition(" = ")[2].replace("rest ", "")  # "mean of 16 = 1.2 + 0.4 + rest 0.1"
     if sign != " = " or re.search(r"terms|products|mean of|sum of", left) or "," in left:
         return
     python = re.sub(r"√(\(?)", lambda found: "sqrt(" if found[1] else "sqrt", left)
@@ -62,6 +63,20 @@ def check_forward(opened):
     for step in opened.micro_steps():
         if step.op and step.factors:
             check_printed(step.numbers)
+        if step.kind == "stage" and step.op and not step.also:
+            check_largest(opened, step)
+
+
+def check_largest(opened, step):
+    """A stage of many numbers tells of the largest, and of a sum what adds up to it."""
+    many = {"forward": opened.means, "backward": opened.adjoint_sums}.get(step.phase)
+    numbers = opened.gradient[step.weights] if many is None else many[step.stage]
+    if len(step.units) or many is None:
+        assert step.value == pytest.approx(numbers[step.column], rel=1e-9, abs=1e-14)
+        assert abs(step.value) == pytest.approx(np.abs(numbers).max(), rel=1e-9, abs=1e-14)
+    if step.op == "terms" and step.factors:
+        assert sum(step.factors) == pytest.approx(step.value, rel=1e-8, abs=1e-13)
+        assert " ≈ " not in step.numbers
 
 
 def after(run, steps):
@@ -262,18 +277,21 @@ def test_a_step_of_every_scene_has_few_forward_steps_and_each_number_once(name):
     check_forward(opened)
     kinds = Counter((step.phase, step.kind) for step in opened.micro_steps())
     if len(opened.values) > 64:
+        made = [step for step in opened.micro_steps() if step.phase in ("forward", "backward") and len(step.units)]
+        silent = {step.stage for step in made if not step.op}
+        assert {stage.kind for stage in opened.stages if stage.name in silent} <= {"waves", "embedding"}
         assert sum(count for (phase, _), count in kinds.items() if phase == "forward") <= 20
     if name == "expression":
         assert (kinds["forward", "node"], kinds["backward", "node"]) == (6, 6)
     if name == "microgpt":  # one number of each kind of thing that no module makes
-        made = [step.words.partition(":")[0] for step in opened.micro_steps() if step.op]
+        between = [step for step in opened.micro_steps() if step.op and step.phase == "forward" and not len(step.units)]
+        made = [step.words.partition(":")[0] for step in between]
         share = next(step for step in opened.micro_steps() if step.words.startswith("attention"))
         letters = scene.probe[: np.argmax(target[5:] == 0.0) or 5].astype(int).tolist()
         moment = Moment(scene.run.frame(), subject_of(scene).source)
         shares = read(moment, letters, 2, 1).attention[:, -1].ravel()
         assert (share.column, share.value) == (np.argmax(shares), pytest.approx(shares.max(), abs=1e-6))
-        assert made == ["sum with position", "norm, then linear", "attention", "values", "residual sum",
-                        "norm, then linear", "activation, then linear", "residual sum"]  # fmt: skip
+        assert made == ["sum with position", "attention", "values", "residual sum", "residual sum"]
 
 
 @pytest.mark.parametrize("layers", [1, 2, 3])
@@ -342,6 +360,25 @@ def test_attention_of_a_module_comes_step_by_step_and_back():
     np.testing.assert_array_equal(back.taken, opened.attention("heads.out_proj (3)", back=True).taken)
     assert looking[0].at(3) is None
     assert make_run("mlp").open(sample=3).looking(5) is None
+
+
+@pytest.mark.parametrize("kind", ["LayerNorm", "BatchNorm1d", "GroupNorm"])
+def test_a_norm_tells_mean_and_deviation(kind):
+    """They are those that NumPy finds in what it reads."""
+    norm = nn.GroupNorm(2, 8) if kind == "GroupNorm" else getattr(nn, kind)(8)
+    net = nn.Sequential(nn.Linear(3, 8), norm, nn.Tanh(), nn.Linear(8, 8))
+    net.initialize(seed=3)
+    x, y = np.random.default_rng(1).normal(size=(2, 16, 8))
+    run = Run(net, nn.MSELoss(), optim.SGD(list(net.parameters()), lr=0.1), (x[:, :3], y), dtype="float64", seed=2)
+    run.step(3)
+    opened, whole = run.open(sample=(x[0, :3], y[0])), run.open()
+    step = next(step for step in opened.micro_steps() if step.stage == "1" and step.phase == "forward")
+    (number, mean, deviation, weight, bias), k = step.factors, step.column
+    mine, batch = opened.rows["0"][:, 0], whole.rows["0"][k]
+    among = {"LayerNorm": mine, "BatchNorm1d": batch, "GroupNorm": mine[4 * (k // 4) :][:4]}[kind]
+    wanted = mine[k], among.mean(), np.sqrt(among.var() + 1e-5), opened.values[32 + k], opened.values[40 + k]
+    assert (number, mean, deviation, weight, bias) == pytest.approx(wanted, rel=1e-9)
+    assert step.value == pytest.approx((number - mean) / deviation * weight + bias, rel=1e-9)
 
 
 FORMULAS = {

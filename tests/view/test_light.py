@@ -9,21 +9,26 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+import scalarviz as sv
 from kit.benches import again, words
 from kit.commands import make_scene
+from scalarviz import nn
 from scalarviz.run.panels import WordBoard
 from scalarviz.view.cubes.atlas import NOT_COMPUTED
 from scalarviz.view.ink.boxes import ABOUT, COLUMN
 from scalarviz.view.ink.sketch import Cells, Lines
 from scalarviz.view.ink.text import number
+from scalarviz.view.ink.theme import rgb
 from scalarviz.view.micro.beside import SENTENCE, sentence
 from scalarviz.view.micro.light import dark, height_scale
 from scalarviz.view.micro.told import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE
 from scalarviz.view.micro.walk import Walk, opened, sides
 from scalarviz.view.micro.wires import SECONDS
+from scalarviz.view.notes.values import colours_at
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.panels.looks import percent
 from scalarviz.view.shown.subject import subject_of
+from scalarviz.view.watch.microsteps import pass_seconds
 from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl
@@ -241,7 +246,7 @@ def test_the_line_has_numbers_in_a_column_at_each_gradient_and_each_update(step)
             written = words([sentence((0.0, 0.0, COLUMN, SENTENCE), step.bench.theme, told)])
             assert written[0] == told.name
             assert any(any(digit in said for digit in "0123456789") for said in written[1:]), (now.words, written)
-            if now.phase == "update" and told.short is not None:
+            if told.short is not None and now.phase == "update":
                 check_sum(*"".join(word.text for word in told.short.numbers).split(" = "))
                 assert change[told.index] == change[now.weights].max()
 
@@ -285,14 +290,16 @@ def part_of(step: Step, at: int, gone: float):
 
 @only_words
 def test_captions_name_letters_and_numbers(step):
-    said = {now.words.partition(":")[0].partition(",")[0]: step.walk.told(at).sentence.meaning.rpartition("; ")[2]
-            for at, now in enumerate(step.walk.steps, start=1) if now.op}  # fmt: skip
+    told = [(now, step.walk.told(at).sentence) for at, now in enumerate(step.walk.steps, start=1) if now.op]
+    said = {now.words.partition(":")[0]: sentence.meaning.rpartition("; ")[2]
+            for now, sentence in told if now.phase == "forward" and not len(now.units)}  # fmt: skip
     assert said.pop("attention") in {f"head {h}: a looks at {k}" for h in range(1, 5) for k in WORD}
     assert said.pop("values") in {f"head {h}, number {k} of a" for h in range(1, 5) for k in range(1, 5)}
-    assert said.pop("activation") in {f"activation: up {k} of a" for k in range(1, 65)}
-    assert said.pop("norm") in {f"norm: number {k} of a" for k in range(1, 17)}
     assert {*said} == {"sum with position", "residual sum"}
     assert {*said.values()} <= {f"number {k} of a" for k in range(1, 17)}
+    layers = [sentence.name for now, sentence in told if now.phase in ("forward", "backward") and len(now.units)]
+    assert {name.removeprefix("δ of ").partition(":")[0] for name in layers} >= {"v", "o", "up", "down", "letters"}
+    assert all(name.endswith(" of a") for name in layers)
 
 
 @only_words
@@ -339,3 +346,122 @@ def test_who_looked_at_whom_stays_in_the_column_to_the_end_of_the_step(step):
         if back:
             *_, left, right = words(part_of(step, at, 1.0)[:1])
             check_sum(left, right.removeprefix("= "))
+
+
+# ---- A convolution's window, dropout, and the flash of the loss.
+
+
+def own(net, loss, x, y):
+    """A step of a user's network, opened with its first sample."""
+    net.initialize(seed=1)
+    run = sv.Run(net, loss, sv.optim.SGD(list(net.parameters()), lr=0.1), (x, y), batch_size=8, seed=1)
+    run.step(5)
+    subject = subject_of(sv.Scene(name="own", run=run, probe=x[0].ravel(), probe_target=np.ravel(y[0]) * 1.0))
+    bench = again(Workbench(subject, (1280, 720)))
+    return Step("own", bench, Walk(opened(subject, alone=True), subject, subject.frame()))
+
+
+@pytest.fixture(scope="module")
+def pictures():
+    draw = np.random.default_rng(0)
+    net = nn.Sequential(nn.Conv2d(2, 3, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Dropout(0.4), nn.Flatten(),
+                        nn.Linear(36, 2))  # fmt: skip
+    with offscreen():
+        yield own(net, nn.CrossEntropyLoss(), draw.normal(size=(16, 2, 6, 8)), draw.integers(0, 2, 16))
+
+
+def slides(step: Step) -> list[int]:
+    """Micro-steps in which a window slides."""
+    return [at for at in range(1, len(step.walk) + 1) if len(step.walk.lighting.stops(at)) > 1]
+
+
+def test_under_a_window_the_kernels_make_what_numpy_makes(pictures):
+    check_windows(pictures)
+
+
+def test_the_digits_windows_too(step):
+    if step.name == "digits":
+        assert len(slides(step)) == 2
+        check_windows(step)
+    else:
+        assert slides(step) == []
+
+
+def check_windows(step: Step):
+    walk = step.walk
+    for at in slides(step):
+        told, stage = step.stand(at), walk.stages[walk.steps[at - 1].stage]
+        tensors = {t.name.rpartition(".")[2]: t for t in walk.subject.tensors if t.name.startswith(f"{stage.name}.")}
+        kernels = tensors["weight"].of(np.asarray(walk.frame.values, float))
+        bias = tensors["bias"].of(np.asarray(walk.frame.values, float))
+        source = np.asarray(walk.frame.activations[stage.sources[0]], float).reshape(stage.input_shape)
+        around = np.pad(source, ((0, 0), (1, 1), (1, 1)))
+        seats = np.pad(np.arange(source.size).reshape(source.shape), ((0, 0), (1, 1), (1, 1)), constant_values=-1)
+        for stop in told.stops:
+            channel, row, column = np.unravel_index(stop.unit, stage.shape)
+            products = kernels * around[:, row : row + 3, column : column + 3]
+            assert stop.window.place.stage == stage.sources[0]
+            assert list(stop.window.place.units) == seats[:, row : row + 3, column : column + 3].ravel().tolist()
+            np.testing.assert_allclose(stop.window.products, products.ravel(), rtol=1e-6, atol=1e-9)
+            np.testing.assert_array_equal(stop.window.weights, np.r_[tensors["weight"].span])
+            made = products.sum(axis=(1, 2, 3)) + bias
+            assert walk.opened.means[stage.name][stop.unit] == pytest.approx(made[channel], rel=1e-6, abs=1e-9)
+            assert stop.made[stop.unit]
+        come = [stop.made.sum() for stop in told.stops]
+        assert come == sorted(come)
+        assert told.stops[-1].made.all()
+        assert abs(walk.opened.means[stage.name]).argmax() == told.stops[-1].unit
+        lit = told.frame.state["product"][told.stops[-1].window.weights]
+        np.testing.assert_allclose(lit, told.stops[-1].window.products, rtol=1e-6, atol=1e-9)
+
+
+def test_while_a_window_slides_its_products_light_and_nothing_flashes_over_three_times_a_second(pictures):
+    step, bench = pictures, pictures.bench
+    (at,) = slides(step)
+    seconds, told, seen = pass_seconds(step.walk)[at - 1], step.walk.told(at), []
+    bench.inside.show(told, seconds=seconds)
+    weights = told.stops[0].window.weights
+    for _ in range(round(30 * seconds)):
+        stop, colouring = bench.inside._stop, bench.colouring
+        bench.update(told.frame, "", 1 / 30)
+        seen.append(told.stops.index(stop))
+        if stop is not told.stops[-1]:
+            unit = np.clip(colouring.range.unit(stop.window.products), 0, 1)
+            assert bench.slab.atlas.instead[weights] == pytest.approx(colours_at(colouring.cmap, unit), abs=1e-6)
+            row = bench.slab.atlas.span(bench.layout.activation(stop.row))
+            waits = bench.slab.atlas.instead[row][~stop.made]
+            assert waits == pytest.approx(np.tile(rgb(bench.theme.tray), (len(waits), 1)), abs=1e-6)
+    changes = np.flatnonzero(np.diff(seen))
+    assert sorted(set(seen)) == list(range(len(told.stops)))
+    assert np.diff(changes).min() >= 30 // 6 - 1
+    assert len(changes) <= 6 * seconds  # a flash is two
+
+
+def test_what_is_struck_out_stays_dark_forward_and_back(pictures):
+    step = pictures
+    stage = next(stage for stage in step.walk.subject.stages if stage.kind == "dropout")
+    rows = step.walk.opened.rows
+    struck = (rows[stage.name][:, 0] == 0) & (rows[stage.sources[0]][:, 0] != 0)
+    assert 0 < struck.sum() < len(struck)
+    assert np.abs(step.walk.opened.joined[stage.name][struck]).max() > 0  # what would come, were they not
+    told = step.stand(step.last_of(FORWARD))
+    assert (told.frame.activations[stage.name][struck] == 0).all()
+    step.stand(step.last_of(BACKWARD))
+    assert (step.bench.inside.row_deltas()[stage.name][struck] == 0).all()
+
+
+def test_the_loss_flashes_once(step):
+    bench, told = step.bench, step.walk.told(step.last_of(LOSS))
+    bench.inside.show(told, seconds=0.6)
+    light = []
+    for _ in range(20):
+        bench.update(told.frame, told.headline, 1 / 30)
+        over = [shape for sketch in bench.inside.overlay(0.0) for shape in sketch.shapes]
+        light.append(max([shape.fill[3] for shape in over if getattr(shape, "fill", None)], default=0.0))
+    top = int(np.argmax(light))
+    assert max(light) > 0.2
+    assert (np.diff(light[: top + 1]) > 0).all()
+    assert (np.diff(light[top:18]) < 0).all()
+    assert light[-1] == 0
+    bench.inside.show(told, runs=False)
+    assert not any(sketch.shapes for sketch in bench.inside.overlay(None))

@@ -8,23 +8,38 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
-from math import nan
+from math import fsum, nan
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...scalar.kernel import kernel
 from ...scalar.ops import TABLE
 from ...tape import Node, Tape
 from ..core.frame import Stage, Tensor
-from .between import BETWEEN, LAYERS, MERGED, Attention
+from .between import BETWEEN, LAYERS, MERGED
+from .equations import (
+    DIFFERENCE,
+    DIGITS,
+    MOST,
+    MOST_TERMS,
+    SYMBOLS,
+    TERMS,
+    Given,
+    added,
+    applied,
+    condensed,
+    given,
+    given_norm,
+    operated,
+    slope,
+    times,
+)
 from .network import LEAVES, Use, readers
-from .rule import MINUS, Line, Quantity, Token, Writer, digits_of, rounded, text_of
+from .rule import Line, Writer, digits_of, text_of
 
 if TYPE_CHECKING:
     from .opened import Opened
@@ -34,8 +49,6 @@ Phase = Literal["zero", "forward", "loss", "backward", "gradients", "update"]
 PHASES: tuple[Phase, ...] = ("zero", "forward", "loss", "backward", "gradients", "update")
 Rows = NDArray[np.int64]
 _SEVERAL = frozenset(("product", "sum", "stage", "gradient", "weight", "number", "output", "statistic", "node"))
-SYMBOLS = {"sigmoid": "σ"}
-"""How activations are called where space is short; others by their name."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,98 +143,6 @@ def counted(label: str, count: int) -> str:
     return f"{count:,} {label}{plural}"
 
 
-# ---- Small equations, each true as printed: a product, a sum, an activation; and derivatives in symbols
-
-
-DIGITS = 4
-"""That count, of a result."""
-
-
-DIFFERENCE = f"(y {MINUS} t)"
-"""An output and its target, in the delta of a squared error."""
-
-
-def slope(op: str, operand: int = 0, names: Sequence[str] = ()) -> str:
-    """The derivative of an operation by one of its operands, which have `names`; in symbols where they are short."""
-    partial = TABLE[op].partials[operand] or ""
-    if "(" in partial.replace("(1 - y)", "") or not partial:
-        return f"{SYMBOLS.get(op, op)}'"
-    text = partial.replace("y * y", "y²").replace("*", "·").replace("-", MINUS)
-    text = f"({text})" if f" {MINUS} " in text.partition("(")[0] or "+" in text else text
-    written = dict(zip(TABLE[op].args, names, strict=False))
-    return re.sub(r"\b[a-z]\b", lambda found: written.get(found[0], found[0]), text)
-
-
-def equation(tokens: Sequence[Token], result: float, again: Callable[[int], float]) -> str:
-    """Numbers and what they give, true as printed; ``≈`` where no digits are enough."""
-    return Line("", tuple(tokens), result, again=again).equation(DIGITS)
-
-
-def applied(op: str, given: float, result: float, others: Sequence[float]) -> str:
-    """An activation of one number; `others`: what else goes into it. Nothing is checked where that is not all of it."""
-    function = kernel(op)
-    known = function.arity == 1 + len(others)
-    again = lambda k: function.value(rounded(given, k), *others) if known else result  # noqa: E731
-    return equation((f"{SYMBOLS.get(op, op)}(", Quantity("", given), ")"), result, again)
-
-
-def times(a: float, b: float, result: float) -> str:
-    """A product."""
-    tokens = Quantity("", a), " · ", Quantity("", b)
-    return equation(tokens, result, lambda k: rounded(a, k) * rounded(b, k))
-
-
-def added(parts: Sequence[float], result: float, most: int = 8) -> str:
-    """A sum."""
-    if len(parts) > most:
-        return f"{len(parts):,} terms = {digits_of(result, DIGITS)}"
-    tokens: list[Token] = []
-    for part in parts:
-        sign = (f" {MINUS} " if part < 0 else " + ") if tokens else ""
-        tokens += [sign, Quantity("", -part if part < 0 and tokens else part)]
-    return equation(tokens, result, lambda k: sum(rounded(part, k) for part in parts))
-
-
-def mixture(attention: Attention, head: int, number: int, digits: int = DIGITS) -> str:
-    """One number of what a head takes: the two largest of all share · v, and the rest of them."""
-    shares, v = attention.shares[head], attention.values[head, :, number]
-    order = np.argsort(-np.abs(shares * v), kind="stable")
-    pairs, rest = [(float(shares[k]), float(v[k])) for k in order[:2]], [float(shares[order[2:]] @ v[order[2:]])]
-    rest = rest if len(order) > 2 else []
-    tokens = [token for a, b in pairs for token in (" + ", Quantity("", a), " · ", Quantity("", b))][1:]
-    tokens += [token for x in rest for token in (" + rest ", Quantity("", x))]
-    again = lambda k: sum(rounded(a, k) * rounded(b, k) for a, b in pairs) + sum(rounded(x, k) for x in rest)  # noqa: E731
-    return Line("", tuple(tokens), float(attention.taken[head, number]), again=again).equation(digits)
-
-
-def share_of(attention: Attention, head: int, place: int) -> str:
-    """How a share comes of its head's scores."""
-    scores = attention.scores[head].tolist()
-    score, largest, whole = scores[place], max(scores), sum(np.exp(x - max(scores)) for x in scores)
-    tokens = "e^(", Quantity("", score), f" {MINUS} ", Quantity("", largest), ") / ", Quantity("", whole)
-    again = lambda k: np.exp(rounded(score, k) - rounded(largest, k)) / rounded(whole, k)  # noqa: E731
-    return equation(tokens, float(attention.shares[head, place]), again)
-
-
-TERMS, MAX, MOST_TERMS = "terms", "max", 256
-"""The sum and the largest of many, operations that the table does not have; numbers are known up to so many."""
-
-
-def operated(op: str, factors: Sequence[float], result: float, joined: str) -> str:
-    """An operation of numbers and what it gives; without them how the result is `joined` of several samples."""
-    if not factors:
-        return f"{joined} = {digits_of(result, DIGITS)}"
-    if op == TERMS:
-        return added(factors, result)
-    if op == MAX:
-        tokens = [token for x in factors for token in (", ", Quantity("", x))][1:]
-        return equation(["max(", *tokens, ")"], result, lambda k: max(rounded(x, k) for x in factors))
-    count = len(factors)
-    nodes = *(Node("input", index=k) for k in range(count)), Node(op, tuple(range(count)))
-    writer = Writer(Tape(nodes, count, 0, 0), dict.fromkeys(range(count), ""), [*factors, result], ())
-    return Line("", tuple(writer.line(count)), result, again=partial(writer.again, count)).equation(DIGITS)
-
-
 def _alike(one: Stage, other: Stage) -> bool:
     """Whether two stages can come about together: calls of one module, or modules that read the same, as q, k and v."""
     reads, others = ({called(name) for name in stage.sources} for stage in (one, other))
@@ -309,7 +230,8 @@ class Walk:
             if self.each:
                 yield from (self._gradient(name, index) for index in weights.tolist())
             else:
-                yield MicroStep("gradients", "stage", f"{len(weights):,} gradients", _NONE, weights, name, "Σ δ · x")
+                words = f"{len(weights):,} gradients"
+                yield self._gradients(MicroStep("gradients", "stage", words, _NONE, weights, name, "Σ δ · x"))
         for name, group in groups:
             weights = in_order(stages.get(name), group, arriving=False)
             if self.each:
@@ -373,10 +295,7 @@ class Walk:
             words = f"{stage.kind}: {counted('number', sum(call.outputs for call in calls))}"
             step = self._stage("forward", words, calls, weights, self.passes.means[rows])
             if between and between[-1].formula in MERGED:  # changes no number on the screen
-                made = between.pop()
-                words = f"{made.words.partition(':')[0]}, then {words}"
-                step = replace(step, words=words, formula=made.formula, numbers=made.numbers, value=made.value,
-                               factors=made.factors, column=made.column, op=made.op)  # fmt: skip
+                step = replace(step, words=f"{between.pop().words.partition(':')[0]}, then {words}")
             yield from (*between, step)
             return
         symbol, source = SYMBOLS.get(stage.kind, stage.kind), stage.sources[0] if stage.sources else ""
@@ -405,31 +324,52 @@ class Walk:
             phase, "stage", words, np.arange(len(made)), weights, calls[0].name, numbers=said, value=value,
             also=tuple(call.name for call in calls[1:]),
         )  # fmt: skip
-        if self.each or phase == "backward":
+        if self.each:
             return step
-        return self._shown(step, self.rows_of[self._asked(calls).name], MAX, calls[0].kind)
+        asked = self._asked(calls)
+        return (
+            self._returned(step, asked) if phase == "backward" else self._shown(step, asked, self.rows_of[asked.name])
+        )
 
     def _asked(self, calls: Sequence[Stage]) -> Stage:
         """Of several calls the last one that the loss depends on."""
         asked = [call for call in calls if self.passes.adjoint_sums[self.rows_of[call.name]].any()]
         return (asked or calls)[-1]
 
-    def _shown(self, step: MicroStep, rows: Rows, *kinds: str) -> MicroStep:
-        """A micro-step of many numbers that shows the largest; only if it is made by an operation of these `kinds`."""
+    def _shown(self, step: MicroStep, stage: Stage, rows: Rows) -> MicroStep:
+        """A micro-step of many numbers that shows the largest, where that is made of others."""
         which = int(np.argmax(np.abs(np.nan_to_num(self.passes.means[rows]))))
-        made = self.passes.network.places.made_of(int(rows[which]))
-        if made is None or (kinds and not {made[0].op, made[0].kind} & {*kinds}):
-            return step
-        op, taken = made[0].op or (MAX if made[0].kind == MAX else TERMS), self.passes.means[made[2]]
-        taken = taken.reshape(2, -1).prod(axis=0) if op == TERMS else taken
-        factors = tuple(taken.tolist()) if self.single and len(taken) <= MOST_TERMS else ()
-        value = float(self.passes.means[rows[which]])
-        said = operated(op, factors, value, f"mean of {len(self.opened.batch):,}")
-        return replace(step, op=op, factors=factors, value=value, numbers=said, column=which)
+        row, units = int(rows[which]), len(step.units)
+        normed = given_norm(self.passes, stage, which, self.opened.tensors) if units else None
+        found = normed or given(self.passes, row)
+        return step if found is None else self._told(step, found, float(self.passes.means[row]), which, "mean")
+
+    def _told(self, step: MicroStep, found: Given, value: float, which: int, joined: str) -> MicroStep:
+        """A micro-step of many numbers that shows one of them."""
+        whole = (self.single or found.linear) and len(found.factors) <= MOST_TERMS
+        factors = found.factors if whole else ()
+        said = operated(found.op, factors, value, "" if self.single else f"{joined} of {len(self.opened.batch):,}")
+        formula = step.formula or found.formula
+        return replace(step, op=found.op, factors=factors, value=value, numbers=said, column=which, formula=formula)
+
+    def _returned(self, step: MicroStep, stage: Stage) -> MicroStep:
+        """A micro-step of many deltas that shows the largest."""
+        rows, sums = self.rows_of[stage.name], self.passes.adjoint_sums
+        which = int(np.argmax(np.abs(np.nan_to_num(sums[rows]))))
+        formula, factors = self._derivation(int(rows[which]))
+        op, linear = "mul" if factors else TERMS, formula == "Σ w · δ"
+        if linear:
+            uses = readers(self.passes.network.body, int(rows[which]))
+            factors = condensed([x for use in uses for x in (self._x(use) * sums[use.rows]).tolist()], MOST)
+            formula, factors = (formula, factors) if len(factors) > 1 else ("", ())
+        found = Given(op, factors, "" if formula == "dL/dy" else formula, linear)
+        return self._told(step, found, float(sums[rows[which]]), which, self.many.partition(" ")[0])
 
     def _between(self, calls: Sequence[Stage]) -> Iterator[MicroStep]:
         """What is made on the way to a layer by no module: sums, norms, attention, each shown by its largest number."""
         between, stage = self.passes.network.between, self._asked(calls)
+        if given_norm(self.passes, stage, 0, self.opened.tensors) is not None:  # the module says it
+            return
         found: dict[str, list[int]] = {}
         for row, kind in between.kinds(stage.name).items():
             found.setdefault(kind, []).append(row)
@@ -441,7 +381,7 @@ class Walk:
             words = f"sum with {mine[0][1].rpartition('.')[2]}: number by number" if mine else words
             step = MicroStep("forward", "stage", words, _NONE, weights, stage.name, formula)
             rows = [row for row in found[kind] if row in reads] if formula in MERGED else found[kind]
-            yield self._shown(step, np.array(rows or found[kind]))
+            yield self._shown(step, stage, np.array(rows or found[kind]))
 
     def _nodes(self, stage: Stage, tape: Tape, *, backward: bool = False) -> Iterator[MicroStep]:
         """The operations of a formula and of its loss, but that which is the loss: their numbers, or their deltas."""
@@ -463,7 +403,7 @@ class Walk:
                     formula = f"δ · {slope(uses[0].kind, args.index(row), [names.get(k, '(…)') for k in args])}"
                     factors = np.array([sums[user], self._x(uses[0])[0]])
             taken = tuple(factors.tolist()) if self.single else ()
-            said = operated(op, taken, value, f"{joined} of {len(self.opened.batch):,}")
+            said = operated(op, taken, value, "" if self.single else f"{joined} of {len(self.opened.batch):,}")
             yield MicroStep(
                 "backward" if backward else "forward", "node", texts[row], units, _NONE, stage.name, formula=formula,
                 numbers=said, value=value, factors=taken, op=op,
@@ -598,6 +538,18 @@ class Walk:
             said = "nothing reads it: 0"
         words = f"gradient of {self.opened.name(index)}"
         return MicroStep("gradients", "gradient", words, _NONE, np.array([index]), name, formula, said, value, factors)
+
+    def _gradients(self, step: MicroStep) -> MicroStep:
+        """A micro-step of many gradients that shows the largest, where that is a sum."""
+        gradient = self.opened.gradient
+        index = most_of(step, gradient, gradient)
+        terms, value = self.opened.terms(index, MOST), float(gradient[index])
+        if terms.count < 2:
+            return step
+        parts = terms.products.tolist()
+        factors = (*parts, value - fsum(parts)) if terms.count > len(parts) else tuple(parts)
+        which = int(np.flatnonzero(step.weights == index)[0])
+        return replace(step, op=TERMS, factors=factors, value=value, numbers=added(factors, value), column=which)
 
     def _update(self, name: str, index: int) -> MicroStep:
         update = self.opened.update(index)

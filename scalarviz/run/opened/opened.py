@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,13 @@ from ..core.frame import Stage, Tensor
 from ..core.gather import index_of, weight_name
 from .between import LAYERS, SHARES, VALUES, Attention, Looking
 from .micro import Made, MicroStep, PhaseSpan, Walk, called, phases_of
+from .network import Place
 from .passes import MOST, OuterProduct, Own, Passes, Taken, Terms, products_of
 from .rule import SKIPPED, Line, Rule, Update, moved
 
 Float = NDArray[np.float64]
+WINDOWED = ("conv", "max", "weighted")
+"""Instructions that make a number of some numbers of a picture."""
 POINTS = 33
 REACH = 4.0
 """So many times as far as the step goes the range of a weight reaches at least."""
@@ -47,6 +50,14 @@ class Along:
     def tangent(self) -> Float:
         """The losses by the gradient alone: a straight line through the loss of now."""
         return self.loss + self.slope * (self.weights - self.value)
+
+
+class Window(NamedTuple):
+    """The numbers that one number of a convolution or a pooling is made of; of a batch all are means."""
+
+    place: Place  # whose they are, and which
+    weights: NDArray[np.int64]  # those of all kernels, and what each makes of the number under it
+    products: Float
 
 
 def places(value: float, after: float, others: Float, points: int) -> Float:
@@ -248,8 +259,9 @@ class Opened:
     def met(self, place: int | None = None) -> tuple[Float, Float]:
         """What each weight is multiplied with on the way forward, and on the way back: two arrays (P,); NaN of nothing.
 
-        Of a batch they are its means. Of a convolution it is the window whose inputs are largest. Of a layer that is
-        called several times it is the call number `place`, from 0; None: the last one that the loss depends on.
+        Of a batch they are its means. Of a convolution it is the window that makes the largest number, and on the way
+        back has the largest delta. Of a layer that is called several times it is the call number `place`, from 0; None:
+        the last one that the loss depends on.
         """
         x, delta = (np.full(len(self._passes.theta), np.nan) for _ in range(2))
         means, sums, other = self._passes.means, self._passes.adjoint_sums, self._other_calls(place)
@@ -262,12 +274,12 @@ class Opened:
                 delta[i.weights.ravel()] = np.repeat(sums[i.dst : i.dst + i.count], i.terms)
             elif i.kind in LAYERS:
                 rows = i.dst + np.arange(i.count).reshape(len(i.weights), len(i.args))
-                sizes = np.where(other[rows], -1.0, np.abs(means[i.args]).sum(axis=1))
-                units = np.flatnonzero((sizes >= 0).any(axis=1))
-                places = sizes[units].argmax(axis=1)
+                sizes = (np.where(other[rows], -1.0, np.abs(of[rows])).max(axis=0) for of in (means, sums))
+                made, back = map(int, map(np.argmax, sizes))
+                units = np.flatnonzero(~other[rows[:, made]])
                 weights = i.weights[units, None] + np.arange(i.args.shape[1])
-                x[weights] = means[i.args[places]]
-                delta[weights] = sums[rows[units, places]][:, None]
+                x[weights] = means[i.args[made]]
+                delta[weights] = sums[rows[units, back]][:, None]
                 if i.bias >= 0:
                     x[i.bias + units] = 1.0
         return x[: len(self.values)], delta[: len(self.values)]
@@ -286,6 +298,16 @@ class Opened:
             for own in rows[:chosen] + rows[chosen + 1 :]:
                 other[own] = True
         return other
+
+    def window(self, stage: str, unit: int) -> Window | None:
+        """What a convolution or a pooling makes a number of; None of any other stage."""
+        made, passes = self._passes.network.places.made_of(int(self._passes.network.rows_of[stage][unit])), self._passes
+        if made is None or made[0].kind not in WINDOWED:
+            return None
+        i, _, operands = made
+        weights = np.add.outer(i.weights if i.kind == "conv" else i.weights[:0], np.arange(len(operands)))
+        products = passes.theta[weights] * passes.means[operands]
+        return Window(passes.network.places.of(operands), weights.ravel(), products.ravel())
 
     @property
     def penalty(self) -> float:

@@ -213,7 +213,9 @@ class Coloring:
         if self._seen_last is not seen or not settled(seen):  # ten million numbers take half a second
             own = np.concatenate([seen[t.span] for t in self._weights or self._tensors])
             self._reach = weight_reach(own) if self.quantity == "weight" else inf
-            self._seen_last, self._wanted = seen, extent(own, self._reach)
+            lit = np.abs(own[np.isfinite(own)]) if self.opened else own
+            v = float(lit.max(initial=0.0)) if self.opened else 0.0  # each lit number is to be read from its colour
+            self._seen_last, self._wanted = seen, v or extent(lit, self._reach)
         known = np.isfinite(self.flat) & ~missing
         if known.any() and not self._known.any():
             seconds = None  # the range so far was of nothing

@@ -35,11 +35,11 @@ from ..screen.strip import Strip
 from ..shown.subject import Subject
 from ..space.layout import Layout
 from ..space.plate import Plate
-from .beside import HISTOGRAM, RIBBON, SENTENCE, SWITCH, below_switch, height_of, ribbon, sentence, switch
-from .light import HALF, dark, dimmed, height_scale, height_words, whose_deltas
+from .beside import HISTOGRAM, RIBBON, SENTENCE, SWITCH, arrows, below_switch, height_of, ribbon, sentence, switch
+from .light import HALF, Stop, dark, dimmed, height_scale, height_words, whose_deltas
 from .on_cubes import SECOND, Faces, RowPlace, delta_boxes, delta_chips, row_chips, row_places
 from .told import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE, Pulse, Told
-from .wires import MOST, SECONDS, Running, Wires, pulse, wires_of
+from .wires import MOST, SECONDS, STANDS, STOP, Running, Wires, pulse, wires_of
 
 
 class Bench(Protocol):
@@ -78,6 +78,8 @@ Bools = NDArray[np.bool_]
 _SMALL = (196.0, 30.0)  # the switch, where there is no column for it
 SHINES, GLIMMERS, SHINING = 0.8, 0.25, 4000
 """Strength of the light around a cube of now, and around one that is done; up to so many weights there is any."""
+FLASH = 0.4
+"""Of light at most, what a flash has."""
 LARGEST = 3
 """Changes that have a number, by their size."""
 _MARKED = 9.0  # pixels of a face that can have an edge of light
@@ -220,7 +222,7 @@ class Inside:
         assert told is not None
         layer, plates = told.layer, {plate.name: plate for plate in bench.layout.plates}
         weight = None if layer is None or layer.weight is None else plates.get(layer.weight.name)
-        if layer is None or weight is None or weight.size > MOST or weight.grid.folded or not self._agrees:
+        if layer is None or weight is None or weight.size > MOST or weight.grid.gaps or not self._agrees:
             return None
         bias, back = None if layer.bias is None else plates.get(layer.bias.name), told.phase in (BACKWARD, GRADIENTS)
         flow, places = bench.scenery.flow, {place.name: place.tops for place in placed}
@@ -301,16 +303,21 @@ class Inside:
         sketch.rect(left, y, x + wide - left, high, fill=rgba(bench.theme.background, _VEIL))
         return sketch
 
-    def _loss(self) -> Sketch:
-        """Rings around outputs and targets, which make the loss."""
+    def _loss(self, light: float = 0.0) -> Sketch:
+        """Rings around outputs and targets, which make the loss, or around its name; in a flash they have `light`."""
         sketch, scenery = Sketch(over=True), self._bench.scenery
         flow, boxes = scenery.flow, [] if scenery.outcome_box is None else [scenery.outcome_box]
         if flow is not None and {"output", "target"} <= flow.rows.columns.keys():
             rows = flow.rows
             ends = [(rows.edge(k, "output", -1), rows.edge(k, "target", 1)) for k in range(len(rows.anchors))]
             boxes = [(x, y - CHIP / 2, right - x, CHIP) for (x, y), (right, _) in ends]
+        colour = self._bench.theme.selection
+        if not boxes and light and self.told is not None and self._rows is not None:
+            boxes = [arrows(self._rows[1], self.told.phases, LOSS)[LOSS]]
         for x, y, wide, high in boxes:
-            sketch.rect(x - 6, y - 4, wide + 12, high + 8, radius=8, stroke=self._bench.theme.selection, border=1.6)
+            glow = rgba(colour, FLASH * light)
+            sketch.rect(x - 14, y - 12, wide + 28, high + 24, radius=14, fill=glow)
+            sketch.rect(x - 6, y - 4, wide + 12, high + 8, radius=8, stroke=colour, border=1.6)
         return sketch
 
     def _moved(self) -> Sketch:
@@ -393,6 +400,7 @@ class Inside:
             return
         self._painted = self._share
         rows, deltas, gradient = dict[str, Floats](), self.row_deltas(), get_map("gradient", bench.theme)
+        stop = self._stop if self._agrees else None
         for plate in (plate for plate in bench.layout.plates if plate.kind == "activation"):
             reached, numbers = told.reached.get(plate.name), told.frame.activations.get(plate.name)
             if reached is None or numbers is None or len(reached) != plate.size:
@@ -402,6 +410,12 @@ class Inside:
             own = dimmed(colours_at(bench.activations.cmap, np.clip(unit, 0.0, 1.0)), bench.theme)
             own[~reached] = rgb(bench.theme.tray)
             own[reached] = own[reached] if told.phase > LOSS else np.nan
+            if stop is not None and plate.name == stop.row:
+                own[~stop.made] = rgb(bench.theme.tray)
+                if plate.name in told.sums and not reached.any():
+                    sums = told.sums[plate.name].numbers
+                    unit = Range.symmetric(float(np.abs(sums).max()) or 1.0).unit(sums[stop.made])
+                    own[stop.made] = colours_at(bench.colouring.cmap, unit)
             back, chosen = deltas.get(plate.name), self.delta_range
             if back is not None and chosen is not None and plate.size > SECOND:  # where no second line has room
                 there = ~np.isnan(back)
@@ -409,23 +423,57 @@ class Inside:
             rows[plate.name] = own
         lit = ~bench.colouring.missing(told.frame)
         come = np.flatnonzero(lit) if told.phase == BACKWARD else told.weights  # one after the other, a wave
-        if told.phase != UPDATE and len(come) > 1:
+        if told.phase != UPDATE and len(come) > 1 and stop is None:
             lit[come[math.ceil(self._share * len(come)) :]] = False
-        bench.slab.bloom.shine(self._bloom(lit))
+        colours = None if stop is None and len(lit) > SHINING else self._bloom(lit, stop)
+        bench.slab.bloom.shine(None if len(lit) > SHINING else colours)
         if told.phase == UPDATE:
             bench.slab.set_lift(self._rise())
             bench.scenery.values.lift(bench.slab.atlas.lift, bench.project)
-        bench.slab.set_instead(dark(np.asarray(told.frame.values, np.float64), lit, bench.theme), rows)
+        instead = dark(np.asarray(told.frame.values, np.float64), lit, bench.theme)
+        if colours is not None and stop is not None and stop is not told.stops[-1]:  # these are others than at its end
+            instead[stop.window.weights] = colours[stop.window.weights, :3]
+        bench.slab.set_instead(instead, rows)
 
-    def _bloom(self, lit: Bools) -> Floats | None:
+    @property
+    def _stop(self) -> Stop | None:
+        """Where the window of a convolution or a pooling stands now: it slides where there is time for it."""
+        places = () if self.told is None else self.told.stops
+        times = SECONDS / self._rate / STOP
+        stops = min(len(places), round(times) - STANDS)
+        if stops < 2 or self._share >= 1.0:
+            return places[-1] if places else None
+        return places[round(min(int(self._share * times), stops - 1) * (len(places) - 1) / (stops - 1))]
+
+    def _frames(self) -> Sketch:
+        """Frames on the maps around the numbers under the window, and around what they make."""
+        sketch, bench, stop = Sketch(over=True), self._bench, self._stop
+        if stop is None:
+            return sketch
+        under = np.array(stop.window.place.units)
+        framed = {stop.window.place.stage: under[under >= 0], stop.row: np.array([stop.unit])}
+        for plate in (plate for plate in bench.layout.plates if plate.name in framed):
+            units = framed[plate.name]
+            maps = np.flatnonzero(np.diff(units // (math.prod(plate.grid.tile) or plate.size))) + 1
+            for own in np.split(units, maps):
+                high, wide = (int(np.ptp(places)) + 1 for places in plate.grid.places(own))
+                for some in [own] if high * wide == len(own) else own[:, None]:  # else it is drawn as no map
+                    ends = [(at.min() - plate.half, at.max() + plate.half) for at in plate.grid.places(some)]
+                    ring = [(ends[1][x], ends[0][y], plate.depth) for x, y in ((0, 0), (1, 0), (1, 1), (0, 1), (0, 0))]
+                    line = bench.project(plate.origin + np.array(ring) @ plate.axes)
+                    sketch.polyline(line, bench.theme.background, 4.0)
+                    sketch.polyline(line, bench.theme.selection, 2.0)
+        return sketch
+
+    def _bloom(self, lit: Bools, stop: Stop | None) -> Floats:
         """Colour and strength of the light around cubes: what comes about now shines, what has come glimmers."""
         told, colouring = self.told, self._bench.colouring
         assert told is not None
-        if len(lit) > SHINING:
-            return None
-        unit = np.clip(colouring.range.unit(colouring.drawn), 0.0, 1.0)
-        now = np.zeros(len(lit), bool)
+        now, drawn = np.zeros(len(lit), bool), colouring.drawn.copy()
         now[told.weights] = True
+        if stop is not None:
+            drawn[stop.window.weights] = stop.window.products
+        unit = np.clip(colouring.range.unit(drawn), 0.0, 1.0)
         strength = np.where(now, SHINES, GLIMMERS) * np.abs(2.0 * unit - 1.0) * lit
         return np.concatenate([colours_at(colouring.cmap, unit), strength[:, None]], axis=1)
 
@@ -483,7 +531,7 @@ class Inside:
         if told is None:
             return None
         if quantity == "change":
-            return height_words(self._scale)
+            return f"{height_words(self._scale)} · 1 2 3: the largest"
         return told.samples if quantity == "gradient" else ""
 
     # ---- what is drawn
@@ -494,7 +542,9 @@ class Inside:
         if told is None:
             return state
         of = told.samples if " of " in told.samples else f"of {told.samples}"
-        return replace(state, about=self.about or "", of=of, batch=1 if told.trial else state.batch)
+        dark = self._bench.colouring.missing(told.frame).all()
+        shown, about = ("weight", "") if dark else (state.quantity, self.about or "")
+        return replace(state, quantity=shown, about=about, of=of, batch=1 if told.trial else state.batch)
 
     def texts(self) -> list[Sketch]:
         """Faces, deltas, the line below and the ribbon."""
@@ -553,7 +603,9 @@ class Inside:
             return []
         found = self._wires() if self._since < SECONDS and told.pulses else None
         paths = [] if found is None else [(p, self._path(found[0], p)) for p in told.pulses]
-        return [pulse(path, self._share, theme, back=p.back) for p, path in paths if path is not None]
+        runs = [pulse(path, self._share, theme, back=p.back) for p, path in paths if path is not None]
+        flash = [self._loss(math.sin(math.pi * self._share))] if told.phase == LOSS and self._since < SECONDS else []
+        return [self._frames(), *runs, *flash]
 
     def says(self, index: int) -> list[str]:
         """What a lit cube shows: the product that it is."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...run.core.frame import Stage
-from ...run.opened.micro import called
-from ...run.opened.opened import Opened
+from ...run.opened.micro import MicroStep, called
+from ...run.opened.opened import Opened, Window
 from ...run.questions.ranges import Range, weight_extent
 from ..ink.maps import get_map
 from ..ink.theme import Theme, rgb
@@ -40,6 +40,19 @@ class Sums(NamedTuple):
     whole: NDArray[np.bool_]  # (N,), whether all has
 
 
+class Stop(NamedTuple):
+    """A place at which the window of a convolution or a pooling stands."""
+
+    window: Window
+    row: str  # the stage whose row has the number that is made there, and which that is
+    unit: int
+    made: NDArray[np.bool_]  # (N,), the numbers of that row that have come by then
+
+
+STOPS = 4
+"""Places along each side of a map, at which the window of a convolution is seen."""
+
+
 class Lighting:
     """What the micro-steps of one walk light."""
 
@@ -48,6 +61,7 @@ class Lighting:
         self._values = np.asarray(walk.frame.values, np.float64)
         self._layers = [stage for stage in walk.subject.stages if stage.weight is not None]
         self.met, self.back = self._factors()
+        self._stops = dict[int, Sequence[Stop]]()
         self._reads = dict[str, NDArray[np.int64]]()  # by stage, the weights that it reads
         for step in walk.steps:
             if step.phase == "gradients":
@@ -115,6 +129,28 @@ class Lighting:
             found[self._walk.row_of(stage)] = Sums(numbers, np.asarray(there.all(axis=1)))
         return found
 
+    def stops(self, at: int) -> Sequence[Stop]:
+        """Where the window stands, one after the other; the last is at the largest number, that of a pooling alone."""
+        if at not in self._stops:
+            self._stops[at] = [*self._slide(self._walk.steps[at - 1])]
+        return self._stops[at]
+
+    def _slide(self, now: MicroStep) -> Iterator[Stop]:
+        opened, stage = self._walk.opened, self._walk.stages.get(now.stage)
+        if stage is None or not isinstance(opened, Opened) or now.phase != "forward" or len(stage.shape) != 3:
+            return
+        count, high, wide = stage.shape
+        rows, columns = (np.unique(np.linspace(0, n - 1, STOPS).round().astype(int)) for n in (high, wide))
+        turns = np.searchsorted(rows, range(high))[:, None] * len(columns) + np.searchsorted(columns, range(wide))
+        channel, last = divmod(max(now.column, 0), high * wide)
+        grid = np.add.outer(rows * wide, columns).ravel().tolist() if len(now.weights) else []
+        row = self._walk.row_of(stage) if len(now.weights) else stage.name
+        for turn, place in enumerate((*grid, last)):
+            window = opened.window(stage.name, channel * high * wide + place)
+            if window is not None:
+                made = np.tile((turns <= turn).ravel() | (turn == len(grid)), count)
+                yield Stop(window, row, channel * high * wide + place, made)
+
     def backward(self, at: int, deltas: Mapping[str, Floats]) -> Lit:
         """What goes on through the weights to the layer whose deltas are worked out."""
         numbers, whole = (np.full(len(self._values), np.nan) for _ in range(2))
@@ -148,7 +184,7 @@ class Lighting:
 
     def update(self, moved: NDArray[np.bool_]) -> Lit:
         """The changes of the weights that have moved."""
-        change = np.asarray(self._walk.opened.new_values, np.float64) - self._values
+        change = self._walk.change
         return Lit("change", np.where(moved, change, np.nan), change)
 
 
@@ -157,14 +193,16 @@ def whose_deltas(
 ) -> dict[str, str]:
     """By which stage's deltas the rows have that are `drawn`.
 
-    A row that stands for a layer's sums and what becomes of them has the deltas of the sums, once they are there.
+    A row that stands for a layer's sums and what becomes of them has the deltas of the sums, once they are there; that
+    of a dropout the deltas of what it reads, since none come through what is struck out.
     """
     found, pending = dict[str, str](), ""
     for stage in stages:
         if stage.name in drawn:
             sums, own = deltas.get(pending), deltas[stage.name]
             there = sums is not None and len(sums) == len(own) and not np.isnan(sums).all()
-            found[stage.name], pending = pending if there else stage.name, ""
+            before = [name for name in stage.sources if stage.kind == "dropout" and name in deltas]
+            found[stage.name], pending = pending if there else (*before, stage.name)[0], ""
         elif stage.weight is not None:
             pending = stage.name
     return found

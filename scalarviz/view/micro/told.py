@@ -16,7 +16,7 @@ from ...run.opened.rule import MINUS, Line, digits_of, digits_that_give
 from ..ink.equation import Printed, descent, product, rounds_to, sides_of
 from ..ink.text import chip_text, delta_text, exponent, number
 from ..panels.drawer import Inner
-from .light import Sums
+from .light import Stop, Sums
 
 Floating = NDArray[np.floating]
 Floats = NDArray[np.float64]
@@ -128,6 +128,7 @@ class Told(Inner):
     makes: str
     met: Floats  # (P,), what each weight is multiplied with on the way forward; NaN: nothing
     back: Floats  # the same on the way back
+    stops: Sequence[Stop]  # of the window of a convolution or a pooling, one after the other
     sums: Mapping[str, Sums]  # of the layer that is worked out, by the row in which they will stand
     faces: Mapping[int, Face]  # by flat index, of cubes whose number comes about in this phase
     sentence: Sentence

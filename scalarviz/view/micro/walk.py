@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from ...errors import InputError, shown
 from ...run.core.frame import Frame, Stage
 from ...run.core.gather import weight_name
-from ...run.opened.between import BETWEEN, MERGED, SHARES
-from ...run.opened.micro import DIFFERENCE, PHASES, MicroStep, added, called, counted, most_of, share_of
+from ...run.opened.between import SHARES
+from ...run.opened.equations import DIFFERENCE, added, share_of
+from ...run.opened.micro import PHASES, MicroStep, called, counted, most_of
 from ...run.panels import WordBoard
 from ...run.source import RunSource
 from ...run.sources.played import RecordedSource
@@ -31,7 +32,7 @@ from ..panels.wording import noun
 from ..shown.names import Names, who
 from ..shown.subject import Subject
 from ..space.layout import FEW
-from .light import Lighting, Lit
+from .light import Lighting, Lit, Sums
 from .told import (
     BACKWARD,
     FORWARD,
@@ -91,11 +92,11 @@ class Walk:
         self.n_weights = sum(t.size for t in subject.tensors if not t.buffer)
         self.few = self.n_weights <= FEW
         self.joined = "mean" if opened.divisor != 1 else "sum"
-        self._stages = {stage.name: stage for stage in subject.stages}
+        self.stages = {stage.name: stage for stage in subject.stages}
         done = [name for step in self.steps if step.phase == "forward" for name in (step.stage, *step.also)]
-        self.order = tuple(dict.fromkeys(name for name in (*done, *self._stages) if name in self._stages))
+        self.order = tuple(dict.fromkeys(name for name in (*done, *self.stages) if name in self.stages))
         self._names = Names(subject)
-        self._before = dict(zip(self._stages, ["input", *self._stages], strict=False))
+        self._before = dict(zip(self.stages, ["input", *self.stages], strict=False))
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -130,12 +131,17 @@ class Walk:
         lit = self._lit(at, moved, deltas)
         if lit is not None:
             frame = replace(frame, state={**frame.state, lit.quantity: lit.numbers})
-        layer = self._lighting.layer_of(at) if phase != UPDATE else None
-        sums = self._lighting.sums(lit) if lit is not None and phase == FORWARD else {}
+        layer = self.lighting.layer_of(at) if phase != UPDATE else None
+        sums = self.lighting.sums(lit) if lit is not None and phase == FORWARD else {}
+        stops = self.lighting.stops(at)
+        if stops and len(now.weights):
+            made = self.opened.means[now.stage]
+            sums[stops[-1].row] = Sums(made, np.ones(len(made), bool))
         return Told(
             step=opened.step, at=at, count=len(self), phases=self._phases(at), phase=phase, trial=opened.trial,
             come=frozenset(called(step.stage) for step in done if step.phase == "forward"),
-            weights=now.weights, sums=sums, layer=layer, met=self._lighting.met, back=self._lighting.back,
+            weights=now.weights, stops=stops, sums=sums,
+            layer=layer, met=self.lighting.met, back=self.lighting.back,
             reads="" if layer is None else self._sources(layer)[0], makes="" if layer is None else self.row_of(layer),
             samples=self.samples, frame=frame, before=self.frame, source=self.subject.source,
             quantity="gradient" if lit is None else lit.quantity, reached=reached, deltas=deltas,
@@ -151,7 +157,8 @@ class Walk:
         )  # fmt: skip
 
     @cached_property
-    def _lighting(self) -> Lighting:
+    def lighting(self) -> Lighting:
+        """What its micro-steps light."""
         return Lighting(self)
 
     def _lit(self, at: int, moved: NDArray[np.bool_], deltas: Mapping[str, Floats]) -> Lit | None:
@@ -160,8 +167,8 @@ class Walk:
         if phase in (ZERO, GRADIENTS):
             return None
         if phase == UPDATE:
-            return self._lighting.update(moved)
-        return self._lighting.backward(at, deltas) if phase == BACKWARD else self._lighting.forward(at)
+            return self.lighting.update(moved)
+        return self.lighting.backward(at, deltas) if phase == BACKWARD else self.lighting.forward(at)
 
     def line(self, at: int) -> tuple[Sentence, tuple[int, Face] | None]:
         """What is said of micro-step `at`, and what it writes on which cube (a flat index)."""
@@ -453,15 +460,12 @@ class Walk:
             return Sentence("loss", f"of {self._of_whom()}: what is to become smaller", (formula,))
         if step.kind == "node" or (step.op and not len(step.units)):
             return self._of_operation(step)
+        if step.op:
+            return self._of_largest(step)
         if step.phase == "backward":
             return self._of_delta(step)
         if step.kind == "stage":
-            count, letters = self._made(step), "the largest" if step.op else "output"
-            meaning = count if step.op else self._forward(count)
-            if step.formula in MERGED:  # what it reads comes with it
-                said, letters = step.words.partition(",")[0], step.formula
-                meaning = f"{count}; {said}: {self._about(step)}"
-            return Sentence(self._titles(step), meaning, _alone(letters, step))
+            return Sentence(self._titles(step), self._forward(self._made(step)), _alone("output", step))
         return Sentence("zero", "every gradient is cleared, since what comes back is added up")
 
     def _of_operation(self, step: MicroStep) -> Sentence:
@@ -469,10 +473,8 @@ class Walk:
         back, (name, _, meaning) = step.phase == "backward", self._named(step.words).partition(": ")
         looks = None if step.formula != SHARES or not self.opened.trial else self.opened.attention(step.stage)
         numbers = step.numbers if looks is None else share_of(looks, *looks.which(SHARES, step.column))
-        left, sign, result = sides_of(numbers)
-        tone: Tone = "violet" if back else "plain"
         letters = f"{step.formula} = δ" if back else "" if step.kind == "node" else step.formula
-        formula = Formula(self._named(letters), (Word(left, tone), Word(sign, "dim"), Word(result, tone, True)))
+        formula = _equation(self._named(letters), numbers, violet=back)
         said = f"δ of {shortened(name)}" if back else shortened(name)
         if back:
             meaning = "how the loss changes with this node"
@@ -480,28 +482,45 @@ class Walk:
             meaning = f"{meaning}; {self._about(step)}"
         return Sentence(said, meaning, (formula,))
 
-    def _about(self, step: MicroStep) -> str:
-        """Which number of what is made between modules a micro-step tells of: of a word, at which letter."""
+    def _place(self, step: MicroStep) -> tuple[Sequence[str], int]:
+        """The letters of a word, and of which, from 1, a micro-step tells; 0: of none."""
         board = next((panel for panel in self.subject.panels if isinstance(panel, WordBoard)), None)
         names = (BEGINNING, *board.word) if board is not None and self.opened.trial else ()
-        calls = re.findall(r"\((\d+)\)\Z", step.stage)
-        place = len(names) if step.also else int(*calls or (0,))
-        of = f" of {_letter(names, place)}" if place else ""
+        called_at = re.findall(r"\((\d+)\)\Z", step.stage)
+        return names, len(names) if step.also else int(*called_at) if called_at else 0
+
+    def _about(self, step: MicroStep) -> str:
+        """Which number of what is made between modules a micro-step tells of: of a word, at which letter."""
+        names, place = self._place(step)
+        own, of = _letter(names, place), f" of {_letter(names, place)}" if place else ""
         looks = None if self._alone is None else self._alone.attention(step.stage)
-        if looks is not None:
-            head, number = looks.which(step.formula, step.column)
-            other = f": {_letter(names, place)} looks at {_letter(names, number + 1)}"
-            return f"head {head + 1}" + (other if step.formula == SHARES else f", number {number + 1}{of}")
-        layer = self._sources(self._stages[step.stage])[0] if step.formula == BETWEEN["activation"][1] else ""
-        return f"{self._title(layer) if layer in self._stages else 'number'} {step.column + 1}{of}"
+        if looks is None:
+            return f"number {step.column + 1}{of}"
+        head, number = looks.which(step.formula, step.column)
+        if step.formula == SHARES:
+            return f"head {head + 1}: {own} looks at {_letter(names, number + 1)}"
+        return f"head {head + 1}, number {number + 1}{of}"
 
     def _titles(self, step: MicroStep) -> str:
         """What the stages of a micro-step are called: ``q, k, v``."""
         return ", ".join(dict.fromkeys(map(self._title, (step.stage, *step.also))))
 
+    def _of_largest(self, step: MicroStep) -> Sentence:
+        """Many numbers at once, shown by the largest of them."""
+        stage, back = self.stages[called((step.stage, *step.also)[-1])], step.phase == "backward"
+        name, place = self._name(stage, step.column), self._names.place(stage, step.column)
+        name = place if name.endswith(place) else f"class {name}" if name.isdecimal() else name
+        name += f" of {_letter(*self._place(step))}" if self._place(step)[1] else ""
+        title, made = f"{self._title(stage.name)}: {name}", f"the largest of {self._made(step)}"
+        letters = " = ".join(filter(None, (step.formula, "δ"))) if back else step.formula
+        formula = _equation(letters, step.numbers, violet=back)
+        if back:
+            return Sentence(f"δ of {title}", f"{made}, of {self._of_whom()}", (formula,))
+        return Sentence(title, made, (formula,))
+
     def _made(self, step: MicroStep) -> str:
         """How many numbers a stage, or all calls of a module, have made."""
-        stage, modules = self._stages[step.stage], len({*map(called, (step.stage, *step.also))})
+        stage, modules = self.stages[step.stage], len({*map(called, (step.stage, *step.also))})
         count = counted("number" if stage.weight is None else "sum", stage.outputs)
         return f"{count} at each of {(1 + len(step.also)) // modules} places" if len(step.also) >= modules else count
 
@@ -528,10 +547,10 @@ class Walk:
         """The stage that makes each number of a row something else, and reads nothing beside it."""
         after = [s for s in self.subject.stages if self._sources(s) == (stage.name,)]
         good = len(after) == 1 and after[0].weight is None and after[0].outputs == stage.outputs
-        return after[0] if good else None
+        return after[0] if good and "norm" not in after[0].kind else None
 
     def _of_unit(self, step: MicroStep) -> Sentence:
-        stage, i = self._stages[step.stage], int(step.units[0])
+        stage, i = self.stages[step.stage], int(step.units[0])
         made = float(self.frame.activations[stage.name][i])
         if step.kind == "unit":
             entering, symbol = self.frame.activations[self._sources(stage)[0]], SYMBOLS.get(stage.kind, stage.kind)
@@ -552,7 +571,7 @@ class Walk:
         return Sentence(f"sum {self._name(stage, i)}", made_of, (Formula("", numbers),))
 
     def _of_delta(self, step: MicroStep) -> Sentence:
-        stage = self._stages[step.stage]
+        stage = self.stages[step.stage]
         if step.kind != "delta":
             meaning = f"{self._made(step)}, backward: {self._of_whom()}"
             return Sentence(f"δ of {self._titles(step)}", meaning, _alone("δ", step, violet=True))
@@ -567,8 +586,7 @@ class Walk:
         """Gradient and update of the selected weight; else of that of the step, of several the one that shows most."""
         index = selected
         if index is None:
-            change = np.asarray(self.opened.new_values, np.float64) - self.frame.values
-            index = most_of(step, self.opened.gradient, change)
+            index = most_of(step, self.opened.gradient, self.change)
         known, update, rule = who(self.subject, index), self.opened.update(index), self.rule(index)
         if update.why:
             moved = self.opened.follows(index)
@@ -579,7 +597,9 @@ class Walk:
         left, sign, result = sides_of(added([update.before, update.after - update.before], update.after))
         short = Formula("", (Word(f"{left}{sign}"), Word(result, bold=True))) if step.phase == "update" else None
         if step.phase == "gradients":  # of a rule of several lines nothing is worked out yet
-            rule = (self._of_gradient(index), *(rule if len(rule) == 1 else ()))
+            told = step if step.op and index == step.weights[step.column] else None
+            short = self._of_gradient(index) if told is not None else None
+            rule = (self._of_gradient(index, told), *(rule if len(rule) == 1 else ()))
         return Sentence(known.name, meaning, rule, index, short=short)
 
     def rule(self, index: int) -> tuple[Formula, ...]:
@@ -587,11 +607,18 @@ class Walk:
         before, gradient = float(self.frame.values[index]), float(self.opened.gradient[index])
         return of_rule(self.opened.update(index).lines, before, self.opened.lr, gradient)
 
-    def _of_gradient(self, index: int) -> Formula:
-        """The gradient of one weight as a product, or as what it is a sum of."""
+    @cached_property
+    def change(self) -> Floats:
+        """By how much the step moves each weight (P,)."""
+        return np.asarray(self.opened.new_values - self.frame.values, np.float64)
+
+    def _of_gradient(self, index: int, told: MicroStep | None = None) -> Formula:
+        """The gradient of one weight as a product, or as what it is a sum of; `told` has the terms."""
         made, gradient = self.opened.made(index), float(self.opened.gradient[index])
         if made.terms == 1 and self.opened.trial:
             return of_product("δ · 1 = g" if made.bias else "δ · x = g", made.delta, made.x, gradient)
+        if told is not None:
+            return _equation(f"sum of {made.terms:,} δ · x = g", told.numbers, violet=True)
         joined = "mean" if self.is_mean(index) else "sum"
         return _violet(f"{joined} of {made.terms:,} δ · x = g" if made.terms else "g", gradient)
 
@@ -716,6 +743,14 @@ def _alone(letters: str, step: MicroStep, *, violet: bool = False) -> tuple[Form
     """The numbers of a stage that goes as one, where they are few."""
     said = re.sub(r"\b[a-z]+_[a-z]+\b", lambda found: in_words(found[0]), step.numbers)
     return (Formula(letters, (Word(said, "violet" if violet else "plain", True),)),) if said else ()
+
+
+def _equation(letters: str, numbers: str, *, violet: bool) -> Formula:
+    """An equation that is written already; `violet`: of deltas."""
+    left, sign, result = sides_of(numbers)
+    tone: Tone = "violet" if violet else "plain"
+    letters, left = (re.sub(r"\b[a-z]+_[a-z]+\b", lambda found: in_words(found[0]), t) for t in (letters, left))
+    return Formula(letters, (Word(left, tone), Word(sign, "dim"), Word(result, tone, True)))
 
 
 def _violet(letters: str, value: float) -> Formula:

@@ -157,8 +157,9 @@ def _nearer(points: Floats, a: Floats, b: Floats) -> bool:
 
 # ---- What runs while a micro-step is shown: forwards grey, backwards in the colour of gradients.
 
-SECONDS = 0.4
-"""Of one micro-step."""
+SECONDS, STOP, STANDS = 0.4, 1 / 6, 4
+"""Of one micro-step; of one place of a window, so that nothing flashes over three times a second; at its end as long
+as at so many."""
 _RADIUS = 5.0
 
 

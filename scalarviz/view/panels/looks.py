@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...run.opened.between import Looking
-from ...run.opened.micro import mixture
+from ...run.opened.equations import mixture
 from ..ink.boxes import LABEL
 from ..ink.equation import product, sides_of
 from ..ink.maps import get_map

@@ -116,13 +116,13 @@ class SidePanels:
             if name not in (self.column.lifted, self.column.end):
                 self._put(name, boxes.get(name))
 
-    def put_above(self, scene: Box | None) -> Box | None:
-        """Give the panels above the cubes their part of a scene; returns the rest of it."""
+    def put_above(self, scene: Box | None, *, stage: bool) -> Box | None:
+        """Give the panels above the cubes their part of a scene, where they are the `stage` most; returns the rest."""
         self._above, self._homeless = {}, ()
         if scene is None:
             return None
         wanted = {name: drawer.above for name, drawer in self.drawers.items() if drawer.panel.place == "above"}
-        self._above, rest = top_boxes(wanted, scene)
+        self._above, rest = top_boxes(wanted, scene, stage=stage)
         self._homeless = tuple(name for name in wanted if name not in self._above)
         return rest
 

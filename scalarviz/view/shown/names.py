@@ -104,12 +104,19 @@ class Names:
         return name if part == "weight" else f"{part} of {name}"
 
     def unit(self, stage: Stage, number: int) -> str:
-        """A number of a stage's row: an output by its name, ``h3``, or ``ReLU 1, unit 3``."""
+        """A number of a stage's row: an output by its name, ``h3``, ``ReLU 1, unit 3``, or where in a map it is."""
         if stage is self._last:
             return self.of_sample(self._subject.sample.outputs, number, "output")
         if stage.name in self.hidden:
             return self.hidden[stage.name].name(number)
-        return f"{self.stages[stage.name]}, unit {number + 1}"
+        return f"{self.stages[stage.name]}, {self.place(stage, number)}"
+
+    @staticmethod
+    def place(stage: Stage, number: int) -> str:
+        """Which number of a stage's row it is: ``unit 3``, or ``map 3, row 2, column 5`` of pictures."""
+        if len(stage.shape) != 3:
+            return f"unit {number + 1}"
+        return "map {}, row {}, column {}".format(*(int(k) + 1 for k in np.unravel_index(number, stage.shape)))
 
     @staticmethod
     def of_sample(given: tuple[str, ...], number: int, word: str) -> str:

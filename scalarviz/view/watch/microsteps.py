@@ -15,6 +15,7 @@ from ...errors import ScalarvizError
 from ...run.worker import Worker
 from ..micro.told import GRADIENTS, LOSS, UPDATE
 from ..micro.walk import Walk, opened, sides
+from ..micro.wires import STANDS, STOP
 from ..panels.wording import noun
 from .actions import inside_line
 
@@ -41,6 +42,8 @@ def pass_seconds(walk: Walk) -> list[float]:
     each = UPDATES / max(1, walk.phases.count(UPDATE))
     own = [each if at == UPDATE else SECONDS[step.kind] for at, step in zip(walk.phases, walk.steps, strict=True)]
     own = [seconds * walk.rows_in(at) for at, seconds in enumerate(own, start=1)]
+    slides = [len(walk.lighting.stops(at)) for at in range(1, len(walk) + 1)]
+    own = [STOP * (n + STANDS) if n > 1 else usual for n, usual in zip(slides, own, strict=True)]
     own[-1] += HOLD
     faster = min(1.0, PASS / sum(own))
     return [faster * seconds for seconds in own]
@@ -335,7 +338,8 @@ class MicroSteps:
         if not adding:
             self._added = None
         self._due = pass_seconds(self.walk)[at - 1]
-        seconds = {"seconds": self._due} if self._plays or self.slow else {}
+        timed = self._plays or self.slow or self.walk.phases[at - 1] == LOSS  # a flash has its time
+        seconds = {"seconds": self._due} if timed else {}
         self._view.bench.inside.show(self.walk.told(at, self._about, adding), runs=runs, **seconds)
         self._view.refresh()
 

@@ -26,9 +26,10 @@ from numpy.typing import NDArray
 
 from ....errors import FileFormatError, ScalarvizError
 from ....scalar.ops import TABLE
-from ...opened import micro
 from ...opened.between import Attention, Looking
-from ...opened.micro import FEW, MAX, MOST_TERMS, PHASES, TERMS, Made, MicroStep, PhaseSpan, listed, operated, phases_of
+from ...opened.equations import DIGITS as RESULT
+from ...opened.equations import MAX, MOST_TERMS, NORM, NORMED, TERMS, operated
+from ...opened.micro import FEW, PHASES, Made, MicroStep, PhaseSpan, listed, most_of, phases_of
 from ...opened.network import Network
 from ...opened.opened import Opened
 from ...opened.rule import Line, Quantity, Token, Update, digits_of, digits_that_give, rounded
@@ -80,7 +81,7 @@ def _shown(opened: Opened, steps: Sequence[MicroStep]) -> list[int]:
     """The weights whose rules are written: those of which gradients and updates tell."""
     some = (step for step in steps if step.phase in ("gradients", "update") and len(step.weights))
     change = opened.new_values - opened.values
-    return list(dict.fromkeys(micro.most_of(step, opened.gradient, change) for step in some))
+    return list(dict.fromkeys(most_of(step, opened.gradient, change) for step in some))
 
 
 def _own(opened: Opened, step: MicroStep) -> tuple[float, ...]:
@@ -286,7 +287,7 @@ def _clean(token: TokenSaid) -> TokenSaid:
 
 def _read_step(said: StepSaid, shapes: Shapes) -> tuple[MicroStep, str]:
     phase, kind, places, words, formula, column, joined, units, weights = said
-    op = joined if joined in (*TABLE, TERMS, MAX) else ""
+    op = joined if joined in (*TABLE, TERMS, MAX, NORM) else ""
     if not 0 <= phase < len(PHASES) or kind not in KINDS[PHASES[phase]] or not (op or joined in JOINED):
         raise FileFormatError("one of them is of a phase or kind that there is not")
     place, *also = places if isinstance(places, list) and places else [places if isinstance(places, int) else -1]
@@ -307,6 +308,7 @@ def _read_step(said: StepSaid, shapes: Shapes) -> tuple[MicroStep, str]:
         or any(k < 0 or shapes.stages[k].outputs != outputs for k in also)
         or (op and not (kind in ("stage", "node") and 0 <= column <= MOST_TERMS))
         or (op in TABLE and column not in (0, len(TABLE[op].args)))
+        or (op == NORM and column not in (0, NORMED))
         or (joined and not op and not (kind == "stage" and 0 < len(step.units) <= FEW))
     )
     if wrong:
@@ -370,8 +372,9 @@ class RecordedStep:
             return replace(step, value=self.loss)
         if step.op:
             whole = "mean" if self.divisor != 1 or step.phase == "forward" else "sum"
+            joined = f"{whole} of {len(self.batch):,}" if len(self.batch) > 1 and step.phase != "gradients" else ""
             value, which, *factors = mine.tolist()
-            said = operated(step.op, factors, value, f"{whole} of {len(self.batch):,}")
+            said = operated(step.op, factors, value, joined)
             column = int(which) if 0 <= which < 1 << 31 else -1
             return replace(step, value=value, factors=tuple(factors), numbers=said, column=column)
         if step.kind == "delta":
@@ -380,7 +383,7 @@ class RecordedStep:
         if joined:
             made = mine if step.phase == "backward" else self.means[step.stage]
             value = float(made[0]) if len(made) == 1 else np.nan
-            return replace(step, numbers=listed(made, joined, len(self.batch), micro.DIGITS), value=value)
+            return replace(step, numbers=listed(made, joined, len(self.batch), RESULT), value=value)
         return step
 
     def _with_factors(self, step: MicroStep) -> MicroStep:

@@ -1,0 +1,209 @@
+"""Small equations, each true as printed: a product, a sum, an activation; derivatives in symbols.
+
+And what one number of a step is made of: `Given`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from math import fsum, nan
+from typing import NamedTuple
+
+import numpy as np
+
+from ...scalar.kernel import kernel
+from ...scalar.ops import TABLE
+from ...tape import Node, Tape
+from ..core.frame import Stage, Tensor
+from .between import LAYERS, Attention
+from .network import Rows
+from .passes import Passes
+from .rule import MINUS, Line, Quantity, Token, Writer, digits_of, rounded
+
+DIGITS = 4
+"""That count, of a result."""
+SYMBOLS = {"sigmoid": "σ"}
+"""How activations are called where space is short; others by their name."""
+
+
+DIFFERENCE = f"(y {MINUS} t)"
+"""An output and its target, in the delta of a squared error."""
+
+
+def slope(op: str, operand: int = 0, names: Sequence[str] = ()) -> str:
+    """The derivative of an operation by one of its operands, which have `names`; in symbols where they are short."""
+    partial = TABLE[op].partials[operand] or ""
+    if "(" in partial.replace("(1 - y)", "") or not partial:
+        return f"{SYMBOLS.get(op, op)}'"
+    text = partial.replace("y * y", "y²").replace("*", "·").replace("-", MINUS)
+    text = f"({text})" if f" {MINUS} " in text.partition("(")[0] or "+" in text else text
+    written = dict(zip(TABLE[op].args, names, strict=False))
+    return re.sub(r"\b[a-z]\b", lambda found: written.get(found[0], found[0]), text)
+
+
+def equation(tokens: Sequence[Token], result: float, again: Callable[[int], float]) -> str:
+    """Numbers and what they give, true as printed; ``≈`` where no digits are enough."""
+    return Line("", tuple(tokens), result, again=again).equation(DIGITS)
+
+
+def applied(op: str, given: float, result: float, others: Sequence[float]) -> str:
+    """An activation of one number; `others`: what else goes into it. Nothing is checked where that is not all of it."""
+    function = kernel(op)
+    known = function.arity == 1 + len(others)
+    again = lambda k: function.value(rounded(given, k), *others) if known else result  # noqa: E731
+    return equation((f"{SYMBOLS.get(op, op)}(", Quantity("", given), ")"), result, again)
+
+
+def times(a: float, b: float, result: float) -> str:
+    """A product."""
+    tokens = Quantity("", a), " · ", Quantity("", b)
+    return equation(tokens, result, lambda k: rounded(a, k) * rounded(b, k))
+
+
+MOST, LARGEST = 8, 3
+"""Terms up to which a sum has all of them; of more it has the largest, and the rest as one number."""
+
+
+def added(parts: Sequence[float], result: float) -> str:
+    """A sum."""
+    shown = condensed(parts, LARGEST) if len(parts) > MOST else parts
+    tokens: list[Token] = []
+    for number, part in enumerate(shown):
+        rest = len(parts) > MOST and number == LARGEST
+        minus = part < 0 and number > 0 and not rest
+        sign = " + rest " if rest else f" {MINUS} " if minus else " + "
+        tokens += [sign * (number > 0), Quantity("", -part if minus else part)]
+    return equation(tokens, result, lambda k: sum(rounded(part, k) for part in shown))
+
+
+def condensed(parts: Sequence[float], count: int) -> tuple[float, ...]:
+    """The largest `count` terms of a sum, the largest first, and the sum of all others, where those are several.
+
+    Of so many terms those that are 0 are left out.
+    """
+    if len(parts) <= count + 1:
+        return tuple(parts)
+    found = sorted(filter(None, parts), key=abs, reverse=True)
+    return (*found[:count], fsum(found[count:])) if len(found) > count + 1 else tuple(found) or (0.0,)
+
+
+def mixture(attention: Attention, head: int, number: int, digits: int = DIGITS) -> str:
+    """One number of what a head takes: the two largest of all share · v, and the rest of them."""
+    shares, v = attention.shares[head], attention.values[head, :, number]
+    order = np.argsort(-np.abs(shares * v), kind="stable")
+    pairs, rest = [(float(shares[k]), float(v[k])) for k in order[:2]], [float(shares[order[2:]] @ v[order[2:]])]
+    rest = rest if len(order) > 2 else []
+    tokens = [token for a, b in pairs for token in (" + ", Quantity("", a), " · ", Quantity("", b))][1:]
+    tokens += [token for x in rest for token in (" + rest ", Quantity("", x))]
+    again = lambda k: sum(rounded(a, k) * rounded(b, k) for a, b in pairs) + sum(rounded(x, k) for x in rest)  # noqa: E731
+    return Line("", tuple(tokens), float(attention.taken[head, number]), again=again).equation(digits)
+
+
+def share_of(attention: Attention, head: int, place: int) -> str:
+    """How a share comes of its head's scores."""
+    scores = attention.scores[head].tolist()
+    score, largest, whole = scores[place], max(scores), sum(np.exp(x - max(scores)) for x in scores)
+    tokens = "e^(", Quantity("", score), f" {MINUS} ", Quantity("", largest), ") / ", Quantity("", whole)
+    again = lambda k: np.exp(rounded(score, k) - rounded(largest, k)) / rounded(whole, k)  # noqa: E731
+    return equation(tokens, float(attention.shares[head, place]), again)
+
+
+TERMS, MAX, NORM, MOST_TERMS = "terms", "max", "norm", 256
+"""The sum and the largest of many, and a norm: operations that the table does not have; so many numbers are known."""
+NORMED = 5
+"""That a norm takes: its number, the mean, the deviation, a weight and a bias."""
+
+
+def operated(op: str, factors: Sequence[float], result: float, joined: str) -> str:
+    """An operation of numbers and what it gives; a result that is `joined` of several samples has how, if not empty."""
+    first = f"{joined} = " if joined else ""
+    if not factors:
+        return f"{first}{digits_of(result, DIGITS)}"
+    if op == TERMS:
+        return f"{first}{added(factors, result)}"
+    if op == NORM:
+        numbers = [Quantity("", x) for x in factors]
+        signs = ("(", f" {MINUS} ", ") / ", " · ", " + ")
+        tokens = [token for pair in zip(signs, numbers, strict=True) for token in pair]
+        return equation(tokens, result, lambda k: _normed(*(rounded(x, k) for x in factors)))
+    if op == MAX:
+        tokens = [token for x in factors for token in (", ", Quantity("", x))][1:]
+        return equation(["max(", *tokens, ")"], result, lambda k: max(rounded(x, k) for x in factors))
+    count = len(factors)
+    nodes = *(Node("input", index=k) for k in range(count)), Node(op, tuple(range(count)))
+    writer = Writer(Tape(nodes, count, 0, 0), dict.fromkeys(range(count), ""), [*factors, result], ())
+    return Line("", tuple(writer.line(count)), result, again=partial(writer.again, count)).equation(DIGITS)
+
+
+def _normed(x: float, mean: float, deviation: float, weight: float, bias: float) -> float:
+    return (x - mean) / deviation * weight + bias if deviation else nan
+
+
+# ---- What a number is made of
+
+
+class Given(NamedTuple):
+    """The operation that makes a number, the numbers that it takes, and the operation in symbols where they are few.
+
+    `linear`: whether the means over samples are made of means in the same way.
+    """
+
+    op: str
+    factors: tuple[float, ...]
+    formula: str = ""
+    linear: bool = False
+
+
+def given(passes: Passes, row: int) -> Given | None:
+    """What a row of the program is made of; None of what is looked up, drawn or given."""
+    made = passes.network.places.made_of(row)
+    while made is not None and made[0].op == "float16":  # the rounding of half precision
+        row = int(made[2][0])
+        made = passes.network.places.made_of(row)
+    if made is None:
+        return None
+    i, part, operands = made
+    taken, output = passes.means[operands], 0
+    if i.kind in ("op", MAX):
+        return Given(i.op or MAX, tuple(taken.tolist()))
+    if i.kind == "product":
+        taken = taken.reshape(2, -1).prod(axis=0)
+    elif i.kind == "weighted":
+        taken = i.numbers * taken
+    elif i.kind in LAYERS:
+        output = 0 if i.kind == "dot" else (row - i.dst) // len(i.args)
+        dotted = i.weights.ravel()[part * i.terms :][: i.terms]
+        weights = passes.theta[dotted if i.kind == "dot" else i.weights[output] + np.arange(len(operands))]
+        if len(operands) == 1 and i.bias < 0 and not i.offset:
+            return Given("mul", (float(weights[0]), float(taken[0])), "w · x")
+        taken = weights * taken
+    else:
+        return None
+    more = [float(passes.theta[i.bias + output])] if i.bias >= 0 else []
+    more += [i.offset] if i.offset else []
+    formula = "Σ w · x + b" if i.bias >= 0 else "Σ w · x"
+    return Given(TERMS, condensed([*taken.tolist(), *more], MOST), formula, i.kind != "product")
+
+
+def given_norm(passes: Passes, stage: Stage, unit: int, tensors: Iterable[Tensor]) -> Given | None:
+    """The same of a norm; None of any other stage, and of a norm that has no mean."""
+    places, parts = passes.network.places, dict[str, tuple[int, Rows]]()
+    inside, below = {*places.inside(stage.name)}, [int(passes.network.rows_of[stage.name][unit])]
+    for row in below if "norm" in stage.kind else ():
+        made = places.made_of(row)
+        if made is not None:
+            parts.setdefault(made[0].op, (row, made[2]))
+            below += [k for k in made[2].tolist() if k in inside and k not in below]
+        if {"sub", "sqrt"} <= parts.keys():
+            break
+    else:
+        return None
+    scale = {"weight": 1.0, "bias": 0.0}
+    for tensor in tensors:
+        path, _, part = tensor.name.rpartition(".")
+        if part in scale and tensor.size and stage.name.partition(" (")[0] == path:
+            scale[part] = float(passes.theta[tensor.start + unit * tensor.size // stage.outputs])
+    factors = *passes.means[parts["sub"][1]].tolist(), float(passes.means[parts["sqrt"][0]]), *scale.values()
+    return Given(NORM, factors, f"(x {MINUS} mean) / deviation · γ + β")
