@@ -373,15 +373,13 @@ class Walk:
         found: dict[str, list[int]] = {}
         for row, kind in between.kinds(stage.name).items():
             found.setdefault(kind, []).append(row)
-        reads = {*between.reads(stage.name)}
         for kind in (kind for kind in found if kind in BETWEEN):
             mine = [name for name in self.groups if kind == "sum" and name[0] == calls[0].name and name[1]]
             weights = np.concatenate([_NONE, *(self.groups[name] for name in mine)])
             words, formula = BETWEEN[kind]
             words = f"sum with {mine[0][1].rpartition('.')[2]}: number by number" if mine else words
             step = MicroStep("forward", "stage", words, _NONE, weights, stage.name, formula)
-            rows = [row for row in found[kind] if row in reads] if formula in MERGED else found[kind]
-            yield self._shown(step, stage, np.array(rows or found[kind]))
+            yield self._shown(step, stage, np.array(found[kind]))
 
     def _nodes(self, stage: Stage, tape: Tape, *, backward: bool = False) -> Iterator[MicroStep]:
         """The operations of a formula and of its loss, but that which is the loss: their numbers, or their deltas."""

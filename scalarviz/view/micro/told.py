@@ -61,9 +61,6 @@ class Sentence:
     meaning: str = ""
     formulas: tuple[Formula, ...] = ()
     index: int = -1  # flat, of the weight that it is about; -1 where it is about none
-    # or of which stage's row the number is, and which of it; of what is made between modules, before which stage and
-    # which of such (of the shares of a letter's heads: head by head, a number for each letter)
-    unit: tuple[str, int] | None = None
     short: Formula | None = None  # what stands there where no formula has room: of an update w, its change, the new w
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ...errors import InputError, shown
 from ...run.core.frame import Frame, Stage
 from ...run.core.gather import weight_name
-from ...run.opened.between import SHARES, Looking
+from ...run.opened.between import SHARES
 from ...run.opened.equations import DIFFERENCE, added, loss_of, share_of
 from ...run.opened.micro import PHASES, MicroStep, called, counted, most_of
 from ...run.opened.opened import Opened
@@ -157,7 +157,7 @@ class Walk:
             sample=self._sample(adding), data=self._data, moved=moved, stage=now.stage,
             outputs=self.outputs(joined, reached), table=self.table(joined, reached),
             nodes=self._nodes(at, computed, np.asarray(values, np.float64)),
-            node=self._node(now), looking=self._looking(at),
+            node=self._node(now), looking=None if self._alone is None else self._alone.looking(at),
         )  # fmt: skip
 
     @cached_property
@@ -248,13 +248,10 @@ class Walk:
         looks = any(step.formula == SHARES for step in self.steps)
         return (self.opened if self.opened.trial else self._other) if looks else None
 
-    def _looking(self, at: int) -> Looking | None:
-        """Who looks at whom, as far as it has come."""
-        return None if self._alone is None else self._alone.looking(at)
-
     def rows_in(self, at: int) -> int:
         """How many rows of maps micro-step `at` shows one after the other."""
-        looking = self._looking(at) if self.steps[at - 1].formula == SHARES else None
+        alone = self._alone if self.steps[at - 1].formula == SHARES else None
+        looking = None if alone is None else alone.looking(at)
         return 1 if looking is None else looking.places
 
     def _node(self, step: MicroStep) -> str:
@@ -490,12 +487,12 @@ class Walk:
         numbers = step.numbers if looks is None else share_of(looks, *looks.which(SHARES, step.column))
         letters = f"{step.formula} = δ" if back else "" if step.kind == "node" else step.formula
         formula = _equation(self._named(letters), numbers, violet=back)
-        said, number = shortened(name), int(step.units[0]) if len(step.units) else step.column
+        said = f"δ of {shortened(name)}" if back else shortened(name)
         if back:
-            said, meaning = f"δ of {said}", "how the loss changes with this node"
+            meaning = "how the loss changes with this node"
         elif step.kind == "stage":
             meaning = f"{meaning}; {self._about(step)}"
-        return Sentence(said, meaning, (formula,), unit=(step.stage, number) if number >= 0 else None)
+        return Sentence(said, meaning, (formula,))
 
     def _place(self, step: MicroStep) -> tuple[Sequence[str], int]:
         """The letters of a word, and of which, from 1, a micro-step tells; 0: of none."""
@@ -527,12 +524,11 @@ class Walk:
         name = place if name.endswith(place) else f"class {name}" if name.isdecimal() else name
         name += f" of {_letter(*self._place(step))}" if self._place(step)[1] else ""
         title, made = f"{self._title(stage.name)}: {name}", f"the largest of {self._made(step)}"
-        unit = None if step.also else (step.stage, step.column)
         letters = " = ".join(filter(None, (step.formula, "δ"))) if back else step.formula
         formula = _equation(letters, step.numbers, violet=back)
         if back:
-            return Sentence(f"δ of {title}", f"{made}, of {self._of_whom()}", (formula,), unit=unit)
-        return Sentence(title, made, (formula,), unit=unit)
+            return Sentence(f"δ of {title}", f"{made}, of {self._of_whom()}", (formula,))
+        return Sentence(title, made, (formula,))
 
     def _made(self, step: MicroStep) -> str:
         """How many numbers a stage, or all calls of a module, have made."""
@@ -580,7 +576,7 @@ class Walk:
             if self._mean and len(self.opened.batch) > 1:  # a mean is made of no mean
                 formula = Formula("mean output", (becomes,))
             kind = self._forward(in_words(stage.kind))
-            return Sentence(f"output {self._name(stage, i)}", kind, (formula,), unit=(stage.name, i))
+            return Sentence(f"output {self._name(stage, i)}", kind, (formula,))
         assert stage.weight is not None  # sums are of layers
         first, width = stage.weight.start + i * stage.weight.shape[-1], stage.weight.shape[-1]
         terms: list[tuple[float, float | None]]
@@ -591,7 +587,7 @@ class Walk:
         summed = "the products" if stage.bias is None else "products and bias"
         numbers = (Word(left), Word(sign, "dim"), Word(result, bold=True))
         made_of = self._forward(summed)
-        return Sentence(f"sum {self._name(stage, i)}", made_of, (Formula("", numbers),), unit=(stage.name, i))
+        return Sentence(f"sum {self._name(stage, i)}", made_of, (Formula("", numbers),))
 
     def _of_delta(self, step: MicroStep) -> Sentence:
         stage = self.stages[step.stage]
@@ -603,7 +599,7 @@ class Walk:
         if len(step.factors) == 2:
             made = of_product(f"{step.formula} = δ", *step.factors, step.value)
         about = "how the loss changes with this sum"
-        return Sentence(f"δ of {self._name(stage, unit)}", about, (made,), unit=(stage.name, unit))
+        return Sentence(f"δ of {self._name(stage, unit)}", about, (made,))
 
     def _of_weight(self, step: MicroStep, selected: int | None) -> Sentence:
         """Gradient and update of the selected weight; else of that of the step, of several the one that shows most."""

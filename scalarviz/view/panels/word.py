@@ -403,7 +403,6 @@ class WordDrawer(Drawer[WordBoard]):
 
     name = "word"
     height, least, spread = HEIGHT, LEAST, 206.0
-    within = 360.0
     gestures = (
         ("Click", "the word: type another one; Enter keeps it, Escape leaves it"),
         ("Click", "a letter of the word: what comes next after it, and whom it looks at"),
@@ -413,6 +412,7 @@ class WordDrawer(Drawer[WordBoard]):
         super().__init__(panel, ground)
         self.state = WordState(panel.letters, panel.word, len(panel.word))
         self.temperature = panel.temperature
+        self.within = 0.0 if ground.subject.source.recorded else 360.0  # who looks at whom is not recorded
         self.names = NewNames(panel)
         self.spots: list[Spot] = []  # letters and field, wherever they stand
         self._before = panel.word  # the word that stood there before the field was opened
