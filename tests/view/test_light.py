@@ -463,3 +463,20 @@ def test_the_loss_flashes_once(step):
     assert light[-1] == 0
     bench.inside.show(told, runs=False)
     assert not any(sketch.shapes for sketch in bench.inside.overlay(None))
+
+
+def test_the_sum_of_the_selected_weight_is_told_of(pictures):
+    """In forward the line names the unit to which the weight adds, with the sum that NumPy finds."""
+    walk = pictures.walk
+    stage = next(stage for stage in walk.subject.stages if stage.weight is not None)
+    at = next(at for at, now in enumerate(walk.steps, 1) if (now.phase, now.stage) == ("forward", stage.name))
+    values, x = np.asarray(walk.frame.values, float), walk.frame.activations[stage.sources[0]]
+    sums = stage.weight.of(values) @ x + stage.bias.of(values)
+    for row in range(stage.outputs):
+        for index in (stage.weight.start + 36 * row + 7, stage.bias.start + row):
+            sentence = walk.told(at, index).sentence
+            assert sentence.unit == (stage.name, row)
+            said = sentence.formulas[0].numbers[-1].text.replace("−", "-")
+            assert float(said) == pytest.approx(sums[row], rel=1e-3)
+    largest = walk.told(at).sentence
+    assert largest.unit == (stage.name, np.abs(sums).argmax())

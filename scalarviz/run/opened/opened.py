@@ -390,6 +390,10 @@ class Opened:
             self._steps = tuple(Walk(self).steps())
         return self._steps
 
+    def about(self, step: MicroStep, weight: Any) -> MicroStep:
+        """One of the micro-steps, of many sums told of the one to which a weight adds, in place of the largest."""
+        return Walk(self).about(step, self.index(weight))
+
     def phases(self) -> tuple[PhaseSpan, ...]:
         """The six phases of :meth:`micro_steps`: where each begins, how many it has, and what they are in words."""
         return phases_of(self.micro_steps())
