@@ -9,6 +9,7 @@ import ctypes
 import ctypes.util
 import os
 import select
+import signal
 import subprocess
 import sys
 import threading
@@ -88,6 +89,8 @@ GROUND = {"dark": ("#14161a", "#b4bbc6"), "light": ("#fafaf8", "#4a515b")}
 """The background of each look, and the colour of what is written on it."""
 EXPOSED = 0.15
 """Seconds that a desktop has to put a frame on its screen."""
+LISTENS = 0.05
+"""Seconds between two looks at what a hand does to a frame while its window is made."""
 _early: list[tuple[Any, Any]] = []  # an application, and the frame that waits for its window
 
 
@@ -114,13 +117,41 @@ def open_early(name: str, size: tuple[int, int] = SIZE, look: str = "") -> None:
     frame, start = _framed(name, size, look), time.perf_counter()
     frame.show()
     _early.append((application, frame))
+    _listen(application)
     while time.perf_counter() - start < EXPOSED and not frame.windowHandle().isExposed():
         application.processEvents()
     application.processEvents()
 
 
+def _listen(application: Any) -> None:
+    """Let a frame be closed while everything is loaded: a signal comes between what Python does, imports included.
+
+    Only what Qt itself does with the frame happens then: no code of ours answers before :func:`taken_over`.
+    """
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        return
+
+    def look(number: int, stack: object) -> None:
+        if not connection_lost(application):
+            application.processEvents()
+
+    signal.signal(signal.SIGALRM, look)
+    signal.siginterrupt(signal.SIGALRM, False)
+    signal.setitimer(signal.ITIMER_REAL, LISTENS, LISTENS)
+
+
+def taken_over(frame: Any) -> bool:
+    """From now on its window answers; whether a hand has closed it meanwhile."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    frame.escape.setEnabled(False)  # of a window Escape closes something else first
+    return frame.windowHandle() is not None and not frame.isVisible()
+
+
 def close_early() -> None:
     """Take back a frame whose window did not come."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, 0)
     while _early:
         application, frame = _early.pop()
         if not connection_lost(application):
@@ -141,6 +172,8 @@ def _framed(name: str, size: tuple[int, int], look: str) -> Any:
     frame.setPalette(palette)
     frame.setWindowTitle(titled(name))
     frame.resize(*size)
+    frame.escape = gui.QShortcut(gui.QKeySequence("Escape"), frame, frame.close)
+    frame.escape.setKeys([gui.QKeySequence(keys) for keys in ("Escape", "Ctrl+Q")])
     # without a widget of its kind a desktop would have to make the window anew for the one that will draw
     import_module(f"{binding}.QtOpenGLWidgets").QOpenGLWidget(frame).hide()
     label, stack = widgets.QLabel(name), widgets.QStackedLayout(frame)

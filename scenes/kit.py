@@ -51,7 +51,7 @@ def rates(**usual: float) -> Mapping[str, float]:
 def rate_flag(rates: Mapping[str, float]) -> Any:
     """The learning rate where there are several optimisers: usually that of the one that is chosen."""
     shown = ", ".join(f"{rate:g} for {name}" for name, rate in rates.items())
-    return flag("learning rate", None, gt=0, allow_inf_nan=False, shown=shown)
+    return flag("learning rate", None, shown=shown)
 
 
 def rule(options: Any, model: nn.Module) -> optim.Optimizer:

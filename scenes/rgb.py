@@ -20,7 +20,7 @@ from scalarviz.run.panels import ColourCube, LossCurve, Panel, Pictures, TestCur
 from scalarviz.run.scene.own_controls import LAYERS, hidden_edit
 
 from . import kit
-from .options import Batch, SamplingFlag, SceneOptions, ScheduleFlag, WholeNumbers, flag
+from .options import Batch, Positive, SamplingFlag, SceneOptions, ScheduleFlag, WholeNumbers, flag
 
 Colours = NDArray[np.floating]
 
@@ -55,7 +55,7 @@ class Options(SceneOptions):
     output: Path | None = flag("... and write it here", None, written=True)
     export_lut: Path | None = flag("write what was learnt as a 33-point LUT (.cube)", None, written=True)
     optimizer: str = flag("the optimiser", "sgd", choices=rates)
-    lr: float | None = kit.rate_flag(rates)
+    lr: Positive | None = kit.rate_flag(rates)
     schedule: ScheduleFlag = None
     batch: Batch = flag("colours a step", 1024)
     sampling: SamplingFlag = "epochs"

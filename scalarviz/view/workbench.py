@@ -28,6 +28,7 @@ from .cubes.scale import Quantity, check_kept
 from .ink.boxes import (
     MARGIN,
     SPREAD,
+    STAGE,
     STRIP,
     Places,
     arrange,
@@ -305,13 +306,14 @@ class Workbench:
         timed = opened or (hands and source.can.go and "timeline" not in self.left_out)
         strip_high = SPREAD if self.spread else STRIP
         lined = hands and "keys" not in self.left_out
-        cubes = 0.0 if self.side.ground.asked else least_width(self.subject)
+        asked, staged = self.side.ground.asked, opened and any(panel.place == "above" for panel in self.subject.panels)
+        cubes = 0.0 if asked else max(least_width(self.subject), STAGE * staged)
         self.places = arrange(self._output, [*self.inside.wanted, *wanted], hud=shown and source.counted, strip=shown,
                               strip_high=strip_high, keys=lined, time=timed, replayed=source.recorded,
                               spread=self.spread, presenter=hall, rail=opened, cubes=cubes)  # fmt: skip
         if self._narrow:
             self.places = narrowed(self.places)
-        above = self.side.put_above(self.places.scene if shown else None)
+        above = self.side.put_above(self.places.scene if shown else None, stage=opened or asked)
         if self.compared is not None:
             self.places = self.compared.place(self.places, shown)
         elif above is not None:

@@ -37,6 +37,7 @@ from ..options import (
     Batch,
     Names,
     NotNegative,
+    Positive,
     SamplingFlag,
     SceneOptions,
     WholeNumbers,
@@ -85,7 +86,7 @@ class Options(SceneOptions):
     hidden: WholeNumbers = flag("units of the hidden layers", (4, 2), metavar="N,N")
     activation: str = flag("activation of the hidden layers", "tanh", choices=BETWEEN)
     optimizer: str = flag("the optimiser", "sgd", choices=rates)
-    lr: float | None = kit.rate_flag(rates)
+    lr: Positive | None = kit.rate_flag(rates)
     batch: Batch = flag("points a step", 10)
     sampling: SamplingFlag = "epochs"
     weights_seed: int | None = flag("seed of the first weights alone", None, ge=0, lt=2**64, shown="that of --seed")

@@ -12,11 +12,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 import scalarviz as sv
 from kit.commands import NO_DISPLAY, SMALL_PICTURE, listing, make_scene, weights_in
+from scalarviz.cli.early import NO_WINDOW, window_name
 from scalarviz.cli.here import TAUGHT
 from scalarviz.io import load_tensors
+from scalarviz.run.scene.scene import flag_of
+from scalarviz.run.scene.scene_file import load_scene
 
 pytestmark = [
     pytest.mark.gl,
@@ -72,11 +76,12 @@ def test_a_frame_with_the_scenes_name_stands_before_anything_heavy_is_loaded_and
 
 
 @pytest.mark.parametrize(("way", "code", "said"), [
-    ("Ctrl-C", 130, "interrupted"), ("a wrong flag", 2, "--lr"), ("the display goes away", 0, "display went away"),
+    ("Ctrl-C", 130, "interrupted"), ("a flag without another", 2, "--graded"),
+    ("the display goes away", 0, "display went away"),
 ])  # fmt: skip
 def test_what_ends_a_command_whose_frame_stands_ends_it_as_without_one(window, x_server, way, code, said):
     with x_server() as (server, name):
-        run = window(*(["--lr", "x"] if "flag" in way else ["--steps", 2, "--duration", 0.1]), screen=name)
+        run = window(*(["--source", "x.png"] if "flag" in way else ["--steps", 2, "--duration", 0.1]), screen=name)
         run.until(lambda: run.xdo("search", "--onlyvisible", "--name", "^scalarviz: rgb$"))
         time.sleep(0.2)
         if way == "Ctrl-C":
@@ -84,6 +89,29 @@ def test_what_ends_a_command_whose_frame_stands_ends_it_as_without_one(window, x
         elif "display" in way:
             server.kill()
         assert (run.ended(), said in run.err) == (code, True), run.err
+
+
+TYPED = ("x", "-1", "3", "0.5", "")
+
+
+@pytest.mark.parametrize("name", TAUGHT)
+def test_a_line_that_one_of_its_flags_forbids_gets_no_frame_and_no_other_line_loses_it(name):
+    model = load_scene(name).options
+    assert window_name([name]) == name
+    assert not window_name([name, "--nope", "1"]) + window_name([name, "--paused=1"]) + window_name([name, "--steps"])
+    for field, about in model.model_fields.items():
+        flag = flag_of(field, about)
+        if about.annotation is bool or not flag.startswith("--") or flag in NO_WINDOW:
+            continue
+        for value in TYPED:
+            framed = window_name([name, f"{flag}={value}"])
+            try:
+                model(**{field: [value] if about.annotation in (list[str], list[Path]) else value})
+            except (ValidationError, sv.ScalarvizError):
+                number = about.annotation in (int, float, int | None, float | None) and (value == "x" or flag == "--lr")
+                assert not (framed and number), (flag, value)
+            else:
+                assert framed == name, (flag, value)
 
 
 # ---- a recording that is made by hands

@@ -9,12 +9,14 @@ import pytest
 from kit.benches import again, bench_of, pixels_of, said, texts
 from kit.commands import make_scene
 from kit.windows import live_hand
-from scalarviz.view.ink.boxes import ABOUT
+from scalarviz.view.ink.boxes import ABOUT, STAGE
 from scalarviz.view.ink.sketch import Rect, meet
+from scalarviz.view.micro.walk import Walk, opened, sides
 from scalarviz.view.notes.scenery import foot_of
 from scalarviz.view.notes.values import colours_at, face_room
 from scalarviz.view.screen.side import MORE
 from scalarviz.view.shown.names import who
+from scalarviz.view.space.layout import FEW
 
 SCENES = ("neuron", "rgb", "xor", "playground", "uinn", "expression", "digits", "texture", "microgpt")
 SIZES = (1280, 720), (680, 510), (375, 812), (412, 915)
@@ -106,6 +108,31 @@ def test_cubes_fill_most_of_the_smaller_side_of_their_stage(scene, size):
 def test_numbers_on_cubes_are_readable_also_in_a_small_picture(name, size):
     bench = bench_of(make_scene(name), size)
     assert bench.scenery.values.size >= 13
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (1000, 600), (680, 510), (640, 360), (560, 420), (375, 812)])
+def test_a_cube_of_six_pixels_a_digit_has_its_number(scene, size):
+    bench = bench_of(scene, size)
+    if not bench.layout.turns and len(scene.run.values) > FEW:
+        return
+    rooms = [face_room(plate, bench.project) for plate in bench.layout.plates if plate.kind != "activation"]
+    assert min(wide for wide, _ in rooms) < 30 or min(high for _, high in rooms) < 19 or bench.scenery.values.size >= 13
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (1000, 600), (680, 510), (640, 360), (560, 420)])
+def test_cubes_come_before_a_graph_above_them_and_inside_a_step_it_is_the_stage(scene, size):
+    bench = bench_of(scene, size)
+    above = [drawer for drawer in bench.side.drawers.values() if drawer.panel.place == "above"]
+    cubes = bench.places.scene[3]
+    assert all(drawer.box is None or drawer.box[3] < cubes for drawer in above)
+    subject = bench.subject
+    if above:
+        walk = Walk(opened(subject, alone=True in sides(subject)), subject, subject.frame())
+        told = walk.told(len(walk))
+        bench.inside.show(told, runs=False)
+        bench.update(told.frame)
+        assert all(drawer.box is not None and drawer.box[2] >= STAGE for drawer in above)
+        assert all(drawer.box[3] > bench.places.scene[3] for drawer in above)
 
 
 @pytest.mark.gl

@@ -284,16 +284,21 @@ def test_a_loop_in_a_thread_tells_the_windows_thread_paints_and_the_desktops_own
         assert handle.watched.curve.loss[-1] == 0.5  # what the loop tells is heard all the same
 
 
-@pytest.mark.parametrize("closed", ["before it is the window's", "before the window is served"])
+@pytest.mark.parametrize("closed", ["by Escape", "while Python is busy", "before the window is served"])
 def test_a_frame_that_is_closed_while_its_window_is_made_closes_it(screen, closed):
     display.open_early("rgb", (400, 300))
     ((application, frame),) = display._early
     assert (frame.isVisible(), frame.windowTitle()) == (True, "scalarviz: rgb")
     frame.resize(500, 350)  # a hand did
-    if closed.startswith("before it"):
-        frame.close()
+    if closed == "while Python is busy":
+        application.postEvent(frame.windowHandle(), QtGui.QCloseEvent())
+        begun = time.process_time()
+        while frame.isVisible():
+            assert time.process_time() - begun < 0.3
+    elif closed == "by Escape":
+        frame.escape.activated.emit()
     else:
-        application.postEvent(frame, QtGui.QCloseEvent())  # as a desktop's button does while nothing listens
+        application.postEvent(frame.windowHandle(), QtGui.QCloseEvent())  # as a button does while nothing listens
     handle = sv.show(scene(), size=(400, 300))
     assert (handle.closed, handle.window.frame, display._early) == (True, frame, [])
     assert handle.viewer.bench.size == (500, 350)

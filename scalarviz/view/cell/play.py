@@ -27,6 +27,7 @@ from ..out.easel import words_of
 from ..out.offscreen import offscreen
 from ..page.document import advances_of, constants_of, cubes_of, pose_told
 from ..panels.wording import newest_beyond
+from ..space.camera import convex_hull
 from ..watch.actions import ACTIONS, Action
 from ..watch.desk import TOOLS
 from ..watch.live import LiveView
@@ -409,11 +410,17 @@ class Play:
         return self._buttons
 
     def _records(self, bench: Workbench) -> dict[str, object]:
-        """The display list by what renews it; what lies over it, lowest layer first."""
+        """The display list by what renews it; what lies over it, lowest layer first.
+
+        Of what lies below the cubes, which the browser paints over them, they and their trays take away their part.
+        """
         if self._listed.theme is not bench.theme:
             self._listed, self._lists = Listed(bench.theme), {}
-        parts = bench.parts | {"still": [*bench.side.below(), *bench.parts["still"]]}
-        found = {f"list {name}": self._records_of(name, part) for name, part in parts.items()}
+        found = {f"list {name}": self._records_of(name, part) for name, part in bench.parts.items()}
+        if below := self._records_of("below", bench.side.below()):
+            rings = [*bench.layout.trays_on(bench.project).values()]
+            rings += [convex_hull(bench.project(plate.corners)) for plate in bench.layout.plates]
+            found["list still"] = [*below, *(["polygon", short(ring), None] for ring in rings), *found["list still"]]
         over = [self._records_of(f"over {k}", layer) for k, layer in enumerate(bench.overlays)]
         return {**found, "list over": [record for layer in over for record in layer]}
 

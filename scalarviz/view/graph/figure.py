@@ -47,14 +47,14 @@ class Seen(NamedTuple):
 class GraphFigure(Figure):
     """The figure; each node is a spot, whose value is its number in the layout and whose tip says what it is.
 
-    `of` is what the gradients are derivatives of, for the legend. The largest weight has a `share` of the colour map;
-    it is `v`, or by itself that of the graph. `wrong` says what is wrong with the numbers, in a line below all. Nodes
-    that are `seen` have these numbers, and one is that of `now`.
+    `of` is what the gradients are derivatives of, for the legend; None: there is no legend. The largest weight has a
+    `share` of the colour map; it is `v`, or by itself that of the graph. `wrong` says what is wrong with the numbers,
+    in a line below all. Nodes that are `seen` have these numbers, and one is that of `now`.
     """
 
     def __init__(
-        self, layout: Layout, theme: Theme, of: str, *, share: float = SHARE, v: float | None = None, wrong: str = "",
-        seen: Mapping[Item, Seen] = MappingProxyType({}), now: Item | None = None,
+        self, layout: Layout, theme: Theme, of: str | None, *, share: float = SHARE, v: float | None = None,
+        wrong: str = "", seen: Mapping[Item, Seen] = MappingProxyType({}), now: Item | None = None,
     ) -> None:  # fmt: skip
         self.layout, self.theme, self._share, self._seen, self._now = layout, theme, share, seen, now
         weights = (of.data for box in layout.boxes for of in box.item.held if isinstance(of, Weight))
@@ -66,9 +66,10 @@ class GraphFigure(Figure):
             parts.append(Sketch())
             parts[-1].spot((box.x, box.y, box.width, box.height), "node", number, tip=said_of(box.item))
             self._node(parts[-1], box, root=id(box) not in ends)
-        corner, width, height = _corner(layout)
-        parts.append(Sketch())
-        self._legend(parts[-1], corner, of, any(box.item.grad is not None for box in layout.boxes))
+        corner, width, height = _corner(layout) if of is not None else ((0.0, 0.0), layout.width, layout.height)
+        if of is not None:
+            parts.append(Sketch())
+            self._legend(parts[-1], corner, of, any(box.item.grad is not None for box in layout.boxes))
         if wrong:
             parts.append(Sketch())
             height += AIR_ABOVE + SIZE

@@ -292,7 +292,9 @@ GROUND = 8.0
 """How far the ground of a panel over the scene reaches beyond it."""
 _AWAY = 14.0
 _SHARE, _SHARE_HIGH = 0.5, 0.85  # of the scene's sides that panels in the corner may take
-_ABOVE, _CUBES = 0.6, 110.0  # of its height that those above the cubes may take, and the pixels that are the cubes' own
+_ABOVE, _CUBES = (0.42, 0.7), (150.0, 50.0)  # of its height for those above the cubes, and the pixels of the cubes
+STAGE = 480.0
+"""Width of a panel above the cubes that is the stage."""
 
 
 def corner_boxes(sizes: Mapping[str, tuple[float, float]], scene: Box) -> dict[str, Box]:
@@ -303,13 +305,16 @@ def corner_boxes(sizes: Mapping[str, tuple[float, float]], scene: Box) -> dict[s
     return {name: (x + width - sizes[name][0] - 2 * GROUND, top, *sizes[name]) for name, (_, top, *_) in found.items()}
 
 
-def top_boxes(heights: Mapping[str, float], scene: Box) -> tuple[dict[str, Box], Box]:
-    """Above the cubes, one below the other, and what is left of the scene; none where too little would be left."""
-    (x, y, width, height), found = scene, dict[str, Box]()
+def top_boxes(heights: Mapping[str, float], scene: Box, *, stage: bool) -> tuple[dict[str, Box], Box]:
+    """Above the cubes, one below the other, and what is left of the scene; none where too little would be left.
+
+    Cubes come first, but where the panels are the `stage`.
+    """
+    (x, y, width, height), found, share, least = scene, dict[str, Box](), _ABOVE[stage], _CUBES[stage]
     room = width - 2 * (MARGIN + GROUND)
     for name, wanted in heights.items():
-        high = min(wanted, _ABOVE * height / len(heights))
-        if room >= COLUMN and height - high >= _CUBES:
+        high = min(wanted, share * height / len(heights))
+        if room >= COLUMN and height - high >= least:
             found[name] = (x + MARGIN + GROUND, y + GROUND, room, high)
             y, height = y + high + 3 * GROUND, height - high - 3 * GROUND
     return found, (x, y, width, height)

@@ -248,6 +248,11 @@ def _brief(value: float, *, signed: bool) -> str:
     return exponent(value, 0, signed=signed) if small else _on_cube(value, signed=signed, decades=False)
 
 
+def tenths(value: float, *, signed: bool = False) -> str:
+    """Three characters and a sign: ``+0.4``, where four have no room."""
+    return number(value, 1 if abs(value) < 9.95 else 0, signed=signed) if value else "0"
+
+
 def delta_text(value: float) -> str:
     """A delta or a gradient as it stands on a chip: four decimals, or its exponent where they would say nothing."""
     size = abs(value)
@@ -264,6 +269,8 @@ WRITTEN: dict[str, Callable[[float], str]] = {
     "signed cube": partial(_on_cube, signed=True, decades=False),
     "brief": partial(_brief, signed=False),
     "signed brief": partial(_brief, signed=True),
+    "tenths": tenths,
+    "signed tenths": partial(tenths, signed=True),
     "decades": partial(_on_cube, signed=False, decades=True),
     "signed decades": partial(_on_cube, signed=True, decades=True),
     "target": lambda value: "?" if np.isnan(value) else chip_text(value),

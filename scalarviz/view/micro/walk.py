@@ -607,6 +607,7 @@ class Walk:
         short = Formula("", (Word(f"{left}{sign}"), Word(result, bold=True))) if step.phase == "update" else None
         if step.phase == "gradients":  # of a rule of several lines nothing is worked out yet
             told = step if step.op and index == step.weights[step.column] else None
+            short = self._of_gradient(index) if told is not None else None
             rule = (self._of_gradient(index, told), *(rule if len(rule) == 1 else ()))
         return Sentence(known.name, meaning, rule, index, short=short)
 

@@ -14,7 +14,7 @@ from ..cubes.picking import Picked, Picker, Shares
 from ..cubes.scale import ActivationScale, Coloring
 from ..ink.maps import Colormap, text_colour
 from ..ink.sketch import Bound, Box, Sketch
-from ..ink.text import chip_text, measure
+from ..ink.text import chip_text, measure, tenths
 from ..ink.theme import Theme
 from ..space.arrangement import Project
 from ..space.camera import Camera, Floats
@@ -22,7 +22,7 @@ from ..space.layout import FEW, Layout
 from ..space.plate import Plate
 
 _SIZES = (22, 20, 18, 16, 15, 14, 13)
-_WIDEST = {"decades": "+0.0e\N{MINUS SIGN}0", "brief": "+0.00", "cube": "+0.00"}
+WIDEST = {"decades": "+0.0e\N{MINUS SIGN}0", "brief": "+0.00", "cube": "+0.00", "tenths": "+0.0"}
 _MIDDLE = 0.357  # from the baseline to half the height of a digit, of the size
 
 
@@ -43,7 +43,8 @@ def colours_at(cmap: Colormap, unit: ArrayLike) -> Floats:
 class CubeValues:
     """Where the numbers stand and how large they are; both depend on layout and camera alone.
 
-    Where they span `decades`, as gradients do, each is written with its exponent, or in brief. For a camera that was
+    Where they span `decades`, as gradients do, each is written with its exponent, or in brief, others with fewer
+    decimals where cubes are small. For a camera that was
     `moved` by hand a number stands only on a main face that can be seen and holds it, and not where it would
     leave the `window` in which cubes are drawn. `size` is that of the type: 0 where there are too many
     weights or the cubes are too small.
@@ -58,8 +59,8 @@ class CubeValues:
         few = layout.turns or sum(p.size for p in plates if p.kind != "activation") <= FEW
         self._seen: dict[Plate, NDArray[np.bool_]] = {}
         self.size = 0
-        for self._form in ("decades", "brief") if decades else ("cube",):
-            widest = _WIDEST[self._form]
+        for self._form in ("decades", "brief") if decades else ("cube", "tenths"):
+            widest = WIDEST[self._form]
             if few and moved is not None:
                 self._seen, self.size = _readable(layout, moved, project, widest)
             elif few:
@@ -103,7 +104,8 @@ class CubeValues:
             for k in np.flatnonzero(seen).tolist():
                 (x, y), value = centres[k].tolist(), float(colouring.flat[span.start + k])
                 if missing[span.start + k]:
-                    least, weight = min(self.size, 15), chip_text(frame.values[span.start + k], signed=True)
+                    least, written = min(self.size, 15), tenths if self._form == "tenths" else chip_text
+                    weight = written(frame.values[span.start + k], signed=True)
                     letter = plate.name if plate.size == 1 and len(plate.name) == 1 else "w"
                     said = weight if colouring.opened else f"{letter} {weight}"  # there the legend says it
                     sketch.text(x, y + _MIDDLE * least, said, least, self.theme.text2, anchor="middle")
@@ -151,7 +153,7 @@ class CubeValues:
                     seen = seen & ~np.asarray(frame.dead[plate.name])
                 colours = light * colours_at(scale.cmap, scale.range.unit(numbers))
                 for k in np.flatnonzero(seen).tolist():
-                    bound = Bound(plate.name, k)
+                    bound = Bound(plate.name, k, "tenths" if self._form == "tenths" else "chip")
                     self._write(sketch, centres[k].tolist(), numbers[k], bound, colours[k], self.size)
         return sketch
 

@@ -27,6 +27,7 @@ from ...display import (
     qt_core,
     survive_lost_display,
     swap,
+    taken_over,
     titled,
 )
 from ...errors import MissingDependencyError, StateError
@@ -75,13 +76,13 @@ class Window:
         self._calls: list[Callable[[float], None]] = []
         self._last = time.perf_counter()
         self.closed = self.display_lost = False
-        self._closing = self.frame.windowHandle() is not None and not self.frame.isVisible()  # while it waited
         self.on_lost: Callable[[], object] | None = None
         self._watch = DisplayWatch(self.application.native, self._rescue)
         self._serving = False
         self.timer = app.Timer(TICK, connect=self._tick, start=False, app=self.application)
         self._next: tuple[Callable[[tuple[int, int]], Guest], str] | None = None
         self.view = make(self.size)
+        self._closing = taken_over(self.frame)
         self.view.attach(self)
         self._filter = self._watch_widget()
         events = self.canvas.events
@@ -135,7 +136,9 @@ class Window:
 
     def run(self) -> None:
         """Serve the window until it is closed; Ctrl-C, SIGTERM and SIGHUP close it."""
-        if self._check_display():  # it went while the picture was made
+        if self._closing:  # by a hand, while the picture was made
+            self.close()
+        if self._check_display() or self.closed:  # it went meanwhile
             return
         self.show()
         with signals(self.close_soon):

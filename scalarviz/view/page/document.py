@@ -32,6 +32,7 @@ from ..ink.theme import THEMES, Theme, get_theme
 from ..micro.on_cubes import delta_boxes, delta_chips
 from ..notes.labels import own_labels
 from ..notes.scenery import Scenery, cubes_box, is_single
+from ..notes.values import WIDEST
 from ..screen.side import SidePanels
 from ..screen.strip import ICONS, WORDS, legend_width
 from ..shown.names import Names, along
@@ -84,7 +85,7 @@ def document_of(
         "maps": {name: map_of(name) for name in dict.fromkeys([*(one.cmap for one in OWN.values()), "activation"])},
         "quantities": [quantity_spec(one) for one in (*OWN.values(), *LIT.values())],
         "marks": _marks(),
-        "widest": {"plain": measure("+0.00", 1, True), "decades": measure("+0.0e\N{MINUS SIGN}0", 1, True)},
+        "widest": {form: measure(widest, 1, True) for form, widest in WIDEST.items()},
     }  # fmt: skip
 
 

@@ -546,12 +546,12 @@ SMALLEST = 0.5
 """By itself it draws letters no smaller than this share of their size: a larger graph is cut, and can be moved."""
 
 
-class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, str, float | None]]):
-    """Asks for the graph of each moment, and draws it."""
+class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, float | None]]):
+    """Asks for the graph of each moment, and draws it; what its legend would say stands beside the title."""
 
     name = "graph"
     height, most, top = 190.0, 420.0, 22.0
-    overlay = (440.0, 260.0)
+    overlay, above = (440.0, 260.0), 240.0
     worth = 4
     wide, within = True, 1.0
     gestures = (
@@ -570,13 +570,13 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, str, float | None]]):
         self._by_hand = False  # whether a hand has moved or enlarged it
         self._inner: Inner | None = None  # of an opened step, what its nodes show
 
-    def _show(self, made: tuple[Layout, str, float | None], room: Box) -> Sketch:
+    def _show(self, made: tuple[Layout, float | None], room: Box) -> Sketch:
         shows = made, self.ground.theme, self._inner
         if self._ink is None or self._ink_of != shows:
-            (layout, of, v), inner = made, self._inner
+            (layout, v), inner = made, self._inner
             seen, now = ({}, None) if inner is None else seen_of(layout, inner.nodes, inner.node)
             self._ink, self._ink_of = (
-                GraphFigure(layout, self.ground.theme, of, share=1.0, v=v, seen=seen, now=now),
+                GraphFigure(layout, self.ground.theme, None, share=1.0, v=v, seen=seen, now=now),
                 shows,
             )
         view = self._view = self._seen(self._ink.size, room)
@@ -597,11 +597,13 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, str, float | None]]):
         self._note = note
         return sketches
 
-    def _make(self, moment: Moment) -> tuple[Layout, str, float | None]:
+    def _make(self, moment: Moment) -> tuple[Layout, float | None]:
         made = self.panel.made(moment)
-        self._note = made.note
         now = shown_of(made.roots, Wish(self.panel.chains, self._unfold))
-        return Layout(now.items), now.of, self.ground.extent
+        there = any(item.grad is not None for item in now.items)
+        below = f"gradient of {now.of}" if there and now.of else "gradient" if there else "no gradient yet"
+        self._note = "  ·  ".join(filter(None, (f"value, {below}", made.note)))
+        return Layout(now.items), self.ground.extent
 
     def _seen(self, figure: Point, room: Box) -> View:
         """All of it as long as no hand has moved it; else what was seen before, in this room."""

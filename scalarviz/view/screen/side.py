@@ -116,13 +116,13 @@ class SidePanels:
             if name not in (self.column.lifted, self.column.end):
                 self._put(name, boxes.get(name))
 
-    def put_above(self, scene: Box | None) -> Box | None:
-        """Give the panels above the cubes their part of a scene; returns the rest of it."""
+    def put_above(self, scene: Box | None, *, stage: bool) -> Box | None:
+        """Give the panels above the cubes their part of a scene, where they are the `stage` most; returns the rest."""
         self._above, self._homeless = {}, ()
         if scene is None:
             return None
         wanted = {name: drawer.above for name, drawer in self.drawers.items() if drawer.panel.place == "above"}
-        self._above, rest = top_boxes(wanted, scene)
+        self._above, rest = top_boxes(wanted, scene, stage=stage)
         self._homeless = tuple(name for name in wanted if name not in self._above)
         return rest
 
@@ -287,14 +287,14 @@ class SidePanels:
             there &= name in self.unseen or bool(self._drawn.get(name)) or drawer.box is None
             within = drawer.box is not None and 0 < drawer.within <= drawer.box[3] + GAP / 2
             old, setting = anew or drawer.stale or drawer.moving or not there, drawer.setting
+            drawer.stale &= not old
             if old and setting is not None:
                 drawer.look(moment, seconds)
                 self._around[name] = drawer.around(setting), drawer.below(setting.strip)
             told = drawer.inside(inner, drawer.box) if inner is not None and drawer.box is not None and within else ()
             if told:
-                self._drawn[name], drawer.stale = told, setting is None
+                self._drawn[name], drawer.stale = told, drawer.stale or setting is None
             elif old:
-                drawer.stale = False
                 if setting is None:
                     drawer.look(moment, seconds)
                 self._drawn[name] = self._draw(drawer, moment, seconds, seen=name not in self.unseen)

@@ -153,11 +153,11 @@ FEW_GRAPH = 4096
 GRAPH_DEPTH = 0.2
 TALLEST = 24
 """A row of more numbers is folded into a block."""
-_BETWEEN = 1.0  # pitches between the parts of a stage
-_ROOM = 3.4  # between columns: lines, and the names of rows
+_BETWEEN, _LOOSE = 1.0, 0.35  # pitches between the parts of a stage, and between loose numbers
+_ROOM, _NEAR = 3.4, 1.8  # between columns: lines, and the names of rows; around loose numbers
 _APART = 4.5  # between stages of a column: a name has two lines
 _LANE = 1.1  # between lines that go over columns
-_RIM, _NAMED = 0.34, 0.7  # round the cubes of a function; above them stand their names
+_RIM, _NAMED = 0.34, 0.95  # round the cubes of a function; above them stand their names
 
 
 @dataclass(slots=True)
@@ -168,6 +168,7 @@ class _Group:
     sources: Sequence[str]
     tensors: list[Tensor]
     count: int
+    width: float = 0.0  # pitches across
     left: float = 0.0
     middle: float = 0.0
     plates: list[Plate] = field(default_factory=list)
@@ -183,17 +184,13 @@ class _Group:
         if self.count:
             origin, strip = np.zeros(3), self.count <= TALLEST
             row = row_plate(self.name, self.count, origin, OUTPUTS_DOWN, HALF, GRAPH_DEPTH, strip)
-            self._put(row, at)
+            at = self._put(row, at + _BETWEEN - self.between)
+        self.width = at - self.between
 
     def _put(self, plate: Plate, at: float) -> float:
         rows, cols = plate.grid.cells
         self.plates.append(plate.moved((at + 0.5) * ACROSS - 0.5 * (rows - 1) * DOWN))
-        return at + cols + _BETWEEN
-
-    @property
-    def width(self) -> float:
-        """Pitches across."""
-        return sum(p.grid.cells[1] + _BETWEEN for p in self.plates) - _BETWEEN
+        return at + cols + self.between
 
     @property
     def height(self) -> float:
@@ -209,6 +206,11 @@ class _Group:
     def entry(self) -> Floats:
         """Where lines come in (across, down)."""
         return np.array([self.left - (_RIM if self.framed else 0.0), self.middle])
+
+    @property
+    def between(self) -> float:
+        """Pitches between its parts."""
+        return _LOOSE if self.framed else _BETWEEN
 
     @property
     def framed(self) -> bool:
@@ -228,14 +230,14 @@ def graph(tensors: Sequence[Tensor], stages: Sequence[Stage], size: Size, box: R
     for name, group in groups.items():
         depth.setdefault(name, 1 + max((depth[s] for s in group.sources), default=0))
     columns = [[g for name, g in groups.items() if depth[name] == k] for k in range(max(depth.values()) + 1)]
-    left = 0.0
+    left, room = 0.0, _NEAR if any(group.framed for group in groups.values()) else _ROOM
     for column in columns:
         high = sum(g.height + _APART for g in column) - _APART
         down = -0.5 * high
         for group in column:
             group.place(left, down + 0.5 * group.height)
             down += group.height + _APART
-        left += max((g.width for g in column), default=0.0) + _ROOM
+        left += max((g.width for g in column), default=0.0) + room
     plates = [plate for group in groups.values() for plate in group.plates]
     lines = [*_lines(groups, depth), *(frame for group in groups.values() for frame in _frame(group))]
     seen = np.concatenate([*(plate.corners for plate in plates), *(line.reshape(-1, 3) for line in lines)])
@@ -296,7 +298,7 @@ def _frame(group: _Group) -> list[Floats]:
     if not group.framed:
         return []
     count = len(group.tensors)
-    left, right = group.left - _RIM, group.left + count + (count - 1) * _BETWEEN + _RIM
+    left, right = group.left - _RIM, group.left + count + (count - 1) * group.between + _RIM
     up, down = group.middle - 0.5 - _NAMED, group.middle + 0.5 + _RIM
     corners = [(left, up), (right, up), (right, down), (left, down), (left, up)]
     on = [(right, group.middle), (right + _BETWEEN - _RIM, group.middle)] if group.count else []

@@ -151,8 +151,8 @@ export class Ink {
 
   shape(points, colour) {
     const path = this.#trace(points, true);
-    path.fillStyle = colour;
-    path.fill();
+    Object.assign(path, { fillStyle: colour ?? "#000", globalCompositeOperation: colour ? "source-over" : "destination-out" }).fill();
+    path.globalCompositeOperation = "source-over"; // without a colour it takes away what stands there
   }
 
   disc(x, y, radius, colour) {

@@ -78,9 +78,9 @@ export class Overlay {
     if (same && this.placed.decades === decades) return;
     this.placed = { camera, decades };
     const among = [0, 0, this.view.width, this.foot];
-    for (const brief of decades ? [false, true] : [false]) { // where exponents have no room
-      this.places = new ValuePlaces(this.document, camera, this.view, decades && !brief, (at) => this.#largest(at), among);
-      this.places.brief = brief;
+    for (const form of decades ? ["decades", "brief"] : ["cube", "tenths"]) { // the second where the first has no room
+      this.places = new ValuePlaces(this.document, camera, this.view, form, (at) => this.#largest(at), among);
+      this.places.form = form;
       if (this.places.size) break;
     }
     if (same) return;

@@ -2,7 +2,7 @@
 
 import { cubeCorners, pointOf } from "./boxes.js";
 import { beforeEye, dot3, project, towardsEye } from "./camera.js";
-import { chipText, errorOf, exponentText, sureChip, sureText } from "./numbers.js";
+import { chipText, errorOf, exponentText, numberText, sureChip, sureText } from "./numbers.js";
 
 const VALUE_SIZES = [22, 20, 18, 16, 15, 14, 13];
 const ENLARGED_SIZES = [...VALUE_SIZES, 12, 11, 10]; // where they are larger on the screen than they are called
@@ -74,11 +74,11 @@ function within([x, y], across, down, [left, top, right, foot]) {
 /** Where numbers stand, and how large they are; depends on the camera alone. */
 export class ValuePlaces {
   /**
-   * `type` is how much larger all is on the screen than it is called, `decades` whether the numbers span decades; what
+   * `type` is how much larger all is on the screen than it is called, `form` how numbers are written; what
    * would leave the `window` is left out, where cubes have moved.
    */
-  constructor(document, camera, { turned, type }, decades, picked, window) {
-    const wide = document.widest[decades ? "decades" : "plain"]; // in sizes
+  constructor(document, camera, { turned, type }, form, picked, window) {
+    const wide = document.widest[form]; // in sizes
     Object.assign(this, { size: 0, places: [], top: (plate, k, rise = 0) => project(camera, pointOf(plate, k, [0, 0, plate.depth * (1 + 2 * rise)])) });
     if (!document.numbered) return;
     if (!turned) {
@@ -123,6 +123,7 @@ export class ValuePlaces {
 /** Print the numbers of a frame, but those of texels in `hides`; `small`: where cubes may be smaller. */
 export function drawValues(ink, places, shown, frame, colourOf, small, hides) {
   const { document, quantity } = shown;
+  const onFace = (value, signed) => (places.form !== "tenths" ? chipText(value, signed) : value === 0 ? "0" : numberText(value, Math.abs(value) < 9.95 ? 1 : 0, signed));
   if (!places.size) return;
   document.plates.forEach((plate, index) => {
     const row = plate.kind === "activation";
@@ -135,18 +136,18 @@ export function drawValues(ink, places, shown, frame, colourOf, small, hides) {
       if (hides.has(texel)) return;
       const value = shown.numbers[texel], mark = shown.flags[texel];
       if (row) {
-        if (!(mark & (16 | 32))) onCube(ink, at, sureChip(value, errorOf(frame, "weight", texel)), size, colourOf(index, element));
+        if (!(mark & (16 | 32))) onCube(ink, at, places.form === "tenths" ? onFace(value) : sureChip(value, errorOf(frame, "weight", texel)), size, colourOf(index, element));
         return;
       }
       if (mark & 32) {
         const weight = frame.texels.weight[texel], least = Math.min(size, 15);
-        ink.text(at[0], at[1] + MIDDLE * least, `${shown.inside ? "" : "w "}${sureChip(weight, errorOf(frame, "weight", texel), true)}`, least, ink.theme.text2, { end: "middle" });
+        ink.text(at[0], at[1] + MIDDLE * least, `${shown.inside ? "" : "w "}${places.form === "tenths" ? onFace(weight, true) : sureChip(weight, errorOf(frame, "weight", texel), true)}`, least, ink.theme.text2, { end: "middle" });
         return;
       }
-      const decades = !quantity.plain && (places.brief ? Math.abs(value) < BRIEF : Number.isFinite(value)), signed = quantity.scale !== "log";
+      const decades = !quantity.plain && (places.form === "brief" ? Math.abs(value) < BRIEF : Number.isFinite(value)), signed = quantity.scale !== "log";
       const error = errorOf(frame, quantity.name, texel);
-      const exact = value === 0 ? "0" : decades ? exponentText(value, Number(!places.brief), signed) : chipText(value, signed);
-      const text = !(error > 0) ? exact : decades ? sureText(value, error) : sureChip(value, error, signed);
+      const exact = value === 0 ? "0" : decades ? exponentText(value, Number(places.form !== "brief"), signed) : onFace(value, signed);
+      const text = !(error > 0) || places.form === "tenths" ? exact : decades ? sureText(value, error) : sureChip(value, error, signed);
       onCube(ink, at, text, size, colourOf(index, element));
     });
   });
