@@ -482,3 +482,20 @@ def test_the_sum_of_the_selected_weight_is_told_of(pictures):
             assert float(said) == pytest.approx(sums[row], rel=1e-3)
     largest = walk.told(at).sentence
     assert largest.unit == (stage.name, np.abs(sums).argmax())
+
+
+def test_of_an_embedding_the_rows_of_the_words_light():
+    draw = np.random.default_rng(0)
+    words = draw.integers(0, 7, (16, 3))
+    words[0] = 5, 2, 5
+    net = nn.Sequential(nn.Embedding(7, 6), nn.Flatten(), nn.Linear(18, 4))
+    with offscreen():
+        step = own(net, nn.MSELoss(), words, draw.normal(size=(16, 4)))
+    at = next(at for at, now in enumerate(step.walk.steps, 1) if now.phase == "forward")
+    told = step.walk.told(at)
+    lit = told.frame.state["product"][:42].reshape(7, 6)
+    np.testing.assert_array_equal(lit[[2, 5]], np.asarray(told.frame.values, float)[:42].reshape(7, 6)[[2, 5]])
+    assert np.isnan(np.delete(lit, [2, 5], axis=0)).all()
+    row, column = np.unravel_index(np.nanargmax(np.abs(lit)), lit.shape)
+    assert told.sentence.formulas[0].letters == f"row {row}"
+    assert told.sentence.unit[1] % 6 == column
