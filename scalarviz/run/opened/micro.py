@@ -377,7 +377,7 @@ class Walk:
         op, linear = "mul" if factors else TERMS, formula == "Σ w · δ"
         if linear:
             uses = readers(self.passes.network.body, int(rows[which]))
-            factors = condensed([x for use in uses for x in (self._x(use) * sums[use.rows]).tolist()], MOST)
+            factors = condensed([x for use in uses for x in (self._x(use) * sums[use.rows]).tolist() if x], MOST)
             formula, factors = (formula, factors) if len(factors) > 1 else ("", ())
         found = Given(op, factors, "" if formula == "dL/dy" else formula, linear)
         return self._told(step, found, float(sums[rows[which]]), which, self.many.partition(" ")[0])
