@@ -465,3 +465,55 @@ def test_the_loss_flashes_once(step):
     assert light[-1] == 0
     bench.inside.show(told, runs=False)
     assert not any(sketch.shapes for sketch in bench.inside.overlay(None))
+
+
+def test_the_sum_of_the_selected_weight_is_told_of(pictures):
+    """In forward the line names the unit to which the weight adds, with the sum that NumPy finds."""
+    walk = pictures.walk
+    stage = next(stage for stage in walk.subject.stages if stage.weight is not None)
+    at = next(at for at, now in enumerate(walk.steps, 1) if (now.phase, now.stage) == ("forward", stage.name))
+    values, x = np.asarray(walk.frame.values, float), walk.frame.activations[stage.sources[0]]
+    sums = stage.weight.of(values) @ x + stage.bias.of(values)
+    for row in range(stage.outputs):
+        for index in (stage.weight.start + 36 * row + 7, stage.bias.start + row):
+            sentence = walk.told(at, index).sentence
+            assert sentence.unit == (stage.name, row)
+            said = sentence.formulas[0].numbers[-1].text.replace("−", "-")
+            assert float(said) == pytest.approx(sums[row], rel=1e-3)
+    largest = walk.told(at).sentence
+    assert largest.unit == (stage.name, np.abs(sums).argmax())
+
+
+@pytest.fixture(scope="module")
+def words_net():
+    """A network that reads words, of which every row is drawn; the first sample is 5, 2, 5."""
+    draw = np.random.default_rng(0)
+    read = draw.integers(0, 7, (16, 3))
+    read[0] = 5, 2, 5
+    net = nn.Sequential(nn.Embedding(7, 6), nn.Flatten(), nn.Linear(18, 4), nn.ReLU(), nn.Linear(4, 2))
+    with offscreen():
+        yield own(net, nn.MSELoss(), read, draw.normal(size=(16, 2)))
+
+
+def test_of_an_embedding_the_rows_of_the_words_light(words_net):
+    step = words_net
+    at = next(at for at, now in enumerate(step.walk.steps, 1) if now.phase == "forward")
+    told = step.walk.told(at)
+    lit = told.frame.state["product"][:42].reshape(7, 6)
+    np.testing.assert_array_equal(lit[[2, 5]], np.asarray(told.frame.values, float)[:42].reshape(7, 6)[[2, 5]])
+    assert np.isnan(np.delete(lit, [2, 5], axis=0)).all()
+    row, column = np.unravel_index(np.nanargmax(np.abs(lit)), lit.shape)
+    assert told.sentence.formulas[0].letters == f"row {row}"
+    assert told.sentence.unit[1] % 6 == column
+
+
+def test_links_of_a_layer_end_at_its_own_row_where_that_is_drawn(words_net):
+    bench, found = words_net.bench, 0
+    for at, now in enumerate(words_net.walk.steps, start=1):
+        plate, told = bench.layout.activation(now.stage), words_net.stand(at)
+        if plate is not None and told.layer is not None and told.layer.name == now.stage and now.phase == "forward":
+            wires = bench.inside._wires()
+            assert wires is not None
+            assert wires[0].sums == pytest.approx(bench.project(plate.tops))
+            found += 1
+    assert found == 2

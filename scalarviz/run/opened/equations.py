@@ -192,7 +192,7 @@ class Given(NamedTuple):
 
 
 def given(passes: Passes, row: int) -> Given | None:
-    """What a row of the program is made of; None of what is looked up, drawn or given."""
+    """What a row of the program is made of; None of what is drawn or given."""
     made = passes.network.places.made_of(row)
     while made is not None and made[0].op == "float16":  # the rounding of half precision
         row = int(made[2][0])
@@ -201,6 +201,8 @@ def given(passes: Passes, row: int) -> Given | None:
         return None
     i, part, operands = made
     taken, output = passes.means[operands], 0
+    if i.kind == "gather":
+        return Given(TERMS, (), f"row {taken[0]:.0f}" if passes.size == 1 else "")
     if i.kind in ("op", MAX):
         return Given(i.op or MAX, tuple(taken.tolist()))
     if i.kind == "product":

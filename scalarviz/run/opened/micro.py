@@ -158,6 +158,14 @@ def called(stage: str) -> str:
 # ---- In which order the weights of a layer get their gradients, and move
 
 
+def _row_of(stage: Stage, index: int) -> int:
+    """The sum of a layer to which a weight, or its bias, adds; -1: none."""
+    for tensor in (stage.weight, stage.bias):
+        if tensor is not None and 0 <= index - tensor.start < tensor.size:
+            return (index - tensor.start) * stage.outputs // tensor.size
+    return -1
+
+
 def most_of(step: MicroStep, gradient: NDArray[np.floating], change: NDArray[np.floating]) -> int:
     """The weight of which gradients or updates tell: the largest gradient, or what changes most."""
     sizes = (gradient if step.phase == "gradients" else change)[step.weights]
@@ -336,9 +344,18 @@ class Walk:
         asked = [call for call in calls if self.passes.adjoint_sums[self.rows_of[call.name]].any()]
         return (asked or calls)[-1]
 
-    def _shown(self, step: MicroStep, stage: Stage, rows: Rows) -> MicroStep:
-        """A micro-step of many numbers that shows the largest, where that is made of others."""
-        which = int(np.argmax(np.abs(np.nan_to_num(self.passes.means[rows]))))
+    def about(self, step: MicroStep, index: int) -> MicroStep:
+        """A micro-step of many sums that shows the one to which a weight adds; any other as it is."""
+        names = (step.stage, *step.also) if step.phase == "forward" and len(step.units) else ()
+        calls = [stage for stage in self.opened.stages if stage.name in names and _row_of(stage, index) >= 0]
+        if not calls:
+            return step
+        stage = self._asked(calls)
+        return self._shown(step, stage, self.rows_of[stage.name], _row_of(stage, index))
+
+    def _shown(self, step: MicroStep, stage: Stage, rows: Rows, unit: int = -1) -> MicroStep:
+        """A micro-step of many numbers that shows one of them, or the largest, where that is made of others."""
+        which = unit if unit >= 0 else int(np.argmax(np.abs(np.nan_to_num(self.passes.means[rows]))))
         row, units = int(rows[which]), len(step.units)
         normed = given_norm(self.passes, stage, which, self.opened.tensors) if units else None
         found = normed or given(self.passes, row)
@@ -360,7 +377,7 @@ class Walk:
         op, linear = "mul" if factors else TERMS, formula == "Σ w · δ"
         if linear:
             uses = readers(self.passes.network.body, int(rows[which]))
-            factors = condensed([x for use in uses for x in (self._x(use) * sums[use.rows]).tolist()], MOST)
+            factors = condensed([x for use in uses for x in (self._x(use) * sums[use.rows]).tolist() if x], MOST)
             formula, factors = (formula, factors) if len(factors) > 1 else ("", ())
         found = Given(op, factors, "" if formula == "dL/dy" else formula, linear)
         return self._told(step, found, float(sums[rows[which]]), which, self.many.partition(" ")[0])

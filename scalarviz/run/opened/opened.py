@@ -269,7 +269,11 @@ class Opened:
             unused = not sums[i.dst : i.dst + i.count].any()
             if i.kind in LAYERS and unused and not np.isnan(x[i.weights.flat[0]]):
                 continue
-            if i.kind == "dot":
+            if i.kind == "gather" and i.table is not None and len(self.batch) == 1:  # the rows that are chosen
+                chosen = means[i.args[0]]
+                chosen = chosen[(chosen >= 0) & (chosen < i.table.rows)].astype(np.int64)
+                x[np.add.outer(chosen * i.table.step, i.weights)] = 1.0
+            elif i.kind == "dot":
                 x[i.weights.ravel()] = means[i.args.ravel()]
                 delta[i.weights.ravel()] = np.repeat(sums[i.dst : i.dst + i.count], i.terms)
             elif i.kind in LAYERS:
@@ -389,6 +393,10 @@ class Opened:
         if self._steps is None:
             self._steps = tuple(Walk(self).steps())
         return self._steps
+
+    def about(self, step: MicroStep, weight: Any) -> MicroStep:
+        """One of the micro-steps, of many sums told of the one to which a weight adds, in place of the largest."""
+        return Walk(self).about(step, self.index(weight))
 
     def phases(self) -> tuple[PhaseSpan, ...]:
         """The six phases of :meth:`micro_steps`: where each begins, how many it has, and what they are in words."""

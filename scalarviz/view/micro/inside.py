@@ -226,7 +226,7 @@ class Inside:
             return None
         bias, back = None if layer.bias is None else plates.get(layer.bias.name), told.phase in (BACKWARD, GRADIENTS)
         flow, places = bench.scenery.flow, {place.name: place.tops for place in placed}
-        sources, sums = places.get(told.reads), places.get(told.makes)
+        sources, sums = places.get(told.reads), places.get(layer.name, places.get(told.makes))
         if flow is not None:
             sources = None if flow.inputs is None else flow.inputs + np.array([0.0, CHIP / 2])
             rows = range(weight.shape[0] if flow.rows.columns else 0)

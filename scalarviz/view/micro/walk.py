@@ -127,7 +127,8 @@ class Walk:
             self.frame, step=opened.step, loss=loss, shown_loss=loss, coming=None, gradient=gradient,
             computed=computed, values=np.asarray(values, np.float64), edited=False, next_lr=opened.lr, lr=opened.lr,
         )  # fmt: skip
-        sentence = self.sentence(now, selected, computed, adding)
+        asked = now if selected is None or not isinstance(opened, Opened) else opened.about(now, selected)
+        sentence = self.sentence(asked, selected, computed, adding)
         reached, joined = self._reached(done), self._deltas_of(done)
         deltas = joined
         if adding:  # the scene shows the sample that is added now, as the side does
@@ -523,7 +524,8 @@ class Walk:
         name, place = self._name(stage, step.column), self._names.place(stage, step.column)
         name = place if name.endswith(place) else f"class {name}" if name.isdecimal() else name
         name += f" of {_letter(*self._place(step))}" if self._place(step)[1] else ""
-        title, made = f"{self._title(stage.name)}: {name}", f"the largest of {self._made(step)}"
+        title, first = f"{self._title(stage.name)}: {name}", "the largest" if step in self.steps else "one"
+        made = f"{first} of {self._made(step)}"
         letters = " = ".join(filter(None, (step.formula, "δ"))) if back else step.formula
         formula = _equation(letters, step.numbers, violet=back)
         if back:
@@ -760,8 +762,7 @@ def _letter(names: Sequence[str], place: int) -> str:
 
 def _alone(letters: str, step: MicroStep, *, violet: bool = False) -> tuple[Formula, ...]:
     """The numbers of a stage that goes as one, where they are few."""
-    said = re.sub(r"\b[a-z]+_[a-z]+\b", lambda found: in_words(found[0]), step.numbers)
-    return (Formula(letters, (Word(said, "violet" if violet else "plain", True),)),) if said else ()
+    return (_equation(letters, step.numbers, violet=violet),) if step.numbers else ()
 
 
 def _equation(letters: str, numbers: str, *, violet: bool) -> Formula:
@@ -769,7 +770,8 @@ def _equation(letters: str, numbers: str, *, violet: bool) -> Formula:
     left, sign, result = sides_of(numbers)
     tone: Tone = "violet" if violet else "plain"
     letters, left = (re.sub(r"\b[a-z]+_[a-z]+\b", lambda found: in_words(found[0]), t) for t in (letters, left))
-    return Formula(letters, (Word(left, tone), Word(sign, "dim"), Word(result, tone, True)))
+    words = Word(left, tone), Word(sign, "dim"), Word(result, tone, True)
+    return Formula(letters, tuple(word for word in words if word.text))
 
 
 def _violet(letters: str, value: float) -> Formula:
