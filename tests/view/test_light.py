@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from kit.benches import again, words
+from kit.benches import again, texts, words
 from kit.commands import make_scene
 from scalarviz.view.cubes.atlas import NOT_COMPUTED
 from scalarviz.view.ink.boxes import ABOUT
-from scalarviz.view.ink.sketch import Lines
+from scalarviz.view.ink.sketch import Lines, Rect, meet
 from scalarviz.view.micro.light import dark, height_scale
 from scalarviz.view.micro.told import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE
 from scalarviz.view.micro.walk import Walk, opened, sides
@@ -118,6 +118,27 @@ def test_a_link_runs_in_gaps_and_covers_no_face_of_its_layer(step, size):
                 assert not any(hit is not None and hit.flat == plate.start + element for hit in hits), (at, element)
         met += len(along)
     assert met or step.name in ("neuron", "expression", "digits", "texture", "microgpt")  # no links there
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (1000, 600), (680, 510), (640, 360), (560, 420), (375, 812)])
+def test_a_chip_lies_on_no_name_and_on_no_lit_face(step, size):
+    step = step._replace(bench=again(Workbench(step.bench.subject, size)))
+    bench = step.bench
+    for phase in (FORWARD, BACKWARD, GRADIENTS):
+        told = step.stand(step.last_of(phase))
+        shapes = [shape for sketch in bench.parts["numbers"] for shape in sketch.tops if isinstance(shape, Rect)]
+        chips = [(one.x, one.y, one.width, one.height) for one in shapes if (one.radius, one.height) == (5, 18)]
+        written = texts([*bench.side.spread_out(), *bench.scenery.static])
+        names = [(one.left, one.y - one.size, one.width, one.size) for one in written]
+        assert not any(meet(chip, name) for chip in chips for name in names), (step.name, size, phase)
+        lit = ~bench.colouring.missing(told.frame)
+        for plate in (plate for plate in bench.layout.plates if plate.start >= 0 and chips):
+            for element in np.flatnonzero(lit[plate.start : plate.start + plate.size]).tolist():
+                quad = bench.project(plate.corners_of(element)[[4, 5, 7, 6]])
+                for x, y, wide, high in chips:
+                    grid = np.stack(np.meshgrid(np.linspace(x, x + wide, 9), np.linspace(y, y + high, 5)), -1)
+                    assert within(grid.reshape(-1, 2), quad).max() <= 3, (step.name, size, phase)  # its rim
+        assert chips or step.name != "playground"
 
 
 def within(points: np.ndarray, quad: np.ndarray) -> np.ndarray:

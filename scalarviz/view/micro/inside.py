@@ -510,7 +510,9 @@ class Inside:
             own = {name: np.where(there, told.frame.activations[name], np.nan)
                    for name, there in told.reached.items() if name in told.frame.activations}  # fmt: skip
             deltas = self.row_deltas() if told.phase >= BACKWARD else {}
-            sketches.append(row_chips(places, bench.theme, bench.places.scene, own, told.sums, deltas, chosen))
+            said = [text for sketch in bench.side.spread_out() for text in sketch.texts]
+            names = [*bench.scenery.words, *((one.left, one.y - one.size, one.width, one.size) for one in said)]
+            sketches.append(row_chips(places, bench.theme, bench.places.scene, own, told.sums, deltas, chosen, names))
         sketches.append(self._veil())
         column, rows, legend = self.column, self._rows, self._legend
         if rows is not None:
