@@ -12,6 +12,7 @@ from kit.commands import make_scene
 from scalarviz.view.cubes.atlas import NOT_COMPUTED
 from scalarviz.view.ink.boxes import ABOUT
 from scalarviz.view.ink.sketch import Lines, Rect, meet
+from scalarviz.view.ink.text import CAP_HEIGHT
 from scalarviz.view.micro.light import dark, height_scale
 from scalarviz.view.micro.told import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE
 from scalarviz.view.micro.walk import Walk, opened, sides
@@ -129,7 +130,7 @@ def test_a_chip_lies_on_no_name_and_on_no_lit_face(step, size):
         shapes = [shape for sketch in bench.parts["numbers"] for shape in sketch.tops if isinstance(shape, Rect)]
         chips = [(one.x, one.y, one.width, one.height) for one in shapes if (one.radius, one.height) == (5, 18)]
         written = texts([*bench.side.spread_out(), *bench.scenery.static])
-        names = [(one.left, one.y - one.size, one.width, one.size) for one in written]
+        names = [(one.left, one.y - CAP_HEIGHT * one.size, one.width, CAP_HEIGHT * one.size) for one in written]
         assert not any(meet(chip, name) for chip in chips for name in names), (step.name, size, phase)
         lit = ~bench.colouring.missing(told.frame)
         for plate in (plate for plate in bench.layout.plates if plate.start >= 0 and chips):
@@ -138,7 +139,11 @@ def test_a_chip_lies_on_no_name_and_on_no_lit_face(step, size):
                 for x, y, wide, high in chips:
                     grid = np.stack(np.meshgrid(np.linspace(x, x + wide, 9), np.linspace(y, y + high, 5)), -1)
                     assert within(grid.reshape(-1, 2), quad).max() <= 3, (step.name, size, phase)  # its rim
-        assert chips or step.name != "playground"
+        if size == (1280, 720) and step.name == "playground":  # each number has its place
+            rows = [
+                row for name, row in step.walk.frame.activations.items() if name != step.bench.subject.stages[-1].name
+            ]
+            assert len(chips) >= len(rows)
 
 
 def within(points: np.ndarray, quad: np.ndarray) -> np.ndarray:

@@ -148,7 +148,13 @@ def _delta_form(before: str, wide: float, high: float) -> tuple[str, float]:
 _LEVEL = 18.0  # height of a chip
 SECOND = 64
 """Units of a row, up to which each has its delta beside it, as a second line."""
-_ASIDE = (0.0, -10.0, 10.0)  # pixels from its place, where a name is in the way
+_ASIDE = (
+    (0.0, 0.0),
+    (-10.0, 0.0),
+    (10.0, 0.0),
+    (0.0, -12.0),
+    (0.0, 12.0),
+)  # from its place, where a name is in the way
 _STRIP = 0.4  # how far a delta without room for its number reaches beyond its cube, in sides
 
 
@@ -239,14 +245,13 @@ class Chips:
         """A number around a point, or a little aside; whether it has room."""
         wide = measure(text, LABEL, True) + 6
         (x, y), (left, top, width, height) = at.tolist(), self._window
-        boxes = [(x + aside - wide / 2, y - _LEVEL / 2, wide, _LEVEL) for aside in _ASIDE]
-        inside = [box for box in boxes if left <= box[0] and box[0] + wide <= left + width]
-        free = [box for box in inside if not any(meet(box, other) for other in self._taken)]
-        room = (wide + 2 <= apart[0] or apart[1] >= _LEVEL + 2) and top <= y - _LEVEL / 2 <= top + height - _LEVEL
-        box = free[0] if room and free else None
-        if box is None:
+        boxes = [(x + aside - wide / 2, y + down - _LEVEL / 2, wide, _LEVEL) for aside, down in _ASIDE]
+        free = [box for box in boxes if not any(meet(box, other) for other in self._taken) and left <= box[0]
+                <= left + width - wide and top <= box[1] <= top + height - _LEVEL]  # fmt: skip
+        if not free or (wide + 2 > apart[0] and apart[1] < _LEVEL + 2):
             return False
-        x = box[0] + wide / 2
+        box = free[0]
+        x, y = box[0] + wide / 2, box[1] + _LEVEL / 2
         self._taken.append(box)
         self.sketch.rect(*box, radius=5, fill=fill, stroke=edge, border=1.4)
         self.sketch.text(x, y + 4.7, text, LABEL, self._theme.text1, bold=True, anchor="middle")
