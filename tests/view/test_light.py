@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from kit.benches import again, words
+from kit.benches import again, texts, words
 from kit.commands import make_scene
 from scalarviz import nn
 from scalarviz.run.panels import WordBoard
 from scalarviz.view.cubes.atlas import NOT_COMPUTED
 from scalarviz.view.ink.boxes import ABOUT, COLUMN
-from scalarviz.view.ink.sketch import Cells, Lines
-from scalarviz.view.ink.text import number
+from scalarviz.view.ink.sketch import Cells, Lines, Rect, meet
+from scalarviz.view.ink.text import CAP_HEIGHT, number
 from scalarviz.view.ink.theme import rgb
 from scalarviz.view.micro.beside import SENTENCE, sentence
 from scalarviz.view.micro.light import dark, height_scale
@@ -130,6 +130,31 @@ def test_a_link_runs_in_gaps_and_covers_no_face_of_its_layer(step, size):
                 assert not any(hit is not None and hit.flat == plate.start + element for hit in hits), (at, element)
         met += len(along)
     assert met or step.name in ("neuron", "expression", "digits", "texture", "microgpt")  # no links there
+
+
+@pytest.mark.parametrize("size", [(1280, 720), (1000, 600), (680, 510), (640, 360), (560, 420), (375, 812)])
+def test_a_chip_lies_on_no_name_and_on_no_lit_face(step, size):
+    step = step._replace(bench=again(Workbench(step.bench.subject, size)))
+    bench = step.bench
+    for phase in (FORWARD, BACKWARD, GRADIENTS):
+        told = step.stand(step.last_of(phase))
+        shapes = [shape for sketch in bench.parts["numbers"] for shape in sketch.tops if isinstance(shape, Rect)]
+        chips = [(one.x, one.y, one.width, one.height) for one in shapes if (one.radius, one.height) == (5, 18)]
+        written = texts([*bench.side.spread_out(), *bench.scenery.static])
+        names = [(one.left, one.y - CAP_HEIGHT * one.size, one.width, CAP_HEIGHT * one.size) for one in written]
+        assert not any(meet(chip, name) for chip in chips for name in names), (step.name, size, phase)
+        lit = ~bench.colouring.missing(told.frame)
+        for plate in (plate for plate in bench.layout.plates if plate.start >= 0 and chips):
+            for element in np.flatnonzero(lit[plate.start : plate.start + plate.size]).tolist():
+                quad = bench.project(plate.corners_of(element)[[4, 5, 7, 6]])
+                for x, y, wide, high in chips:
+                    grid = np.stack(np.meshgrid(np.linspace(x, x + wide, 9), np.linspace(y, y + high, 5)), -1)
+                    assert within(grid.reshape(-1, 2), quad).max() <= 3, (step.name, size, phase)  # its rim
+        if size == (1280, 720) and step.name == "playground":  # each number has its place
+            rows = [
+                row for name, row in step.walk.frame.activations.items() if name != step.bench.subject.stages[-1].name
+            ]
+            assert len(chips) >= len(rows)
 
 
 def within(points: np.ndarray, quad: np.ndarray) -> np.ndarray:

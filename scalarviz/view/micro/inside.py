@@ -22,7 +22,7 @@ from ..ink.boxes import LABEL, Places, Wanted
 from ..ink.equation import product
 from ..ink.maps import get_map
 from ..ink.sketch import Box, Point, Sketch, Spot, holds, rgba, spot_at
-from ..ink.text import figure
+from ..ink.text import CAP_HEIGHT, figure
 from ..ink.theme import Theme, rgb
 from ..notes.placer import HIGH as CHIP
 from ..notes.scenery import Scenery
@@ -567,7 +567,11 @@ class Inside:
             own = {name: np.where(there, told.frame.activations[name], np.nan)
                    for name, there in told.reached.items() if name in told.frame.activations}  # fmt: skip
             deltas = self.row_deltas() if told.phase >= BACKWARD else {}
-            sketches.append(row_chips(places, bench.theme, bench.places.scene, own, told.sums, deltas, chosen))
+            said = [text for sketch in bench.side.spread_out() for text in sketch.texts]
+            high = [CAP_HEIGHT * one.size for one in said]
+            names = [(one.left, one.y - up, one.width, up) for one, up in zip(said, high, strict=True)]
+            names += bench.scenery.words
+            sketches.append(row_chips(places, bench.theme, bench.places.scene, own, told.sums, deltas, chosen, names))
         sketches.append(self._veil())
         column, rows, legend = self.column, self._rows, self._legend
         if rows is not None:

@@ -154,6 +154,13 @@ def _delta_form(before: str, wide: float, high: float) -> tuple[str, float]:
 _LEVEL = 18.0  # height of a chip
 SECOND = 64
 """Units of a row, up to which each has its delta beside it, as a second line."""
+_ASIDE = (
+    (0.0, 0.0),
+    (-10.0, 0.0),
+    (10.0, 0.0),
+    (0.0, -12.0),
+    (0.0, 12.0),
+)  # from its place, where a name is in the way
 _STRIP = 0.4  # how far a delta without room for its number reaches beyond its cube, in sides
 
 
@@ -201,10 +208,13 @@ def row_places(layout: Layout, project: Project, inputs: int) -> list[RowPlace]:
 
 def row_chips(
     places: Sequence[RowPlace], theme: Theme, window: Box, rows: Mapping[str, Floats], sums: Mapping[str, Sums],
-    deltas: Mapping[str, Floats], chosen: Range,
+    deltas: Mapping[str, Floats], chosen: Range, names: Sequence[Box] = (),
 ) -> Sketch:  # fmt: skip
-    """Numbers that no cube has, sums that are on their way, and deltas below what stays, inside of `window`."""
-    chips, cmap = Chips(theme, window), get_map("gradient", theme)
+    """Numbers that no cube has, sums that are on their way, and deltas below what stays, inside of `window`.
+
+    None lies on one of the `names`.
+    """
+    chips, cmap = Chips(theme, window, names), get_map("gradient", theme)
     for place in places:
         own, added, back = rows.get(place.name), sums.get(place.name), deltas.get(place.name)
         large, down = place.face >= _FACE, np.array([0.0, 0.0 if place.drawn else 6.0])
@@ -225,10 +235,10 @@ def row_chips(
 
 
 class Chips:
-    """Numbers in boxes; one that would leave the `window`, or lie on another one, is left out."""
+    """Numbers in boxes; one that would leave the `window`, or lie on another one or on a name, is left out."""
 
-    def __init__(self, theme: Theme, window: Box) -> None:
-        self._theme, self._window, self._taken = theme, window, list[Box]()
+    def __init__(self, theme: Theme, window: Box, names: Sequence[Box]) -> None:
+        self._theme, self._window, self._taken = theme, window, [*names]
         self.sketch = Sketch(over=True)
 
     def put_sum(self, at: Floats, value: float, apart: tuple[float, float], *, whole: bool) -> bool:
@@ -238,13 +248,16 @@ class Chips:
         return self.put(at, said, apart, mixed(edge, self._theme.panel, 0.45), edge)
 
     def put(self, at: Floats, text: str, apart: tuple[float, float], fill: Colour, edge: Colour) -> bool:
-        """A number around a point; whether it has room."""
+        """A number around a point, or a little aside; whether it has room."""
         wide = measure(text, LABEL, True) + 6
         (x, y), (left, top, width, height) = at.tolist(), self._window
-        box = x - wide / 2, y - _LEVEL / 2, wide, _LEVEL
-        inside = left <= box[0] and box[0] + wide <= left + width and top <= box[1] and y + _LEVEL / 2 <= top + height
-        if (wide + 2 > apart[0] and apart[1] < _LEVEL + 2) or not inside or any(meet(box, b) for b in self._taken):
+        boxes = [(x + aside - wide / 2, y + down - _LEVEL / 2, wide, _LEVEL) for aside, down in _ASIDE]
+        free = [box for box in boxes if not any(meet(box, other) for other in self._taken) and left <= box[0]
+                <= left + width - wide and top <= box[1] <= top + height - _LEVEL]  # fmt: skip
+        if not free or (wide + 2 > apart[0] and apart[1] < _LEVEL + 2):
             return False
+        box = free[0]
+        x, y = box[0] + wide / 2, box[1] + _LEVEL / 2
         self._taken.append(box)
         self.sketch.rect(*box, radius=5, fill=fill, stroke=edge, border=1.4)
         self.sketch.text(x, y + 4.7, text, LABEL, self._theme.text1, bold=True, anchor="middle")
