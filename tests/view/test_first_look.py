@@ -13,6 +13,7 @@ from kit.commands import make_scene
 from kit.windows import live_hand
 from scalarviz.view.ink.boxes import ABOUT
 from scalarviz.view.ink.sketch import Rect, meet
+from scalarviz.view.ink.theme import presenting
 from scalarviz.view.notes.scenery import foot_of
 from scalarviz.view.notes.values import colours_at, face_room
 from scalarviz.view.shown.names import who
@@ -157,6 +158,15 @@ def test_what_stands_in_a_row_has_as_many_decimals_in_formulas_and_on_the_cubes_
             )
             faces = hand.bench.inside.told.faces.values()
             assert len({len(face.below.partition(".")[2]) for face in faces}) == 1
+
+
+@pytest.mark.parametrize("name", ["neuron", "rgb"])
+def test_a_hall_keeps_target_keys_and_the_formulas_that_are_asked_for(name):
+    bench = bench_of(make_scene(name), theme=presenting("dark"), keys=(("Space", "run"),))
+    bench.touch.hovered = 0
+    found = said(again(bench, 0.5))
+    assert {"target", "Space"} <= set(found)
+    assert any("·" in line and " = " in line for line in found)
 
 
 def panels_with(bench, text):
