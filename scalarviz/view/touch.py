@@ -18,7 +18,6 @@ from .ink.text import figure
 from .ink.widgets import OFF, drag_handle, tip
 from .notes.labels import own_labels
 from .notes.placer import Placer
-from .notes.values import face_room
 from .panels.wording import said_of
 from .screen.account import Lines
 from .screen.inspector import HIGH, LOW, WIDE, Inspector
@@ -50,7 +49,7 @@ def inspector_box(places: Places, explained: bool) -> Box | None:
 
 Cube = tuple[Plate, int, float]
 _BOTH_FROM = 420.0  # least height (logical pixels) with room for trouble and news at once
-_EACH, _REACH = 400, 200  # cubes of a plate that are looked at one by one; pixels from a cube to what is said of it
+_EACH, _REACH = 100, 200  # cubes of a plate that are looked at one by one; pixels from a cube to what is said of it
 _NEWS = 300.0  # least width of news beside a legend
 
 
@@ -225,20 +224,21 @@ class Touch:
             x, y = self._placed.of(now, lambda: self._place(own, (wide, high), over)) or (x, y)
         return pointer_label((x - 16, y - 18), bench.places.size, name, value, more, bench.theme)
 
-    def _place(self, own: Box, size: Point, over: Sequence[Box]) -> Point | None:
-        bench, (left, top, across, down), (wide, high) = self._bench, own, size
-        placer = Placer((0.0, 0.0, *bench.places.size))
-        sketches = [*bench.sketches, *bench.side.floating()]
+    def _around(self, sketches: Sequence[Sketch]) -> Placer:
+        """The picture with what words and images take."""
+        placer = Placer((0.0, 0.0, *self._bench.places.size))
         placer.add_texts(sketches)
         for box in (image.rect for sketch in sketches for image in sketch.images):
             placer.add_box(box)
-        for plate in bench.layout.plates if bench.compared is None else ():
-            if plate.size > _EACH:
-                placer.add_polygon(bench.project(plate.corners))
-                continue
-            room = face_room(plate, bench.project)
-            for x, y in (bench.project(plate.tops) - np.divide(room, 2)).tolist():
-                placer.add_box((x, y, *room))
+        return placer
+
+    def _place(self, own: Box, size: Point, over: Sequence[Box]) -> Point | None:
+        bench, (left, top, across, down), (wide, high) = self._bench, own, size
+        placer = self._around([*bench.sketches, *bench.side.floating()])
+        plates = bench.layout.plates if bench.compared is None else ()
+        placer.add_cubes((plate for plate in plates if plate.size <= _EACH), bench.project)
+        for plate in (plate for plate in plates if plate.size > _EACH):
+            placer.add_polygon(bench.project(plate.corners))
         ways = [(x, y, wide, high) for away in np.arange(OFF, _REACH, 12.0).tolist()
                 for y in (top + (down - high) / 2, top - away - high, top + down + away)
                 for x in (left + (across - wide) / 2, left + across + away, left - away - wide)]  # fmt: skip
@@ -332,8 +332,8 @@ class Touch:
         if self.pressed is not None:
             corners = [box for box in (places.strip, places.scene) if box is not None]
             cards = [pressed_key(*self.pressed, box, theme) for box in corners]
-            seen = [*self._bench.sketches, *below, *banners]
-            banners.append(next((card for card in cards if _free(card, seen)), cards[-1]))
+            seen = self._around([*self._bench.sketches, *below, *banners])
+            banners.append(next((card for card in cards if seen.free(_ground(card))), cards[-1]))
         return banners
 
 
@@ -348,11 +348,3 @@ def _ground(card: Sketch) -> Box:
     ground = card.shapes[0]
     assert isinstance(ground, Rect)
     return ground.x, ground.y, ground.width, ground.height
-
-
-def _free(card: Sketch, around: Sequence[Sketch]) -> bool:
-    """Whether a card hides neither words nor legends."""
-    box = _ground(card)
-    taken = [image.rect for sketch in around for image in sketch.images]
-    taken += [(text.left, text.y - text.size, text.width, text.size) for sketch in around for text in sketch.texts]
-    return not any(meet(box, other) for other in taken)

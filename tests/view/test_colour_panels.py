@@ -16,8 +16,9 @@ from scalarviz import nn, optim
 from scalarviz.errors import InputError, ScalarvizError
 from scalarviz.run import Moment, Scene
 from scalarviz.run.panels import ColourCube, Painting, psnr
+from scalarviz.view.panels import pace
 from scalarviz.view.panels.colour_cube import cube_boxes
-from scalarviz.view.panels.image import BUDGET, FILM, STILL, easel_boxes
+from scalarviz.view.panels.image import BUDGET, FILM, LADDER, STILL, easel_boxes
 from scalarviz.view.panels.pace import Grid
 
 WANTED = np.random.default_rng(8).random((30, 40, 3)).astype(np.float32)
@@ -73,6 +74,24 @@ def test_at_rest_all_places_are_worked_out_and_a_new_frame_begins_anew():
     assert len(asked) == count
     assert grid.update("two", 0.02, (30, 40), ask)
     assert grid.unfinished
+
+
+@pytest.mark.parametrize("cost", [1e-7, 1e-6, 5e-6, 4e-5])
+def test_while_frames_change_a_picture_is_painted_with_what_a_frame_has(cost, monkeypatch):
+    """Counted over passes, by a clock that goes on by what places cost: no machine is measured."""
+    clock, grid, size = [0.0], Grid(True, LADDER, BUDGET), (240, 304)
+    monkeypatch.setattr(pace, "perf_counter", lambda: clock[0])
+
+    def ask(down, across):
+        clock[0] += cost * len(down) * len(across)
+        return np.zeros((len(down) * len(across), 3))
+
+    counts = []
+    for frame in range(60):
+        grid.update(frame, 1 / 30, size, ask)
+        counts.append(grid.numbers[..., 0].size)
+    least = min(0.3 * BUDGET / cost, 240 * 304)
+    assert all(least <= count <= max(BUDGET / cost, 108) for count in counts[30:]), counts
 
 
 BAD = [{"wanted": 3}, {"size": 3}, {"size": (0, 4)}, {"gain": 0}, {"gain": math.nan}, {"gain": "x"}, {"other": 1},

@@ -3,6 +3,8 @@
 Needs the colours of `view.notes.values`, the place of `view.notes.scenery`, and kinds of `view.panels`.
 """
 
+import re
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from kit.commands import make_scene
 from kit.windows import live_hand
 from scalarviz.view.ink.boxes import ABOUT, STAGE
 from scalarviz.view.ink.sketch import Rect, meet
+from scalarviz.view.ink.theme import presenting
 from scalarviz.view.micro.walk import Walk, opened, sides
 from scalarviz.view.notes.scenery import foot_of
 from scalarviz.view.notes.values import colours_at, face_room
@@ -186,6 +189,35 @@ def test_formulas_and_the_legend_of_rows_come_when_what_they_are_about_is_touche
     bench.hover(tuple(bench.project(row.tops)[0] * bench.scale))
     bench.renew()
     assert "activation" in said(bench)
+
+
+def test_what_stands_in_a_row_has_as_many_decimals_in_formulas_and_on_the_cubes_of_an_update():
+    random, scene = np.random.default_rng(0), make_scene("rgb")
+    bench = bench_of(scene, asked=True)
+    for _ in range(40):
+        scene.run.set_weights(0, random.normal(0, 10 ** random.uniform(-2, 1), 12).tolist())
+        lines = [line for line in said(again(bench, 0.5)) if "σ(" in line and "·" in line]
+        assert len(lines) == 3
+        products = [found for line in lines for found in re.findall(r"\.(\d+)·\d*\.(\d+)", line)]
+        assert len(products) == 9
+        assert len({(len(w), len(x)) for w, x in products}) == 1, lines
+    for name in ("rgb", "xor"):
+        with live_hand(make_scene(name)) as hand:
+            hand.do("step", 50)
+            hand.until(
+                lambda hand=hand: hand.do("micro_next") and hand.bench.inside.told.at == hand.bench.inside.told.count
+            )
+            faces = hand.bench.inside.told.faces.values()
+            assert len({len(face.below.partition(".")[2]) for face in faces}) == 1
+
+
+@pytest.mark.parametrize("name", ["neuron", "rgb"])
+def test_a_hall_keeps_target_keys_and_the_formulas_that_are_asked_for(name):
+    bench = bench_of(make_scene(name), theme=presenting("dark"), keys=(("Space", "run"),))
+    bench.touch.hovered = 0
+    found = said(again(bench, 0.5))
+    assert {"target", "Space"} <= set(found)
+    assert any("·" in line and " = " in line for line in found)
 
 
 def panels_with(bench, text):

@@ -192,10 +192,13 @@ def one_line(
 def _added(terms: Sequence[Term], digits: int) -> tuple[str, Decimal]:
     """The terms as they are printed, and what they give."""
     text, found = "", Decimal(0)
-    # the same in every frame, so that its length may vary; and all of a row have as many decimals
-    places = max((len(_trimmed(x, digits).text.partition(".")[2]) for _, x in terms if x is not None), default=0)
+    digits = digits if all(chip_digits(weight, 2) for weight, _ in terms) else 0  # all of a row have as many
+    # the same in every frame, so that its length may vary
+    places = max(
+        (len(_trimmed(x, max(digits, 2)).text.partition(".")[2]) for _, x in terms if x is not None), default=0
+    )
     for weight, given in terms:
-        left = decimals(weight, chip_digits(weight, digits))
+        left = decimals(weight, digits)
         right = None if given is None else decimals(given, places)
         found = _plus(found, left.value if right is None else _times(left.value, right.value))
         rest = "" if right is None else f"·{factor(right.text)}"

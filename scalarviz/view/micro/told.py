@@ -193,9 +193,14 @@ def _face(left: str, right: str, made: str) -> Face:
     return Face(f"{left} × {right}", f"{sign} {made}")
 
 
-def face_of_update(before: float, after: float) -> Face:
-    """``w −0.4698`` over ``w' −0.4668``, with as many decimals as show the change, up to six."""
-    digits = next((d for d in range(2, 7) if number(before, d) != number(after, d)), 4)
+def decimals_of(before: Floating, after: Floating) -> int:
+    """As many as show the largest of some changes, two to six: all cubes have the same."""
+    k = int(np.argmax(np.nan_to_num(np.abs(after - before))))
+    return next((d for d in range(2, 7) if number(float(before[k]), d) != number(float(after[k]), d)), 4)
+
+
+def face_of_update(before: float, after: float, digits: int) -> Face:
+    """``w −0.4698`` over ``w' −0.4668``."""
     return Face(f"w {number(before, digits, signed=True)}", f"w' {number(after, digits, signed=True)}")
 
 

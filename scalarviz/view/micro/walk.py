@@ -53,6 +53,7 @@ from .told import (
     Told,
     Tone,
     Word,
+    decimals_of,
     face_of_gradient,
     face_of_product,
     face_of_update,
@@ -299,7 +300,8 @@ class Walk:
         if step.kind == "product":
             return face_of_product(value, self.input_of(index))
         if step.kind == "update":
-            return face_of_update(value, float(self.opened.new_values[index]))
+            after = self.opened.new_values
+            return face_of_update(value, float(after[index]), decimals_of(self.frame.values, after))
         factors = (step.factors[0], step.factors[1]) if len(step.factors) == 2 else None
         return face_of_gradient(gradient, factors, "mean" if self.is_mean(index) else "Σ")
 

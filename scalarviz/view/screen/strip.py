@@ -218,6 +218,8 @@ class Strip:
             sketches.append(legend((x, y, part, height), self._theme, scale, bar))
         elif not alone and self._single and asked[1]:
             sketches.append(self._formulas(frame, (x, y, left, height)))
+            if self._theme.presenter and not sketches[-1].texts:  # a hall has room for one of both
+                return [self._formulas(frame, box)]
         place, wide = (x + width - own, y, own, height), own if alone else width
         sketches += [self.legend(place, frame), *([] if selected is None else [self._mark(place, selected)])]
         return [*sketches, self._marks((x + width - wide, y + height + _MARKS, wide, 0.0), frame, marks)]
@@ -286,8 +288,12 @@ def written(subject: Subject, frame: Frame, width: float, height: float) -> tupl
     size, step = (CHANNEL, 23.0) if measure(longest, CHANNEL) <= width else (LABEL, 20.0)
     if len(ways) * step > height:
         size, step = LABEL, 20.0
-    lines = [next((line for line in some if measure(line, size) <= width), "") for some in ways]
-    return size, step, lines if all(lines) and len(lines) * step <= height else []
+    kinds = [{len(line.partition(".")[2].partition("·")[0]): line for line in reversed(some)} for some in ways]
+    # lines that stand together have as many decimals, or each the fewest that there are
+    alike = [[kind.get(places, "") for kind in kinds] for places in reversed(kinds[0] if kinds else {})]
+    every = [*alike, [some[-1] for some in ways]]
+    lines = next((all_of for all_of in every if all(0 < measure(one, size) <= width for one in all_of)), [])
+    return size, step, lines if len(lines) * step <= height else []
 
 
 def legend_width(width: float) -> float:
