@@ -76,7 +76,7 @@ class MicroStep:
     # of a product: which input of the layer; of many numbers at once: which of them `value` is; else -1
     column: int = -1
     lines: tuple[Line, ...] = ()  # of an update: the optimiser's rule with numbers
-    op: str = ""  # the operation that gives `value` of `factors`, of the table, `TERMS` or `MAX`
+    op: str = ""  # the operation that gives `value` of `factors`, of the table, `TERMS`, `MAX` or `NORM`
     also: tuple[str, ...] = ()  # other calls of the stage's module, whose `units` come with its own
 
 
