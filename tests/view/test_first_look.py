@@ -191,6 +191,7 @@ def test_formulas_and_the_legend_of_rows_come_when_what_they_are_about_is_touche
     assert "activation" in said(bench)
 
 
+@pytest.mark.ci
 def test_what_stands_in_a_row_has_as_many_decimals_in_formulas_and_on_the_cubes_of_an_update():
     random, scene = np.random.default_rng(0), make_scene("rgb")
     bench = bench_of(scene, asked=True)
@@ -230,6 +231,7 @@ def panels_with(bench, text):
     return found
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", SCENES)
 def test_what_is_said_at_the_pointer_covers_no_prompt_no_other_cube_where_there_is_room_and_says_nothing_twice(name):
     with live_hand(make_scene(name)) as hand:
@@ -259,3 +261,31 @@ def test_what_is_said_at_the_pointer_covers_no_prompt_no_other_cube_where_there_
         hand.picture()
         inspector = bench.touch.inspector.box
         assert all(meet(box, inspector) for box in panels_with(bench, known.name))  # nothing at the pointer
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("name", SCENES)
+def test_branches_leave_the_time_bar_wide_buttons_have_names_and_each_control_is_there_or_the_panel_scrolls(name):
+    with live_hand(make_scene(name)) as hand:
+        bench = hand.bench
+        hand.do("step", 5)
+        for branch in range(5):
+            hand.do("back", 3)
+            hand.run.set_weights(0, [0.1 * branch])
+            hand.do("step", 6)
+        hand.do("undo")
+        hand.settled()
+        scale = bench.bar._plan.scale
+        assert scale.right - scale.left > 0.4 * bench.bar.box[2]
+        areas = {"more panels", "next sample"}  # with words of their own beside them, or none but a picture
+        assert not [spot for spot in bench.spots if not (spot.words or spot.tip) and spot.name not in areas]
+        hand.do("toggle_controls")
+        hand.settled()
+        wanted = {item.name for row in hand.view.desk.shown(hand.view.shown) for item in row.items}
+        there = {spot.name for spot in bench.spots}
+        assert wanted <= there or "scrolls" in there
+        while hand.view.desk.panel.scroll(-1):
+            hand.view.refresh()
+            hand.settled(1)
+            there |= {spot.name for spot in bench.spots}
+        assert wanted <= there

@@ -223,6 +223,7 @@ class Listed(nn.Module):
         return self.reader(x)
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("name", [*SCENES, "a list of layers"])
 def test_no_word_of_code_is_a_name_in_the_panel_of_controls_and_a_place_in_a_list_is_none(name):
     if name in SCENES:
