@@ -299,7 +299,7 @@ class MicroSteps:
                 self.walk = self._awaited = None  # the next one follows, without a gap
             else:
                 self.leave()
-        elif frame is not self._of and self._awaited is None and not _same(frame, walk.frame):
+        elif self._of is not None and frame is not self._of and self._awaited is None and not _same(frame, self._of):
             self._enter(self.at, runs=False)
         elif self._about != self._view.bench.selected:  # another weight is told of
             self._show(self.at, runs=False)
