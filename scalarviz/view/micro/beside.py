@@ -16,7 +16,7 @@ from ..ink.sketch import Box, Sketch
 from ..ink.text import delta_text, measure, number, short
 from ..ink.theme import Theme, mixed
 from ..shown.subject import Subject
-from .told import Formula, Layer, Output, Phase, Sentence, Spread, Told
+from .told import Formula, Output, Phase, Sentence, Spread, Told
 from .walk import BINS
 
 # ---- The line about a weight.
@@ -272,14 +272,11 @@ def table(box: Box, theme: Theme, rows: Sequence[tuple[str, Sequence[str]]], nam
     return sketch
 
 
-# ---- Figures: all terms of one weight's gradient, the outputs, gradients by layer, and the optimiser's rule.
+# ---- Figures: all terms of one weight's gradient, the outputs, and the optimiser's rule.
 
 HISTOGRAM = 150.0
 _BARS = 74.0
 _WORDS = 16.0  # of those above the bars, which hold the gradient
-_LAYER = 22.0
-DECADES = 4.0
-"""Below the largest gradient, in which the bars of the layers are drawn."""
 
 
 def histogram(box: Box, theme: Theme, spread: Spread) -> Sketch:
@@ -359,30 +356,6 @@ def output_rows(box: Box, theme: Theme, outputs: Sequence[Output], *, mean: bool
     return sketch
 
 
-def layer_bars(box: Box, theme: Theme, layers: Sequence[Layer]) -> Sketch:
-    """A line for each layer: its name, a bar, and its largest gradient; a frame alone where that has not come yet."""
-    sketch, (x, y, wide, _) = Sketch(), box
-    sketch.text(x, y + 14, "gradient by layer", TITLE, theme.text1, bold=True)
-    sketch.text(x + wide, y + 14, "the largest |g|", LABEL, theme.text3, anchor="right")
-    found = [layer.largest for layer in layers if layer.largest > 0 and np.isfinite(layer.largest)]
-    most = max(found, default=1.0)
-    left = x + min(max((measure(layer.name, LABEL) for layer in layers), default=0.0) + 12, 0.4 * wide)
-    right = x + wide - 66
-    for row, layer in enumerate(layers):
-        top = y + 30 + _LAYER * row
-        sketch.text(x, top + 13, _fitting(layer.name, left - x - 8), LABEL, theme.text2)
-        sketch.rect(left, top + 3, right - left, 11, radius=2, stroke=theme.border)
-        if layer.largest != layer.largest:
-            continue
-        share = 0.0 if layer.largest <= 0 else max(0.0, 1 + np.log10(layer.largest / most) / DECADES)
-        if share:
-            fill = mixed(theme.pulse, theme.panel, 0.8)
-            sketch.rect(left, top + 3, max(2.0, share * (right - left)), 11, radius=2, fill=fill)
-        sketch.text(x + wide, top + 13, short(layer.largest), LABEL, theme.text1, anchor="right")
-    sketch.text(left, y + 30 + _LAYER * len(layers) + 12, f"log, {DECADES:.0f} decades", LABEL, theme.text3)
-    return sketch
-
-
 def _fitting(name: str, width: float) -> str:
     """The end of a name that has no room."""
     while measure(name, LABEL) > width and len(name) > 4:
@@ -438,9 +411,6 @@ def _figures(box: Box, theme: Theme, subject: Subject, told: Told) -> list[Sketc
     (x, y, width, high), found = box, list[Sketch]()
     if told.outputs and high >= (own := 54.0 + 20.0 * len(told.outputs)):
         found.append(output_rows((x, y, width, high), theme, told.outputs, mean=told.mean))
-        y, high = y + own + GAP / 2, high - own - GAP / 2
-    if told.layers and high >= (own := 44.0 + _LAYER * len(told.layers)):
-        found.append(layer_bars((x, y, width, high), theme, told.layers))
         y, high = y + own + GAP / 2, high - own - GAP / 2
     facts = subject.source.facts
     if told.rule and facts is not None:

@@ -94,13 +94,6 @@ class Spread:
     joined: str = "mean"  # or sum
 
 
-class Layer(NamedTuple):
-    """One layer's gradients: its name, and the largest by size (NaN: not there yet)."""
-
-    name: str
-    largest: float
-
-
 class Output(NamedTuple):
     """One output of the last layer, its number, its delta (both NaN until they are there), and whether it is wanted."""
 
@@ -138,7 +131,6 @@ class Told(Inner):
     whole: Floating  # all numbers that are lit one after the other, (P,), whose range the colours have
     loss: float | None  # of the sample that is drawn, at the weights before the step
     spread: Spread | None
-    layers: Sequence[Layer]  # of a larger net
     rule: Sequence[Formula]  # the optimiser's lines, where there are several
     sample: tuple[Floating, Floating, Floating] | None  # input, output and target of the sample that is added up last
 

@@ -44,7 +44,6 @@ from .told import (
     Face,
     Floats,
     Formula,
-    Layer,
     Output,
     Phase,
     Pulse,
@@ -68,8 +67,6 @@ MOST, LISTED = 4, 12
 
 # ---- The way through it.
 
-MOST_ROWS = 12
-"""Blocks of weights whose gradients are listed."""
 BINS = 24
 """Of the histogram of a gradient's terms."""
 
@@ -155,7 +152,7 @@ class Walk:
             pulses=self._pulses(now), adding=adding, whole=opened.gradient if lit is None else lit.whole,
             loss=self.own_loss if phase >= LOSS and not adding else None,
             spread=self._spread(sentence.index) if phase > LOSS else None,
-            layers=self._layers(computed, gradient), rule=self._rule(phase, sentence.index),
+            rule=self._rule(phase, sentence.index),
             sample=self._sample(adding), data=self._data, moved=moved, stage=now.stage,
             outputs=self.outputs(joined, reached), table=self.table(joined, reached),
             nodes=self._nodes(at, computed, np.asarray(values, np.float64)),
@@ -353,16 +350,6 @@ class Walk:
         count, own = len(batch.batch), None if one is None else float(one.gradient[index])
         words = f"{count:,} {noun(self.subject, count)}", noun(self.subject), "mean" if batch.divisor != 1 else "sum"
         return spread_of(products, float(batch.gradient[index]), own, *words)
-
-    def _layers(self, computed: NDArray[np.bool_], gradient: Floats) -> tuple[Layer, ...]:
-        """The largest gradient of each block of a larger net, as far as they have come."""
-        found = []
-        for tensor in (t for t in self.subject.tensors if not (self.few or t.buffer)):
-            there = bool(computed[tensor.span].all())
-            size = float(np.abs(gradient[tensor.span]).max(initial=0.0)) if there else float("nan")
-            if tensor.role != "bias" or len(self.subject.tensors) <= MOST_ROWS:
-                found.append(Layer(self._names.tensors[tensor.name], size))
-        return tuple(found[:MOST_ROWS])
 
     def _rule(self, phase: int, index: int) -> tuple[Formula, ...]:
         """The optimiser's lines for a weight, in the order in which they are worked out, where there are several."""
