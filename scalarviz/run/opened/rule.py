@@ -66,7 +66,11 @@ class Line:
 
     def numbers(self, digits: int = DIGITS) -> str:
         """With numbers in place of the names: ``"−0.4698 − 0.5 · (−0.006)"``."""
-        return _joined(self.tokens, lambda quantity: digits_of(quantity.value, digits))
+        return "".join(self.pieces(digits))
+
+    def pieces(self, digits: int = DIGITS) -> list[str]:
+        """The same, one text a token."""
+        return _written(self.tokens, lambda quantity: digits_of(quantity.value, digits))
 
     def __str__(self) -> str:
         return f"{self.name} = {self.formula} = {self.equation()}"
@@ -74,19 +78,20 @@ class Line:
 
 def text_of(tokens: Sequence[Token]) -> str:
     """The tokens with names."""
-    return _joined(tokens, lambda quantity: quantity.name)
+    return "".join(_written(tokens, lambda quantity: quantity.name))
 
 
-def _joined(tokens: Sequence[Token], written: Callable[[Quantity], str]) -> str:
-    """One text; a number that brings a sign with it stands in brackets, but for a first one that has no power."""
-    text = ""
+def _written(tokens: Sequence[Token], written: Callable[[Quantity], str]) -> list[str]:
+    """One text a token; a number that brings a sign with it is in brackets, but for a first one that has no power."""
+    found = [""]
     for token, after in zip(tokens, [*tokens[1:], ""], strict=True):
         part = token if isinstance(token, str) else written(token)
         if part.startswith(MINUS) and not isinstance(token, str):
             power = isinstance(after, str) and after.startswith(("²", "^"))
-            part = f"({part})" if power or (text and not text.endswith(("(", ", "))) else part
-        text += part
-    return text
+            inside = not found[-1] or found[-1].endswith(("(", ", "))
+            part = part if inside and not power else f"({part})"
+        found.append(part)
+    return found[1:]
 
 
 def digits_that_give(again: Callable[[int], float], result: float, digits: int, of_result: int = 0) -> int | None:

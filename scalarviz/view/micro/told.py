@@ -218,15 +218,7 @@ def of_rule(lines: Sequence[Line], before: float, lr: float, gradient: float) ->
 def _rule_line(line: Line) -> Formula:
     """With so many digits that what is printed gives the result."""
     enough = digits_that_give(line.again, line.result, DIGITS)
-    words: list[Word] = []
-    for token in line.tokens:
-        if isinstance(token, str):
-            words.append(Word(token, "dim"))
-            continue
-        text = digits_of(token.value, enough or DIGITS)
-        first = not words or words[-1].text.endswith(("(", ", "))
-        bracketed = text.startswith(MINUS) and not first
-        words.append(Word(f"({text})" if bracketed else text, "violet" if token.name == "g" else "plain"))
-    words.append(Word(" = " if enough is not None else " ≈ ", "dim"))
-    words.append(Word(digits_of(line.result, DIGITS, zeros=True), bold=True))
-    return Formula(f"{line.formula} = {line.name}", tuple(words))
+    tones: list[Tone] = ["dim" if isinstance(t, str) else "violet" if t.name == "g" else "plain" for t in line.tokens]
+    words = map(Word, line.pieces(enough or DIGITS), tones)
+    sign, made = " = " if enough is not None else " ≈ ", digits_of(line.result, DIGITS, zeros=True)
+    return Formula(f"{line.formula} = {line.name}", (*words, Word(sign, "dim"), Word(made, bold=True)))

@@ -1,7 +1,7 @@
 """Why one weight moved, and why it will move: the numbers that the inspector says, true as they are printed.
 
-`account_of` asks a run for the coming step, `ledger_of` and `written` print its terms and its rule; `Explanation` says
-where the gradient of the last step came from and what was done with it.
+`account_of` asks a run for the coming step, `ledger_of` prints its terms; `Explanation` says where the gradient of the
+last step came from and what was done with it.
 """
 
 from __future__ import annotations
@@ -20,16 +20,15 @@ from ...run.core.frame import Frame, Tensor
 from ...run.looking import sample
 from ...scalar.emit import float16
 from ..cubes.scale import short_name
-from ..ink.boxes import LABEL
 from ..ink.equation import EXACT, Printed, decimals, descent, factor, product, rounds_to, significant
-from ..ink.text import MINUS, figure, measure, number
+from ..ink.text import MINUS, figure, number
 from ..panels.wording import BEFORE, batch_of, noun
 from ..shown.subject import Subject
 
 if TYPE_CHECKING:
     from ...run.opened.opened import Along
     from ...run.opened.passes import Terms
-    from ...run.opened.rule import Token, Update
+    from ...run.opened.rule import Update
     from ...run.run import Run
 
 LISTED = 8
@@ -204,57 +203,8 @@ def signed(text: str) -> str:
     return text if text[0] == MINUS or text in ("0", "NaN") else f"+{text}"
 
 
-# ---- The optimiser's rule with the numbers of one weight, in lines as wide as there is room.
-
 PLAIN = f"w {MINUS} lr · g"
-"""The formula of plain gradient descent, which alone can be printed so that it is true."""
-
-
-def written(account: Account, width: float, *, formulas: bool) -> list[list[tuple[str, str]]]:
-    """By line of the rule the rows of text, each with the name of its colour."""
-    found = []
-    for line in account.update.lines:
-        name, result = f"{line.name} = ", f" ≈ {_plain_digits(line.result, zeros=True)}"
-        numbers = [*_pieces(line.tokens, numbers=True), result]
-        ways = [("text3", [name, *_pieces(line.tokens)])] if formulas else []
-        ways.append(("text1", numbers if formulas else [name, *numbers]))
-        found.append([(colour, row) for colour, pieces in ways for row in _wrapped(pieces, width)])
-    return found
-
-
-def _pieces(tokens: tuple[Token, ...], *, numbers: bool = False) -> list[str]:
-    """The formula in pieces that are not torn apart, by names or by numbers; a number with a sign has brackets."""
-    pieces: list[str] = []
-    for token in tokens:
-        text = token if isinstance(token, str) else token.name
-        if numbers and not isinstance(token, str):
-            text = _plain_digits(token.value)
-            before = pieces[-1].rstrip() if pieces else ""
-            if text.startswith(MINUS) and before and not before.endswith("("):
-                text = f"({text})"
-        if not pieces or (isinstance(token, str) and text.startswith(" ")):  # a row may end before an operator
-            pieces.append(text)
-        else:
-            pieces[-1] += text
-    return pieces
-
-
-def _plain_digits(value: float, *, zeros: bool = False) -> str:
-    """Four digits that count, as of `digits_of`, with short exponents: ``0.01``, ``413``, ``−4.183e−6``."""
-    text = f"{value:{'#' if zeros and value else ''}.4g}".replace("e-0", "e-").replace("e+0", "e").replace("e+", "e")
-    return text.replace("-", MINUS) if math.isfinite(value) else number(value)
-
-
-def _wrapped(pieces: list[str], width: float) -> list[str]:
-    """The pieces in as few rows as hold them."""
-    rows = [""]
-    for piece in pieces:
-        if rows[-1] and measure(rows[-1] + piece, LABEL) > width:
-            rows.append("   " + piece.lstrip())
-        else:
-            rows[-1] += piece
-    return rows
-
+"""The formula of plain gradient descent, whose numbers stand in one line."""
 
 # ---- Where the gradient of the last step came from and what was done with it, as equations true as printed.
 

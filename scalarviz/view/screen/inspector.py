@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...run.core.frame import Frame
+from ...run.opened.equations import DIGITS
 from ...run.source import Can
 from ...run.travel import WeightRecord
 from ..ink.axes import Axes, Scale
@@ -25,7 +26,7 @@ from ..ink.widgets import Entry, button
 from ..panels.wording import batch_of, coming_words, loss_words, update_names
 from ..shown.names import tensor_of, who
 from ..shown.subject import Subject
-from .account import PLAIN, Account, Explanation, Lines, Term, factors, ledger_of, signed, written
+from .account import PLAIN, Account, Explanation, Lines, Term, factors, ledger_of, signed
 from .selection import Selection, parts_of
 
 if TYPE_CHECKING:
@@ -356,8 +357,12 @@ def draw_rule(page: Page, account: Account, *, formulas: bool = True) -> None:
         page.y += 24
     else:
         page.heading(account.optimizer, "this weight's numbers")
-        for colour, row in (one for rows in written(account, page.width, formulas=formulas) for one in rows):
-            page.line(row, colour=getattr(page.theme, colour))
+        for line in account.update.lines:
+            letters, numbers = f"{line.name} = {line.formula}", line.equation(DIGITS).replace("e−0", "e−")
+            said = [(letters, page.theme.text3)] if formulas else []
+            for text, colour in (*said, (numbers if said else f"{line.name} = {numbers}", page.theme.text1)):
+                for row in wrapped(text, page.width):
+                    page.line(row, colour=colour)
         page.y += 4
     if account.rounded:
         page.line(account.rounded)
