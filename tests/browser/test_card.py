@@ -142,9 +142,9 @@ def without_defines(text):
 
 def test_every_other_program_is_compiled_and_linked(page):
     files = [*Path(glsl.__file__).parent.glob("*.glsl")]
-    assert {f"{name}_fragment.glsl" for name in glsl.PROGRAMS} == {f.name for f in files if "_fragment" in f.name}
+    names = [f.name.removesuffix("_fragment.glsl") for f in files if "_fragment" in f.name]
     assert all(file.read_text(encoding="utf-8").isascii() for file in files)  # some drivers take nothing else
-    programs = [pair(*glsl.program(name)) for name in glsl.PROGRAMS]
+    programs = [pair(*glsl.program(name)) for name in names]
     assert compiled(page, programs) == []
     good = programs[0]
     assert len(compiled(page, [good, (good[0], good[1].replace("vec4", "vec5")), (good[0], "#version 120\n")])) == 2

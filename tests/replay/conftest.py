@@ -81,7 +81,7 @@ class Window:
     def cube(self, row=1, column=1):
         """Where a cube of the first plate lies, and the index of its weight."""
         plate = self.bench.layout.plates[0]
-        (point,) = self.bench.project(plate.cell_centre_top(row, column)[None])
+        (point,) = self.bench.project(plate.tops[plate.grid.element(row, column)][None])
         return point, plate.start + row * plate.shape[1] + column
 
     def select(self, index):

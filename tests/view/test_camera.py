@@ -95,7 +95,8 @@ def test_parallel_lines_stay_parallel_and_the_middle_stays_and_zoom_has_limits(s
 
 def test_the_near_side_follows_a_drag_and_a_zoom_ends_where_one_cube_fills_its_place():
     view = viewpoint(3, 3)
-    near, layout = view._layout.plate("0.weight").cell_centre_top(2, 1), view._layout
+    layout, plate = view._layout, view._layout.plate("0.weight")
+    near = plate.tops[plate.grid.element(2, 1)]
     before, elevation, (x0, y0, x1, y1) = view.camera.project(near)[0], view.camera.elevation, layout.rect
     view.orbit(20.0, 0.0)
     assert view.camera.project(near)[0][0] > before[0] + 1

@@ -62,8 +62,8 @@ def assert_stands(layout, tensors):
             corners = plate.cell_corners(*cell)
             assert (corners >= plate.bounds[0] - 1e-9).all()
             assert (corners <= plate.bounds[1] + 1e-9).all()
-            np.testing.assert_allclose(corners[4:].mean(0), plate.cell_centre_top(*cell))
-        assert plate.axes[2] @ layout.camera.towards_eye(plate.cell_centre_top(0)) > 0
+            np.testing.assert_allclose(corners[4:].mean(0), plate.tops[plate.grid.element(*cell)])
+        assert plate.axes[2] @ layout.camera.towards_eye(plate.tops[0]) > 0
         np.testing.assert_allclose(plate.axes @ plate.axes.T, np.eye(3) * plate.pitch**2, atol=1e-12)
 
 

@@ -100,7 +100,7 @@ def test_every_pixel_shows_the_first_cube_on_its_ray_in_the_legends_colour(kind,
     shading = get_theme(theme).shading
     image = paint(layout, visual, background=(1.0, 0.0, 1.0))
     corners, rng = layout.camera.project(np.concatenate([p.corners for p in layout.plates])), np.random.default_rng(1)
-    tops = layout.camera.project([p.cell_centre_top(i, j) for p in layout.plates for i, j in np.ndindex(p.shape)])
+    tops = layout.camera.project([p.tops[p.grid.element(i, j)] for p in layout.plates for i, j in np.ndindex(p.shape)])
     anywhere = np.floor(rng.uniform(corners.min(0), corners.max(0), (1200, 2))) + 0.5
     pixels = np.concatenate([rng.permutation(tops)[:300], anywhere])
     seen, empty = {True: 0, False: 0}, []
@@ -144,7 +144,7 @@ def face(layout, image, plate, i, j, points=41):
     """A main face as it is seen, resampled to a square (points, points, 3): across and down."""
     at = np.linspace(-0.98, 0.98, points) * plate.half
     u, v = plate.axes[:2] if abs(plate.axes[0, 2]) <= 0.5 else plate.axes[1::-1]
-    places = plate.cell_centre_top(i, j) + at[None, :, None] * u + at[:, None, None] * v
+    places = plate.tops[plate.grid.element(i, j)] + at[None, :, None] * u + at[:, None, None] * v
     x, y = layout.camera.project(places.reshape(-1, 3)).T.astype(int)
     return image[y, x].reshape(points, points, 3)
 
@@ -175,7 +175,7 @@ def test_the_centre_keeps_the_values_colour_and_nan_has_none_and_marks_go_with_t
     image = paint(layout, visual)
     for k, (mark, value) in enumerate(MARKS.items()):
         if mark not in ("nan", "not computed"):
-            got = pixel(image, layout.camera, plate.cell_centre_top(*divmod(k, 3)))
+            got = pixel(image, layout.camera, plate.tops[plate.grid.element(*divmod(k, 3))])
             assert np.abs(got - np.rint(255 * colours(value))).max() <= 1, mark
     nan = face(layout, paint(layout, visual, supersample=2), plate, 0, 1)[3:-3, 3:-3]
     assert np.ptp(nan, axis=2).max() < 12, "no hue"

@@ -20,7 +20,7 @@ from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.panels.table import BINS, counted
 from scalarviz.view.show import bench_of as made_bench
 from scalarviz.view.shown.subject import Subject
-from scalarviz.view.walls.stored import MOST_NUMBERS, stored_numbers, stored_subject
+from scalarviz.view.walls.stored import MOST_NUMBERS, read_stored, stored_subject
 from scalarviz.view.watch.viewer import Viewer
 
 SIZE = (960, 540)
@@ -44,6 +44,10 @@ FORMULAS = (  # nodes, stored numbers, the parameters that are noted, and what i
      "p_gate: PARAMETER target='gate'\nx: USER_INPUT\n", ["gate"]),
 )  # fmt: skip
 """An exporter writes GELU's 0.5 as a node; PyTorch's new one stores it and notes parameters."""
+
+
+def stored_numbers(path, only=()):
+    return read_stored(path, only).arrays
 
 
 @pytest.fixture

@@ -387,7 +387,7 @@ for _ in range(30):
     h.update(); time.sleep(0.01)
 bench, canvas = h.viewer.bench, h.window.canvas
 plate = bench.layout.plates[0]
-at = bench.project([plate.cell_centre_top(1, 2)])[0] * bench.scale
+at = bench.project([plate.tops[plate.grid.element(1, 2)]])[0] * bench.scale
 print(json.dumps({"physical": [int(n) for n in canvas.physical_size], "bench": list(bench.size),
                   "image": h.window._picture().shape[:2], "picked": bench.pick(tuple(at)),
                   "scale": canvas.pixel_scale}))

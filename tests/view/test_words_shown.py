@@ -122,7 +122,7 @@ def test_a_number_on_a_cube_is_of_the_moment_of_its_colour():
             said, bench = shown.after(0.01, 1), shown.bench
             plate, value = bench.layout.plates[0], float(run.values[0])
             assert chip_text(value, signed=True) in said
-            x, y = bench.project([0.9 * plate.cell_corners(0, 0)[4] + 0.1 * plate.cell_centre_top(0, 0)])[0]
+            x, y = bench.project([0.9 * plate.cell_corners(0, 0)[4] + 0.1 * plate.tops[plate.grid.element(0, 0)]])[0]
             red, _, blue = pixels_of(bench)[round(y), round(x), :3]  # the main face, beside its number
             assert (red > blue) == (value < 0)
             signs.add(value < 0)

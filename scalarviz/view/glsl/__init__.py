@@ -10,8 +10,6 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-PROGRAMS = ("tray", "flow", "bloom", "shape", "image", "point", "text", "glow")
-"""Programs that come in one form; the cubes come in variants."""
 _PLACED = ("shape", "image", "point", "text", "glow")
 _VERTEX_OF = {"glow": "image"}  # a picture as large as the ground
 
@@ -23,6 +21,6 @@ def read(name: str) -> str:
 
 
 def program(name: str) -> tuple[str, str]:
-    """Vertex and fragment shader of one of :data:`PROGRAMS`."""
+    """Vertex and fragment shader of a program that comes in one form."""
     vertex = read(f"{_VERTEX_OF.get(name, name)}_vertex")
     return read("place") + vertex if name in _PLACED else vertex, read(f"{name}_fragment")

@@ -137,10 +137,6 @@ class Plate:
         """World position (3,) of the middle of a cube."""
         return self.centre_of(self.grid.element(i, j))
 
-    def cell_centre_top(self, i: int, j: int = 0) -> Floats:
-        """World position (3,) of the middle of a cube's main face, whose colour is the legend's."""
-        return np.asarray(self.cell_centre(i, j) + self.depth * self.axes[2])
-
     def cell_corners(self, i: int, j: int = 0) -> Floats:
         """The cube's 8 corners (8, 3); the last four are the main face's."""
         return self.corners_of(self.grid.element(i, j))

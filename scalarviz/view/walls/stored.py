@@ -45,7 +45,7 @@ def stored_subject(paths: Sequence[Path], only: Sequence[str] = ()) -> Subject:
     names = names_of(paths)
     if len(set(names)) < len(paths):  # net.onnx and net.safetensors of one folder
         names = [path.name for path in paths]
-    stored = [_read(path, only) for path in paths]
+    stored = [read_stored(path, only) for path in paths]
     count = sum(array.size for one in stored for array in one.arrays.values())
     check_memory(count * BYTES, f"the picture of {count:,} numbers", "name some tensors, as --only 'layers.0.*'")
     arrays = [as_floats(by_printed_names(one.arrays)) for one in stored]
@@ -58,7 +58,7 @@ def stored_subject(paths: Sequence[Path], only: Sequence[str] = ()) -> Subject:
     return replace(pair_subject(StoredPair(a, b, (names[0], names[1]), found)), items=items)
 
 
-def _items(path: Path, file: _Read, printed: Sequence[str]) -> tuple[Item, ...]:
+def _items(path: Path, file: Read, printed: Sequence[str]) -> tuple[Item, ...]:
     """The layers of a file whose tensors are called as they are `printed`."""
     if file.graph is None:
         return items_of_names(printed)
@@ -78,7 +78,7 @@ def _by_their_names(arrays: Mapping[str, Float], found: Mapping[str, Match]) -> 
     return there | dict(left)
 
 
-# ---- `stored_numbers`: the arrays of a file, in the order in which they are shown.
+# ---- `read_stored`: the arrays of a file, in the order in which they are shown.
 
 Array = NDArray[Any]
 Shapes = Mapping[str, tuple[int, ...]]
@@ -91,7 +91,7 @@ LONGEST_NAME = 80
 ENDINGS = (".onnx", ".safetensors")
 
 
-class _Read(NamedTuple):
+class Read(NamedTuple):
     """The arrays of a file; of an ONNX file also its graph, and their names by what the graph calls them."""
 
     arrays: dict[str, Array]
@@ -99,15 +99,11 @@ class _Read(NamedTuple):
     called: Mapping[str, str] = {}
 
 
-def stored_numbers(path: StrPath, only: Sequence[str] = ()) -> dict[str, Array]:
+def read_stored(path: StrPath, only: Sequence[str] = ()) -> Read:
     """The arrays of a file by name: of an ONNX file in the order of its graph, else in that of the names.
 
     Those are there too that an ONNX file holds under another name, as it does equal ones.
     """
-    return _read(path, only).arrays
-
-
-def _read(path: StrPath, only: Sequence[str]) -> _Read:
     source = check_source(path, "file")
     try:
         refuse_pickle(source)
@@ -123,11 +119,11 @@ def _read(path: StrPath, only: Sequence[str]) -> _Read:
             called = {name: modules.get(name, name) for name in own}
             known = {called[name]: array for name, array in own.items()}
             names = _chosen(path, {name: array.shape for name, array in known.items()}, only)
-            return _Read({name: known[name] for name in names}, graph, called)
+            return Read({name: known[name] for name in names}, graph, called)
         case ".safetensors":
             entries = dict(sorted(entries_of(source).items(), key=lambda item: _natural(item[0])))
             names = _chosen(path, {name: entry.shape for name, entry in entries.items()}, only)
-            return _Read(tensors_of(source, entries, names))
+            return Read(tensors_of(source, entries, names))
     raise FileFormatError(f"{path_text(path)}: files that are shown end in {listing(ENDINGS)}{_elsewhere(source)}")
 
 
