@@ -25,19 +25,7 @@ from .cubes.atlas import ALL_ALIKE, Sizing
 from .cubes.own import LOOKS
 from .cubes.picking import Hit, Picker
 from .cubes.scale import Quantity, check_kept
-from .ink.boxes import (
-    MARGIN,
-    SPREAD,
-    STAGE,
-    STRIP,
-    Places,
-    arrange,
-    at_the_edge,
-    check_size,
-    narrowed,
-    over_column,
-    uncovered,
-)
+from .ink.boxes import MARGIN, STAGE, Places, arrange, at_the_edge, check_size, narrowed, over_column, uncovered
 from .ink.painter import Painter, Viewport, gloo
 from .ink.sketch import Box, Sketch, Spot, holds, spot_at
 from .ink.theme import Theme, get_theme, presenting
@@ -296,21 +284,16 @@ class Workbench:
         """Places of all that is no cube."""
         shown, hall, source = self.panels_shown, self.theme.presenter, self.subject.source
         hands, opened = shown and bool(self.keys), self.inside.told is not None
-        there = shown and "panels" not in self.left_out and not self.controls.open
-        self.side.lift(there=there, floor=not opened)
-        wanted = (
-            self.side.column.wanted(spread=self.spread, inside=opened)
-            if shown and "panels" not in self.left_out
-            else []
-        )
+        panels = shown and "panels" not in self.left_out
+        self.side.lift(there=panels and not self.controls.open, floor=not opened)
+        wanted = self.side.column.wanted(spread=self.spread, inside=opened) if panels else []
         timed = opened or (hands and source.can.go and "timeline" not in self.left_out)
-        strip_high = SPREAD if self.spread else STRIP
         lined = hands and "keys" not in self.left_out
         asked, staged = self.side.ground.asked, opened and any(panel.place == "above" for panel in self.subject.panels)
         cubes = 0.0 if asked else max(least_width(self.subject), STAGE * staged)
         self.places = arrange(self._output, [*self.inside.wanted, *wanted], hud=shown and source.counted, strip=shown,
-                              strip_high=strip_high, keys=lined, time=timed, replayed=source.recorded,
-                              spread=self.spread, presenter=hall, rail=opened, cubes=cubes)  # fmt: skip
+                              keys=lined, time=timed, replayed=source.recorded, spread=self.spread, presenter=hall,
+                              rail=opened, cubes=cubes)  # fmt: skip
         if self._narrow:
             self.places = narrowed(self.places)
         above = self.side.put_above(self.places.scene if shown else None, stage=opened or asked)

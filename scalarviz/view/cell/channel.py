@@ -46,9 +46,7 @@ class Channel:
     """The frames of one widget. Any thread may tell it what came; one thread sends, to every place."""
 
     def __init__(
-        self,
-        send: Callable[[dict[str, object], list[bytes]], None],
-        clock: Callable[[], float] = time.monotonic,
+        self, send: Callable[[dict[str, object], list[bytes]], None], clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._send, self._clock = send, clock
         self._lock = threading.Lock()

@@ -109,20 +109,10 @@ def check_size(size: tuple[int, int]) -> tuple[int, int]:
 
 
 def arrange(
-    size: tuple[int, int],
-    wanted: Sequence[Wanted] = (),
-    *,
-    hud: bool = True,
-    strip: bool = True,
-    strip_high: float = STRIP,
-    keys: bool = False,
-    time: bool = False,
-    replayed: bool = False,
-    spread: bool = False,
-    presenter: bool = False,
-    rail: bool = False,
+    size: tuple[int, int], wanted: Sequence[Wanted] = (), *, hud: bool = True, strip: bool = True, keys: bool = False,
+    time: bool = False, replayed: bool = False, spread: bool = False, presenter: bool = False, rail: bool = False,
     cubes: float = 0.0,
-) -> Places:
+) -> Places:  # fmt: skip
     """Boxes for a picture of `size` output pixels that should show the panels `wanted`.
 
     Of what is `replayed` the time bar is the main control: in a low picture it has the place of the line of keys.
@@ -140,11 +130,11 @@ def arrange(
     width, height = wide / scale, high / scale
     hud = hud and height >= 2.2 * HUD
     # one line above, and that of keys in the margin, where nothing is told of panels without room
-    low = height < _LOW and strip_high == STRIP and _has_aside((width, height), wanted)
+    low = height < _LOW and not spread and _has_aside((width, height), wanted)
     short = presenter or low
     top = (ONE_LINE if short else HUD) if hud else MARGIN
-    if height - top - strip_high - 8 - MARGIN < 0.6 * height:  # more than legends need there is only where it is spare
-        strip_high = STRIP
+    spare = height - top - SPREAD - 8 - MARGIN >= 0.6 * height  # only then there is more than legends need
+    strip_high = SPREAD if spread and spare else STRIP
     strip = strip and height - top - strip_high - 8 - MARGIN >= (0.45 if presenter else 0.3) * height
     shared = low and strip
     below = strip_high + 8 if strip else 0

@@ -135,6 +135,12 @@ class Inside:
         self._bench.colouring.opened = False
 
     @property
+    def _now(self) -> Told:
+        """The micro-step shown, for what is asked while there is one."""
+        assert self.told is not None
+        return self.told
+
+    @property
     def moving(self) -> bool:
         """Whether a pulse is on its way."""
         told = self.told
@@ -187,14 +193,9 @@ class Inside:
     def _small(self) -> Box | None:
         """The switch at the right end of the line, where there is no column for it."""
         strip = self._bench.places.strip
-        if (
-            self.column is not None
-            or strip is None
-            or strip[2] < 2 * _SMALL[0]
-            or self._bench.places.legend is not None
-        ):
+        if self.column is not None or strip is None or self._bench.places.legend is not None:
             return None
-        return strip[0] + strip[2] - _SMALL[0], strip[1] - 4, *_SMALL
+        return None if strip[2] < 2 * _SMALL[0] else (strip[0] + strip[2] - _SMALL[0], strip[1] - 4, *_SMALL)
 
     @property
     def _legend(self) -> Box | None:
@@ -218,8 +219,7 @@ class Inside:
 
     def _wires(self) -> tuple[Wires, Running] | None:
         """What runs along the cubes of the layer that is lit."""
-        told, bench, (_, boxes, placed) = self.told, self._bench, self._parts()
-        assert told is not None
+        told, bench, (_, boxes, placed) = self._now, self._bench, self._parts()
         layer, plates = told.layer, {plate.name: plate for plate in bench.layout.plates}
         weight = None if layer is None or layer.weight is None else plates.get(layer.weight.name)
         if layer is None or weight is None or weight.size > MOST or weight.grid.gaps or not self._agrees:
@@ -246,21 +246,17 @@ class Inside:
 
     def _path(self, wires: Wires, pulse: Pulse) -> Floats | None:
         """The way of something that runs."""
-        told, flow = self.told, self._bench.scenery.flow
-        assert told is not None  # else there are no wires
-        assert told.layer is not None
+        told, flow = self._now, self._bench.scenery.flow
+        assert told.layer is not None  # else there are no wires
         assert told.layer.weight is not None
         if pulse.index < 0:  # of a whole layer
             return None
         rows = None if flow is None else flow.rows
         chips = {"unit": ("sum", "output"), "loss": ("output", "target")}.get(pulse.kind)
         if chips is not None:
-            there = rows is not None and {*chips} <= rows.columns.keys()
-            return (
-                np.array([rows.edge(pulse.index, chips[0], 1), rows.edge(pulse.index, chips[1], -1)])
-                if there and rows
-                else None
-            )
+            if rows is None or not {*chips} <= rows.columns.keys():
+                return None
+            return np.array([rows.edge(pulse.index, chips[0], 1), rows.edge(pulse.index, chips[1], -1)])
         weight, place = told.layer.weight, pulse.index - told.layer.weight.start
         if pulse.kind in ("product", "gradient"):
             inside = 0 <= place < weight.size
@@ -272,9 +268,7 @@ class Inside:
 
     def _mark(self) -> Sketch:
         """A light edge around the one cube that the line below is about."""
-        told, sketch, bench = self.told, Sketch(over=True), self._bench
-        assert told is not None
-        index = told.sentence.index
+        sketch, bench, index = Sketch(over=True), self._bench, self._now.sentence.index
         plate = next((p for p in bench.layout.plates if p.start >= 0 and 0 <= index - p.start < p.size), None)
         if plate is not None:
             ring = self._face(plate, index)[[0, 1, 3, 2, 0]]
@@ -290,15 +284,12 @@ class Inside:
 
     def _veil(self) -> Sketch:
         """Over what a plan draws right of the plates that the forward pass has come to: it waits."""
-        told, bench, sketch = self.told, self._bench, Sketch(over=True)
-        assert told is not None
+        told, bench, sketch = self._now, self._bench, Sketch(over=True)
         sheet = bench.scenery.blueprint
         if not bench.spread or sheet is None or told.phase > FORWARD:
             return sketch
         x, y, wide, high = bench.places.scene
-        come = [
-            plate for plate in bench.layout.plates if plate.start >= 0 and plate.name.rpartition(".")[0] in told.come
-        ]
+        come = [one for one in bench.layout.plates if one.start >= 0 and one.name.rpartition(".")[0] in told.come]
         left = max((float(bench.project(plate.corners)[:, 0].max()) for plate in come), default=x) + 4
         sketch.rect(left, y, x + wide - left, high, fill=rgba(bench.theme.background, _VEIL))
         return sketch
@@ -322,8 +313,7 @@ class Inside:
 
     def _moved(self) -> Sketch:
         """Where faces were before the update, and the largest changes so far: 1, 2, 3."""
-        told, bench, sketch = self.told, self._bench, Sketch(over=True)
-        assert told is not None
+        told, bench, sketch = self._now, self._bench, Sketch(over=True)
         if told.phase != UPDATE or bench.slab.atlas.lift is None:
             return sketch
         change = np.abs(np.nan_to_num(np.asarray(told.frame.state["change"], np.float64)))
@@ -387,8 +377,7 @@ class Inside:
 
     def row_deltas(self) -> dict[str, Floats]:
         """Deltas by the rows that are drawn."""
-        told, layout = self.told, self._bench.layout
-        assert told is not None
+        told, layout = self._now, self._bench.layout
         drawn = {plate.name for plate in (*layout.plates, *layout.spots)}
         whose = whose_deltas(self._bench.subject.stages, told.deltas, drawn)
         return {row: told.deltas[stage] for row, stage in whose.items()}
@@ -467,8 +456,7 @@ class Inside:
 
     def _bloom(self, lit: Bools, stop: Stop | None) -> Floats:
         """Colour and strength of the light around cubes: what comes about now shines, what has come glimmers."""
-        told, colouring = self.told, self._bench.colouring
-        assert told is not None
+        told, colouring = self._now, self._bench.colouring
         now, drawn = np.zeros(len(lit), bool), colouring.drawn.copy()
         now[told.weights] = True
         if stop is not None:
@@ -495,13 +483,11 @@ class Inside:
     @property
     def _scale(self) -> float:
         """What changes of weights are multiplied with to be heights."""
-        assert self.told is not None
-        return height_scale(np.asarray(self.told.whole), self._height)
+        return height_scale(np.asarray(self._now.whole), self._height)
 
     def _rise(self) -> Floats:
         """How far each cube has risen or sunk, as a share of its height; those that move now are on their way."""
-        told = self.told
-        assert told is not None
+        told = self._now
         change = np.asarray(told.frame.state["change"], np.float64)
         share = self._share
         rise = np.nan_to_num(change) * self._scale / self._height

@@ -154,13 +154,8 @@ def _delta_form(before: str, wide: float, high: float) -> tuple[str, float]:
 _LEVEL = 18.0  # height of a chip
 SECOND = 64
 """Units of a row, up to which each has its delta beside it, as a second line."""
-_ASIDE = (
-    (0.0, 0.0),
-    (-10.0, 0.0),
-    (10.0, 0.0),
-    (0.0, -12.0),
-    (0.0, 12.0),
-)  # from its place, where a name is in the way
+_ASIDE = ((0.0, 0.0), (-10.0, 0.0), (10.0, 0.0), (0.0, -12.0), (0.0, 12.0))
+"""Of a number from its place, where a name is in the way."""
 _STRIP = 0.4  # how far a delta without room for its number reaches beyond its cube, in sides
 
 

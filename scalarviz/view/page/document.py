@@ -91,13 +91,7 @@ def document_of(
 
 def constants_of() -> dict[str, Any]:
     """What is the same in every picture: shaders and their constants."""
-    return {
-        "glsl": programs(),
-        "knee": KNEE,
-        "colours": COLOURS,
-        "detail": DETAIL_PIXELS,
-        "margin": list(TRAY_MARGIN),
-    }
+    return {"glsl": programs(), "knee": KNEE, "colours": COLOURS, "detail": DETAIL_PIXELS, "margin": list(TRAY_MARGIN)}
 
 
 def advances_of() -> dict[str, Any]:

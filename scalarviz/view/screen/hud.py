@@ -47,13 +47,7 @@ class HudState:
         return [part for part in found if part]
 
 
-def state_of(
-    subject: Subject,
-    frame: Frame,
-    pace: str,
-    quantity: Quantity,
-    more: Sequence[Headline] = (),
-) -> HudState:
+def state_of(subject: Subject, frame: Frame, pace: str, quantity: Quantity, more: Sequence[Headline] = ()) -> HudState:
     """What the lines say of one frame of a subject whose steps are counted."""
     facts, of_then = subject.source.facts, frame.settings  # of the moment shown: the run may train otherwise by now
     optimiser, batch = "", 0

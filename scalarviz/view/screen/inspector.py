@@ -268,11 +268,8 @@ def draw_ledger(page: Page, account: Account, subject: Subject, listed: int) -> 
 def _row(page: Page, term: Term, shown: Printed, power: int, most: float, subject: Subject) -> None:
     sketch, theme = page.sketch, page.theme
     top, base = page.y, page.y + 15
-    if (
-        term.sample >= 0
-        and term.inputs is not None
-        and page.spot((page.x, top, page.width, ROW), "sample", term.sample)
-    ):
+    known, place = term.sample >= 0 and term.inputs is not None, (page.x, top, page.width, ROW)
+    if known and page.spot(place, "sample", term.sample):
         sketch.rect(page.x - 4, top + 0.5, page.width + 8, ROW - 1, radius=4, fill=theme.tray, stroke=theme.border)
     draw_sample(page, (page.x, top + 2), term, subject)
     delta, x = factors(term, shown, power)
@@ -709,13 +706,7 @@ class Inspector:
         title = f"value {moved.since}" if curve and moved.since else ""
         first, words, numbers, below, line = _TIGHT if len(explanation) > 1 and height >= HIGH else _LOOSE
         page.sketch.text(page.right, y + first, title, LABEL, theme.text3, anchor="right")
-        draw_heading(
-            page,
-            y + first,
-            page.right - measure(title, LABEL) - 12,
-            self.who.name,
-            self.who.beside,
-        )
+        draw_heading(page, y + first, page.right - measure(title, LABEL) - 12, self.who.name, self.who.beside)
         page.y = y + first + words
         if height >= LOW:
             wide = (x + 330 if curve else page.right) - page.x
