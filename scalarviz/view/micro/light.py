@@ -92,27 +92,25 @@ class Lighting:
         above = self._above(now.stage)
         name = now.stage if now.phase != "backward" else above[0] if len(above) == 1 else ""
         if now.phase == "forward":
-            steps = [step.stage for step in self._walk.steps[:at] if step.phase == "forward" and len(step.weights)]
-            name = steps[-1] if steps else ""
+            name = next((step.stage for step in reversed(self._worked(at))), "")
         found = next((stage for stage in self._layers if stage.name == name), None)
         plain = found is not None and found.whole and found.weight is not None and len(found.weight.shape) == 2
         return found if plain else None
 
     def forward(self, at: int) -> Lit:
         """The products of the layer that is worked out, as far as they have come."""
-        walk, products, none = self._walk, self._values * self.met, np.full(len(self._values), np.nan)
-        steps = [step for step in walk.steps if step.phase == "forward" and len(step.weights)]
-        done = [step for step in walk.steps[:at] if step.phase == "forward" and len(step.weights)]
-        if not done or walk.steps[at - 1].phase != "forward":
-            return Lit("product", none, none)
-        found = []
-        for some in (done, steps):
-            numbers = none.copy()
+        products, found = self._values * self.met, []
+        done = self._worked(at) if self._walk.steps[at - 1].phase == "forward" else []
+        for some in (done, self._worked() if done else []):
+            found.append(np.full(len(products), np.nan))
             for step in some:
                 if step.stage == done[-1].stage:
-                    numbers[step.weights] = products[step.weights]
-            found.append(numbers)
+                    found[-1][step.weights] = products[step.weights]
         return Lit("product", *found)
+
+    def _worked(self, at: int | None = None) -> list[MicroStep]:
+        """The micro-steps forward that are about weights, those up to one or all."""
+        return [step for step in self._walk.steps[:at] if step.phase == "forward" and len(step.weights)]
 
     def sums(self, lit: Lit) -> dict[str, Sums]:
         """What the lit products of a layer come to so far."""

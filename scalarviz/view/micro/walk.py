@@ -185,9 +185,13 @@ class Walk:
         """Whose numbers they are, in words."""
         if self.opened.trial:
             return f"this {noun(self.subject)}"
+        return f"{self.joined} of {self._batch}" if len(self.opened.batch) > 1 else f"the one {noun(self.subject)}"
+
+    @property
+    def _batch(self) -> str:
+        """How many samples there are, in words."""
         count = len(self.opened.batch)
-        one = f"the one {noun(self.subject)}"
-        return f"{self.joined} of {count:,} {noun(self.subject, count)}" if count > 1 else one
+        return f"{count:,} {noun(self.subject, count)}"
 
     def _weights_of(self, steps: Sequence[MicroStep], phase: int) -> NDArray[np.bool_]:
         found = np.zeros(len(self.frame.values), bool)
@@ -295,7 +299,7 @@ class Walk:
         index = int(step.weights[0])
         value, gradient = float(self.frame.values[index]), float(self.opened.gradient[index])
         if step.kind == "product":
-            return face_of_product(value, self.input_of(index))
+            return face_of_product(value, float(self.lighting.met[index]))
         if step.kind == "update":
             after = self.opened.new_values
             return face_of_update(value, float(after[index]), decimals_of(self.frame.values, after))
@@ -357,25 +361,18 @@ class Walk:
         return (*rule[1:], rule[0]) if len(rule) > 1 else ()
 
     def _rows_of(self, adding: int) -> dict[str, Floats]:
-        """The numbers of the sample that is added last, if the batch's are kept; else those of the probe."""
-        if adding > self.opened.shown:
-            return {name: np.asarray(row, np.float64) for name, row in self.frame.activations.items()}
-        rows = {name: np.asarray(row[:, adding - 1]) for name, row in self.opened.rows.items()}
-        k = adding - 1
-        return {"input": self.opened.inputs[:, k], "target": self.opened.targets[:, k], **rows}
+        """The numbers of the sample that is added last."""
+        every = {"input": self.opened.inputs, "target": self.opened.targets, **self.opened.rows}
+        return {name: np.asarray(rows[:, adding - 1]) for name, rows in every.items()}
 
     def _deltas_added(self, adding: int) -> dict[str, Floats]:
-        """Its own, before they are divided; those of the batch where they are not kept."""
-        if adding > self.opened.shown:
-            return self._deltas_of(self.steps)
+        """Its own, before they are divided."""
         return {name: np.asarray(of[:, adding - 1]) * self.opened.divisor for name, of in self.opened.deltas.items()}
 
     def _sample(self, adding: int) -> tuple[Floats, Floats, Floats] | None:
         """Input, output and target of the sample that is added last, or their means; None: those of the probe."""
-        opened, last = self.opened, self.subject.stages[-1].name if self.subject.stages else ""
-        if not adding:
-            return (opened.means["input"], opened.means[last], opened.means["target"]) if self._mean and last else None
-        return opened.inputs[:, adding - 1], opened.rows[last][:, adding - 1], opened.targets[:, adding - 1]
+        rows = self._rows_of(adding) if adding else self.opened.means if self._mean and self.subject.stages else None
+        return None if rows is None else (rows["input"], rows[self.subject.stages[-1].name], rows["target"])
 
     # ---- a sum of outer products
 
@@ -429,15 +426,6 @@ class Walk:
         rows = [self.frame.activations.get(name) for name in self._sources(stage)]
         return None if any(row is None for row in rows) else np.concatenate(rows)  # type: ignore[arg-type]
 
-    def input_of(self, index: int) -> float:
-        """What the weight at a flat index is multiplied with, for the probe; 1 for a bias."""
-        for stage in self.subject.stages:
-            weight = stage.weight if stage.whole else None
-            if weight is not None and weight.start <= index < weight.start + weight.size:
-                rows = [self.frame.activations[name] for name in self._sources(stage)]
-                return float(np.concatenate(rows)[(index - weight.start) % weight.shape[-1]])
-        return 1.0
-
     # ---- the line below the cubes
 
     def sentence(self, step: MicroStep, selected: int | None, computed: NDArray[np.bool_], adding: int = 0) -> Sentence:
@@ -448,7 +436,7 @@ class Walk:
             return self._of_weight(step, selected if selected is not None and computed[selected] else None)
         if step.kind == "product":
             index = int(step.weights[0])
-            known, x, w = who(self.subject, index), self.input_of(index), float(self.frame.values[index])
+            known, x, w = who(self.subject, index), float(self.lighting.met[index]), float(self.frame.values[index])
             made = of_product("w × x = product", w, x, w * x, violet=False)
             return Sentence(known.name, self._forward(""), (made,), index)
         if step.kind in ("sum", "unit"):
@@ -528,18 +516,13 @@ class Walk:
         return f"{count} at each of {(1 + len(step.also)) // modules} places" if len(step.also) >= modules else count
 
     def _of_whom(self) -> str:
-        count = len(self.opened.batch)
-        batch = f"the {self.joined} of {count:,} {noun(self.subject, count)}"
-        return f"this {noun(self.subject)}" if self.opened.trial else batch
+        return f"this {noun(self.subject)}" if self.opened.trial else f"the {self.joined} of {self._batch}"
 
     def _forward(self, about: str) -> str:
         """Whose numbers they are on the way forward, if they are not those of one sample."""
-        count = len(self.opened.batch)
-        if self.opened.trial or count == 1:
+        if self.opened.trial or len(self.opened.batch) == 1:
             return about
-        whose = (
-            f"mean of {count:,} {noun(self.subject, count)}" if self._mean else f"of this {noun(self.subject)} alone"
-        )
+        whose = f"mean of {self._batch}" if self._mean else f"of this {noun(self.subject)} alone"
         return ", ".join(filter(None, (about, whose)))
 
     def _name(self, stage: Stage, row: int) -> str:
@@ -571,7 +554,7 @@ class Walk:
         assert stage.weight is not None  # sums are of layers
         first, width = stage.weight.start + i * stage.weight.shape[-1], stage.weight.shape[-1]
         terms: list[tuple[float, float | None]]
-        terms = [(float(self.frame.values[k]), self.input_of(k)) for k in range(first, first + width)]
+        terms = [(float(self.frame.values[k]), float(self.lighting.met[k])) for k in range(first, first + width)]
         if stage.bias is not None:
             terms.append((float(self.frame.values[stage.bias.start + i]), None))
         left, sign, result = sides_of(next(neuron("sum", terms, made)).removeprefix("sum = "))
@@ -641,8 +624,7 @@ class Walk:
 
     def _of_sum(self, step: MicroStep, adding: int) -> Sentence:
         """A sum of outer products on its way."""
-        count = len(self.opened.batch)
-        numbers = (Word(f"{adding:,}", "violet", True), Word(f" of {count:,} {noun(self.subject, count)} added up"))
+        numbers = Word(f"{adding:,}", "violet", True), Word(f" of {self._batch} added up")
         letters = f"sum of δ · x ÷ {self.opened.divisor:,.10g}" if self.opened.divisor != 1 else "sum of δ · x"
         about = "each adds its own δ · x to every cube"
         return Sentence(f"gradient of {self._title(step.stage)}", about, (Formula(letters, numbers),))
