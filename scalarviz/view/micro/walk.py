@@ -15,25 +15,20 @@ from ...errors import InputError, shown
 from ...run.core.frame import Frame, Stage
 from ...run.core.gather import weight_name
 from ...run.opened.between import SHARES
-from ...run.opened.equations import DIFFERENCE, added, loss_of, share_of
-from ...run.opened.micro import PHASES, MicroStep, called, counted, most_of
+from ...run.opened.equations import DIFFERENCE
+from ...run.opened.micro import PHASES, MicroStep, called
 from ...run.opened.opened import Opened
-from ...run.panels import WordBoard
 from ...run.source import RunSource
 from ...run.sources.played import RecordedSource
 from ...run.sources.recording.recorded_step import Walked
-from ..cubes.scale import in_words
 from ..graph.figure import LOSS_NODE, Seen
-from ..graph.layout import short as shortened
-from ..ink.equation import decimals, neuron, sides_of
-from ..ink.text import delta_text, figure, loss_text, number
+from ..ink.text import delta_text, loss_text, number
 from ..notes.layer import SYMBOLS
-from ..panels.looks import BEGINNING
 from ..panels.wording import noun
-from ..shown.names import Names, who
 from ..shown.subject import Subject
 from ..space.layout import FEW
 from .light import Lighting, Lit, Sums
+from .sentences import Sentences
 from .told import (
     BACKWARD,
     FORWARD,
@@ -43,21 +38,16 @@ from .told import (
     ZERO,
     Face,
     Floats,
-    Formula,
     Output,
     Phase,
     Pulse,
     Sentence,
     Spread,
     Told,
-    Tone,
-    Word,
     decimals_of,
     face_of_gradient,
     face_of_product,
     face_of_update,
-    of_product,
-    of_rule,
 )
 
 Row = tuple[str, tuple[str, ...]]
@@ -84,8 +74,8 @@ class Walk:
         if opened.trial:  # its own rows: in training they may be others than those of a prediction
             rows = {stage.name: opened.rows[stage.name][:, 0] for stage in subject.stages}
             frame = replace(frame, activations={**frame.activations, **rows})
-        self._mean = not opened.trial and isinstance(opened, Opened)  # a recording keeps no inputs of a batch
-        if self._mean and frame.activations:
+        self.mean = not opened.trial and isinstance(opened, Opened)  # a recording keeps no inputs of a batch
+        if self.mean and frame.activations:
             frame = replace(frame, activations={**frame.activations, **opened.means})
         self.opened, self.subject, self.frame = opened, subject, frame
         self._open_other = other
@@ -97,7 +87,6 @@ class Walk:
         self.stages = {stage.name: stage for stage in subject.stages}
         done = [name for step in self.steps if step.phase == "forward" for name in (step.stage, *step.also)]
         self.order = tuple(dict.fromkeys(name for name in (*done, *self.stages) if name in self.stages))
-        self._names = Names(subject)
         self._before = dict(zip(self.stages, ["input", *self.stages], strict=False))
 
     def __len__(self) -> int:
@@ -126,7 +115,7 @@ class Walk:
             computed=computed, values=np.asarray(values, np.float64), edited=False, next_lr=opened.lr, lr=opened.lr,
         )  # fmt: skip
         asked = now if selected is None or not isinstance(opened, Opened) else opened.about(now, selected)
-        sentence = self.sentence(asked, selected, computed, adding)
+        sentence = self.said.of(asked, selected, computed, adding)
         reached, joined = self._reached(done), self._deltas_of(done)
         deltas = joined
         if adding:  # the scene shows the sample that is added now, as the side does
@@ -145,19 +134,24 @@ class Walk:
             come=frozenset(called(step.stage) for step in done if step.phase == "forward"),
             weights=now.weights, stops=stops, sums=sums,
             layer=layer, met=self.lighting.met, back=self.lighting.back,
-            reads="" if layer is None else self._sources(layer)[0], makes="" if layer is None else self.row_of(layer),
+            reads="" if layer is None else self.sources(layer)[0], makes="" if layer is None else self.row_of(layer),
             samples=self.samples, frame=frame, before=self.frame, source=self.subject.source,
             quantity="gradient" if lit is None else lit.quantity, reached=reached, deltas=deltas,
             faces=self._sums(now, gradient) if adding else self._faces(done, phase), sentence=sentence,
             pulses=self._pulses(now), adding=adding, whole=opened.gradient if lit is None else lit.whole,
             loss=self.own_loss if phase >= LOSS and not adding else None,
             spread=self._spread(sentence.index) if phase > LOSS else None,
-            rule=self._rule(phase, sentence.index),
+            rule=self.said.lines(phase, sentence.index),
             sample=self._sample(adding), data=self._data, moved=moved, stage=now.stage,
             outputs=self.outputs(joined, reached), table=self.table(joined, reached),
             nodes=self._nodes(at, computed, np.asarray(values, np.float64)),
-            node=self._node(now), looking=None if self._alone is None else self._alone.looking(at),
+            node=self._node(now), looking=None if self.alone is None else self.alone.looking(at),
         )  # fmt: skip
+
+    @cached_property
+    def said(self) -> Sentences:
+        """What is said of them."""
+        return Sentences(self)
 
     @cached_property
     def lighting(self) -> Lighting:
@@ -177,7 +171,7 @@ class Walk:
         """What is said of micro-step `at`, and what it writes on which cube (a flat index)."""
         now = self.steps[at - 1]
         faces = self._faces([now], self.phases[at - 1])
-        sentence = self.sentence(now, None, np.zeros(len(self.frame.values), bool))
+        sentence = self.said.of(now, None, np.zeros(len(self.frame.values), bool))
         return sentence, next(iter(faces.items()), None)
 
     @property
@@ -185,10 +179,10 @@ class Walk:
         """Whose numbers they are, in words."""
         if self.opened.trial:
             return f"this {noun(self.subject)}"
-        return f"{self.joined} of {self._batch}" if len(self.opened.batch) > 1 else f"the one {noun(self.subject)}"
+        return f"{self.joined} of {self.batch}" if len(self.opened.batch) > 1 else f"the one {noun(self.subject)}"
 
     @property
-    def _batch(self) -> str:
+    def batch(self) -> str:
         """How many samples there are, in words."""
         count = len(self.opened.batch)
         return f"{count:,} {noun(self.subject, count)}"
@@ -231,7 +225,7 @@ class Walk:
         phase = self.phases[at - 1]
         for k, step in enumerate(self.steps):
             if step.kind == "node" and (step.phase == "forward" or k < at):
-                value, name = step.value if k < at else None, self._named(step.words)
+                value, name = step.value if k < at else None, self.named(step.words)
                 found[name] = Seen(value) if step.phase == "forward" else found[name]._replace(delta=value)
         if not found:
             return {}
@@ -246,14 +240,14 @@ class Walk:
         return {**found, LOSS_NODE: Seen(*done)}
 
     @cached_property
-    def _alone(self) -> Walked | None:
+    def alone(self) -> Walked | None:
         """The step of the one sample, where its positions look at each other."""
         looks = any(step.formula == SHARES for step in self.steps)
         return (self.opened if self.opened.trial else self._other) if looks else None
 
     def rows_in(self, at: int) -> int:
         """How many rows of maps micro-step `at` shows one after the other."""
-        alone = self._alone if self.steps[at - 1].formula == SHARES else None
+        alone = self.alone if self.steps[at - 1].formula == SHARES else None
         looking = None if alone is None else alone.looking(at)
         return 1 if looking is None else looking.places
 
@@ -261,9 +255,9 @@ class Walk:
         """What the node is called that a micro-step is about, of a formula."""
         if step.kind in ("gradient", "update"):
             return weight_name(self.subject.tensors, int(step.weights[0]))
-        return LOSS_NODE if step.kind == "loss" else self._named(step.words)
+        return LOSS_NODE if step.kind == "loss" else self.named(step.words)
 
-    def _named(self, words: str) -> str:
+    def named(self, words: str) -> str:
         """Words or a formula with the names that inputs and targets have on the screen."""
         sample = self.subject.sample
 
@@ -337,7 +331,7 @@ class Walk:
         """That of the one sample that is shown; None where means are."""
         if self.opened.trial:
             return self.opened.loss
-        return None if self._mean else self.subject.probe_loss(self.frame)
+        return None if self.mean else self.subject.probe_loss(self.frame)
 
     @cached_property
     def _other(self) -> Walked | None:
@@ -355,11 +349,6 @@ class Walk:
         words = f"{count:,} {noun(self.subject, count)}", noun(self.subject), "mean" if batch.divisor != 1 else "sum"
         return spread_of(products, float(batch.gradient[index]), own, *words)
 
-    def _rule(self, phase: int, index: int) -> tuple[Formula, ...]:
-        """The optimiser's lines for a weight, in the order in which they are worked out, where there are several."""
-        rule = self.rule(index) if index >= 0 and phase >= UPDATE else ()
-        return (*rule[1:], rule[0]) if len(rule) > 1 else ()
-
     def _rows_of(self, adding: int) -> dict[str, Floats]:
         """The numbers of the sample that is added last."""
         every = {"input": self.opened.inputs, "target": self.opened.targets, **self.opened.rows}
@@ -371,7 +360,7 @@ class Walk:
 
     def _sample(self, adding: int) -> tuple[Floats, Floats, Floats] | None:
         """Input, output and target of the sample that is added last, or their means; None: those of the probe."""
-        rows = self._rows_of(adding) if adding else self.opened.means if self._mean and self.subject.stages else None
+        rows = self._rows_of(adding) if adding else self.opened.means if self.mean and self.subject.stages else None
         return None if rows is None else (rows["input"], rows[self.subject.stages[-1].name], rows["target"])
 
     # ---- a sum of outer products
@@ -407,213 +396,26 @@ class Walk:
 
     # ---- numbers
 
-    def _sources(self, stage: Stage) -> tuple[str, ...]:
+    def sources(self, stage: Stage) -> tuple[str, ...]:
+        """The stages whose rows a stage reads."""
         return stage.sources or (self._before[stage.name],)
 
     def inputs(self, stage: Stage) -> Floats:
         """What a stage reads, for the samples of the opened batch: (columns, shown)."""
         return np.concatenate([
-            self.opened.inputs if name == "input" else self.opened.rows[name] for name in self._sources(stage)
+            self.opened.inputs if name == "input" else self.opened.rows[name] for name in self.sources(stage)
         ])  # fmt: skip
 
-    def row_of(self, stage: Stage) -> str:
-        """The stage whose row shows a layer's sums, or what becomes of each of them."""
-        after = self._after(stage)
-        return stage.name if after is None else after.name
-
-    def rows_before(self, stage: Stage) -> Floats | None:
-        """The numbers of the sample that a stage reads; None where they are not known."""
-        rows = [self.frame.activations.get(name) for name in self._sources(stage)]
-        return None if any(row is None for row in rows) else np.concatenate(rows)  # type: ignore[arg-type]
-
-    # ---- the line below the cubes
-
-    def sentence(self, step: MicroStep, selected: int | None, computed: NDArray[np.bool_], adding: int = 0) -> Sentence:
-        """What the line says of a micro-step; about the `selected` weight where its number is there."""
-        if adding:
-            return self._of_sum(step, adding)
-        if step.phase in ("gradients", "update"):
-            return self._of_weight(step, selected if selected is not None and computed[selected] else None)
-        if step.kind == "product":
-            index = int(step.weights[0])
-            known, x, w = who(self.subject, index), float(self.lighting.met[index]), float(self.frame.values[index])
-            made = of_product("w × x = product", w, x, w * x, violet=False)
-            return Sentence(known.name, self._forward(""), (made,), index)
-        if step.kind in ("sum", "unit"):
-            return self._of_unit(step)
-        if step.phase == "loss":
-            formula = Formula("loss", (Word(loss_text(self.opened.loss), bold=True),))
-            last = self.frame.activations.get(self.subject.stages[-1].name) if self.subject.stages else None
-            if len(self.opened.batch) == 1 and last is not None and len(self.opened.targets):
-                said = loss_of(np.asarray(last, np.float64), self.opened.targets[:, 0], self.opened.loss)
-                formula = formula if said is None else _equation(*said, violet=False)
-            return Sentence("loss", f"of {self._of_whom()}: what is to become smaller", (formula,))
-        if step.kind == "node" or (step.op and not len(step.units)):
-            return self._of_operation(step)
-        if step.op:
-            return self._of_largest(step)
-        if step.phase == "backward":
-            return self._of_delta(step)
-        if step.kind == "stage":
-            return Sentence(self._titles(step), self._forward(self._made(step)), _alone("output", step))
-        return Sentence("zero", "every gradient is cleared, since what comes back is added up")
-
-    def _of_operation(self, step: MicroStep) -> Sentence:
-        """One operation of a formula, or what is made between modules, shown by one number."""
-        back, (name, _, meaning) = step.phase == "backward", self._named(step.words).partition(": ")
-        looks = None if step.formula != SHARES or not self.opened.trial else self.opened.attention(step.stage)
-        numbers = step.numbers if looks is None else share_of(looks, *looks.which(SHARES, step.column))
-        letters = f"{step.formula} = δ" if back else "" if step.kind == "node" else step.formula
-        formula = _equation(self._named(letters), numbers, violet=back)
-        said = f"δ of {shortened(name)}" if back else shortened(name)
-        if back:
-            meaning = "how the loss changes with this node"
-        elif step.kind == "stage":
-            meaning = f"{meaning}; {self._about(step)}"
-        return Sentence(said, meaning, (formula,))
-
-    def _place(self, step: MicroStep) -> tuple[Sequence[str], int]:
-        """The letters of a word, and of which, from 1, a micro-step tells; 0: of none."""
-        board = next((panel for panel in self.subject.panels if isinstance(panel, WordBoard)), None)
-        names = (BEGINNING, *board.word) if board is not None and self.opened.trial else ()
-        called_at = re.findall(r"\((\d+)\)\Z", step.stage)
-        return names, len(names) if step.also else int(*called_at) if called_at else 0
-
-    def _about(self, step: MicroStep) -> str:
-        """Which number of what is made between modules a micro-step tells of: of a word, at which letter."""
-        names, place = self._place(step)
-        own, of = _letter(names, place), f" of {_letter(names, place)}" if place else ""
-        looks = None if self._alone is None else self._alone.attention(step.stage)
-        if looks is None:
-            return f"number {step.column + 1}{of}"
-        head, number = looks.which(step.formula, step.column)
-        if step.formula == SHARES:
-            return f"head {head + 1}: {own} looks at {_letter(names, number + 1)}"
-        return f"head {head + 1}, number {number + 1}{of}"
-
-    def _titles(self, step: MicroStep) -> str:
-        """What the stages of a micro-step are called: ``q, k, v``."""
-        return ", ".join(dict.fromkeys(map(self._title, (step.stage, *step.also))))
-
-    def _of_largest(self, step: MicroStep) -> Sentence:
-        """Many numbers at once, shown by the largest of them."""
-        stage, back = self.stages[called((step.stage, *step.also)[-1])], step.phase == "backward"
-        name, place = self._name(stage, step.column), self._names.place(stage, step.column)
-        name = place if name.endswith(place) else f"class {name}" if name.isdecimal() else name
-        name += f" of {_letter(*self._place(step))}" if self._place(step)[1] else ""
-        title, first = f"{self._title(stage.name)}: {name}", "the largest" if step in self.steps else "one"
-        made = f"{first} of {self._made(step)}"
-        letters = " = ".join(filter(None, (step.formula, "δ"))) if back else step.formula
-        formula = _equation(letters, step.numbers, violet=back)
-        if back:
-            return Sentence(f"δ of {title}", f"{made}, of {self._of_whom()}", (formula,))
-        return Sentence(title, made, (formula,))
-
-    def _made(self, step: MicroStep) -> str:
-        """How many numbers a stage, or all calls of a module, have made."""
-        stage, modules = self.stages[step.stage], len({*map(called, (step.stage, *step.also))})
-        count = counted("number" if stage.weight is None else "sum", stage.outputs)
-        return f"{count} at each of {(1 + len(step.also)) // modules} places" if len(step.also) >= modules else count
-
-    def _of_whom(self) -> str:
-        return f"this {noun(self.subject)}" if self.opened.trial else f"the {self.joined} of {self._batch}"
-
-    def _forward(self, about: str) -> str:
-        """Whose numbers they are on the way forward, if they are not those of one sample."""
-        if self.opened.trial or len(self.opened.batch) == 1:
-            return about
-        whose = f"mean of {self._batch}" if self._mean else f"of this {noun(self.subject)} alone"
-        return ", ".join(filter(None, (about, whose)))
-
-    def _name(self, stage: Stage, row: int) -> str:
-        """What a number of a row is called: what it becomes, if nothing else reads it."""
-        return self._names.unit(self._after(stage) or stage, row)
-
-    def _title(self, stage: str) -> str:
-        """What a stage is called, whichever of several calls it is."""
-        return called(self._names.stages[stage])
-
-    def _after(self, stage: Stage) -> Stage | None:
+    def after(self, stage: Stage) -> Stage | None:
         """The stage that makes each number of a row something else, and reads nothing beside it."""
-        after = [s for s in self.subject.stages if self._sources(s) == (stage.name,)]
+        after = [s for s in self.subject.stages if self.sources(s) == (stage.name,)]
         good = len(after) == 1 and after[0].weight is None and after[0].outputs == stage.outputs
         return after[0] if good and "norm" not in after[0].kind else None
-
-    def _of_unit(self, step: MicroStep) -> Sentence:
-        stage, i = self.stages[step.stage], int(step.units[0])
-        made = float(self.frame.activations[stage.name][i])
-        if step.kind == "unit":
-            entering, symbol = self.frame.activations[self._sources(stage)[0]], SYMBOLS.get(stage.kind, stage.kind)
-            words = Word(f"{symbol}({decimals(float(entering[i]), 4).text})"), Word(" = ", "dim")
-            becomes = Word(decimals(made, 4).text, bold=True)
-            formula = Formula(f"{symbol}(sum) = output", (*words, becomes))
-            if self._mean and len(self.opened.batch) > 1:  # a mean is made of no mean
-                formula = Formula("mean output", (becomes,))
-            kind = self._forward(in_words(stage.kind))
-            return Sentence(f"output {self._name(stage, i)}", kind, (formula,))
-        assert stage.weight is not None  # sums are of layers
-        first, width = stage.weight.start + i * stage.weight.shape[-1], stage.weight.shape[-1]
-        terms: list[tuple[float, float | None]]
-        terms = [(float(self.frame.values[k]), float(self.lighting.met[k])) for k in range(first, first + width)]
-        if stage.bias is not None:
-            terms.append((float(self.frame.values[stage.bias.start + i]), None))
-        left, sign, result = sides_of(next(neuron("sum", terms, made)).removeprefix("sum = "))
-        summed = "the products" if stage.bias is None else "products and bias"
-        numbers = (Word(left), Word(sign, "dim"), Word(result, bold=True))
-        made_of = self._forward(summed)
-        return Sentence(f"sum {self._name(stage, i)}", made_of, (Formula("", numbers),))
-
-    def _of_delta(self, step: MicroStep) -> Sentence:
-        stage = self.stages[step.stage]
-        if step.kind != "delta":
-            meaning = f"{self._made(step)}, backward: {self._of_whom()}"
-            return Sentence(f"δ of {self._titles(step)}", meaning, _alone("δ", step, violet=True))
-        unit = int(step.units[0])
-        made = _violet("δ" if self.opened.trial else f"{self.joined} of δ", step.value)
-        if len(step.factors) == 2:
-            made = of_product(f"{step.formula} = δ", *step.factors, step.value)
-        about = "how the loss changes with this sum"
-        return Sentence(f"δ of {self._name(stage, unit)}", about, (made,))
-
-    def _of_weight(self, step: MicroStep, selected: int | None) -> Sentence:
-        """Gradient and update of the selected weight; else of that of the step, of several the one that shows most."""
-        index = selected
-        if index is None:
-            index = most_of(step, self.opened.gradient, self.change)
-        known, update, rule = who(self.subject, index), self.opened.update(index), self.rule(index)
-        if update.why:
-            moved = self.opened.follows(index)
-            says = f"{figure(update.before)} becomes {figure(update.after)}" if moved else "stays"
-            rule = (Formula("", (Word(f"{says}: {update.why}"),)),)
-        what = "gradient" if step.phase == "gradients" else "change"
-        meaning = f"the largest {what} here" if selected is None and len(step.weights) > 1 else ""
-        left, sign, result = sides_of(added([update.before, update.after - update.before], update.after))
-        short = Formula("", (Word(f"{left}{sign}"), Word(result, bold=True))) if step.phase == "update" else None
-        if step.phase == "gradients":  # of a rule of several lines nothing is worked out yet
-            told = step if step.op and index == step.weights[step.column] else None
-            short = self._of_gradient(index) if told is not None else None
-            rule = (self._of_gradient(index, told), *(rule if len(rule) == 1 else ()))
-        return Sentence(known.name, meaning, rule, index, short=short)
-
-    def rule(self, index: int) -> tuple[Formula, ...]:
-        """The optimiser's lines for a weight with their numbers, the new weight first."""
-        before, gradient = float(self.frame.values[index]), float(self.opened.gradient[index])
-        return of_rule(self.opened.update(index).lines, before, self.opened.lr, gradient)
 
     @cached_property
     def change(self) -> Floats:
         """By how much the step moves each weight (P,)."""
         return np.asarray(self.opened.new_values - self.frame.values, np.float64)
-
-    def _of_gradient(self, index: int, told: MicroStep | None = None) -> Formula:
-        """The gradient of one weight as a product, or as what it is a sum of; `told` has the terms."""
-        made, gradient = self.opened.made(index), float(self.opened.gradient[index])
-        if made.terms == 1 and self.opened.trial:
-            return of_product("δ · 1 = g" if made.bias else "δ · x = g", made.delta, made.x, gradient)
-        if told is not None:
-            return _equation(f"sum of {made.terms:,} δ · x = g", told.numbers, violet=True)
-        joined = "mean" if self.is_mean(index) else "sum"
-        return _violet(f"{joined} of {made.terms:,} δ · x = g" if made.terms else "g", gradient)
 
     def is_mean(self, index: int) -> bool:
         """Whether a gradient is the mean of what the samples ask for: of a weight used once, where losses are averaged.
@@ -622,12 +424,15 @@ class Walk:
         """
         return self.opened.divisor != 1 and self.opened.made(index).terms == len(self.opened.batch)
 
-    def _of_sum(self, step: MicroStep, adding: int) -> Sentence:
-        """A sum of outer products on its way."""
-        numbers = Word(f"{adding:,}", "violet", True), Word(f" of {self._batch} added up")
-        letters = f"sum of δ · x ÷ {self.opened.divisor:,.10g}" if self.opened.divisor != 1 else "sum of δ · x"
-        about = "each adds its own δ · x to every cube"
-        return Sentence(f"gradient of {self._title(step.stage)}", about, (Formula(letters, numbers),))
+    def row_of(self, stage: Stage) -> str:
+        """The stage whose row shows a layer's sums, or what becomes of each of them."""
+        after = self.after(stage)
+        return stage.name if after is None else after.name
+
+    def rows_before(self, stage: Stage) -> Floats | None:
+        """The numbers of the sample that a stage reads; None where they are not known."""
+        rows = [self.frame.activations.get(name) for name in self.sources(stage)]
+        return None if any(row is None for row in rows) else np.concatenate(rows)  # type: ignore[arg-type]
 
     # ---- the outputs beside
 
@@ -640,7 +445,7 @@ class Walk:
     def table(self, deltas: Mapping[str, Floats], reached: Mapping[str, NDArray[np.bool_]]) -> tuple[Row, ...]:
         """Where the deltas of the last sums come from, row by row; those that have not come yet are empty."""
         sums, end, sample = self._last, self.subject.stages[-1] if self.subject.stages else None, self.subject.sample
-        if sums is None or end is None or sums.outputs > MOST or (sums is not end and self._after(sums) is not end):
+        if sums is None or end is None or sums.outputs > MOST or (sums is not end and self.after(sums) is not end):
             return ()
         own = deltas[sums.name]
         if not self.opened.trial:
@@ -724,29 +529,6 @@ def opened(subject: Subject, *, alone: bool) -> Walked:
         raise InputError(f"inside: {source.what} has no steps to be opened; give a Run, a Scene or a recording")
     sample = None if subject.probe is None or target is None else (subject.probe, target)
     return source.run.open(sample=sample if alone else None)
-
-
-def _letter(names: Sequence[str], place: int) -> str:
-    """What a place of a word is called, from 1."""
-    return names[place - 1] if 0 < place <= len(names) else f"place {place}"
-
-
-def _alone(letters: str, step: MicroStep, *, violet: bool = False) -> tuple[Formula, ...]:
-    """The numbers of a stage that goes as one, where they are few."""
-    return (_equation(letters, step.numbers, violet=violet),) if step.numbers else ()
-
-
-def _equation(letters: str, numbers: str, *, violet: bool) -> Formula:
-    """An equation that is written already; `violet`: of deltas."""
-    left, sign, result = sides_of(numbers)
-    tone: Tone = "violet" if violet else "plain"
-    letters, left = (re.sub(r"\b[a-z]+_[a-z]+\b", lambda found: in_words(found[0]), t) for t in (letters, left))
-    words = Word(left, tone), Word(sign, "dim"), Word(result, tone, True)
-    return Formula(letters, tuple(word for word in words if word.text))
-
-
-def _violet(letters: str, value: float) -> Formula:
-    return Formula(letters, (Word(delta_text(value), "violet", True),))
 
 
 def _cells(values: Floats) -> tuple[str, ...]:

@@ -1,0 +1,249 @@
+"""`Sentences`: what the line below the cubes says of a micro-step, with its formulas."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...run.core.frame import Stage
+from ...run.opened.between import SHARES
+from ...run.opened.equations import added, loss_of, share_of
+from ...run.opened.micro import MicroStep, called, counted, most_of
+from ...run.panels import WordBoard
+from ..cubes.scale import in_words
+from ..graph.layout import short as shortened
+from ..ink.equation import Term, decimals, neuron, sides_of
+from ..ink.text import delta_text, figure, loss_text
+from ..notes.layer import SYMBOLS
+from ..panels.looks import BEGINNING
+from ..panels.wording import noun
+from ..shown.names import Names, who
+from .told import UPDATE, Formula, Sentence, Tone, Word, of_product, of_rule
+
+if TYPE_CHECKING:
+    from .walk import Walk
+
+
+class Sentences:
+    """The lines of one walk."""
+
+    def __init__(self, walk: Walk) -> None:
+        self._walk, self._opened, self._subject, self._frame = walk, walk.opened, walk.subject, walk.frame
+        self._names = Names(walk.subject)
+
+    def of(self, step: MicroStep, selected: int | None, computed: NDArray[np.bool_], adding: int = 0) -> Sentence:
+        """What the line says of a micro-step; about the `selected` weight where its number is there."""
+        if adding:
+            return self._of_sum(step, adding)
+        if step.phase in ("gradients", "update"):
+            return self._of_weight(step, selected if selected is not None and computed[selected] else None)
+        if step.kind == "product":
+            index = int(step.weights[0])
+            w, x = self._factors(index)
+            made = of_product("w × x = product", w, x, w * x, violet=False)
+            return Sentence(who(self._subject, index).name, self._forward(""), (made,), index)
+        if step.kind in ("sum", "unit"):
+            return self._of_unit(step)
+        if step.phase == "loss":
+            formula = Formula("loss", (Word(loss_text(self._opened.loss), bold=True),))
+            last = self._frame.activations.get(self._subject.stages[-1].name) if self._subject.stages else None
+            if len(self._opened.batch) == 1 and last is not None and len(self._opened.targets):
+                said = loss_of(np.asarray(last, np.float64), self._opened.targets[:, 0], self._opened.loss)
+                formula = formula if said is None else _equation(*said, violet=False)
+            return Sentence("loss", f"of {self._of_whom()}: what is to become smaller", (formula,))
+        if step.kind == "node" or (step.op and not len(step.units)):
+            return self._of_operation(step)
+        if step.op:
+            return self._of_largest(step)
+        if step.phase == "backward":
+            return self._of_delta(step)
+        if step.kind == "stage":
+            return Sentence(self._titles(step), self._forward(self._made(step)), _alone("output", step))
+        return Sentence("zero", "every gradient is cleared, since what comes back is added up")
+
+    def _of_operation(self, step: MicroStep) -> Sentence:
+        """One operation of a formula, or what is made between modules, shown by one number."""
+        back, (name, _, meaning) = step.phase == "backward", self._walk.named(step.words).partition(": ")
+        looks = None if step.formula != SHARES or not self._opened.trial else self._opened.attention(step.stage)
+        numbers = step.numbers if looks is None else share_of(looks, *looks.which(SHARES, step.column))
+        letters = f"{step.formula} = δ" if back else "" if step.kind == "node" else step.formula
+        formula = _equation(self._walk.named(letters), numbers, violet=back)
+        said = f"δ of {shortened(name)}" if back else shortened(name)
+        if back:
+            meaning = "how the loss changes with this node"
+        elif step.kind == "stage":
+            meaning = f"{meaning}; {self._about(step)}"
+        return Sentence(said, meaning, (formula,))
+
+    def _place(self, step: MicroStep) -> tuple[Sequence[str], int]:
+        """The letters of a word, and of which, from 1, a micro-step tells; 0: of none."""
+        board = next((panel for panel in self._subject.panels if isinstance(panel, WordBoard)), None)
+        names = (BEGINNING, *board.word) if board is not None and self._opened.trial else ()
+        called_at = re.findall(r"\((\d+)\)\Z", step.stage)
+        return names, len(names) if step.also else int(*called_at) if called_at else 0
+
+    def _about(self, step: MicroStep) -> str:
+        """Which number of what is made between modules a micro-step tells of: of a word, at which letter."""
+        names, place = self._place(step)
+        own, of = _letter(names, place), f" of {_letter(names, place)}" if place else ""
+        looks = None if self._walk.alone is None else self._walk.alone.attention(step.stage)
+        if looks is None:
+            return f"number {step.column + 1}{of}"
+        head, number = looks.which(step.formula, step.column)
+        if step.formula == SHARES:
+            return f"head {head + 1}: {own} looks at {_letter(names, number + 1)}"
+        return f"head {head + 1}, number {number + 1}{of}"
+
+    def _titles(self, step: MicroStep) -> str:
+        """What the stages of a micro-step are called: ``q, k, v``."""
+        return ", ".join(dict.fromkeys(map(self._title, (step.stage, *step.also))))
+
+    def _of_largest(self, step: MicroStep) -> Sentence:
+        """Many numbers at once, shown by the largest of them."""
+        stage, back = self._walk.stages[called((step.stage, *step.also)[-1])], step.phase == "backward"
+        name, place = self._name(stage, step.column), self._names.place(stage, step.column)
+        name = place if name.endswith(place) else f"class {name}" if name.isdecimal() else name
+        name += f" of {_letter(*self._place(step))}" if self._place(step)[1] else ""
+        title, first = f"{self._title(stage.name)}: {name}", "the largest" if step in self._walk.steps else "one"
+        made = f"{first} of {self._made(step)}"
+        letters = " = ".join(filter(None, (step.formula, "δ"))) if back else step.formula
+        formula = _equation(letters, step.numbers, violet=back)
+        if back:
+            return Sentence(f"δ of {title}", f"{made}, of {self._of_whom()}", (formula,))
+        return Sentence(title, made, (formula,))
+
+    def _made(self, step: MicroStep) -> str:
+        """How many numbers a stage, or all calls of a module, have made."""
+        stage, modules = self._walk.stages[step.stage], len({*map(called, (step.stage, *step.also))})
+        count = counted("number" if stage.weight is None else "sum", stage.outputs)
+        return f"{count} at each of {(1 + len(step.also)) // modules} places" if len(step.also) >= modules else count
+
+    def _of_whom(self) -> str:
+        return f"this {noun(self._subject)}" if self._opened.trial else f"the {self._walk.joined} of {self._walk.batch}"
+
+    def _forward(self, about: str) -> str:
+        """Whose numbers they are on the way forward, if they are not those of one sample."""
+        if self._opened.trial or len(self._opened.batch) == 1:
+            return about
+        whose = f"mean of {self._walk.batch}" if self._walk.mean else f"of this {noun(self._subject)} alone"
+        return ", ".join(filter(None, (about, whose)))
+
+    def _name(self, stage: Stage, row: int) -> str:
+        """What a number of a row is called: what it becomes, if nothing else reads it."""
+        return self._names.unit(self._walk.after(stage) or stage, row)
+
+    def _title(self, stage: str) -> str:
+        """What a stage is called, whichever of several calls it is."""
+        return called(self._names.stages[stage])
+
+    def _of_unit(self, step: MicroStep) -> Sentence:
+        stage, i = self._walk.stages[step.stage], int(step.units[0])
+        made = float(self._frame.activations[stage.name][i])
+        if step.kind == "unit":
+            source, symbol = self._walk.sources(stage)[0], SYMBOLS.get(stage.kind, stage.kind)
+            entering = float(self._frame.activations[source][i])
+            words = Word(f"{symbol}({decimals(entering, 4).text})"), Word(" = ", "dim")
+            becomes = Word(decimals(made, 4).text, bold=True)
+            formula = Formula(f"{symbol}(sum) = output", (*words, becomes))
+            if self._walk.mean and len(self._opened.batch) > 1:  # a mean is made of no mean
+                formula = Formula("mean output", (becomes,))
+            kind = self._forward(in_words(stage.kind))
+            return Sentence(f"output {self._name(stage, i)}", kind, (formula,))
+        assert stage.weight is not None  # sums are of layers
+        first, width = stage.weight.start + i * stage.weight.shape[-1], stage.weight.shape[-1]
+        terms: list[Term] = [self._factors(k) for k in range(first, first + width)]
+        if stage.bias is not None:
+            terms.append((float(self._frame.values[stage.bias.start + i]), None))
+        left, sign, result = sides_of(next(neuron("sum", terms, made)).removeprefix("sum = "))
+        summed = "the products" if stage.bias is None else "products and bias"
+        numbers = (Word(left), Word(sign, "dim"), Word(result, bold=True))
+        made_of = self._forward(summed)
+        return Sentence(f"sum {self._name(stage, i)}", made_of, (Formula("", numbers),))
+
+    def _factors(self, index: int) -> tuple[float, float]:
+        """A weight, and what it is multiplied with on the way forward."""
+        return float(self._frame.values[index]), float(self._walk.lighting.met[index])
+
+    def _of_delta(self, step: MicroStep) -> Sentence:
+        stage = self._walk.stages[step.stage]
+        if step.kind != "delta":
+            meaning = f"{self._made(step)}, backward: {self._of_whom()}"
+            return Sentence(f"δ of {self._titles(step)}", meaning, _alone("δ", step, violet=True))
+        unit = int(step.units[0])
+        made = _violet("δ" if self._opened.trial else f"{self._walk.joined} of δ", step.value)
+        if len(step.factors) == 2:
+            made = of_product(f"{step.formula} = δ", *step.factors, step.value)
+        about = "how the loss changes with this sum"
+        return Sentence(f"δ of {self._name(stage, unit)}", about, (made,))
+
+    def _of_weight(self, step: MicroStep, selected: int | None) -> Sentence:
+        """Gradient and update of the selected weight; else of that of the step, of several the one that shows most."""
+        index = most_of(step, self._opened.gradient, self._walk.change) if selected is None else selected
+        known, update, rule = who(self._subject, index), self._opened.update(index), self._rule(index)
+        if update.why:
+            moved = self._opened.follows(index)
+            says = f"{figure(update.before)} becomes {figure(update.after)}" if moved else "stays"
+            rule = (Formula("", (Word(f"{says}: {update.why}"),)),)
+        what = "gradient" if step.phase == "gradients" else "change"
+        meaning = f"the largest {what} here" if selected is None and len(step.weights) > 1 else ""
+        left, sign, result = sides_of(added([update.before, update.after - update.before], update.after))
+        short = Formula("", (Word(f"{left}{sign}"), Word(result, bold=True))) if step.phase == "update" else None
+        if step.phase == "gradients":  # of a rule of several lines nothing is worked out yet
+            told = step if step.op and index == step.weights[step.column] else None
+            short = self._of_gradient(index) if told is not None else None
+            rule = (self._of_gradient(index, told), *(rule if len(rule) == 1 else ()))
+        return Sentence(known.name, meaning, rule, index, short=short)
+
+    def _rule(self, index: int) -> tuple[Formula, ...]:
+        """The optimiser's lines for a weight with their numbers, the new weight first."""
+        before, gradient = float(self._frame.values[index]), float(self._opened.gradient[index])
+        return of_rule(self._opened.update(index).lines, before, self._opened.lr, gradient)
+
+    def _of_gradient(self, index: int, told: MicroStep | None = None) -> Formula:
+        """The gradient of one weight as a product, or as what it is a sum of; `told` has the terms."""
+        made, gradient = self._opened.made(index), float(self._opened.gradient[index])
+        if made.terms == 1 and self._opened.trial:
+            return of_product("δ · 1 = g" if made.bias else "δ · x = g", made.delta, made.x, gradient)
+        if told is not None:
+            return _equation(f"sum of {made.terms:,} δ · x = g", told.numbers, violet=True)
+        joined = "mean" if self._walk.is_mean(index) else "sum"
+        return _violet(f"{joined} of {made.terms:,} δ · x = g" if made.terms else "g", gradient)
+
+    def _of_sum(self, step: MicroStep, adding: int) -> Sentence:
+        """A sum of outer products on its way."""
+        numbers = Word(f"{adding:,}", "violet", True), Word(f" of {self._walk.batch} added up")
+        letters = f"sum of δ · x ÷ {self._opened.divisor:,.10g}" if self._opened.divisor != 1 else "sum of δ · x"
+        about = "each adds its own δ · x to every cube"
+        return Sentence(f"gradient of {self._title(step.stage)}", about, (Formula(letters, numbers),))
+
+    def lines(self, phase: int, index: int) -> tuple[Formula, ...]:
+        """The optimiser's lines for a weight, in the order in which they are worked out, where there are several."""
+        rule = self._rule(index) if index >= 0 and phase >= UPDATE else ()
+        return (*rule[1:], rule[0]) if len(rule) > 1 else ()
+
+
+def _letter(names: Sequence[str], place: int) -> str:
+    """What a place of a word is called, from 1."""
+    return names[place - 1] if 0 < place <= len(names) else f"place {place}"
+
+
+def _alone(letters: str, step: MicroStep, *, violet: bool = False) -> tuple[Formula, ...]:
+    """The numbers of a stage that goes as one, where they are few."""
+    return (_equation(letters, step.numbers, violet=violet),) if step.numbers else ()
+
+
+def _equation(letters: str, numbers: str, *, violet: bool) -> Formula:
+    """An equation that is written already; `violet`: of deltas."""
+    left, sign, result = sides_of(numbers)
+    tone: Tone = "violet" if violet else "plain"
+    letters, left = (re.sub(r"\b[a-z]+_[a-z]+\b", lambda found: in_words(found[0]), t) for t in (letters, left))
+    words = Word(left, tone), Word(sign, "dim"), Word(result, tone, True)
+    return Formula(letters, tuple(word for word in words if word.text))
+
+
+def _violet(letters: str, value: float) -> Formula:
+    return Formula(letters, (Word(delta_text(value), "violet", True),))
