@@ -202,7 +202,7 @@ class Walk:
     def _reached(self, done: Sequence[MicroStep]) -> dict[str, NDArray[np.bool_]]:
         phase = PHASES.index(done[-1].phase)
         found = {stage.name: np.full(stage.outputs, phase > FORWARD) for stage in self.subject.stages}
-        found["input"] = np.full(self.subject.source.n_inputs, phase >= FORWARD)
+        found["input"] = np.ones(self.subject.source.n_inputs, bool)
         for step in done:
             if step.phase == "forward" and step.kind != "product":
                 for name in (step.stage, *step.also):
@@ -530,9 +530,10 @@ class Walk:
         made = f"{first} of {self._made(step)}"
         letters = " = ".join(filter(None, (step.formula, "δ"))) if back else step.formula
         formula = _equation(letters, step.numbers, violet=back)
+        short = Formula(letters, formula.numbers[-1:])
         if back:
-            return Sentence(f"δ of {title}", f"{made}, of {self._of_whom()}", (formula,))
-        return Sentence(title, made, (formula,))
+            return Sentence(f"δ of {title}", f"{made}, of {self._of_whom()}", (formula,), short=short)
+        return Sentence(title, made, (formula,), short=short)
 
     def _made(self, step: MicroStep) -> str:
         """How many numbers a stage, or all calls of a module, have made."""
