@@ -172,6 +172,7 @@ class Coloring:
         self._weights = [t for t in self._tensors if not t.buffer]
         self._buffers = [t for t in self._tensors if t.buffer]
         self._tracker, self._others = RangeTracker(), RangeTracker()
+        self._ranges = dict[str, RangeTracker]()  # of what was shown before
         self._seen_last: Float | None = None
         self._wanted, self._reach = 1.0, inf  # V of what was seen last, and how large a weight with neighbours is
         self.of = ""  # whose numbers they are, in the legend's words, where they are no moment's own; may be set
@@ -194,8 +195,10 @@ class Coloring:
         wanted = self._seen.get(quantity) or quantity_of(quantity, self._moments())
         self.cmap = get_map(wanted.cmap if cmap is None else cmap, theme)
         if quantity != self.quantity:
+            self._ranges[self.quantity] = self._tracker
             self.shows = self._seen[wanted.name] = wanted
             self.refit()
+            self._tracker = self._ranges.get(quantity, self._tracker)  # what was shown before is as it was
 
     def refit(self) -> None:
         """Fit the range anew at the next update."""
@@ -217,8 +220,8 @@ class Coloring:
             v = float(lit.max(initial=0.0)) if self.opened else 0.0  # each lit number is to be read from its colour
             self._seen_last, self._wanted = seen, v or extent(lit, self._reach)
         known = np.isfinite(self.flat) & ~missing
-        if known.any() and not self._known.any():
-            seconds = None  # the range so far was of nothing
+        if self.opened or (known.any() and not self._known.any()):
+            seconds = None  # each stage of a step has its own range; or the range so far was of nothing
         self._known = known
         self.untrained = not any(missing[tensor.span].any() for tensor in self._weights)
         self.range = self.shows.range(*self._tracker.follow([self._wanted], seconds))

@@ -327,7 +327,11 @@ class Inside:
                 near = ring[:4][np.argsort(ring[:4, 1])[-2:]]  # of one that has risen, what is seen on its side
                 sketch.polyline(near if up > 0 else ring, bench.theme.text2, 1.0)
             for index in (k for k in largest if k in span):
-                x, y = self._face(plate, index).min(axis=0).tolist()
+                face = self._face(plate, index)
+                x, y = face.min(axis=0).tolist()
+                if not large:  # beside its square, which has a frame
+                    sketch.polyline(face[[0, 1, 3, 2, 0]], bench.theme.selection, 1.4)
+                    x, y = x - _RANK / 2, y - _RANK / 2 - 2
                 if all(abs(x - a) > _RANK or abs(y - b) > _RANK for a, b in ranked):
                     ranked.append((x, y))
                     sketch.disc(x + 2, y + 4, _RANK / 2, bench.theme.selection)

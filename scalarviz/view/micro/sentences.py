@@ -112,9 +112,10 @@ class Sentences:
         made = f"{first} of {self._made(step)}"
         letters = " = ".join(filter(None, (step.formula, "δ"))) if back else step.formula
         formula = _equation(letters, step.numbers, violet=back)
+        short = Formula(letters, formula.numbers[-1:])
         if back:
-            return Sentence(f"δ of {title}", f"{made}, of {self._of_whom()}", (formula,))
-        return Sentence(title, made, (formula,))
+            return Sentence(f"δ of {title}", f"{made}, of {self._of_whom()}", (formula,), short=short)
+        return Sentence(title, made, (formula,), short=short)
 
     def _made(self, step: MicroStep) -> str:
         """How many numbers a stage, or all calls of a module, have made."""

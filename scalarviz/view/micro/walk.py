@@ -197,7 +197,7 @@ class Walk:
     def _reached(self, done: Sequence[MicroStep]) -> dict[str, NDArray[np.bool_]]:
         phase = PHASES.index(done[-1].phase)
         found = {stage.name: np.full(stage.outputs, phase > FORWARD) for stage in self.subject.stages}
-        found["input"] = np.full(self.subject.source.n_inputs, phase >= FORWARD)
+        found["input"] = np.ones(self.subject.source.n_inputs, bool)
         for step in done:
             if step.phase == "forward" and step.kind != "product":
                 for name in (step.stage, *step.also):

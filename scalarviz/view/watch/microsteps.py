@@ -70,7 +70,7 @@ class MicroSteps:
         self._adds_then = False
         self._added: float | None = None  # seconds since samples are being added up
         view.bench.inside.asked = self._clicked
-        view.bench.inside.keys = inside_line(view.here(in_general=True))
+        self._keys = inside_line(view.here(in_general=True))
         self.handlers: dict[str, Callable[..., object]] = {
             "micro_next": self.next, "micro_back": self.back, "whose": self.toggle_whose, "add_samples": self.add,
         }  # fmt: skip
@@ -335,6 +335,8 @@ class MicroSteps:
     def _show(self, at: int, *, runs: bool = True, adding: int = 0) -> None:
         assert self.walk is not None
         self.at, self._since, self._about = at, 0.0, self._view.bench.selected
+        played = at == len(self.walk)
+        self._view.bench.inside.keys = [(key, "run" if played and does == "play" else does) for key, does in self._keys]
         if not adding:
             self._added = None
         self._due = pass_seconds(self.walk)[at - 1]
