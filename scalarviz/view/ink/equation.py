@@ -143,14 +143,9 @@ def _plus(a: Decimal, b: Decimal) -> Decimal:
 
 
 def neuron(
-    name: str,
-    terms: Sequence[Term],
-    total: float,
-    *,
-    symbol: str = "",
-    output: float | None = None,
+    name: str, terms: Sequence[Term], total: float, *, symbol: str = "", output: float | None = None,
     function: Callable[[float], float] | None = None,
-) -> Iterator[str]:
+) -> Iterator[str]:  # fmt: skip
     """Ways to write the formula of one neuron, the best first: ``r = σ(−1.991·0.92 + 0.692) = σ(−1.14) = 0.24``.
 
     Every line is true as printed; the last has numbers of two decimals and ``≈`` where they do not give the result.
@@ -193,10 +188,8 @@ def _added(terms: Sequence[Term], digits: int) -> tuple[str, Decimal]:
     """The terms as they are printed, and what they give."""
     text, found = "", Decimal(0)
     digits = digits if all(chip_digits(weight, 2) for weight, _ in terms) else 0  # all of a row have as many
-    # the same in every frame, so that its length may vary
-    places = max(
-        (len(_trimmed(x, max(digits, 2)).text.partition(".")[2]) for _, x in terms if x is not None), default=0
-    )
+    inputs = [_trimmed(x, max(digits, 2)) for _, x in terms if x is not None]  # the same in every frame
+    places = max((len(x.text.partition(".")[2]) for x in inputs), default=0)  # so that their length may vary
     for weight, given in terms:
         left = decimals(weight, digits)
         right = None if given is None else decimals(given, places)

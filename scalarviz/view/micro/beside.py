@@ -404,21 +404,16 @@ def below_switch(box: Box, theme: Theme, subject: Subject, told: Told) -> list[S
     if rows and y + 24 + _ROW * (rows + 1) <= foot:
         found.append(table((x, y, width, 0.0), theme, told.table, sample.outputs))
         y += 27 + _ROW * (rows + 1) + _GAP
-    return found + _figures((x, y, width, foot - y), theme, subject, told)
-
-
-def _figures(box: Box, theme: Theme, subject: Subject, told: Told) -> list[Sketch]:
-    (x, y, width, high), found = box, list[Sketch]()
-    if told.outputs and high >= (own := 54.0 + 20.0 * len(told.outputs)):
-        found.append(output_rows((x, y, width, high), theme, told.outputs, mean=told.mean))
-        y, high = y + own + GAP / 2, high - own - GAP / 2
+    if told.outputs and y + (own := 54.0 + 20.0 * len(told.outputs)) <= foot:
+        found.append(output_rows((x, y, width, own), theme, told.outputs, mean=told.mean))
+        y += own + GAP / 2
     facts = subject.source.facts
     if told.rule and facts is not None:
         lines = [(f.letters, "".join(word.text for word in f.numbers).strip()) for f in told.rule]
         for some in (lines, lines[:-1]):  # the last one stands below the cubes too
-            rule = rule_lines((x, y, width, high), theme, facts.optimizer, some)
+            rule = rule_lines((x, y, width, foot - y), theme, facts.optimizer, some)
             if rule is not None:
                 return [*found, rule]
-    if told.spread is not None and high >= HISTOGRAM:
-        found.append(histogram((x, y, width, high), theme, told.spread))
+    if told.spread is not None and y + HISTOGRAM <= foot:
+        found.append(histogram((x, y, width, foot - y), theme, told.spread))
     return found

@@ -60,11 +60,10 @@ class Block:
 
 def conv_chain(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> list[Block]:
     """The stations of a convolutional chain; empty when `stages` are none or leave a tensor out."""
-    first = next((s for s in stages if s.kind == "conv2d"), None)
-    if first is None or not stages or stages[0] is not first or not is_chain(stages):
+    if not stages or stages[0].kind != "conv2d" or not is_chain(stages):
         return []
     known = {t.name: t for t in tensors}
-    weight = known.get(f"{first.name}.weight")
+    weight = known.get(f"{stages[0].name}.weight")
     if weight is None or len(weight.shape) != 4 or len(stages[0].input_shape) != 3:
         return []
     blocks = [Block(maps=("input", stages[0].input_shape))]
@@ -325,9 +324,8 @@ def shelves(cells: Sequence[tuple[float, float]], *, gap: float, aspect: float) 
     widest = max(cols for _, cols in cells)
     # A few widths around the ideal one; the one whose outline comes nearest to the aspect wins.
     widths = [max(widest, k * (area * aspect) ** 0.5) for k in np.linspace(0.7, 1.6, 19)]
-    packed = [_pack(cells, gap, width) for width in widths]
-    best = min(packed, key=lambda p: max(p[1][1] / aspect, p[1][0]))
-    return best[0]
+    packed = (_pack(cells, gap, width) for width in widths)
+    return min(packed, key=lambda p: max(p[1][1] / aspect, p[1][0]))[0]
 
 
 def _pack(
