@@ -151,6 +151,17 @@ def test_what_cannot_be_told_is_not_and_what_a_weight_is_stands_there():
         assert {"step 4: one term", "sum = gradient"} <= set(column(alone, 0))
 
 
+@pytest.mark.parametrize("kind", [optim.Adam, optim.AdamW, optim.RMSprop])
+def test_every_line_of_a_rule_stands_there_whole_and_its_numbers_give_its_result(kind):
+    with (made := scene_of(5, kind=kind, lr=0.01)).run as run:
+        said, lines = "".join(column(made, 1)).replace(" ", ""), run.open().update(1).lines
+        assert len(lines) > 1
+        for line in lines:
+            numbers = line.equation(4).replace("e−0", "e−")
+            assert " = " in numbers
+            assert numbers.replace(" ", "") in said
+
+
 @pytest.mark.parametrize("lr", [0.5, 1e-4])
 def test_a_run_in_float16_says_what_of_its_step_the_network_sees(lr):
     with (made := scene_of(5, dtype="float16", lr=lr)).run as run:
