@@ -50,7 +50,7 @@ class Outputs:
                 yield iter([scene.run.steps + steps])
                 easel = self._easel_of(scene)
                 with Reel(films, easel, options.fps) as reel:
-                    film_of_step(reel, easel)
+                    film_of_step(reel, easel, stopped)
                 return
             with film_of_training(
                 scene.run, steps, films, self._easel_of(scene), options.fps, options.duration,

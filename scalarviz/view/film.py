@@ -169,8 +169,8 @@ def film_of_training(
         raise error
 
 
-def film_of_step(reel: Reel, easel: Easel) -> None:
-    """Film the step that follows where a run or a recording stands, as it plays in a window; see `pass_seconds`."""
+def film_of_step(reel: Reel, easel: Easel, stopped: Callable[[], bool] = lambda: False) -> None:
+    """Film the step that follows where a run or a recording stands, as it plays in a window, until `stopped()`."""
     subject, bench, end = easel.bench.subject, easel.bench, 0.0
     walk = Walk(opened(subject, alone=True in sides(subject)), subject, subject.frame())
     for at, seconds in enumerate(pass_seconds(walk), start=1):
@@ -178,7 +178,7 @@ def film_of_step(reel: Reel, easel: Easel) -> None:
         with offscreen():
             bench.inside.show(told, seconds=seconds)
         while reel.frames < round(end * reel.fps):
-            if not reel.add(told.headline.removeprefix("paused "), told.frame):
+            if not reel.add(told.headline.removeprefix("paused "), told.frame) or stopped():
                 return
 
 

@@ -431,6 +431,7 @@ class Workbench:
 
     # ---- frames
 
+    @np.errstate(all="ignore")  # numbers that are lost
     def update(self, frame: Frame, pace_text: str = "", seconds: float | None = None) -> None:
         """Take over one frame.
 
@@ -577,6 +578,7 @@ class Workbench:
         if (self._outdated or self._view.stale) and self._frame is not None:
             self.update(self._frame, self._pace, 0.0)
 
+    @np.errstate(all="ignore")
     def draw(self, viewport: Viewport | None = None) -> None:
         """Paint the whole picture into the `viewport` of the bound framebuffer (default: `size` device pixels)."""
         self.renew()

@@ -108,6 +108,7 @@ class Inside:
         self._since, self._rate, self._painted = SECONDS, 1.0, 1.0  # time, how fast it goes, and what is on the picture
         self._placed: tuple[object, Faces, list[Box] | None, list[RowPlace]] | None = None
 
+    @np.errstate(all="ignore")  # numbers that are lost
     def show(self, told: Told | None, *, runs: bool = True, seconds: float = SECONDS) -> None:
         """Show a micro-step for `seconds`, or none any more; its pulse `runs` on lines, or else stands at its end."""
         bench, was = self._bench, self.told
@@ -227,6 +228,8 @@ class Inside:
         bias, back = None if layer.bias is None else plates.get(layer.bias.name), told.phase in (BACKWARD, GRADIENTS)
         flow, places = bench.scenery.flow, {place.name: place.tops for place in placed}
         sources, sums = places.get(told.reads), places.get(layer.name, places.get(told.makes))
+        if sources is not None and len(sources) != weight.shape[1]:  # it reads several rows, joined
+            sources = None
         if flow is not None:
             sources = None if flow.inputs is None else flow.inputs + np.array([0.0, CHIP / 2])
             rows = range(weight.shape[0] if flow.rows.columns else 0)
@@ -494,7 +497,7 @@ class Inside:
         told = self._now
         change = np.asarray(told.frame.state["change"], np.float64)
         share = self._share
-        rise = np.nan_to_num(change) * self._scale / self._height
+        rise = np.nan_to_num(change, posinf=0.0, neginf=0.0) * self._scale / self._height
         rise[told.weights] *= share * share * (3.0 - 2.0 * share)
         return rise
 

@@ -98,6 +98,7 @@ class Walk:
 
     # ---- one micro-step
 
+    @np.errstate(all="ignore")  # numbers that are lost
     def told(self, at: int, selected: int | None = None, adding: int = 0) -> Told:
         """What the picture shows after micro-step `at`.
 
@@ -505,7 +506,7 @@ def told_of(subject: Subject, frame: Frame, number: Any, *, whole_batch: bool = 
     micro-step.
     """
     walk = Walk(opened(subject, alone=not whole_batch and True in sides(subject)), subject, frame)
-    at = number if isinstance(number, int) and not isinstance(number, bool) else 0
+    at = int(number) if isinstance(number, int | np.integer) and not isinstance(number, bool) else 0
     at += len(walk) + 1 if at < 0 else 0
     if not 1 <= at <= len(walk):
         raise InputError(f"inside: got {shown(number)}; this step has micro-steps 1 to {len(walk)}, or -1 for the last")
