@@ -19,7 +19,7 @@ from kit.commands import SCENES, make_scene
 from kit.runs import bits, make_run
 from kit.windows import wait_until
 from scalarviz.errors import InputError, MissingDependencyError
-from scalarviz.view.film import Reel, film_of_training
+from scalarviz.view.film import Reel, film_of_step, film_of_training
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.micro.walk import Walk, opened, sides
 from scalarviz.view.out import files
@@ -57,6 +57,14 @@ def test_a_film_of_a_step_shows_every_micro_step_for_as_long_as_a_window_does(tm
         assert places.count(str(at)) == pytest.approx(25 * wanted, abs=1)
     with pytest.raises(InputError, match="story"):
         sv.film(scene, path, story="steps")
+
+
+def test_a_film_of_a_step_ends_where_it_is_stopped(tmp_path):
+    easel = Easel(make_scene("xor"), (320, 180), "dark")
+    with Reel([tmp_path / "step.mp4"], easel, 25) as reel:
+        film_of_step(reel, easel, lambda: reel.frames >= 5)
+    assert reel.frames == 5
+    assert reel.written == [tmp_path / "step.mp4"]
 
 
 @pytest.mark.parametrize("name", SCENES)

@@ -37,8 +37,10 @@ def sentence(box: Box, theme: Theme, said: Sentence) -> Sketch:
     low = height < LOW
     baseline = y + (height - 8 if low else min(46.0, height - 8))
     size, apart, line = (LABEL, 14, baseline) if low else (TITLE, 18, y + 13)
-    after = x + measure(said.name, size, True) + apart
-    sketch.text(x, line, said.name, size, theme.text1, bold=True)
+    name = said.name if measure(said.name, size, True) <= width else said.name.rpartition(": ")[2]
+    name = _fitting(name, width, size, bold=True)
+    after = x + measure(name, size, True) + apart
+    sketch.text(x, line, name, size, theme.text1, bold=True)
     meanings = () if low and said.formulas else (said.meaning, said.meaning.rpartition("; ")[2])
     meaning = next((words for words in meanings if after + measure(words, LABEL) <= x + width), "")
     sketch.text(after, line, meaning, LABEL, theme.text2 if low else theme.text3)
@@ -356,9 +358,9 @@ def output_rows(box: Box, theme: Theme, outputs: Sequence[Output], *, mean: bool
     return sketch
 
 
-def _fitting(name: str, width: float) -> str:
+def _fitting(name: str, width: float, size: float = LABEL, *, bold: bool = False) -> str:
     """The end of a name that has no room."""
-    while measure(name, LABEL) > width and len(name) > 4:
+    while measure(name, size, bold) > width and len(name) > 4:
         name = f"\N{HORIZONTAL ELLIPSIS}{name[2:]}"
     return name
 

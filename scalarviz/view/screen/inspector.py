@@ -358,8 +358,8 @@ def draw_rule(page: Page, account: Account, *, formulas: bool = True) -> None:
             letters, numbers = f"{line.name} = {line.formula}", line.equation(DIGITS).replace("e−0", "e−")
             said = [(letters, page.theme.text3)] if formulas else []
             for text, colour in (*said, (numbers if said else f"{line.name} = {numbers}", page.theme.text1)):
-                for row in wrapped(text, page.width):
-                    page.line(row, colour=colour)
+                for number, row in enumerate(wrapped(text, page.width - 12.0)):
+                    page.line("   " * (number > 0) + row, colour=colour)
         page.y += 4
     if account.rounded:
         page.line(account.rounded)
