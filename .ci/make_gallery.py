@@ -1,8 +1,8 @@
-"""Make ``scenes/pictures/``: of every scene a film of six seconds and a still, and one sheet with all of them.
+"""Make ``scenes/pictures/``: of every scene a film of six seconds and a still, of some also of one step, and a sheet.
 
 Usage: ``python .ci/make_gallery.py [SCENE ...]``; default: all scenes of the package. What is not named stays as it is.
 A film is the whole run of a scene with its defaults, paced as the program paces it; the still is of the cubes at its
-end.
+end. The film of a step is what ``--story step`` makes.
 The README shows the films, which this writes into it; the stills are installed, since the window that ``scalarviz``
 opens shows them.
 """
@@ -17,8 +17,10 @@ from animated_webp import Picture, smallest
 from PIL import Image
 
 from scalarviz.cli.here import scene_names
+from scalarviz.run.core.frame import Frame
 from scalarviz.run.scene.scene_file import load_scene
 from scalarviz.run.sources.played import rehearse
+from scalarviz.view.film import Reel, film_of_step
 from scalarviz.view.ink.painter import Painter as Ink
 from scalarviz.view.ink.sketch import Sketch
 from scalarviz.view.ink.theme import get_theme
@@ -31,18 +33,22 @@ ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 BEGIN, END = "<!-- gallery: made by make gallery -->", "<!-- end of the gallery -->"
 PICTURES = ROOT / "scenes" / "pictures"
-STILLS = PICTURES / "stills"
+STILLS, STEPS = PICTURES / "stills", PICTURES / "steps"
 SHEET = PICTURES / "all.webp"
 LAID_OUT, SIZE = (960, 540), (640, 360)
 """Pixels for which the window is laid out (smaller ones have no panels), and those of films."""
 SECONDS, FPS = 6, 5
+OPENED, AT = ("rgb", "playground", "digits", "microgpt"), 300
+"""Scenes whose step is filmed, and after how many steps."""
+LAID_OUT_STEP, STEP_SIZE = (1280, 720), (800, 450)
+"""The same of films of a step, in which more is written."""
 LAST = 1500
 """Milliseconds for which the end is shown besides."""
 MOST = 3_000_000
 """Bytes of the folder in all; tests/house looks at it."""
-FILM = 255_000
-"""Bytes of one film at most: ten scenes have room."""
-QUALITIES = (75, 60, 48, 40, 34, 28)
+FILM, STEP_FILM = 240_000, 270_000
+"""Bytes of a film of a run at most, and of that of a step: nine and four have room."""
+QUALITIES = (75, 60, 48, 40, 34, 28, 23)
 COLUMNS = 3
 
 
@@ -60,8 +66,33 @@ def draw(name: str) -> tuple[list[Picture], Picture]:
     return frames, easel.close_up(STILL)
 
 
-def _small(picture: Picture) -> Picture:
-    return np.asarray(Image.fromarray(picture).resize(SIZE, Image.Resampling.LANCZOS))
+class Kept(Reel):
+    """A film of which the pictures are kept, and no file is written."""
+
+    def __init__(self, easel: Easel, fps: int) -> None:
+        super().__init__([], easel, fps)
+        self.easel, self.pictures = easel, list[Picture]()
+
+    def add(self, pace_text: str, frame: Frame | None = None, *, exact: bool = False) -> bool:
+        """One more picture."""
+        self.frames += 1
+        self.pictures.append(_small(self.easel.picture(pace_text, 1 / self.fps, frame), STEP_SIZE))
+        return True
+
+
+def draw_step(name: str) -> list[Picture]:
+    """The frames of the film of a step, uint8 (H, W, 3) each."""
+    loaded = load_scene(name)
+    options = loaded.options(size=LAID_OUT_STEP)
+    scene = loaded.build(options)
+    scene.run.step(AT)
+    reel = Kept(Easel(scene, options.size, "dark"), FPS)
+    film_of_step(reel, reel.easel)
+    return reel.pictures
+
+
+def _small(picture: Picture, size: tuple[int, int] = SIZE) -> Picture:
+    return np.asarray(Image.fromarray(picture).resize(size, Image.Resampling.LANCZOS))
 
 
 def sheet(names: list[str]) -> Picture:
@@ -85,12 +116,15 @@ def sheet(names: list[str]) -> Picture:
 
 
 def table(names: list[str]) -> str:
-    """The films as the README shows them, two in a row, the command under each."""
-    rows = []
-    for start in range(0, len(names), 2):
-        pair = names[start : start + 2]
-        films = [f"![scalarviz {name}](scenes/pictures/{name}.webp)" for name in pair]
-        commands = [f"`scalarviz {name}`" for name in pair]
+    """The films as the README shows them, two in a row, the command under each; those of steps come last."""
+    rows, shown = [], [(f"scalarviz {name}", f"{name}.webp") for name in names]
+    if len(shown) % 2:
+        shown.append(("", ""))
+    shown += [(f"scalarviz {name} --story step --at {AT} --out step.mp4", f"steps/{name}.webp") for name in OPENED]
+    for start in range(0, len(shown), 2):
+        pair = shown[start : start + 2]
+        films = [f"![{command}](scenes/pictures/{file})" if file else "" for command, file in pair]
+        commands = [f"`{command}`" if command else "" for command, _ in pair]
         rows += [f"| {' | '.join([*cells, ''][:2])} |" for cells in (films, commands)]
     return "\n".join([rows[0], "|---|---|", *rows[1:]])
 
@@ -112,12 +146,18 @@ def main(asked: list[str]) -> int:
     if unknown := [name for name in asked if name not in scenes]:
         print(f"no scene {unknown[0]!r}; there are {', '.join(scenes)}", file=sys.stderr)
         return 2
-    STILLS.mkdir(parents=True, exist_ok=True)
+    for folder in (STILLS, STEPS):
+        folder.mkdir(parents=True, exist_ok=True)
     for name in asked or scenes:
         frames, still = draw(name)
         shown = [round(1000 / FPS)] * (len(frames) - 1) + [LAST]
         film = smallest(frames, shown, FILM, QUALITIES)
         (PICTURES / f"{name}.webp").write_bytes(film)
+        if name in OPENED:
+            opened = draw_step(name)
+            step = smallest(opened, [round(1000 / FPS)] * (len(opened) - 1) + [LAST], STEP_FILM, QUALITIES)
+            (STEPS / f"{name}.webp").write_bytes(step)
+            print(f"{name}: step {len(step):,} bytes, {len(opened) / FPS:.1f} s")
         Image.fromarray(still).save(STILLS / f"{name}.webp", quality=80, method=6)
         print(f"{name}: film {len(film):,} bytes, still {(STILLS / f'{name}.webp').stat().st_size:,} bytes")
     Image.fromarray(sheet(films())).save(SHEET, quality=80, method=6)

@@ -47,6 +47,15 @@ def test_each_scene_has_a_still_and_a_film_of_six_seconds(script):
             assert still.size == script["STILL"]
 
 
+@pytest.mark.ci
+def test_films_of_a_step_last_as_long_as_the_step_plays(script):
+    assert {path.stem for path in script["STEPS"].glob("*.webp")} == set(script["OPENED"])
+    for name in script["OPENED"]:
+        with Image.open(script["STEPS"] / f"{name}.webp") as film:
+            assert film.size == script["STEP_SIZE"]
+            assert film.n_frames / script["FPS"] <= 20.5
+
+
 def test_the_readme_shows_every_film_with_its_command(script):
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert script["told"](readme) == readme, "README.md: make gallery writes the films into it"
