@@ -26,6 +26,12 @@ from scalarviz.view.shown.subject import subject_of
 from .players import drawn_same, opened, pixels_of, same, scene, window
 
 
+def hue_of(word):
+    """The class that a word of a formula has on a page: deltas and gradients below 0 have their own."""
+    below = word.text.lstrip(" (").startswith("\N{MINUS SIGN}")
+    return "negative" if word.tone == "violet" and below else word.tone
+
+
 @pytest.fixture(scope="module")
 def recordings(tmp_path_factory):
     """A recording of one layer, of two hidden layers, of a picture's convolutions, of large cubes, opened."""
@@ -125,7 +131,9 @@ def test_what_is_said_of_every_micro_step_is_what_the_window_says(recordings, pa
             assert (ours["phase"], ours["quantity"]) == (told.phase, told.quantity)
             assert [[p[0], *p[2:]] for p in ours["phases"]] == [[p.name, p.done, p.count] for p in told.phases]
             assert (ours["name"], ours["meaning"]) == (told.sentence.name, told.sentence.meaning)
-            theirs = [[f.letters, [[w.text, w.tone, int(w.bold)] for w in f.numbers]] for f in told.sentence.formulas]
+            theirs = [
+                [f.letters, [[w.text, hue_of(w), int(w.bold)] for w in f.numbers]] for f in told.sentence.formulas
+            ]
             assert ours["formulas"] == theirs[:1]
             assert {k: tuple(face) for k, face in ours["faces"]} == dict(told.faces)
             np.testing.assert_array_equal(np.array(ours["computed"], bool), told.frame.computed)

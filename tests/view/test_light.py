@@ -16,7 +16,7 @@ from scalarviz import nn, optim
 from scalarviz.run.panels import WordBoard
 from scalarviz.view.cubes.atlas import NOT_COMPUTED
 from scalarviz.view.ink.boxes import ABOUT, COLUMN
-from scalarviz.view.ink.sketch import Cells, Lines, Rect, meet
+from scalarviz.view.ink.sketch import Cells, Lines, Rect, meet, rgba
 from scalarviz.view.ink.text import CAP_HEIGHT, number
 from scalarviz.view.ink.theme import rgb
 from scalarviz.view.micro.beside import SENTENCE, sentence
@@ -570,3 +570,17 @@ def test_every_micro_step_is_drawn_also_of_joined_rows_and_of_weights_that_are_l
         count = len((run.open() if whole else run.open(sample=0)).micro_steps())
         for at in range(1, count + 1, 1 if lost is None else 5):
             assert sv.render(run, (160, 160), inside=np.int64(at), whole_batch=whole).shape == (160, 160, 3)
+
+
+def test_the_legend_reaches_what_is_lit_and_deltas_have_the_hue_of_their_sign(step):
+    theme = step.bench.theme
+    for at in range(1, len(step.walk) + 1, max(1, len(step.walk) // 15)):
+        told, bench = step.stand(at), step.bench
+        lit = np.abs(np.asarray(bench.colouring.flat)[~bench.colouring.missing(told.frame)])
+        assert lit.max(initial=0.0) <= bench.colouring.range.high * (1 + 1e-9)
+        drawn = sentence((0.0, 0.0, 2000.0, SENTENCE), theme, told.sentence).texts
+        every = [word for formula in told.sentence.formulas for word in formula.numbers]
+        plain = {word.text for word in every if word.tone != "violet"}
+        for word in (word for word in every if word.tone == "violet" and word.text not in plain):
+            hue = theme.gradient[0] if word.text.lstrip(" (").startswith(MINUS) else theme.pulse
+            assert {text.colour for text in drawn if text.text == word.text} <= {rgba(hue, 1.0)}

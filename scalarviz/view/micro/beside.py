@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...run.opened.rule import MINUS
 from ...run.questions.ranges import Range
 from ..ink.boxes import CHANNEL, GAP, LABEL, TITLE
 from ..ink.maps import displayed, get_map
@@ -16,7 +15,7 @@ from ..ink.sketch import Box, Sketch
 from ..ink.text import delta_text, measure, number, short
 from ..ink.theme import Theme, mixed
 from ..shown.subject import Subject
-from .told import Formula, Output, Phase, Sentence, Spread, Told
+from .told import Formula, Output, Phase, Sentence, Spread, Told, negative
 from .walk import BINS
 
 # ---- The line about a weight.
@@ -95,7 +94,7 @@ def _formulas(
 
 def hue(theme: Theme, said: str) -> str:
     """The colour of a delta or a gradient: its sign's, as cubes have it."""
-    return theme.gradient[0] if said.lstrip(" (").startswith(MINUS) else theme.pulse
+    return theme.gradient[0] if negative(said) else theme.pulse
 
 
 # ---- The ribbon: the phases as arrows, with the micro-steps of the current one as squares.

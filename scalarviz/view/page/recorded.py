@@ -28,7 +28,7 @@ from ..ink.listed import Record, changes, records_of
 from ..ink.text import loss_text, short
 from ..ink.theme import get_theme
 from ..micro.light import height_scale, height_words, whose_deltas
-from ..micro.told import Formula, Told
+from ..micro.told import Formula, Told, negative
 from ..micro.walk import Walk
 from ..panels.word import WordDrawer
 from ..shown.subject import Subject, subject_of
@@ -394,7 +394,8 @@ def _told(walk: Walk, opened: RecordedStep, plan: int, height: float) -> dict[st
 
 
 def _formula(formula: Formula) -> list[Any]:
-    return [formula.letters, [[word.text, word.tone, int(word.bold)] for word in formula.numbers]]
+    tones = ["negative" if w.tone == "violet" and negative(w.text) else w.tone for w in formula.numbers]
+    return [formula.letters, [[w.text, tone, int(w.bold)] for w, tone in zip(formula.numbers, tones, strict=True)]]
 
 
 def _plan(walk: Walk, opened: RecordedStep, cubes: set[str]) -> dict[str, Any]:

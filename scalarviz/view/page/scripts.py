@@ -102,7 +102,8 @@ def colours_of() -> str:
     names = ("background", "glow", "panel", "tray", "border", "text1", "text2", "text3", "grid", "selection", "pulse")
     colours = {name: " ".join(f"--{part}: {getattr(theme, part)};" for part in names) for name, theme in THEMES.items()}
     return "\n".join(
-        f":root[data-theme={name}] {{ color-scheme: {name}; {said} --gradient: {THEMES[name].gradient[3]}; }}"
+        f":root[data-theme={name}] {{ color-scheme: {name}; {said} "
+        f"--gradient: {THEMES[name].gradient[3]}; --negative: {THEMES[name].gradient[0]}; }}"
         for name, said in colours.items()
     )
 

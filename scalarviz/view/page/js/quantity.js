@@ -56,7 +56,7 @@ export class Shown {
     this.#mark(frame, quantity);
     this.whole = frame.whole?.(quantity.name) ?? this.numbers; // what makes the ranges
     this.reach = quantity.name === "weight" ? weightReach(this.whole, this.spans) : Infinity;
-    this.range = rangeOf(quantity, extentOf(this.whole, this.spans, this.reach));
+    this.range = rangeOf(quantity, extentOf(this.whole, this.spans, this.reach, this.inside));
     this.#rescale(quantity);
     const cubes = this.document.plates.filter(({ kind }) => kind === "activation");
     this.rowless = cubes.every((plate) => unknownRow(frame, plate)); // none was recorded

@@ -56,8 +56,8 @@ export function weightReach(values, spans = [[0, values.length]]) {
   return sorted.length ? FAR * sorted[Math.floor(SHARE * (sorted.length - 1))] : Infinity;
 }
 
-/** V = min(max|x|, 3 rms) over the finite values up to `most` in parts [first, end); 1 without any but zeros. */
-export function extentOf(values, spans = [[0, values.length]], most = Infinity) {
+/** V = min(max|x|, 3 rms), or `whole` max|x|, over the finite values up to `most` in parts [first, end); 1 without any but zeros. */
+export function extentOf(values, spans = [[0, values.length]], most = Infinity, whole = false) {
   let [top, count] = [0, 0];
   for (const [first, end] of spans) {
     for (let k = first; k < end; k++) {
@@ -76,7 +76,7 @@ export function extentOf(values, spans = [[0, values.length]], most = Infinity) 
       if (x <= 1) squares += x * x;
     }
   }
-  const v = Math.min(top, 3 * top * Math.sqrt(squares / count));
+  const v = whole ? top : Math.min(top, 3 * top * Math.sqrt(squares / count));
   return v >= SMALLEST ? v : EMPTY;
 }
 

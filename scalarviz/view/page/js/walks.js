@@ -81,7 +81,7 @@ export class RecordedWalk {
 
   /** By stage, which numbers of its row the forward pass has come to; "input" too. */
   reachedAt(at) {
-    const input = new Uint8Array(this.run.document.names.inputs.length).fill(Number(this.phaseAt(at) >= PHASE.forward));
+    const input = new Uint8Array(this.run.document.names.inputs.length).fill(1);
     return { ...Object.fromEntries(this.#rowsOf(this.lightAt(at, LIGHT.reached))), input };
   }
 
