@@ -18,7 +18,7 @@ from ..ink.overlay import pointer_label
 from ..ink.sketch import Box as Frame
 from ..ink.sketch import Cubic, Point, Sketch
 from ..ink.text import measure
-from ..ink.theme import Theme, mixed
+from ..ink.theme import Theme, hue, mixed
 from .folds import Item
 from .layout import AIR, BEHIND, HEAD, LOW, MARGIN, SIZE, Box, Card, Edge, Layout, figure_of, said_of
 
@@ -140,7 +140,7 @@ class GraphFigure(Figure):
         if card.gradient is None:
             self._hatch(ink, (x + card.cell + 1, middle + 1, width - card.cell - 2, 21))
         else:
-            said = theme.text2 if card.folded else theme.pulse
+            said = theme.text2 if card.folded else hue(theme, card.gradient)
             ink.text(right, middle + 16, card.gradient, SIZE, said, anchor="right")
 
     def _hatch(self, ink: Sketch, frame: Frame) -> None:

@@ -114,6 +114,16 @@ def mixed(colour: str, ground: str, share: float) -> tuple[float, float, float]:
     return tuple(share * a + (1.0 - share) * b for a, b in zip(rgb(colour), rgb(ground), strict=True))  # type: ignore[return-value]
 
 
+def negative(said: str) -> bool:
+    """Whether a printed number is below 0."""
+    return said.lstrip(" (").startswith("\N{MINUS SIGN}")
+
+
+def hue(theme: Theme, said: str) -> str:
+    """The colour of a printed delta or gradient: its sign's, as cubes have it."""
+    return theme.gradient[0] if negative(said) else theme.pulse
+
+
 def chip_colour(theme: Theme) -> tuple[float, float, float]:
     """What a delta stands on."""
     return mixed(theme.gradient[3], theme.panel, 0.3)

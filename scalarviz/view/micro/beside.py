@@ -13,9 +13,9 @@ from ..ink.maps import displayed, get_map
 from ..ink.overlay import wrapped
 from ..ink.sketch import Box, Sketch
 from ..ink.text import delta_text, measure, number, short
-from ..ink.theme import Theme, mixed
+from ..ink.theme import Theme, hue, mixed
 from ..shown.subject import Subject
-from .told import Formula, Output, Phase, Sentence, Spread, Told, negative
+from .told import Formula, Output, Phase, Sentence, Spread, Told
 from .walk import BINS
 
 # ---- The line about a weight.
@@ -90,11 +90,6 @@ def _formulas(
             ink = hue(theme, word.text) if word.tone == "violet" else colours[word.tone]
             sketch.text(x, y, word.text, size, ink, bold=word.bold)
             x += measure(word.text, size, word.bold)
-
-
-def hue(theme: Theme, said: str) -> str:
-    """The colour of a delta or a gradient: its sign's, as cubes have it."""
-    return theme.gradient[0] if negative(said) else theme.pulse
 
 
 # ---- The ribbon: the phases as arrows, with the micro-steps of the current one as squares.

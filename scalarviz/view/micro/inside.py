@@ -335,7 +335,10 @@ class Inside:
                 if not large:  # beside its square, which has a frame
                     sketch.polyline(face[[0, 1, 3, 2, 0]], bench.theme.selection, 1.4)
                     x, y = x - _RANK / 2, y - _RANK / 2 - 2
-                if all(abs(x - a) > _RANK or abs(y - b) > _RANK for a, b in ranked):
+                ways = [(x + a, y + b) for a, b in ((0, 0), (_RANK + 6, 0), (0, _RANK + 6), (_RANK + 6, _RANK + 6))]
+                free = [(u, v) for u, v in ways if all(max(abs(u - a), abs(v - b)) > _RANK for a, b in ranked)]
+                if free:
+                    x, y = free[0]
                     ranked.append((x, y))
                     sketch.disc(x + 2, y + 4, _RANK / 2, bench.theme.selection)
                     rank, ink = str(largest.index(index) + 1), bench.theme.background

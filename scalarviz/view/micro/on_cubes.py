@@ -239,7 +239,7 @@ class Chips:
     def put_sum(self, at: Floats, value: float, apart: tuple[float, float], *, whole: bool) -> bool:
         """A sum, with dots until it is `whole`."""
         said = chip_text(value, signed=True) + ("" if whole else "\N{HORIZONTAL ELLIPSIS}")
-        edge = self._theme.weight[3] if value > 0 else self._theme.weight[1]
+        edge = self._theme.weight[3 if value > 0 else 1] if value else self._theme.text3
         return self.put(at, said, apart, mixed(edge, self._theme.panel, 0.45), edge)
 
     def put(self, at: Floats, text: str, apart: tuple[float, float], fill: Colour, edge: Colour) -> bool:

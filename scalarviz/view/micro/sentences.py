@@ -108,8 +108,11 @@ class Sentences:
         name, place = self._name(stage, step.column), self._names.place(stage, step.column)
         name = place if name.endswith(place) else f"class {name}" if name.isdecimal() else name
         name += f" of {_letter(*self._place(step))}" if self._place(step)[1] else ""
-        title, first = f"{self._title(stage.name)}: {name}", "the largest" if step in self._walk.steps else "one"
-        made = f"{first} of {self._made(step)}"
+        title, first = (
+            f"{self._title(stage.name)}: {name}",
+            "the largest in size" if step in self._walk.steps else "one",
+        )
+        made = f"{first} of {self._made(step)}" if stage.outputs > 1 else self._made(step)
         letters = " = ".join(filter(None, (step.formula, "δ"))) if back else step.formula
         formula = _equation(letters, step.numbers, violet=back)
         short = Formula(letters, formula.numbers[-1:])

@@ -37,11 +37,6 @@ class Phase:
     short: str = ""  # what stands there where `words` have no room
 
 
-def negative(said: str) -> bool:
-    """Whether a printed number is below 0: the hue of a delta or a gradient is its sign's."""
-    return said.lstrip(" (").startswith(MINUS)
-
-
 class Word(NamedTuple):
     """A piece of a formula."""
 

@@ -75,6 +75,7 @@ class Walk:
             rows = {stage.name: opened.rows[stage.name][:, 0] for stage in subject.stages}
             frame = replace(frame, activations={**frame.activations, **rows})
         self.mean = not opened.trial and isinstance(opened, Opened)  # a recording keeps no inputs of a batch
+        self._of_sample = frame  # what panels tell, also beside the means of a batch
         if self.mean and frame.activations:
             frame = replace(frame, activations={**frame.activations, **opened.means})
         self.opened, self.subject, self.frame = opened, subject, frame
@@ -136,7 +137,7 @@ class Walk:
             weights=now.weights, stops=stops, sums=sums,
             layer=layer, met=self.lighting.met, back=self.lighting.back,
             reads="" if layer is None else self.sources(layer)[0], makes="" if layer is None else self.row_of(layer),
-            samples=self.samples, frame=frame, before=self.frame, source=self.subject.source,
+            samples=self.samples, frame=frame, before=self._of_sample, source=self.subject.source,
             quantity="gradient" if lit is None else lit.quantity, reached=reached, deltas=deltas,
             faces=self._sums(now, gradient) if adding else self._faces(done, phase), sentence=sentence,
             pulses=self._pulses(now), adding=adding, whole=opened.gradient if lit is None else lit.whole,
@@ -145,7 +146,7 @@ class Walk:
             rule=self.said.lines(phase, sentence.index),
             sample=self._sample(adding), data=self._data, moved=moved, stage=now.stage,
             outputs=self.outputs(joined, reached), table=self.table(joined, reached),
-            nodes=self._nodes(at, computed, np.asarray(values, np.float64)),
+            nodes=self._nodes(at, computed, np.asarray(self.frame.values, np.float64)),
             node=self._node(now), looking=None if self.alone is None else self.alone.looking(at),
         )  # fmt: skip
 
@@ -449,11 +450,12 @@ class Walk:
         if sums is None or end is None or sums.outputs > MOST or (sums is not end and self.after(sums) is not end):
             return ()
         own = deltas[sums.name]
-        if not self.opened.trial:
+        if len(self.opened.batch) > 1:
             return (("mean δ" if self.joined == "mean" else "sum of δ", _cells(own)),)
         rows = [("output y", _plain(np.where(reached[end.name], self.frame.activations[end.name], np.nan)))]
-        if sample.wanted is not None:
-            rows.append(("target t", _plain(sample.wanted)))
+        wanted = self.frame.activations.get("target", sample.wanted)
+        if wanted is not None:
+            rows.append(("target t", _plain(wanted)))
         if sums is end:
             return (*rows, ("δ", _cells(own)))
         there, outer = own == own, self.opened.joined[end.name]

@@ -109,6 +109,7 @@ class Wires:
 def _hue(value: float, most: float, cmap: Colormap) -> Colour:
     """Sign as hue, size as light."""
     share = min(1.0, 0.45 + 0.55 * abs(value) / most) if most > 0 else 0.45
+    share *= value != 0
     return cmap(share if value >= 0 else -share)
 
 

@@ -26,9 +26,9 @@ from ...run.sources.recording.recorded_step import RecordedStep
 from ..ink.boxes import check_size
 from ..ink.listed import Record, changes, records_of
 from ..ink.text import loss_text, short
-from ..ink.theme import get_theme
+from ..ink.theme import get_theme, negative
 from ..micro.light import height_scale, height_words, whose_deltas
-from ..micro.told import Formula, Told, negative
+from ..micro.told import Formula, Told
 from ..micro.walk import Walk
 from ..panels.word import WordDrawer
 from ..shown.subject import Subject, subject_of
