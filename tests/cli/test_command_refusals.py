@@ -243,7 +243,7 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
         "--features x,x": ("once",),
         "--hidden 65": ("at most 6 layers of at most 64 units",),
         "--load play.safetensors --hidden 2": ("--hidden 2", "play.safetensors", "hidden layers are: "),
-        "--point 1,2": ("x,y,label",),
+        "--point 1,2": ("x,y,class",),
         "--point 1,2,7": ("no class '7'", "-1, 1"),
         "--point 1,nan,1": ("y is a number",),
         f"--without {','.join(map(str, range(250)))}": ("none would be left",),

@@ -13,7 +13,7 @@ import scalarviz as sv
 from kit.commands import SCENES, listing, weights_in, write_small_files
 from scalarviz.io import load_tensors
 
-OF_EVERY_SCENE = ["scene", "steps", "loss", "weights", "engine", "dtype", "seed", "steps_per_s", "seconds"]
+OF_EVERY_SCENE = ["scene", "steps", "loss", "loss_of", "weights", "engine", "dtype", "seed", "steps_per_s", "seconds"]
 
 
 @pytest.fixture

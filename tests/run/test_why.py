@@ -285,7 +285,7 @@ def test_a_step_of_every_scene_has_few_forward_steps_and_each_number_once(name):
         assert (kinds["forward", "node"], kinds["backward", "node"]) == (6, 6)
     if name == "microgpt":  # one number of each kind of thing that no module makes
         forward = [step for step in opened.micro_steps() if step.op and step.phase == "forward"]
-        between = [step for step in forward if not len(step.units) or ", then " in step.words]
+        between = [step for step in forward if not len(step.units)]
         made = [step.words.partition(":")[0] for step in between]
         share = next(step for step in opened.micro_steps() if step.words.startswith("attention"))
         letters = scene.probe[: np.argmax(target[5:] == 0.0) or 5].astype(int).tolist()

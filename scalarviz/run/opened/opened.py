@@ -445,11 +445,15 @@ class Opened:
 
     @cached_property
     def means(self) -> dict[str, Float]:
-        """By stage, the mean of its numbers over the whole batch, (outputs,); those of ``input`` and ``target`` too."""
+        """By stage, the mean of its numbers over the whole batch, (outputs,)."""
+        return {name: self._passes.means[rows] for name, rows in self._taken.network.rows_of.items()}
+
+    @cached_property
+    def data_means(self) -> dict[str, Float]:
+        """The same of the numbers of ``input`` and ``target``."""
         data = np.asarray(self._taken.numbers(slice(None)), np.float64).mean(axis=1)
         count = self._taken.network.tape.n_inputs
-        rows = {name: self._passes.means[rows] for name, rows in self._taken.network.rows_of.items()}
-        return {"input": data[:count], "target": data[count:], **rows}
+        return {"input": data[:count], "target": data[count:]}
 
     @cached_property
     def delta_sums(self) -> dict[str, Float]:

@@ -37,6 +37,7 @@ from .told import (
     UPDATE,
     ZERO,
     Face,
+    Floating,
     Floats,
     Output,
     Phase,
@@ -74,10 +75,10 @@ class Walk:
         if opened.trial:  # its own rows: in training they may be others than those of a prediction
             rows = {stage.name: opened.rows[stage.name][:, 0] for stage in subject.stages}
             frame = replace(frame, activations={**frame.activations, **rows})
-        self.mean = not opened.trial and isinstance(opened, Opened)  # a recording keeps no inputs of a batch
         self._of_sample = frame  # what panels tell, also beside the means of a batch
-        if self.mean and frame.activations:
-            frame = replace(frame, activations={**frame.activations, **opened.means})
+        self.mean = not opened.trial and isinstance(opened, Opened)  # a recording keeps no inputs of a batch
+        if not opened.trial and isinstance(opened, Opened) and frame.activations:
+            frame = replace(frame, activations={**frame.activations, **opened.means, **opened.data_means})
         self.opened, self.subject, self.frame = opened, subject, frame
         self._open_other = other
         self.steps = opened.micro_steps()
@@ -360,10 +361,14 @@ class Walk:
         """Its own, before they are divided."""
         return {name: np.asarray(of[:, adding - 1]) * self.opened.divisor for name, of in self.opened.deltas.items()}
 
-    def _sample(self, adding: int) -> tuple[Floats, Floats, Floats] | None:
+    def _sample(self, adding: int) -> tuple[Floating, Floating, Floating] | None:
         """Input, output and target of the sample that is added last, or their means; None: those of the probe."""
-        rows = self._rows_of(adding) if adding else self.opened.means if self.mean and self.subject.stages else None
-        return None if rows is None else (rows["input"], rows[self.subject.stages[-1].name], rows["target"])
+        rows = self._rows_of(adding) if adding else self.frame.activations if self.mean else {}
+        return (
+            (rows["input"], rows[self.subject.stages[-1].name], rows["target"])
+            if "target" in rows and self.stages
+            else None
+        )
 
     # ---- a sum of outer products
 
