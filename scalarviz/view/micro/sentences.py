@@ -178,11 +178,11 @@ class Sentences:
             meaning = f"{self._made(step)}, backward: {self._of_whom()}"
             return Sentence(f"δ of {self._titles(step)}", meaning, _alone("δ", step, violet=True))
         unit = int(step.units[0])
-        made = _violet("δ" if self._opened.trial else f"{self._walk.joined} of δ", step.value)
+        one = " = ".join(filter(None, (step.formula, "δ")))
+        made = _violet(one if self._opened.trial else f"{self._walk.joined} of δ", step.value)
         if len(step.factors) == 2:
             made = of_product(f"{step.formula} = δ", *step.factors, step.value)
-        about = "how the loss changes with this sum"
-        return Sentence(f"δ of {self._name(stage, unit)}", about, (made,))
+        return Sentence(f"δ of {self._name(stage, unit)}", "how the loss changes with this sum", (made,))
 
     def _of_weight(self, step: MicroStep, selected: int | None) -> Sentence:
         """Gradient and update of the selected weight; else of that of the step, of several the one that shows most."""
@@ -195,7 +195,7 @@ class Sentences:
         what = "gradient" if step.phase == "gradients" else "change"
         meaning = f"the largest {what} here" if selected is None and len(step.weights) > 1 else ""
         left, sign, result = sides_of(added([update.before, update.after - update.before], update.after))
-        short = Formula("", (Word(f"{left}{sign}"), Word(result, bold=True))) if step.phase == "update" else None
+        short: Formula | None = Formula("w + Δw = w'", (Word(f"{left}{sign}"), Word(result, bold=True)))
         if step.phase == "gradients":  # of a rule of several lines nothing is worked out yet
             told = step if step.op and index == step.weights[step.column] else None
             short = self._of_gradient(index) if told is not None else None
