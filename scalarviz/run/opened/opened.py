@@ -451,7 +451,7 @@ class Opened:
     @cached_property
     def data_means(self) -> dict[str, Float]:
         """The same of the numbers of ``input`` and ``target``."""
-        data = np.asarray(self._taken.numbers(slice(None)), np.float64).mean(axis=1)
+        data = self._taken.numbers(slice(None)).mean(axis=1, dtype=np.float64)  # without a copy of a large batch
         count = self._taken.network.tape.n_inputs
         return {"input": data[:count], "target": data[count:]}
 
