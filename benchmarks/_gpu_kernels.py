@@ -262,7 +262,8 @@ def suite(setting: Setting) -> None:
     for name, paths in (TINY if setting.tiny else SETS).items():
         with tempfile.TemporaryDirectory(prefix="scalarviz-") as folder:
             command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "every_engine", *xdist,
-                       "-m", "not hunt", "-rfE", "--tb=no", f"--basetemp={folder}/base"]  # fmt: skip
+                       "-m", "not hunt", "-rfE", "--tb=no", f"--basetemp={folder}/base",
+                       "--continue-on-collection-errors"]  # fmt: skip
             command += [str(TESTS / path) for path in paths]
             options: dict[str, Any] = {"cwd": HERE.parent, "env": around, "capture_output": True, "text": True}
             try:

@@ -30,14 +30,17 @@ def residuals(n):
 
 
 def calls(make, n, engine):
-    """How many functions are called until the first step is done."""
+    """How many functions are called until the first step is done.
+
+    Of one sample: the tests cut a GPU's memory small, and a batch of larger networks would be cut into more chunks.
+    """
     (weights, model), rng, count = make(n), np.random.default_rng(0), 0
 
     def counted(frame, event, arg):
         nonlocal count
         count += event in ("call", "c_call")
 
-    data, optimizer = (rng.normal(size=(8, 2)), rng.normal(size=(8, 1))), optim.Adam(weights, lr=0.01)
+    data, optimizer = (rng.normal(size=(1, 2)), rng.normal(size=(1, 1))), optim.Adam(weights, lr=0.01)
     gc.collect()  # what is left of earlier runs would be given back meanwhile, a GPU's memory by calls
     gc.disable()
     sys.setprofile(counted)

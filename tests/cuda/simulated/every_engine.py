@@ -15,7 +15,6 @@ from itertools import product
 from pathlib import Path
 from random import Random
 
-import greenlet
 import numpy as np
 import pytest
 from test_simulator import has_engines
@@ -145,6 +144,8 @@ def together(function, arguments, block, places):
 
     To go on with another greenlet takes a hundredth of what it takes to wake another thread.
     """
+
+    import greenlet  # the simulator's alone: a GPU's machine may have none
 
     def thread():
         with np.errstate(all="ignore"):  # a greenlet has settings of its own, as a thread has
