@@ -266,9 +266,8 @@ def killed_by_a_run(site: Site, small, monkeypatch) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="processes are killed as POSIX has it")
-@pytest.mark.filterwarnings(  # distributed leaves the socket of a scheduler that died while it connects to the collector
-    "ignore:Exception ignored in. <ssl.SSLSocket:pytest.PytestUnraisableExceptionWarning"
-)
+# where the scheduler dies while distributed connects to it, distributed leaves the socket to the collector
+@pytest.mark.filterwarnings("ignore:Exception ignored in. <ssl.SSLSocket:pytest.PytestUnraisableExceptionWarning")
 def test_whichever_is_killed_no_result_is_lost_or_doubled(site, certificates, scene, small, tmp_path, monkeypatch):
     """One after the other: a worker, workers by a run of theirs, the scheduler."""
     (tmp_path / "door").touch()
