@@ -356,6 +356,7 @@ def taken_here(run: Run, frame: Frame | None, sample: Sample | None) -> Taken:
         values=values.copy(),
         state=_state_now(run) if here else None,
         skips=run._loss_scale is not None and run._loss_scale.skips(problem),
+        loss_scale=run._loss_scale,
         trained=training._held & ~frozen,
         frozen=frozen,
         data=data,

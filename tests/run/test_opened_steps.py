@@ -23,6 +23,8 @@ from scalarviz.errors import (
     TypeMismatchError,
     UnknownNameError,
 )
+from scalarviz.run.opened.equations import loss_of
+from scalarviz.run.opened.rule import MINUS, digits_of
 from scalarviz.run.travel import span
 
 SUITED = {"rgb": "bce", "relu": "huber", "no bias": "mse, sum", "classes": "cross-entropy", "picture": "cross-entropy",
@@ -151,6 +153,59 @@ def test_pytorch_finds_the_same_rows_deltas_and_gradient(name, torch):
     for tensor in opened.tensors:
         wanted = np.zeros(tensor.shape) if tensor.buffer else theirs[tensor.name]
         np.testing.assert_allclose(tensor.of(opened.gradient), wanted, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("alone", [True, False])
+@pytest.mark.parametrize("name", ["classes", "picture", "words"])
+def test_the_delta_of_a_class_is_pytorchs_share_less_its_target(name, alone, torch):
+    run = make(name)
+    opened = run.open(sample=5) if alone else run.open()
+    (stage,) = {step.stage for step in opened.micro_steps() if step.op == "gap"}
+    logits = torch.tensor(opened.rows[stage].T)
+    shares, classes = torch.softmax(logits, 1).numpy(), opened.targets[0].astype(int)
+    wanted = np.eye(shares.shape[1])[classes]
+    for step in (step for step in opened.micro_steps() if step.op == "gap"):
+        unit = step.column
+        assert (step.formula, step.factors[2]) == (f"p {MINUS} t", 1)
+        assert step.factors[:2] == pytest.approx((shares[:, unit].mean(), wanted[:, unit].mean()), rel=1e-9)
+        assert step.value == pytest.approx(opened.joined[stage][unit], rel=1e-9)
+    short = torch.nn.functional.cross_entropy(logits, torch.tensor(classes)).item()
+    assert opened.loss == pytest.approx(short, rel=1e-9)
+    if alone:
+        assert loss_of(opened.rows[stage].T, opened.targets[:, 0], short) is not None
+        assert loss_of(opened.rows[stage].T, opened.targets[:, 0], 1.01 * short) is None  # it is checked, not believed
+
+
+@pytest.mark.parametrize("count", [1, 3, 9])
+def test_the_loss_of_a_word_is_the_mean_over_its_letters_by_pytorch(count, torch):
+    draw = np.random.default_rng(count)
+    outputs, classes = draw.normal(size=(9, 5)), draw.integers(0, 5, 9).astype(float)
+    weights = np.where(np.arange(9) < count, 1 / count, 0.0)
+    each = torch.nn.functional.cross_entropy(
+        torch.tensor(outputs), torch.tensor(classes, dtype=torch.int64), reduction="none"
+    ).numpy()
+    loss = float(each @ weights)
+    letters, numbers = loss_of(outputs, np.concatenate([classes, weights]), loss)
+    assert float(numbers.rpartition(" = ")[2]) == pytest.approx(loss, rel=1e-3)
+    assert (f"/ {count}" in letters) == (count > 1)
+    assert ("rest" in numbers) == (count == 9)
+    first = float(each[:count].max() if count > 3 else each[0])
+    assert count == 1 or digits_of(first, 4)[:4] in numbers.partition(" + ")[0]
+    weights[0] *= 2  # a mean that is none
+    assert count == 1 or loss_of(outputs, np.concatenate([classes, weights]), float(each @ weights)) is None
+
+
+def test_the_delta_of_a_letter_is_divided_by_the_letters_of_its_word(torch):
+    scene = make_scene("microgpt")
+    scene.run.step(3)
+    opened = scene.run.open(sample=0)
+    (step,) = (step for step in opened.micro_steps() if step.op == "gap")
+    count = int((opened.targets[16:, 0] > 0).sum())
+    shares = torch.softmax(torch.tensor(opened.rows[f"letters ({count})"][:, 0]), 0)
+    wanted = float(step.column == opened.targets[count - 1, 0])
+    assert step.factors == pytest.approx((float(shares[step.column]), wanted, 1 / count), rel=1e-9)
+    assert step.formula == f"(p {MINUS} t) / {count}"
+    assert step.value == pytest.approx(opened.joined[f"letters ({count})"][step.column], rel=1e-9)
 
 
 def test_terms_of_a_convolution_stand_at_its_positions(torch):
@@ -308,6 +363,36 @@ def test_half_precision_is_opened_with_numbers():
     assert [step.numbers for step in run.open().micro_steps() if "nan" in step.numbers] == []
 
 
+@pytest.mark.parametrize("steps", [0, 1999])
+def test_the_numbers_of_the_loss_scale_are_told_as_the_engine_counts_them(steps):
+    """They stand behind the weights; after 2,000 good steps the scale doubles."""
+    run = make("rgb", dtype="float16", optimizer="sgd")
+    run.step(steps)
+    scale, opened = run.tensors[-1], run.open()
+    assert len(opened.new_values) == len(run.values) == len(opened.values) == 12 + scale.size
+    run.step(1)
+    assert scale.of(opened.new_values).tolist() == scale.of(run.values).tolist() != scale.of(opened.values).tolist()
+    assert [opened.update(k).after for k in range(scale.start, scale.start + 3)] == scale.of(run.values).tolist()
+
+
+@pytest.mark.parametrize("lost", [np.nan, np.inf])
+def test_what_a_relu_that_is_off_sends_back_is_0_and_no_product_with_a_number_that_is_lost(lost, torch):
+    net = nn.Sequential(nn.Linear(3, 8, seed=1), nn.ReLU(), nn.Linear(8, 2, seed=2))
+    net[2].weight.data = np.full((2, 8), lost).tolist()
+    x, y = make_data("mlp", "mse", 8)
+    run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (x, y[:, :2]), engine="numpy", dtype="float64")
+    with np.errstate(all="ignore"):
+        opened = run.open(sample=0)
+        said = [step.numbers for step in opened.micro_steps() if "nan" in step.numbers and "≈" in step.numbers]
+    assert said == []
+    made = torch.nn.Linear(3, 8).double()
+    made.load_state_dict({key: torch.tensor(np.array(getattr(net[0], key).data)) for key in ("weight", "bias")})
+    sums = made(torch.tensor(x[:1]))
+    sums.retain_grad()
+    torch.relu(sums).backward(torch.full((1, 8), float("nan")))
+    np.testing.assert_array_equal(opened.deltas["0"][:, 0], sums.grad.numpy()[0])
+
+
 def test_numbers_inside_a_function_belong_to_the_stage_that_is_made_of_them():
     weights, layer = [sv.Weight(0.3 + k, name=f"w{k}") for k in range(4)], nn.Linear(3, 3, seed=1)
     model = lambda x: layer([sv.sin(sv.tanh(w * v)) for w, v in zip(weights, x, strict=False)])  # noqa: E731
@@ -397,23 +482,21 @@ def test_what_was_opened_stays_when_the_run_is_closed():
         run.open()
 
 
-def test_what_weights_meet_is_that_of_the_call_that_is_asked_for():
-    """Of a layer that is called for one letter after another; None: for the last letter that the loss reads."""
+def test_what_weights_meet_is_that_of_the_last_call_that_the_loss_reads():
+    """Of a layer that is called for one letter after another."""
     run = make_scene("microgpt").run
     run.step(5)
     opened = run.open()
     calls = {}
     for stage in (stage for stage in opened.stages if stage.weight is not None):
         calls.setdefault(stage.weight.start, []).append(stage)
+    x, delta = opened.met()
     for stages in calls.values():
-        used = [k for k, stage in enumerate(stages) if opened.joined[stage.name].any()]
-        for place in (0, 3, len(stages) - 1, None):
-            stage = stages[used[-1] if place is None else place]
-            x, delta = opened.met(place)
-            if np.isnan(stage.weight.of(x)).any():
-                assert stage.kind == "embedding"
-                continue
-            products = stage.weight.of(x) * stage.weight.of(opened.values)
-            assert products.sum(axis=1) == pytest.approx(opened.means[stage.name], rel=1e-9, abs=1e-12)
-            expected = np.repeat(opened.joined[stage.name], stage.weight.shape[1])
-            assert stage.weight.of(delta).ravel() == pytest.approx(expected, rel=1e-9, abs=1e-15)
+        stage = [stage for stage in stages if opened.joined[stage.name].any()][-1]
+        if np.isnan(stage.weight.of(x)).any():
+            assert stage.kind == "embedding"
+            continue
+        products = stage.weight.of(x) * stage.weight.of(opened.values)
+        assert products.sum(axis=1) == pytest.approx(opened.means[stage.name], rel=1e-9, abs=1e-12)
+        expected = np.repeat(opened.joined[stage.name], stage.weight.shape[1])
+        assert stage.weight.of(delta).ravel() == pytest.approx(expected, rel=1e-9, abs=1e-15)

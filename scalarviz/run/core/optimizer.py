@@ -68,16 +68,23 @@ class LossScale:
         numbers = self.numbers(problem)
         if self.skips(problem) and not np.isfinite(problem.store.grad[problem.trained]).all():
             return False
-        numbers[1] += 1
-        if not self.fixed and numbers[1] >= GOOD_STEPS:
-            numbers[0], numbers[1] = min(2 * numbers[0], LARGEST_SCALE), 0
+        numbers[:] = self.after(numbers, skipped=False)
         return True
 
     def skip(self, problem: Problem) -> None:
         """Halve the loss scale after a step that was taken back, which does not count for the optimiser."""
         numbers = self.numbers(problem)
-        numbers[:] = max(1, numbers[0] // 2), 0, numbers[2] + 1
+        numbers[:] = self.after(numbers, skipped=True)
         problem.t_start -= 1
+
+    def after(self, numbers: NDArray[Any], *, skipped: bool) -> tuple[float, float, float]:
+        """What the three numbers become in a step: the scale, good steps in a row, and steps that were skipped."""
+        scale, good, lost = numbers
+        if skipped:
+            return max(1, scale // 2), 0, lost + 1
+        if not self.fixed and good + 1 >= GOOD_STEPS:
+            return min(2 * scale, LARGEST_SCALE), 0, lost
+        return scale, good + 1, lost
 
 
 def float16_weights(values: NDArray[Any], tensors: Sequence[Tensor]) -> NDArray[Any]:

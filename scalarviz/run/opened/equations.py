@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
 from functools import partial
-from math import fsum, nan
+from math import fsum, nan, pi
 from typing import NamedTuple
 
 import numpy as np
@@ -19,9 +20,9 @@ from ...scalar.ops import TABLE
 from ...tape import Node, Tape
 from ..core.frame import Stage, Tensor
 from .between import LAYERS, Attention
-from .network import Rows
+from .network import Places, Rows
 from .passes import Passes
-from .rule import MINUS, Line, Quantity, Token, Writer, digits_of, rounded
+from .rule import MINUS, Line, Quantity, Token, Writer, digits_of, rounded, text_of
 
 Floats = NDArray[np.float64]
 DIGITS = 4
@@ -72,14 +73,20 @@ MOST, LARGEST = 8, 3
 
 def added(parts: Sequence[float], result: float) -> str:
     """A sum."""
-    shown = condensed(parts, LARGEST) if len(parts) > MOST else parts
+    tokens, shown = summed(parts)
+    return equation(tokens, result, lambda k: sum(rounded(part, k) for part in shown))
+
+
+def summed(parts: Sequence[float], most: int = MOST, largest: int = LARGEST) -> tuple[list[Token], Sequence[float]]:
+    """The signs and terms of a sum, and the numbers of the terms; of more than `most` the largest and the rest."""
+    shown = condensed(parts, largest) if len(parts) > most else parts
     tokens: list[Token] = []
     for number, part in enumerate(shown):
-        rest = len(parts) > MOST and number == LARGEST
+        rest = len(parts) > most and number == largest
         minus = part < 0 and number > 0 and not rest
         sign = " + rest " if rest else f" {MINUS} " if minus else " + "
         tokens += [sign * (number > 0), Quantity("", -part if minus else part)]
-    return equation(tokens, result, lambda k: sum(rounded(part, k) for part in shown))
+    return tokens, shown
 
 
 def condensed(parts: Sequence[float], count: int) -> tuple[float, ...]:
@@ -116,8 +123,18 @@ def share_of(attention: Attention, head: int, place: int) -> str:
 
 TERMS, MAX, NORM, MOST_TERMS = "terms", "max", "norm", 256
 """The sum and the largest of many, and a norm: operations that the table does not have; so many numbers are known."""
-NORMED = 5
-"""That a norm takes: its number, the mean, the deviation, a weight and a bias."""
+GAP = "gap"
+"""A number less its target, times a factor."""
+OWN = {NORM: 5, GAP: 3}
+"""How many numbers they take: a norm its own, the mean, the deviation, a weight and a bias."""
+
+
+def scaled(factor: float, inner: Sequence[Token]) -> list[Token]:
+    """A difference times a factor: as it is, over a whole number, or behind a fraction."""
+    found = Fraction(factor).limit_denominator(1000)
+    if found == 1:
+        return [*inner]
+    return ["(", *inner, f") / {found.denominator}"] if found.numerator == 1 else [f"{found} · (", *inner, ")"]
 
 
 def operated(op: str, factors: Sequence[float], result: float, joined: str) -> str:
@@ -132,9 +149,18 @@ def operated(op: str, factors: Sequence[float], result: float, joined: str) -> s
         signs = ("(", f" {MINUS} ", ") / ", " · ", " + ")
         tokens = [token for pair in zip(signs, numbers, strict=True) for token in pair]
         return equation(tokens, result, lambda k: _normed(*(rounded(x, k) for x in factors)))
+    if op == GAP:
+        a, t, factor = factors
+        tokens = scaled(factor, (Quantity("", a), f" {MINUS} ", Quantity("", t)))
+        return first + equation(tokens, result, lambda k: (rounded(a, k) - rounded(t, k)) * factor)
     if op == MAX:
         tokens = [token for x in factors for token in (", ", Quantity("", x))][1:]
         return equation(["max(", *tokens, ")"], result, lambda k: max(rounded(x, k) for x in factors))
+    if op in ("sin", "cos") and len(factors) == 2:  # of a product
+        angle, x = _turns(factors[0]), factors[1]
+        known, value = isinstance(angle, str), kernel(op).value
+        again = lambda k: value((factors[0] if known else rounded(factors[0], k)) * rounded(x, k))  # noqa: E731
+        return first + equation((f"{op}(", angle, " · ", Quantity("", x), ")"), result, again)
     count = len(factors)
     nodes = *(Node("input", index=k) for k in range(count)), Node(op, tuple(range(count)))
     writer = Writer(Tape(nodes, count, 0, 0), dict.fromkeys(range(count), ""), [*factors, result], ())
@@ -150,12 +176,12 @@ FEW = 3
 
 
 def loss_of(outputs: Floats, targets: Floats, loss: float) -> tuple[str, str] | None:
-    """The loss of one sample in symbols and with numbers: squared differences, or by the share of the wanted class.
+    """The loss of one sample in symbols and with numbers: squared differences, or by the shares of wanted classes.
 
-    None of any other: what is said gives the loss.
+    `outputs` has a row for each call of the last stage. None of any other loss: what is said gives the loss.
     """
-    if len(outputs) == len(targets) <= FEW:
-        pairs = [*zip(outputs.tolist(), targets.tolist(), strict=True)]
+    if outputs.size == len(targets) <= FEW:
+        pairs = [*zip(outputs.ravel().tolist(), targets.tolist(), strict=True)]
         whole = sum((y - t) ** 2 for y, t in pairs)
         parts = round(whole / loss) if loss > 0 and np.isfinite(whole / loss) else 0
         if parts in {1, 2, len(pairs)} and abs(whole / parts - loss) <= CLOSE * loss:
@@ -167,13 +193,29 @@ def loss_of(outputs: Floats, targets: Floats, loss: float) -> tuple[str, str] | 
             again = lambda k: sum((rounded(y, k) - rounded(t, k)) ** 2 for y, t in pairs) / parts  # noqa: E731
             letters = f"{'Σ ' * (len(pairs) > 1)}{DIFFERENCE}²{f' / {parts}' * (parts > 1)}"
             return letters, equation([first, *tokens[1:], last], loss, again)
-    if len(targets) == 1 < len(outputs) and 0 <= targets[0] < len(outputs):
-        powers = np.exp(outputs - outputs.max())
-        share = float(powers[int(targets[0])] / powers.sum())
-        if share and abs(-np.log(share) - loss) <= CLOSE * max(loss, CLOSE):
-            again = lambda k: -float(np.log(rounded(share, k)))  # noqa: E731
-            return "−ln(e^(y wanted) / Σ e^y)", equation([f"{MINUS}ln ", Quantity("", share)], loss, again)
-    return None
+    places = len(outputs)  # behind the classes may stand how much each of them counts
+    shares, wanted = shares_of(outputs.T, targets[:places])
+    counted = targets[places:] != 0 if len(targets) == 2 * places else np.ones(len(targets), bool)
+    if len(counted) != places or not counted.any():
+        return None
+    with np.errstate(divide="ignore"):
+        terms = -np.log((shares * wanted).sum(axis=0)[counted])
+    if not abs(terms.mean() - loss) <= CLOSE * max(loss, CLOSE):
+        return None
+    if len(terms) == 1:
+        share = float(np.exp(-terms[0]))
+        again = lambda k: -float(np.log(rounded(share, k)))  # noqa: E731
+        return "−ln(e^(y wanted) / Σ e^y)", equation([f"{MINUS}ln ", Quantity("", share)], loss, again)
+    tokens, shown = summed(terms.tolist(), LARGEST, LARGEST - 1)
+    again = lambda k: sum(rounded(x, k) for x in shown) / len(terms)  # noqa: E731
+    return f"Σ {MINUS}ln share / {len(terms)}", equation(["(", *tokens, f") / {len(terms)}"], loss, again)
+
+
+def shares_of(outputs: Floats, classes: Floats) -> tuple[Floats, Floats]:
+    """The softmax of each column, and 1 where its class is: both (outputs, columns)."""
+    with np.errstate(all="ignore"):  # a run that diverged
+        powers = np.exp(outputs - outputs.max(axis=0))
+        return powers / powers.sum(axis=0), (np.arange(len(outputs))[:, None] == classes).astype(np.float64)
 
 
 # ---- What a number is made of
@@ -198,7 +240,7 @@ def given(passes: Passes, row: int) -> Given | None:
         row = int(made[2][0])
         made = passes.network.places.made_of(row)
     if made is None:
-        return None
+        return _given_feature(passes, row)
     i, part, operands = made
     taken, output = passes.means[operands], 0
     if i.kind == "gather":
@@ -222,6 +264,32 @@ def given(passes: Passes, row: int) -> Given | None:
     more += [i.offset] if i.offset else []
     formula = "Σ w · x + b" if i.bias >= 0 else "Σ w · x"
     return Given(TERMS, condensed([*taken.tolist(), *more], MOST), formula, i.kind != "product")
+
+
+def _given_feature(passes: Passes, row: int) -> Given | None:
+    """The same of a number that is made of a sample's inputs alone, such as ``sin(4π · x)``; None of an input."""
+    encoder, tape, program = passes.network.runner.encoder, passes.network.tape, passes.network.body.program
+    at = program.input_index[program.input_rows == row] - tape.n_inputs - tape.n_targets
+    if encoder is None or not len(at) or at[0] < 0:
+        return None
+    places, rows = Places(encoder.program, {}), encoder.forward(np.empty(0), passes.first)[:, 0]
+    made, given = places.made_of(int(encoder.program.outputs[at[0]])), encoder.program.input_rows.tolist()
+    if made is None or made[0].kind != "op":
+        return None
+    op, inner = made[0].op, places.made_of(int(made[2][0]))
+    if op in ("sin", "cos") and inner is not None and inner[0].op == "mul":
+        x, factor = sorted(inner[2].tolist(), key=lambda k: k not in given)
+        if x in given and factor in encoder.program.constant_rows:
+            letters = f"{op}({text_of((_turns(rows[factor]),))} · input {encoder.program.input_index[given.index(x)]})"
+            return Given(op, (float(rows[factor]), float(rows[x])), letters)
+    return Given(op, tuple(rows[made[2]].tolist()))
+
+
+def _turns(angle: float) -> Token:
+    """A factor of an angle; a multiple of π where it is one."""
+    count = round(angle / pi)
+    good = count and abs(angle - count * pi) <= CLOSE**2 * abs(angle)
+    return f"{count if count != 1 else ''}π" if good else Quantity(digits_of(angle, DIGITS), angle)
 
 
 def given_norm(passes: Passes, stage: Stage, unit: int, tensors: Iterable[Tensor]) -> Given | None:

@@ -20,10 +20,13 @@ from numpy.typing import NDArray
 from ...scalar.ops import TABLE
 from ...tape import Node, Tape
 from ..core.frame import Stage, Tensor
+from ..core.optimizer import SCALE_NAME
 from .between import BETWEEN, LAYERS, MERGED
 from .equations import (
+    CLOSE,
     DIFFERENCE,
     DIGITS,
+    GAP,
     MOST,
     MOST_TERMS,
     SYMBOLS,
@@ -35,11 +38,13 @@ from .equations import (
     given,
     given_norm,
     operated,
+    scaled,
+    shares_of,
     slope,
     times,
 )
 from .network import LEAVES, Use, readers
-from .rule import Line, Writer, digits_of, text_of
+from .rule import MINUS, Line, Writer, digits_of, text_of
 
 if TYPE_CHECKING:
     from .opened import Opened
@@ -251,7 +256,7 @@ class Walk:
                 words = f"{len(weights):,} new weights"
                 yield MicroStep("update", "stage", words, _NONE, weights, name, formula, lines=lines)
         for tensor in self.opened.tensors:
-            if tensor.buffer:
+            if tensor.buffer and tensor.name != SCALE_NAME:
                 yield from self._following(tensor, stages)
 
     # ---- which weights belong to which stage
@@ -373,13 +378,8 @@ class Walk:
         """A micro-step of many deltas that shows the largest."""
         rows, sums = self.rows_of[stage.name], self.passes.adjoint_sums
         which = int(np.argmax(np.abs(np.nan_to_num(sums[rows]))))
-        formula, factors = self._derivation(int(rows[which]))
-        op, linear = "mul" if factors else TERMS, formula == "Σ w · δ"
-        if linear:
-            uses = readers(self.passes.network.body, int(rows[which]))
-            factors = condensed([x for use in uses for x in (self._x(use) * sums[use.rows]).tolist() if x], MOST)
-            formula, factors = (formula, factors) if len(factors) > 1 else ("", ())
-        found = Given(op, factors, "" if formula == "dL/dy" else formula, linear)
+        found = self._derivation(int(rows[which]))
+        found = found._replace(formula="") if found.formula == "dL/dy" else found
         return self._told(step, found, float(sums[rows[which]]), which, self.many.partition(" ")[0])
 
     def _between(self, calls: Sequence[Stage]) -> Iterator[MicroStep]:
@@ -489,42 +489,75 @@ class Walk:
             return
         for unit, row in enumerate(rows.tolist()):
             value = float(self.passes.adjoint_sums[row])
-            formula, factors = self._derivation(row)
-            said = f"{self.many} = {digits_of(value, DIGITS)}"
-            if self.single:
-                said = times(*factors, value) if len(factors) == 2 else digits_of(value, DIGITS)
-            yield MicroStep(
-                "backward", "delta", f"δ of output {unit}", np.array([unit]), _NONE, stage.name,
-                formula, said, value, factors if self.single else (),
-            )  # fmt: skip
+            words, found = f"δ of output {unit}", self._derivation(row)
+            step = MicroStep("backward", "delta", words, np.array([unit]), _NONE, stage.name, found.formula)
+            step = self._told(step, found, value, unit, self.many.partition(" ")[0])
+            yield step if found.op != "mul" and step.factors else replace(step, op="", column=-1)
 
-    def _derivation(self, row: int) -> tuple[str, tuple[float, ...]]:
-        """How the delta of a row comes from what reads it, in symbols; the two factors where one operation does."""
+    def _derivation(self, row: int) -> Given:
+        """How the delta of a row comes from what reads it, in symbols; the factors where one operation does."""
+        gap = self._gap(row)
+        if gap is not None:
+            return gap
         above = list(readers(self.passes.network.body, row))
         if len(above) != 1 or above[0].kind not in TABLE:
-            return self._upstream(row), ()
+            sums, uses = self.passes.adjoint_sums, above if self._upstream(row) == "Σ w · δ" else ()
+            parts = condensed([x for use in uses for x in (self._x(use) * sums[use.rows]).tolist() if x], MOST)
+            return Given(TERMS, parts if len(parts) > 1 else (), self._upstream(row), True)
         use = above[0]
         upper = int(use.rows[0])
         above_it = self._upstream(upper)
         if slope(use.kind) == "1":  # a difference, as of a logit and the largest: nothing is multiplied
-            return above_it, ()
+            return Given(TERMS, (), above_it)
         first = f"({above_it})" if above_it.startswith("Σ") else above_it
-        return f"{first} · {slope(use.kind)}", (
-            float(self.passes.adjoint_sums[upper]), float(self._x(use)[0])
-        )  # fmt: skip
+        a, b = float(self.passes.adjoint_sums[upper]), float(self._x(use)[0])
+        off = np.isnan(a * b) and np.isfinite(self.passes.adjoint_sums[row])  # a ReLU sends back 0, not NaN · 0
+        return Given(TERMS if off else "mul", () if off else (a, b), f"{first} · {slope(use.kind)}")
+
+    def _gap(self, row: int) -> Given | None:
+        """A delta that is a number less its target, times a factor: of squared errors, and of shares of a softmax."""
+        passes, opened, squared = self.passes, self.opened, self._squared(row)
+        if squared is not None and passes.loss_scale == 1:
+            (y, t), factor, letter = passes.means[[row, squared[0]]].tolist(), squared[1], "y"
+        else:
+            stage, units = passes.network.places.of([row])
+            calls = [own.name for own in opened.stages if called(own.name) == called(stage)]
+            at = calls.index(stage) if stage in calls else -1
+            if not 0 <= at < len(opened.targets) or opened.shown < passes.size:
+                return None
+            shares, wanted = shares_of(passes.rows[stage], opened.targets[at])
+            gaps, deltas = shares - wanted, passes.deltas[stage] * opened.divisor
+            with np.errstate(all="ignore"):  # a run that diverged
+                counts = np.abs(gaps).sum(axis=0) / np.abs(deltas).sum(axis=0)
+                wrong = np.abs(deltas - gaps / counts).max() / np.abs(deltas).max()
+            counts = counts[np.isfinite(counts)]
+            if not (wrong <= CLOSE and np.abs(counts - counts.round()).max(initial=0.0) <= CLOSE):
+                return None
+            if len(counts) < passes.size or np.ptp(counts) > CLOSE:  # words of several lengths
+                return Given(GAP, (), f"(p {MINUS} t) / n")
+            (y, t), factor, letter = (float(of[units[0]].mean()) for of in (shares, wanted)), 1 / counts[0].round(), "p"
+        letters = text_of(scaled(factor, (f"{letter} {MINUS} t",)))
+        return Given(GAP, (y, t, factor), letters, opened.divisor == passes.size)
+
+    def _squared(self, row: int) -> tuple[int, float] | None:
+        """The row of the target of a number whose error is squared, and what their difference is multiplied by."""
+        above, program = list(readers(self.passes.network.body, row)), self.passes.network.body.program
+        made = self.passes.network.places.made_of(int(above[0].rows[0])) if len(above) == 1 else None
+        if made is None or made[0].kind != "squares":
+            return None
+        pairs = made[2].reshape(2, -1)
+        other = pairs[::-1][pairs == row]  # and no other output
+        return (int(other[0]), 2 * float(made[0].numbers[0])) if other in program.input_rows else None
 
     def _upstream(self, row: int) -> str:
         """What comes down to a row, in symbols."""
-        above = list(readers(self.passes.network.body, row))
+        above, squared = list(readers(self.passes.network.body, row)), self._squared(row)
         if above and all(use.kind in LAYERS for use in above):
             return "Σ w · δ"
-        made = self.passes.network.places.made_of(int(above[0].rows[0])) if len(above) == 1 else None
-        if made is not None and made[0].kind == "squares":
-            pairs, targets = made[2].reshape(2, -1), self.passes.network.body.program.input_rows
-            if pairs[::-1][pairs == row] in targets:  # and no other output
-                factor = Fraction(2 * float(made[0].numbers[0])).limit_denominator(1000)
-                return DIFFERENCE if factor == 1 else f"{factor} · {DIFFERENCE}"
-        return "dL/dy"
+        if squared is None:
+            return "dL/dy"
+        factor = Fraction(squared[1]).limit_denominator(1000)
+        return DIFFERENCE if factor == 1 else f"{factor} · {DIFFERENCE}"
 
     # ---- gradients and new weights
 

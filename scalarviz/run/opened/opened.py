@@ -197,9 +197,9 @@ class Opened:
         return Terms(self.index(weight), self._passes, self.batch, integer("terms: most", most, 1))
 
     def follows(self, weight: Any) -> bool:
-        """Whether a number is no weight, and moves after what the step computes: a running statistic."""
+        """Whether a number is no weight, and moves after what the step computes: a statistic, or the loss scale."""
         index = self.index(weight)
-        return not self.skipped and index in self._followed and not self._taken.frozen[index]
+        return index in self._followed and not self._taken.frozen[index]
 
     def made(self, index: int) -> Made:
         """How many terms the gradient of the weight at a flat index has, and the factors of a single one."""
@@ -231,10 +231,10 @@ class Opened:
     def _update(self, index: int) -> Update:
         taken = self._taken
         before, gradient = float(taken.values[index]), float(self.gradient[index])
-        if self.skipped:
-            return Update(index, before, before, gradient, (), SKIPPED)
         if self.follows(index):
             return Update(index, before, self._followed[index], gradient, (), "it follows what the steps compute")
+        if self.skipped:
+            return Update(index, before, before, gradient, (), SKIPPED)
         if not taken.trained[index]:
             unread = "the optimiser does not hold it, or the loss does not read it"
             return Update(index, before, before, gradient, (), "it is frozen" if taken.frozen[index] else unread)
@@ -249,22 +249,27 @@ class Opened:
         taken, tracks = self._taken, self._taken.network.body.program.tracks
         after = taken.values.copy()
         size = len(taken.batch) if taken.beside is None else taken.beside.shape[1]
-        follow(tracks, size, self._passes.stats, after, taken.frozen)
-        return {track.index: float(after[track.index]) for track in tracks}
+        if not self.skipped:
+            follow(tracks, size, self._passes.stats, after, taken.frozen)
+        found = {track.index: float(after[track.index]) for track in tracks if not self.skipped}
+        if taken.loss_scale is not None:
+            own = taken.loss_scale.buffer
+            numbers = taken.loss_scale.after(after[own.start : own.start + own.size], skipped=self.skipped)
+            found.update(enumerate(map(float, numbers), own.start))
+        return found
 
     def line(self, weight: Any) -> tuple[Line, ...]:
         """The lines of :meth:`update` alone."""
         return self.update(weight).lines
 
-    def met(self, place: int | None = None) -> tuple[Float, Float]:
+    def met(self) -> tuple[Float, Float]:
         """What each weight is multiplied with on the way forward, and on the way back: two arrays (P,); NaN of nothing.
 
         Of a batch they are its means. Of a convolution it is the window that makes the largest number, and on the way
-        back has the largest delta. Of a layer that is called several times it is the call number `place`, from 0; None:
-        the last one that the loss depends on.
+        back has the largest delta. Of a layer that is called several times it is the last call that the loss reads.
         """
         x, delta = (np.full(len(self._passes.theta), np.nan) for _ in range(2))
-        means, sums, other = self._passes.means, self._passes.adjoint_sums, self._other_calls(place)
+        means, sums, other = self._passes.means, self._passes.adjoint_sums, self._other_calls()
         for i in self._passes.network.body.program.instructions:
             unused = not sums[i.dst : i.dst + i.count].any()
             if i.kind in LAYERS and unused and not np.isnan(x[i.weights.flat[0]]):
@@ -288,8 +293,8 @@ class Opened:
                     x[i.bias + units] = 1.0
         return x[: len(self.values)], delta[: len(self.values)]
 
-    def _other_calls(self, place: int | None) -> NDArray[np.bool_]:
-        """Which rows are of a layer that is called several times, but of another call than `place`."""
+    def _other_calls(self) -> NDArray[np.bool_]:
+        """Which rows are of a layer that is called several times, but not of the last call that the loss depends on."""
         network, sums = self._taken.network, self._passes.adjoint_sums
         calls = dict[int, list[NDArray[np.int64]]]()
         for stage in network.stages:
@@ -297,8 +302,7 @@ class Opened:
                 calls.setdefault(stage.weight.start, []).append(network.rows_of[stage.name])
         other = np.zeros(len(sums), bool)
         for rows in calls.values():
-            used = [k for k, own in enumerate(rows) if sums[own].any()] or [0]
-            chosen = used[-1] if place is None else min(place, len(rows) - 1)
+            chosen = max((k for k, own in enumerate(rows) if sums[own].any()), default=0)
             for own in rows[:chosen] + rows[chosen + 1 :]:
                 other[own] = True
         return other
@@ -474,9 +478,9 @@ class Opened:
     @cached_property
     def new_values(self) -> Float:
         """The weights after the step (P,), in float64; those that the optimiser leaves alone are as before."""
-        if self.skipped:
-            return self.values
-        after = moved(self._taken, self.values, self.gradient, list(self._state.values()))
+        after = self.values.copy()
+        if not self.skipped:
+            after = moved(self._taken, after, self.gradient, list(self._state.values()))
         after[list(self._followed)] = list(self._followed.values())
         return after
 

@@ -17,6 +17,7 @@ from ...scalar.mask import Draws
 from ...tape import Plan, Tape
 from ...tape.half import loss_scale_of
 from ..core.frame import BoolArray, FloatArray, Tensor
+from ..core.optimizer import LossScale
 from .network import Network, Place, Rows, Use, pulled_back, slopes, uses_in
 
 
@@ -62,6 +63,7 @@ class Taken:
     limits: Limits  # penalties and clipping
     tensors: tuple[Tensor, ...]
     network: Network
+    loss_scale: LossScale | None = None  # of a run in float16: how its three numbers change
     own: Own | None = None  # what the engine computed, where the step is done
     seed: int = 0  # the run's, for dropout masks
     # inputs and targets of the batch whose means a trial step with one sample takes; they are held still.
@@ -197,6 +199,11 @@ class Passes:
             self.rows[name][:, span] = block.rows[rows, :count]
             self.deltas[name][:, span] = block.adjoints[rows, :count]
             self.deltas[name][self.network.before_weights[name], span] = np.nan
+
+    @property
+    def first(self) -> Float:
+        """Inputs and targets of the first sample, as a column."""
+        return self._taken.numbers(slice(0, 1)).astype(np.float64)
 
     def uses_of(self, index: int) -> tuple[Use, ...]:
         """Where the weight at flat `index` is used by the samples, itself or in numbers made of weights alone."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -255,6 +256,39 @@ class Rule:
             if uses[row] > 1 or depth[row] > DEEPEST or size[row] > LARGEST:
                 depth[row] = size[row] = 0
                 yield row
+
+
+_ADAM = re.compile(
+    r"w(?: · \(1 − lr · (?P<decay>[\d.e−]+)\))? − lr / \(1 − (?P<first>[\d.e−]+)\^t\) · m' / "
+    r"\(√v' / √\(1 − (?P<second>[\d.e−]+)\^t\) \+ (?P<small>[\d.e−]+)\)"
+)
+
+
+def hatted(lines: Sequence[Line]) -> tuple[Line, ...]:
+    """The lines of Adam as books have them, the corrected averages before the new weight; any others as they are."""
+    found = _ADAM.fullmatch(lines[-1].formula) if lines else None
+    if found is None:
+        return tuple(lines)
+    known = {token.name: token for token in lines[-1].tokens if isinstance(token, Quantity)}
+    w, lr, t, *averages = (known[name] for name in ("w", "lr", "t", "m'", "v'"))
+    *rates, small, decay = (known.get(found[k] or "", Quantity("", 0.0)) for k in ("first", "second", "small", "decay"))
+    hats = []
+    for average, rate in zip(averages, rates, strict=True):
+        tokens, again = (average, f" / (1 {MINUS} ", rate, "^", t, ")"), partial(_corrected, average, rate, t)
+        hats.append(Line(f"{average.name[0]}ˆ", tokens, again(17), (), again))
+    m, v = (Quantity(line.name, line.result) for line in hats)
+    kept = (f" · (1 {MINUS} ", lr, " · ", decay, ")") if found["decay"] else ()
+    whole = w, *kept, f" {MINUS} ", lr, " · ", m, " / (√", v, " + ", small._replace(name="ε"), ")"
+
+    def stepped(k: int) -> float:
+        before, by, less, first, second, least = (rounded(x.value, k) for x in (w, lr, decay, m, v, small))
+        return before * (1 - by * less) - by * first / (math.sqrt(second) + least)
+
+    return (*hats, *lines[:-1], Line("w'", whole, lines[-1].result, (), stepped))
+
+
+def _corrected(average: Quantity, rate: Quantity, t: Quantity, digits: int) -> float:
+    return rounded(average.value, digits) / (1 - math.pow(rounded(rate.value, digits), t.value))
 
 
 def symbols(state: Sequence[str]) -> dict[str, str]:

@@ -198,9 +198,9 @@ class SlabVisual:
         self.atlas.set_flat(flat)
 
     def set_activations(self, rows: Mapping[str, ArrayLike]) -> None:
-        """Show new activations of the rows that the layout draws; other names are passed over."""
+        """Show new activations of the rows that the layout draws; other names, and an input unread, are passed over."""
         for plate in self._rows.values():
-            if plate.name in rows:
+            if np.size(rows.get(plate.name, ())) == plate.size:
                 self.atlas.set_row(plate, rows[plate.name])
 
     def set_flags(

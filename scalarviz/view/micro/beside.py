@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,8 +21,8 @@ from .walk import BINS
 
 # ---- The line about a weight.
 
-SENTENCE, LOW = 62.0, 46.0
-"""Height of the line's two rows, with air below them, and without."""
+SENTENCE, LOW, TALL = 62.0, 46.0, 90.0
+"""Height of the line's two rows, with air below them, and without; and where numbers may stand below letters."""
 _SIZES = (20, 18, 16, 15, 14, 13)
 _AIR, _RULE = 26.0, 24.0  # between letters and numbers, and on either side of the rule between two formulas
 
@@ -30,7 +31,7 @@ def sentence(box: Box, theme: Theme, said: Sentence) -> Sketch:
     """Name and formulas in `box`, the formulas in the largest type that holds them.
 
     Where both have no room beside each other in the smallest, the first stands alone; where that has none, its numbers
-    do, or a short form; in a low box the name stands before them.
+    do, or a short form, below the letters in a tall box; in a low one the name stands before them.
     """
     sketch, (x, y, width, height) = Sketch(), box
     low = height < LOW
@@ -46,8 +47,16 @@ def sentence(box: Box, theme: Theme, said: Sentence) -> Sketch:
     start = after if low and said.formulas else x
     room, sizes = x + width - start, _SIZES[3:] if low else _SIZES
     chosen = _chosen(said.formulas, room, sizes)
-    if chosen is None and said.short is not None:
-        chosen = _chosen((said.short,), room, sizes)
+    short = said.short
+    if height >= TALL and said.formulas and not (chosen and chosen[2]):
+        letters = said.formulas[0].letters
+        sketch.text(
+            start, baseline, letters, next((k for k in _SIZES[2:] if measure(letters, k) <= room), 13), theme.text3
+        )
+        baseline += 26
+        short = replace(short, letters="") if short is not None and short.letters == letters else short
+    if chosen is None and short is not None:
+        chosen = _chosen((short,), room, sizes)
     if chosen is not None:
         _formulas(sketch, (start, baseline), theme, *chosen)
     return sketch

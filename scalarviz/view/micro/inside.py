@@ -35,7 +35,7 @@ from ..screen.strip import Strip
 from ..shown.subject import Subject
 from ..space.layout import Layout
 from ..space.plate import Plate
-from .beside import HISTOGRAM, RIBBON, SENTENCE, SWITCH, arrows, below_switch, height_of, ribbon, sentence, switch
+from .beside import HISTOGRAM, RIBBON, SENTENCE, SWITCH, TALL, arrows, below_switch, height_of, ribbon, sentence, switch
 from .light import HALF, Stop, dark, dimmed, height_scale, height_words, whose_deltas
 from .on_cubes import SECOND, Faces, RowPlace, delta_boxes, delta_chips, row_chips, row_places
 from .told import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE, Pulse, Told
@@ -175,8 +175,8 @@ class Inside:
         if places.legend is not None and places.time is not None:  # a panel has the strip
             if self.column is None:
                 return None, places.time
-            left, top, wide, _ = self.column
-            return (left, top + SWITCH + 18, wide, SENTENCE), places.time
+            left, top, wide, high = self.column
+            return (left, top + SWITCH + 18, wide, TALL if high >= SWITCH + 18 + TALL else SENTENCE), places.time
         if places.time is None:
             own = min(RIBBON, 0.46 * (height + 8))
             ribbon = (x, y + height - own, width, own)

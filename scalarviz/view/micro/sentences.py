@@ -13,6 +13,7 @@ from ...run.core.frame import Stage
 from ...run.opened.between import SHARES
 from ...run.opened.equations import added, loss_of, share_of
 from ...run.opened.micro import MicroStep, called, counted, most_of
+from ...run.opened.rule import hatted
 from ...run.panels import WordBoard
 from ..cubes.scale import in_words
 from ..graph.layout import short as shortened
@@ -50,14 +51,16 @@ class Sentences:
             return self._of_unit(step)
         if step.phase == "loss":
             formula = Formula("loss", (Word(loss_text(self._opened.loss), bold=True),))
-            last = self._frame.activations.get(self._subject.stages[-1].name) if self._subject.stages else None
-            if len(self._opened.batch) == 1 and last is not None and len(self._opened.targets):
-                said = loss_of(np.asarray(last, np.float64), self._opened.targets[:, 0], self._opened.loss)
+            of = [stage.name for stage in self._subject.stages]
+            rows = [self._frame.activations.get(name) for name in of if called(name) == called(of[-1])]
+            if len(self._opened.batch) == 1 and rows and rows[-1] is not None and len(self._opened.targets):
+                said = loss_of(np.asarray(rows, np.float64), self._opened.targets[:, 0], self._opened.loss)
                 formula = formula if said is None else _equation(*said, violet=False)
-            return Sentence("loss", f"of {self._of_whom()}: what is to become smaller", (formula,))
+            short = Formula(formula.letters, formula.numbers[-1:])
+            return Sentence("loss", f"of {self._of_whom()}: what is to become smaller", (formula,), short=short)
         if step.kind == "node" or (step.op and not len(step.units)):
             return self._of_operation(step)
-        if step.op:
+        if step.op and step.kind != "delta":
             return self._of_largest(step)
         if step.phase == "backward":
             return self._of_delta(step)
@@ -113,7 +116,8 @@ class Sentences:
             "the largest in size" if step in self._walk.steps else "one",
         )
         made = f"{first} of {self._made(step)}" if stage.outputs > 1 else self._made(step)
-        letters = " = ".join(filter(None, (step.formula, "δ"))) if back else step.formula
+        made = f"share p minus target t; {made}" if "p −" in step.formula else made
+        letters = " = ".join(filter(None, (step.formula, "δ"))) if back else self._walk.named(step.formula)
         formula = _equation(letters, step.numbers, violet=back)
         short = Formula(letters, formula.numbers[-1:])
         if back:
@@ -151,7 +155,7 @@ class Sentences:
             source, symbol = self._walk.sources(stage)[0], SYMBOLS.get(stage.kind, stage.kind)
             entering = float(self._frame.activations[source][i])
             words = Word(f"{symbol}({decimals(entering, 4).text})"), Word(" = ", "dim")
-            becomes = Word(decimals(made, 4).text, bold=True)
+            becomes = Word(decimals(made, 4).text if made else "0", bold=True)  # a ReLU that is off: 0, nothing rounded
             formula = Formula(f"{symbol}(sum) = output", (*words, becomes))
             if self._walk.mean and len(self._opened.batch) > 1:  # a mean is made of no mean
                 formula = Formula("mean output", (becomes,))
@@ -180,14 +184,16 @@ class Sentences:
         unit = int(step.units[0])
         one = " = ".join(filter(None, (step.formula, "δ")))
         made = _violet(one if self._opened.trial else f"{self._walk.joined} of δ", step.value)
-        if len(step.factors) == 2:
+        if len(step.factors) == 2 and step.op in ("", "mul"):
             made = of_product(f"{step.formula} = δ", *step.factors, step.value)
+        elif step.factors:
+            made = _equation(f"{step.formula} = δ", step.numbers, violet=True)
         return Sentence(f"δ of {self._name(stage, unit)}", "how the loss changes with this sum", (made,))
 
     def _of_weight(self, step: MicroStep, selected: int | None) -> Sentence:
         """Gradient and update of the selected weight; else of that of the step, of several the one that shows most."""
         index = most_of(step, self._opened.gradient, self._walk.change) if selected is None else selected
-        known, update, rule = who(self._subject, index), self._opened.update(index), self._rule(index)
+        known, update, rule = who(self._subject, index), self._opened.update(index), self._rule(index, hats=True)
         if update.why:
             moved = self._opened.follows(index)
             says = f"{figure(update.before)} becomes {figure(update.after)}" if moved else "stays"
@@ -202,10 +208,11 @@ class Sentences:
             rule = (self._of_gradient(index, told), *(rule if len(rule) == 1 else ()))
         return Sentence(known.name, meaning, rule, index, short=short)
 
-    def _rule(self, index: int) -> tuple[Formula, ...]:
-        """The optimiser's lines for a weight with their numbers, the new weight first."""
+    def _rule(self, index: int, *, hats: bool = False) -> tuple[Formula, ...]:
+        """The optimiser's lines for a weight with their numbers, the new weight first; `hats`: Adam's as in books."""
         before, gradient = float(self._frame.values[index]), float(self._opened.gradient[index])
-        return of_rule(self._opened.update(index).lines, before, self._opened.lr, gradient)
+        lines = self._opened.update(index).lines
+        return of_rule(hatted(lines) if hats else lines, before, self._opened.lr, gradient)
 
     def _of_gradient(self, index: int, told: MicroStep | None = None) -> Formula:
         """The gradient of one weight as a product, or as what it is a sum of; `told` has the terms."""

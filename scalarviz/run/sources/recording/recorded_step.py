@@ -28,7 +28,7 @@ from ....errors import FileFormatError, ScalarvizError
 from ....scalar.ops import TABLE
 from ...opened.between import Attention, Looking
 from ...opened.equations import DIGITS as RESULT
-from ...opened.equations import MAX, MOST_TERMS, NORM, NORMED, TERMS, operated
+from ...opened.equations import MAX, MOST_TERMS, OWN, TERMS, operated
 from ...opened.micro import FEW, PHASES, Made, MicroStep, PhaseSpan, listed, most_of, phases_of
 from ...opened.network import Network
 from ...opened.opened import Opened
@@ -287,7 +287,7 @@ def _clean(token: TokenSaid) -> TokenSaid:
 
 def _read_step(said: StepSaid, shapes: Shapes) -> tuple[MicroStep, str]:
     phase, kind, places, words, formula, column, joined, units, weights = said
-    op = joined if joined in (*TABLE, TERMS, MAX, NORM) else ""
+    op = joined if joined in (*TABLE, TERMS, MAX, *OWN) else ""
     if not 0 <= phase < len(PHASES) or kind not in KINDS[PHASES[phase]] or not (op or joined in JOINED):
         raise FileFormatError("one of them is of a phase or kind that there is not")
     place, *also = places if isinstance(places, list) and places else [places if isinstance(places, int) else -1]
@@ -306,9 +306,9 @@ def _read_step(said: StepSaid, shapes: Shapes) -> tuple[MicroStep, str]:
         or (kind in ("product", "sum") and (stage is None or stage.weight is None))
         or (step.phase in ("gradients", "update") and not len(step.weights))
         or any(k < 0 or shapes.stages[k].outputs != outputs for k in also)
-        or (op and not (kind in ("stage", "node") and 0 <= column <= MOST_TERMS))
-        or (op in TABLE and column not in (0, len(TABLE[op].args)))
-        or (op == NORM and column not in (0, NORMED))
+        or (op and not (kind in ("stage", "node", "delta") and 0 <= column <= MOST_TERMS))
+        or (op in TABLE and column not in (0, len(TABLE[op].args), 2 * (op in ("sin", "cos"))))
+        or (op in OWN and column not in (0, OWN[op]))
         or (joined and not op and not (kind == "stage" and 0 < len(step.units) <= FEW))
     )
     if wrong:
