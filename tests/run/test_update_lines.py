@@ -12,6 +12,7 @@ from kit.learning import OPTIMISERS, make_optimizer
 from kit.meaning import meaning
 from kit.runs import make_data
 from scalarviz import Run, nn, optim
+from scalarviz.run.opened.rule import hatted
 
 
 class Kept(optim.Optimizer):
@@ -91,6 +92,11 @@ def check_lines(run):
         assert update.lines[-1].name == "w'"
         assert update.after == pytest.approx(opened.new_values[index], rel=1e-12, abs=1e-14)
         assert opened.line(index) == update.lines
+        for line in hatted(update.lines):  # Adam as in books, true in full and as printed
+            assert float(value_of(exact(line))) == pytest.approx(line.result, rel=1e-9, abs=1e-12)
+            written, _, result = line.equation().rpartition(" = ")
+            if written and len(written) < 2000:
+                assert f"{value_of(written) + 0.0:.6g}".replace("-", "−") == result
     run.step(1)
     np.testing.assert_allclose(opened.new_values, run.values, rtol=1e-9, atol=1e-12)
     return opened.line(0)
