@@ -134,6 +134,10 @@ class CubeValues:
                 up = np.zeros(plate.size) if rise is None else rise[plate.start : plate.start + plate.size]
                 self._centres[plate] = project(plate.tops + (2.0 * plate.depth * up)[:, None] * plate.axes[2])
 
+    def writes(self, plate: Plate) -> bool:
+        """Whether there are numbers on the cubes of a plate."""
+        return plate in self._centres
+
     def places(self, plate: Plate) -> tuple[Floats, NDArray[np.bool_]]:
         """Middles (N, 2) of the main faces of a plate's cubes in logical pixels, and which of them can be read."""
         centres = self._centres[plate]
@@ -186,6 +190,12 @@ def face_room(plate: Plate, project: Project) -> tuple[float, float]:
     return float(spans[flat][:, 0].min()), float(spans[1 - flat][:, 1].min())
 
 
+def face_quads(plate: Plate, project: Project) -> Floats:
+    """Corners of the main faces of a plate's cubes, (N, 4, 2), in logical pixels."""
+    ring = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)]) @ (plate.half * plate.axes[:2])
+    return project((plate.tops[:, None] + ring).reshape(-1, 3)).reshape(-1, 4, 2)
+
+
 def _readable(
     layout: Layout, camera: Camera, project: Project, widest: str
 ) -> tuple[dict[Plate, NDArray[np.bool_]], int]:
@@ -220,9 +230,7 @@ def _leave_out_covered(seen: dict[Plate, NDArray[np.bool_]], layout: Layout, cam
 
 def _sizes(plate: Plate, project: Project, widest: str) -> NDArray[np.intp]:
     """The largest size of type, for each main face, whose widest usual number lies inside it; 0 where none does."""
-    tops = plate.tops
-    ring = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)]) @ (plate.half * plate.axes[:2])
-    quads = project((tops[:, None] + ring).reshape(-1, 3)).reshape(-1, 4, 2)
+    tops, quads = plate.tops, face_quads(plate, project)
     middles = project(tops)
     edges = np.roll(quads, -1, axis=1) - quads
     turn = np.sign(edges[:, 0, 0] * edges[:, 1, 1] - edges[:, 0, 1] * edges[:, 1, 0])

@@ -17,7 +17,7 @@ from ..ink.maps import get_map
 from ..ink.sketch import Box, Kept, Sketch, holds, rgba
 from ..ink.text import measure
 from ..ink.theme import Theme, mixed
-from .drawer import Drawer, Ground, Inner, Point, Setting, Tip
+from .drawer import Drawer, Ground, Point, Setting, Tip
 from .image import averaged
 
 TOP = 22.0
@@ -260,16 +260,8 @@ class PadDrawer(Drawer[DigitPad]):
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """The picture and the ten outputs."""
-        return self._draw(moment.frame, box)
-
-    def inside(self, inner: Inner, box: Box) -> Sequence[Sketch]:
-        """The same, of the weights before the step."""
-        self.lay_out(box)
-        return self._draw(inner.before, box)
-
-    def _draw(self, frame: Frame, box: Box) -> Sequence[Sketch]:
         subject = self.ground.subject
-        logits = frame.activations.get(subject.stages[-1].name) if subject.stages else None
+        logits = moment.frame.activations.get(subject.stages[-1].name) if subject.stages else None
         if logits is None or self.field is None:
             return ()
         if self.ground.choices != self._choices:  # another digit lies there
@@ -285,18 +277,20 @@ class PadDrawer(Drawer[DigitPad]):
             sketch.text(x, top + side + 19, self._hint, LABEL, theme.text3)
         own = (x + side + _MARGIN, y, width - side - _MARGIN, TOP + side) if box[3] < _TALL else (
             x, top + side + _MARGIN, width, y + box[3] - top - side - _MARGIN)  # fmt: skip
-        self._outputs(sketch, own, logits)
+        self._outputs(sketch, own, logits if self.ground.answered else None)
         return [sketch]
 
-    def _outputs(self, sketch: Sketch, box: Box, logits: NDArray[np.floating]) -> None:
-        """What it is read as, and the share of each digit as a bar."""
+    def _outputs(self, sketch: Sketch, box: Box, logits: NDArray[np.floating] | None) -> None:
+        """What it is read as, and the share of each digit as a bar; None: that is still to come."""
         theme, names, (x, y, width, height) = self.ground.theme, self.ground.subject.sample.outputs, box
-        if not np.isfinite(logits).all():
-            sketch.text(x, y + 13, "outputs are not finite", LABEL, theme.text1, bold=True)
-            return
-        best, likely = int(np.argmax(logits)), np.exp(np.asarray(logits, np.float64) - logits.max())
-        likely /= likely.sum()
-        read = f"read as {names[best]}"
+        best, read, likely = -1, "read as \N{HORIZONTAL ELLIPSIS}", np.full(len(names), np.nan)
+        if logits is not None:
+            if not np.isfinite(logits).all():
+                sketch.text(x, y + 13, "outputs are not finite", LABEL, theme.text1, bold=True)
+                return
+            best, likely = int(np.argmax(logits)), np.exp(np.asarray(logits, np.float64) - logits.max())
+            likely /= likely.sum()
+            read = f"read as {names[best]}"
         sketch.text(x, y + 13, read, LABEL, theme.text1, bold=True)
         truth = "" if self.digit is None else f"is {self.digit}"
         sketch.text(x + measure(read, LABEL, True) + 8, y + 13, truth, LABEL, theme.text2)
@@ -308,7 +302,8 @@ class PadDrawer(Drawer[DigitPad]):
             colour = theme.text1 if k == best else theme.text3
             if high >= 0.5:
                 sketch.rect(middle - 0.36 * pitch, foot - high, 0.72 * pitch, high, fill=colour)
-            sketch.text(middle, foot - high - 5, f"{100 * share:.0f}", LABEL, colour, anchor="middle")
+            if logits is not None:
+                sketch.text(middle, foot - high - 5, f"{100 * share:.0f}", LABEL, colour, anchor="middle")
             sketch.text(middle, foot + 16, name, LABEL, colour, bold=k == best, anchor="middle")
 
     @property

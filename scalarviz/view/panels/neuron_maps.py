@@ -193,7 +193,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
 
     def _sample(self) -> Point | None:
         """Where the sample whose way is drawn lies, as fractions from the lower left; None off the plane."""
-        probe, panel = self.ground.subject.probe, self.panel
+        probe, panel = self.ground.sample, self.panel
         if probe is None or probe.size < 2 or self._error:
             return None
         place = np.asarray(probe, float).reshape(-1)[:2]
