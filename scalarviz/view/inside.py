@@ -516,8 +516,7 @@ class Inside:
         if told is None:
             return None
         if quantity == "change":
-            written = bool(self._parts()[0].written(told.faces, one=self._one))
-            return f"{'number: new weight · ' * written}{height_words(self._scale)} · 1 2 3: the largest"
+            return f"{height_words(self._scale)} · 1 2 3: the largest"
         return told.samples if quantity == "gradient" else ""
 
     # ---- what is drawn

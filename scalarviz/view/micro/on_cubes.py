@@ -14,7 +14,7 @@ from ..cubes.scale import Coloring
 from ..ink.boxes import CHANNEL, LABEL
 from ..ink.maps import get_map, text_colour
 from ..ink.sketch import Bound, Box, Colour, Sketch, meet
-from ..ink.text import chip_text, delta_text, measure, number, short, tenths
+from ..ink.text import WRITTEN, chip_text, delta_text, measure, number
 from ..ink.theme import Theme, chip_colour, mixed
 from ..notes.layer import Rows
 from ..notes.placer import HIGH as CHIP
@@ -137,16 +137,12 @@ def delta_chips(rows: Rows, boxes: list[Box], theme: Theme, deltas: Floats, *, m
         sketch.line((turn, ay + CHIP / 2), (turn, middle), hue, 1.4)
         sketch.arrow((turn, middle), (x + wide, middle), hue, 1.4)
         sketch.rect(x, y, wide, high, radius=6, fill=mixed(hue, theme.panel, 0.2), stroke=hue, border=1.6)
-        before, size = _delta_form("mean δ " if mean else "δ ", wide, high)
+        before = "mean δ " if mean else "δ "
+        size = CHANNEL if measure(f"{before}{_WIDEST}", CHANNEL, True) <= wide - 8 and high >= HIGH else LABEL
+        before = before if measure(f"{before}{_WIDEST}", size, True) <= wide - 6 else "δ "
         said = Bound("delta", row, "delta", before)
         sketch.number(x + wide / 2, y + high / 2 + 5.2, float(delta), said, size, theme.text1)
     return sketch
-
-
-def _delta_form(before: str, wide: float, high: float) -> tuple[str, float]:
-    """The words before a delta and the size of both, so that the widest one has room."""
-    size = CHANNEL if measure(f"{before}{_WIDEST}", CHANNEL, True) <= wide - 8 and high >= HIGH else LABEL
-    return (before if measure(f"{before}{_WIDEST}", size, True) <= wide - 6 else "δ "), size
 
 
 # ---- Numbers and deltas of rows between layers.
@@ -223,7 +219,8 @@ def row_chips(
             if large and not come and added is not None and not np.isnan(added.numbers[k]):
                 chips.put_sum(top, float(added.numbers[k]), place.apart, whole=bool(added.whole[k]))
             elif come and own is not None and (place.bare or not place.drawn):
-                said = _brief(place, float(own[k])) if place.drawn else chip_text(float(own[k]), signed=True)
+                form = "signed chip" if not place.drawn else "cube" if place.apart[1] > _LEVEL else "tenths"
+                said = WRITTEN[form](float(own[k]))
                 at, apart = _outside(place, k, said) if place.drawn else (top, place.apart)
                 chips.put(at, said, apart, theme.panel, theme.border if place.drawn else theme.text2)
             if back is not None and not np.isnan(back[k]):
@@ -233,13 +230,6 @@ def row_chips(
                 if not put and len(place.strips[k]):
                     chips.sketch.polygon(place.strips[k], colour)
     return chips.sketch
-
-
-def _brief(place: RowPlace, value: float) -> str:
-    """A unit's number, with one decimal where they are close; what is not zero does not read as zero."""
-    if value == 0 or max(place.apart) <= _LEVEL:
-        return tenths(value)
-    return chip_text(value) if abs(value) >= 0.005 else short(value)
 
 
 def _room_outside(place: RowPlace, faces: Floats) -> bool:

@@ -34,7 +34,7 @@ _CLEARLY, _MIDDLE_CLEARLY, _ALONE_CLEARLY = 8.0, 2.0, 14.0
 """Pixels by which a name and its middle are nearer to their own plate than to others; one of a lone cube, which would
 else stand between two."""
 _LATER = 0.02  # what a place costs more than the nicer one before it
-_NUDGE = 4.0  # pixels that a name comes nearer to its plate, to stay in the picture
+_NUDGE = 8.0  # pixels that a name comes nearer to its plate, to stay in the picture
 _ENDS: tuple[Anchor, ...] = ("left", "left", "right", "right", "middle", "middle", "left", "right", "left")
 """The end of a text that stands at its plate, by the places around one: its words may be shorter than their room."""
 _ENDS_ABOVE: tuple[Anchor, ...] = ("left", "right", "middle")

@@ -153,8 +153,7 @@ class CubeValues:
             if plate.kind == "activation" and plate.name in frame.activations:
                 numbers = np.asarray(frame.activations[plate.name], float)
                 centres, seen = self.places(plate)
-                if plate.name in frame.dead:
-                    seen = seen & ~np.asarray(frame.dead[plate.name])
+                seen = seen & ~np.asarray(frame.dead.get(plate.name, False))
                 colours = light * colours_at(scale.cmap, scale.range.unit(numbers))
                 for k in np.flatnonzero(seen).tolist():
                     bound = Bound(plate.name, k, "tenths" if self._form == "tenths" else "chip")

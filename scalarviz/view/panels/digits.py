@@ -277,20 +277,19 @@ class PadDrawer(Drawer[DigitPad]):
             sketch.text(x, top + side + 19, self._hint, LABEL, theme.text3)
         own = (x + side + _MARGIN, y, width - side - _MARGIN, TOP + side) if box[3] < _TALL else (
             x, top + side + _MARGIN, width, y + box[3] - top - side - _MARGIN)  # fmt: skip
-        self._outputs(sketch, own, logits if self.ground.answered else None)
+        self._outputs(sketch, own, logits)
         return [sketch]
 
-    def _outputs(self, sketch: Sketch, box: Box, logits: NDArray[np.floating] | None) -> None:
-        """What it is read as, and the share of each digit as a bar; None: that is still to come."""
+    def _outputs(self, sketch: Sketch, box: Box, logits: NDArray[np.floating]) -> None:
+        """What it is read as, and the share of each digit as a bar, once they are there."""
         theme, names, (x, y, width, height) = self.ground.theme, self.ground.subject.sample.outputs, box
-        best, read, likely = -1, "read as \N{HORIZONTAL ELLIPSIS}", np.full(len(names), np.nan)
-        if logits is not None:
-            if not np.isfinite(logits).all():
-                sketch.text(x, y + 13, "outputs are not finite", LABEL, theme.text1, bold=True)
-                return
-            best, likely = int(np.argmax(logits)), np.exp(np.asarray(logits, np.float64) - logits.max())
-            likely /= likely.sum()
-            read = f"read as {names[best]}"
+        if not (self.ground.answered and np.isfinite(logits).all()):
+            said = "outputs are not finite" if self.ground.answered else "read as \N{HORIZONTAL ELLIPSIS}"
+            sketch.text(x, y + 13, said, LABEL, theme.text1, bold=True)
+            return
+        best, likely = int(np.argmax(logits)), np.exp(np.asarray(logits, np.float64) - logits.max())
+        likely /= likely.sum()
+        read = f"read as {names[best]}"
         sketch.text(x, y + 13, read, LABEL, theme.text1, bold=True)
         truth = "" if self.digit is None else f"is {self.digit}"
         sketch.text(x + measure(read, LABEL, True) + 8, y + 13, truth, LABEL, theme.text2)
@@ -302,8 +301,7 @@ class PadDrawer(Drawer[DigitPad]):
             colour = theme.text1 if k == best else theme.text3
             if high >= 0.5:
                 sketch.rect(middle - 0.36 * pitch, foot - high, 0.72 * pitch, high, fill=colour)
-            if logits is not None:
-                sketch.text(middle, foot - high - 5, f"{100 * share:.0f}", LABEL, colour, anchor="middle")
+            sketch.text(middle, foot - high - 5, f"{100 * share:.0f}", LABEL, colour, anchor="middle")
             sketch.text(middle, foot + 16, name, LABEL, colour, bold=k == best, anchor="middle")
 
     @property

@@ -57,11 +57,6 @@ class Inner:
     gone: float = 1.0  # how much of its time the micro-step has gone, 0 to 1
 
     @property
-    def answered(self) -> bool:
-        """Whether the network's outputs are there."""
-        return all(np.all(self.reached.get(stage.name, True)) for stage in self.source.stages[-1:])
-
-    @property
     def added(self) -> str:
         """How many samples that gradient holds so far, in words; empty where it is all of them."""
         return f"{self.adding:,} of {len(self.data[0]):,} samples so far" if 0 < self.adding < len(self.data[0]) else ""
@@ -106,7 +101,8 @@ class Ground:
     @property
     def answered(self) -> bool:
         """Whether what the network says of it may be shown: inside a step only once it is there."""
-        return self.inner is None or self.inner.answered
+        last = () if self.inner is None else self.subject.stages[-1:]
+        return all(np.all(self.inner.reached.get(stage.name, True)) for stage in last if self.inner is not None)
 
     def open(self, inner: Inner | None) -> bool:
         """A step is open, or none; whether this is another one of its micro-steps."""

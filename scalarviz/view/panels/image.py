@@ -200,16 +200,12 @@ class MadeDrawer(Drawer[Own], Generic[Own, Made]):
     def moving(self) -> bool:
         return self._asked.moving
 
-    @property
-    def _said_beside(self) -> str:
-        """What stands beside the title."""
-        return self._note
-
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         made, error = self._asked.ask(moment, seconds, lambda: self._make(moment))
         title, theme, room = Sketch(), self.ground.theme, (box[0], box[1] + self.top, box[2], box[3] - self.top)
         shown = sentence(room, theme, error) if made is None else self._show(made, room)
-        title_of(title, box, theme, self.panel.title, self._asked.age or self._said_beside)
+        inner = self.ground.inner if self.within else None  # then it shows that
+        title_of(title, box, theme, self.panel.title, inner.samples if inner else self._asked.age or self._note)
         return [title, shown]
 
 
@@ -583,8 +579,8 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, float | None]]):
 
     def _show(self, made: tuple[Layout, float | None], room: Box) -> Sketch:
         (layout, v), inner = made, self.ground.inner
-        shows = made, self.ground.theme, inner and inner.frame
-        if self._ink is None or self._ink_of != shows:
+        shows = made, self.ground.theme, inner is None
+        if self._ink is None or inner is not None or self._ink_of != shows:
             seen, now = ({}, None) if inner is None else seen_of(layout, inner.nodes, inner.node)
             self._ink, self._ink_of = (
                 GraphFigure(layout, self.ground.theme, None, share=1.0, v=v, seen=seen, now=now),
@@ -593,11 +589,6 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, float | None]]):
         view = self._view = self._seen(self._ink.size, room)
         at = room[0] + view.left, room[1] + view.top
         return self._ink.placed(scale=view.scale, at=at, ground=False, window=room)
-
-    @property
-    def _said_beside(self) -> str:
-        """Of an opened step, whose nodes are shown as far as they have come: of which samples they are."""
-        return self._note if self.ground.inner is None else self.ground.inner.samples
 
     def _make(self, moment: Moment) -> tuple[Layout, float | None]:
         made = self.panel.made(moment)
