@@ -94,7 +94,7 @@ def build(options: Options) -> sv.Scene:
         input_names=task.inputs,
         output_names=(task.target,),
         panels=(
-            GraphPanel("the formula at one row", partial(graph_at, task), place="above"),
+            GraphPanel("the formula", partial(graph_at, task), place="above"),
             *_maps(task),
             LossCurve(rows),
         ),

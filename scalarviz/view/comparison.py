@@ -127,7 +127,8 @@ def hand_over(
     slab.set_flat(colouring.drawn)
     slab.set_range(colouring.range)
     missing = colouring.missing(frame) if colouring.quantity != "weight" and not colouring.opened else None
-    dead = frame.dead if activations.rectified else None  # they are found out by a forward pass, if asked
+    # Dead units are found out by a forward pass, if asked; inside a step a zero is a number that comes.
+    dead = frame.dead if activations.rectified and not colouring.opened else None
     slab.set_flags(frozen=frame.frozen, not_computed=missing, dead=dead)
     if rows:
         if source.recorded:

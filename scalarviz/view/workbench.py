@@ -29,7 +29,7 @@ from .ink.boxes import MARGIN, STAGE, Places, arrange, at_the_edge, check_size, 
 from .ink.painter import Painter, Viewport, gloo
 from .ink.sketch import Box, Sketch, Spot, holds, spot_at
 from .ink.theme import Theme, get_theme, presenting
-from .micro.inside import Inside
+from .inside import Inside
 from .notes.scenery import Scenery, carried_box, cubes_box, foot_of, least_width, window_of
 from .notes.values import Small
 from .panels.drawer import Setting

@@ -191,7 +191,7 @@ def test_what_stands_above_the_cubes_is_said_to_be_left_out():
             html = html_of(memory, scene=one)
     line = told_in(html)["about"]["line"]
     assert "the sample x \N{MINUS SIGN}3.00 should give y \N{MINUS SIGN}1.07" in line
-    assert line.endswith("not in this page: the formula at one row")
+    assert line.endswith("not in this page: the formula")
     assert "y = a*tanh(w*x + b) + c should hold in 60 rows." in html
 
 

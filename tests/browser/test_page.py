@@ -164,7 +164,7 @@ def test_keys_buttons_and_addresses(page, file):
     page.wait_for_function("() => document.getElementById('step').textContent === '50'")
     page.get_by_role("button", name="numbers").click()
     assert page.locator("#table tbody tr").count() == 12
-    assert "from r to r" in said(page, "table")
+    assert "from input r to output r" in said(page, "table")
     wrong = ("quantity=__proto__", "quantity=toString&az=1e308&el=NaN", "frame=1e999", "theme=toString&step=%E0")
     for hash in wrong:  # what there is not changes nothing
         page.evaluate("hash => scalarviz.follow(`#${hash}`)", hash)
@@ -243,13 +243,13 @@ def test_without_a_pointer_a_number_is_looked_into_from_the_table(page, file, me
     assert told.inner_text() == "12 weights. Every cube is one. They should turn every colour into its opposite."
     assert told.is_visible()
     page.get_by_role("button", name="numbers").press("Enter")
-    button = page.get_by_role("button", name="from b to g")
+    button = page.get_by_role("button", name="from input b to output g")
     button.focus()
     page.evaluate("scalarviz.go(21)")  # while it goes on, the focus stays
     assert button.evaluate("e => e === document.activeElement")
     button.press("Enter")
     assert page.locator("#table").is_hidden()
-    assert said(page, "card").startswith("from b to g")
+    assert said(page, "card").startswith("from input b to output g")
     assert "0.weight[1][2]" in said(page, "card")
     assert page.evaluate("scalarviz.player.selected") == 5
     assert page.get_by_role("button", name="close").first.evaluate("e => e === document.activeElement")

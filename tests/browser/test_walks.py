@@ -14,7 +14,7 @@ from scalarviz.run.sources.played import RecordedSource
 from scalarviz.view.comparison import hand_over
 from scalarviz.view.ink.text import delta_text
 from scalarviz.view.ink.theme import DARK
-from scalarviz.view.micro.inside import Inside
+from scalarviz.view.inside import Inside
 from scalarviz.view.micro.light import whose_deltas
 from scalarviz.view.micro.on_cubes import row_chips, row_places
 from scalarviz.view.micro.told import BACKWARD, FORWARD, UPDATE

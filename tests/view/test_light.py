@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from decimal import Decimal
 from typing import NamedTuple
@@ -13,8 +14,8 @@ import scalarviz as sv
 from kit.benches import again, texts, words
 from kit.commands import make_scene
 from scalarviz import nn, optim
-from scalarviz.run.panels import WordBoard
-from scalarviz.view.cubes.atlas import NOT_COMPUTED
+from scalarviz.run.panels import CurveFit, Painting, PlaneMap, Table, WordBoard
+from scalarviz.view.cubes.atlas import DEAD, NOT_COMPUTED
 from scalarviz.view.ink.boxes import ABOUT, COLUMN
 from scalarviz.view.ink.sketch import Cells, Lines, Rect, meet, rgba
 from scalarviz.view.ink.text import CAP_HEIGHT, number
@@ -27,6 +28,7 @@ from scalarviz.view.micro.wires import SECONDS
 from scalarviz.view.notes.values import colours_at
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.panels.looks import percent
+from scalarviz.view.shown.names import who
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch.microsteps import pass_seconds
 from scalarviz.view.workbench import Workbench
@@ -187,6 +189,80 @@ def test_what_was_there_at_rest_is_there_in_a_step(step):
     rows = [name for name in names if not name.startswith("  ")]  # units, which give way where there is no room
     assert [name for name in rows if name not in now] == []
     assert set(among) <= set(words(bench.side.spread_out()))
+
+
+def test_answers_stand_nowhere_before_the_stage_that_computes_them(step):
+    bench = step.bench
+    last = bench.subject.stages[-1].name
+    first = next(at for at in range(1, len(step.walk) + 1) if step.walk.told(at).reached[last].all())
+    for at in (1, first - 1, first):
+        step.stand(at)
+        texts_now = [*words(bench.side.spread_out()), *(w for part in bench.parts.values() for w in words(part))]
+        shares = [text for text in texts_now if text.startswith(("read as ", "end ")) and text[-1].isdigit()]
+        tables = [name for name, d in bench.side.drawers.items() if isinstance(d.panel, Table) and d.box is not None]
+        assert bench.side.ground.answered == (at == first)
+        assert bool(shares) == (at == first and step.name in ("digits", "microgpt")), (at, shares)
+        assert any("." in word for name in tables for word in words(bench.side.drawn(name))) == (
+            at == first and bool(tables)
+        )
+
+
+def test_the_sample_of_a_step_is_marked_where_samples_are_drawn_and_that_of_a_whole_batch_nowhere(step):
+    """Its place is that of the inputs in the panel's own units, in each of its pictures."""
+    bench, probe = step.bench, step.bench.subject.probe
+    real = Walk(opened(bench.subject, alone=False), bench.subject, bench.subject.frame())
+    for trial in (True, False):
+        step._replace(walk=step.walk if trial else real).stand(1)
+        expected, found = 0, list[tuple[float, float]]()
+        for name, drawer in bench.side.drawers.items():
+            if isinstance(drawer.panel, Painting | PlaneMap | CurveFit) and drawer.box is not None:
+                sketches = [*bench.side.drawn(name), *bench.side.spread_out()]
+                found += rings(sketches, bench.theme)
+                expected += 4 if isinstance(drawer.panel, Painting) else 1
+        mine = trial or len(real.opened.batch) == 1
+        assert len(found) == expected * mine, (step.name, trial)
+        painted = [drawer for drawer in bench.side.drawers.values() if isinstance(drawer.panel, Painting) and mine]
+        for x, y, wide, high in (spot.box for drawer in painted for spot in drawer._spots):
+            assert any(np.allclose((x + probe[0] * wide, y + probe[1] * high), at, atol=1) for at in found)
+
+
+def rings(sketches, theme):
+    """The middles of what is drawn as a ring around a sample."""
+    shapes = [shape for sketch in sketches for shape in sketch.shapes if isinstance(shape, Rect)]
+    mine = [one for one in shapes if one.stroke == theme.selection and one.radius == one.width / 2 > 4]
+    return [(one.x + one.radius, one.y + one.radius) for one in mine]
+
+
+def test_units_say_their_numbers_and_zero_reads_unlike_a_small_one():
+    scene = make_scene("uinn")
+    scene.run.step(300)
+    with offscreen():
+        bench = again(Workbench(subject := subject_of(scene), (1280, 720)))
+        step = Step("uinn", bench, Walk(opened(subject, alone=True), subject, subject.frame()))
+        step.stand(step.last_of(FORWARD))
+    scene.run.close()
+    assert not bench.slab.atlas.marks & DEAD
+    minus, texts_now = "\N{MINUS SIGN}", texts(bench.parts["numbers"])
+    written = [(t.x, t.y, t.text.replace(minus, "-")) for t in texts_now if re.fullmatch(rf"[\d.e{minus}]+", t.text)]
+    places = [place for place in bench.inside._parts()[2] if place.bare]
+    assert {place.name for place in places} >= {"input", "1", "3"}
+    for place in places:
+        error = 0.005 if place.apart[1] > 18 else 0.05 + 1e-6
+        for value, (x, y) in zip(step.walk.frame.activations[place.name].tolist(), place.tops.tolist(), strict=True):
+            near = [text for a, b, text in written if abs(a - x) <= 40 and abs(b - y) <= 48]
+            assert any((t == "0") == (value == 0) and abs(float(t) - value) <= error for t in near), place.name
+
+
+def test_no_name_of_a_kernel_is_counted_from_nought_and_two_ends_of_one_name_are_told_apart():
+    with make_scene("digits").run as run:
+        subject, kernel = subject_of(run), next(tensor for tensor in run.tensors if len(tensor.shape) == 4)
+        names = {who(subject, kernel.start + k).name for k in range(kernel.size)}
+    counted = [[int(number) for number in re.findall(r"\d+", name.partition(" of ")[0])] for name in names]
+    assert sorted(counted) == (np.argwhere(np.ones(kernel.shape)) + 1).tolist()
+    with (made := make_scene("rgb")).run:
+        subject = subject_of(made)
+        found = [who(subject, k).name for k in range(9)]
+    assert found == [f"from input {a} to output {b}" for b in "rgb" for a in "rgb"]
 
 
 def test_lit_products_add_up_to_the_sums_and_what_goes_on_to_the_deltas(step):

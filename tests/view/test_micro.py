@@ -415,7 +415,8 @@ def test_a_formulas_graph_shows_the_numbers_that_have_come_and_marks_the_node_of
     walk = Walk(opened_step(subject, alone=not whole_batch), subject, frame)
     for at in range(1, len(walk) + 1):
         told = walk.told(at)
-        drawn = words(drawer.inside(told, box))
+        drawer.ground.open(told)
+        drawn = words(drawer.draw(Moment(told.before, subject.source), box, None))
         whole = [name for name in told.nodes if not any(other.startswith(f"{name} + ") for other in told.nodes)]
         there = [x for name in whole for x in told.nodes[name] if x is not None]  # not of sums inside a sum
         assert all(figure_of(x) in drawn for x in there)
@@ -425,6 +426,8 @@ def test_a_formulas_graph_shows_the_numbers_that_have_come_and_marks_the_node_of
         kept.add(told.node)
     assert kept >= told.nodes.keys() - {"x", "y"}
     assert all(seen.value is not None for seen in told.nodes.values())
+    assert told.samples in drawn
+    drawer.ground.open(None)
     notes = words(drawer.draw(Moment(frame, subject.source), box, None))
     assert any(note.startswith("value, gradient of ") and note.endswith("row 1 of 60") for note in notes)
 

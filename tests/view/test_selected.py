@@ -343,7 +343,7 @@ def test_plain_numbers_are_selected_and_not_touched():
     array = np.arange(12.0).reshape(3, 4)
     with mirror_hand({"a": array}) as hand:
         hand.double(hand.face(5))
-        assert "row 1 in a" in hand.texts()
+        assert "row 2 in a" in hand.texts()
         for key in "xk/*i":
             hand.view.key(key, key)
             assert "looked at, not touched" in hand.view.notice(), key

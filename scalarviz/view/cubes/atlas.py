@@ -191,9 +191,7 @@ class Sizing:
         own = atlas.own.get(texel)
         if own is not None and own.share is not None:
             return round(126.0 * own.share) / 126.0  # as the shader has it
-        if atlas.mark(texel) & ~FROZEN:
-            return 1.0
-        return self.share(chosen, atlas.value(texel))
+        return 1.0 if atlas.mark(texel) & ~FROZEN else self.share(chosen, atlas.value(texel))
 
     def words(self) -> str:
         """What a picture says of it; empty where there is nothing to say."""

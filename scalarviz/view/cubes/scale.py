@@ -301,7 +301,8 @@ class Coloring:
             return LegendScale(words, scope, self.cmap, zero, np.empty(0))
         marks = self.range.unit(flat[known]) if len(flat) <= FEW else np.empty(0)
         if self.opened:
-            return LegendScale(words, "dark: weight", self.cmap, labels, marks)
+            moved = self.quantity == "change" and len(flat) <= FEW  # then faces say what the weights are now
+            return LegendScale(words, "number: new weight" if moved else "dark: weight", self.cmap, labels, marks)
         clipped = f"{share_text(clipped_share(flat, v))} clipped"
         ends = float(np.fmax.reduce(flat)), float(np.fmin.reduce(flat))
         if max(map(abs, ends)) > self._reach:  # how far it is says more than of what the range is

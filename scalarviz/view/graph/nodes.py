@@ -41,9 +41,7 @@ def key_of(value: Value | Row) -> Key:
     """Equal for what is one node: a Weight is made anew whenever somebody asks for it."""
     if isinstance(value, Weight):
         return id(value._block), value._index
-    if isinstance(value, Row):
-        return id(value.block), value.start, value.length
-    return id(value)
+    return (id(value.block), value.start, value.length) if isinstance(value, Row) else id(value)
 
 
 def row_name(row: Row) -> str:
@@ -90,7 +88,7 @@ def _below(value: Value | Row, unfold: frozenset[str], long: int) -> Below:
         )
     if isinstance(value, Total):
         return _each(value.row, unfold, long)
-    return value.parents
+    return _each(value.row, unfold, long) if isinstance(value, Total) else value.parents
 
 
 def _each(row: Row, unfold: frozenset[str], long: int) -> Below:

@@ -239,7 +239,7 @@ def _on_cube(value: float, *, signed: bool, decades: bool) -> str:
     """Zero without decimals: 0.00 may be a small number, too."""
     if value == 0:
         return "0"
-    return (exponent if decades and np.isfinite(value) else chip_text)(value, signed=signed)
+    return (short if decades else chip_text)(value, signed=signed)
 
 
 def _brief(value: float, *, signed: bool) -> str:

@@ -14,6 +14,7 @@ from ...run.opened.opened import Opened, Window
 from ...run.questions.ranges import Range, weight_extent
 from ..ink.maps import get_map
 from ..ink.theme import Theme, rgb
+from ..panels.neuron_maps import rounded_up
 
 if TYPE_CHECKING:
     from .walk import Walk
@@ -214,9 +215,7 @@ def height_scale(change: Floats, height: float) -> float:
     most = float(np.nanmax(np.abs(change), initial=0.0))
     if not 0.0 < most < np.inf:
         return 1.0
-    reach = SINKS * height / most
-    power = 10.0 ** np.floor(np.log10(reach))
-    return float(power * max(k for k in (1, 2, 5) if k * power <= reach * (1 + 1e-9)))
+    return 1 / rounded_up(most / (SINKS * height))
 
 
 def height_words(scale: float) -> str:

@@ -14,11 +14,11 @@ from ..cubes.scale import Coloring
 from ..ink.boxes import CHANNEL, LABEL
 from ..ink.maps import get_map, text_colour
 from ..ink.sketch import Bound, Box, Colour, Sketch, meet
-from ..ink.text import chip_text, delta_text, measure, number
+from ..ink.text import WRITTEN, chip_text, delta_text, measure, number
 from ..ink.theme import Theme, chip_colour, mixed
 from ..notes.layer import Rows
 from ..notes.placer import HIGH as CHIP
-from ..notes.values import CubeValues, colours_at, face_room
+from ..notes.values import CubeValues, colours_at, face_quads, face_room
 from ..space.arrangement import Project
 from ..space.layout import FEW, Layout
 from ..space.plate import Plate
@@ -137,16 +137,12 @@ def delta_chips(rows: Rows, boxes: list[Box], theme: Theme, deltas: Floats, *, m
         sketch.line((turn, ay + CHIP / 2), (turn, middle), hue, 1.4)
         sketch.arrow((turn, middle), (x + wide, middle), hue, 1.4)
         sketch.rect(x, y, wide, high, radius=6, fill=mixed(hue, theme.panel, 0.2), stroke=hue, border=1.6)
-        before, size = _delta_form("mean δ " if mean else "δ ", wide, high)
+        before = "mean δ " if mean else "δ "
+        size = CHANNEL if measure(f"{before}{_WIDEST}", CHANNEL, True) <= wide - 8 and high >= HIGH else LABEL
+        before = before if measure(f"{before}{_WIDEST}", size, True) <= wide - 6 else "δ "
         said = Bound("delta", row, "delta", before)
         sketch.number(x + wide / 2, y + high / 2 + 5.2, float(delta), said, size, theme.text1)
     return sketch
-
-
-def _delta_form(before: str, wide: float, high: float) -> tuple[str, float]:
-    """The words before a delta and the size of both, so that the widest one has room."""
-    size = CHANNEL if measure(f"{before}{_WIDEST}", CHANNEL, True) <= wide - 8 and high >= HIGH else LABEL
-    return (before if measure(f"{before}{_WIDEST}", size, True) <= wide - 6 else "δ "), size
 
 
 # ---- Numbers and deltas of rows between layers.
@@ -172,9 +168,10 @@ class RowPlace(NamedTuple):
     apart: tuple[float, float]  # across and down, from one to the next
     drawn: bool  # whether cubes have the row's numbers
     face: float = _FACE  # the smaller side of a face
+    bare: bool = False  # whether these have no room for them as texts, but there is some beside them
 
 
-def row_places(layout: Layout, project: Project, inputs: int) -> list[RowPlace]:
+def row_places(layout: Layout, project: Project, inputs: int, values: CubeValues) -> list[RowPlace]:
     """The rows whose numbers can have chips; of inputs without cubes they stand before the first layer."""
     found = []
     for plate in (*(p for p in layout.plates if p.kind == "activation"), *layout.spots):
@@ -191,7 +188,11 @@ def row_places(layout: Layout, project: Project, inputs: int) -> list[RowPlace]:
         places = project(tops if drawn else heads)
         apart = np.abs(np.diff(places, axis=0)).min(axis=0, initial=np.inf)
         found.append(RowPlace(plate.name, places, project(feet), project(strips.reshape(-1, 3)).reshape(-1, 4, 2),
-                              (float(apart[0]), float(apart[1])), drawn, min(face_room(plate, project))))  # fmt: skip
+                              (float(apart[0]), float(apart[1])), drawn, min(face_room(plate, project)),
+                              drawn and not values.writes(plate)))  # fmt: skip
+    if any(place.bare for place in found):
+        faces = np.concatenate([face_quads(plate, project) for plate in layout.plates if plate.kind != "activation"])
+        found = [place._replace(bare=place.bare and _room_outside(place, faces)) for place in found]
     first = next((p for p in layout.plates if p.kind == "weight"), None)
     if layout.turns and first is not None and first.shape[1] == inputs and "input" not in {p.name for p in found}:
         left = np.array([project(first.cell_corners(0, k)[4:]).min(axis=0) for k in range(inputs)])
@@ -217,9 +218,11 @@ def row_chips(
             come = own is not None and not np.isnan(own[k])
             if large and not come and added is not None and not np.isnan(added.numbers[k]):
                 chips.put_sum(top, float(added.numbers[k]), place.apart, whole=bool(added.whole[k]))
-            elif come and own is not None and not place.drawn:
-                said = chip_text(float(own[k]), signed=True)
-                chips.put(top, said, place.apart, theme.panel, theme.text2)
+            elif come and own is not None and (place.bare or not place.drawn):
+                form = "signed chip" if not place.drawn else "cube" if place.apart[1] > _LEVEL else "tenths"
+                said = WRITTEN[form](float(own[k]))
+                at, apart = _outside(place, k, said) if place.drawn else (top, place.apart)
+                chips.put(at, said, apart, theme.panel, theme.border if place.drawn else theme.text2)
             if back is not None and not np.isnan(back[k]):
                 colour = cmap(2 * float(chosen.unit(back[k])) - 1)
                 said = delta_text(float(back[k]))
@@ -227,6 +230,25 @@ def row_chips(
                 if not put and len(place.strips[k]):
                     chips.sketch.polygon(place.strips[k], colour)
     return chips.sketch
+
+
+def _room_outside(place: RowPlace, faces: Floats) -> bool:
+    """Whether all units have room for their numbers beside them, and on none of the `faces` (N, 4, 2)."""
+    said = "0.00" if place.apart[1] > _LEVEL else "0.0"
+    ways = [_outside(place, k, said) for k in range(len(place.tops))]
+    half = np.array([measure(said, LABEL, True) + 6, _LEVEL]) / 2
+    at, low, high = np.array([[way] for way, _ in ways]), faces.min(axis=1) + 3, faces.max(axis=1) - 3  # but for rims
+    covers = np.all((at - half < high) & (at + half > low), axis=-1).any()
+    return not covers and (place.apart[1] > _LEVEL or 2 * half[0] + 2 <= ways[0][1][0])
+
+
+def _outside(place: RowPlace, k: int, said: str) -> tuple[Floats, tuple[float, float]]:
+    """Where a unit's number stands: left of a column, above a row; every second one higher where they are close."""
+    (across, down), half = place.apart, place.face / 2
+    if down > _LEVEL:
+        return place.tops[k] - (half + measure(said, LABEL, True) / 2 + 8, 0.0), place.apart
+    up = half + _LEVEL / 2 + 4 + (_LEVEL + 2) * (k % 2)
+    return place.tops[k] - (0.0, up), (2 * across, 0.0)
 
 
 class Chips:

@@ -111,9 +111,7 @@ class Told(Inner):
     at: int
     count: int
     phases: tuple[Phase, ...]
-    trial: bool  # a trial step with one sample alone; else the real step of the whole batch
     quantity: str  # what the cubes show: weight or gradient
-    reached: Mapping[str, NDArray[np.bool_]]  # by stage, the numbers of its row that the forward pass has come to
     weights: NDArray[np.int64]  # flat indices of those that this micro-step is about
     come: frozenset[str]  # modules that the forward pass has come to
     layer: Stage | None  # whose cubes are lit now, where they are products of one row

@@ -34,6 +34,7 @@ _CLEARLY, _MIDDLE_CLEARLY, _ALONE_CLEARLY = 8.0, 2.0, 14.0
 """Pixels by which a name and its middle are nearer to their own plate than to others; one of a lone cube, which would
 else stand between two."""
 _LATER = 0.02  # what a place costs more than the nicer one before it
+_NUDGE = 8.0  # pixels that a name comes nearer to its plate, to stay in the picture
 _ENDS: tuple[Anchor, ...] = ("left", "left", "right", "right", "middle", "middle", "left", "right", "left")
 """The end of a text that stands at its plate, by the places around one: its words may be shorter than their room."""
 _ENDS_ABOVE: tuple[Anchor, ...] = ("left", "right", "middle")
@@ -126,7 +127,7 @@ class FlowLabels(Labels):
         self.chosen: dict[str, int] = {}  # which of the places around its plate each name has
         self._before = {} if before is None else before.chosen
         self._project, self._hall = project, hall
-        self._room = box[1] + 0.4 * box[3], None
+        self._room, self._top = (box[1] + 0.4 * box[3], None), box[1]
         hulls = [project(plate.corners) for plate in layout.plates]
         for hull in hulls:
             self._placer.add_polygon(hull)
@@ -188,7 +189,8 @@ class FlowLabels(Labels):
         forms = ((second, max(alone, widest), two), (second, least, two), ("", alone, _LINE))
         around = ((name, _ENDS, _around), (f"{name} far", _ENDS_ABOVE, _above))
         for clear, (text, width, height), (key, ends, places) in product((1.0, 0.0), forms, around):
-            spot = self._best(key, places(hull, width, height), (width, height), plate, clear)
+            nudged = [(x, min(max(y, self._top), y + _NUDGE)) for x, y in places(hull, width, height)]
+            spot = self._best(key, nudged, (width, height), plate, clear)
             if spot is None:
                 continue
             anchor = ends[self.chosen[key] % len(ends)]

@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...run.core.frame import Frame, is_chain
 from ...run.panels import Features, PlaneMap
@@ -24,7 +23,7 @@ from ..space.camera import Camera, Floats
 from ..space.layout import FEW, Layout
 from .labels import FlowLabels, Labels, PlanLabels, TurnLabels
 from .layer import FewFlow, Outcome, outcome_size
-from .placer import Notes, Placer
+from .placer import Marks, Notes, Placer
 from .values import CubeValues, Small
 
 _CARRIED, _CARRIED_LEAST = 0.42, 136.0  # share of the scene's smaller side for cubes that stand on a panel; pixels
@@ -138,25 +137,16 @@ class Scenery:
         return None if notes is None else notes.swatch
 
     def cubes(
-        self,
-        frame: Frame,
-        colouring: Coloring,
-        activations: ActivationScale,
-        skip: NDArray[np.bool_] | None = None,
-        small: Small | None = None,
-        light: float = 1.0,
-    ) -> list[Sketch]:
+        self, frame: Frame, colouring: Coloring, activations: ActivationScale, skip: Marks | None = None,
+        small: Small | None = None, light: float = 1.0,
+    ) -> list[Sketch]:  # fmt: skip
         """The numbers on the cubes: weights but for those to `skip` (P,), and rows of activations in their `light`."""
         if not self.values.size:  # too many of them, or too small
             return []
         return [self.values.sketch(frame, colouring, skip, small), self.values.rows(frame, activations, light)]
 
     def around(
-        self,
-        frame: Frame,
-        colouring: Coloring,
-        loss: float | None,
-        reached: Mapping[str, NDArray[np.bool_]] | None = None,
+        self, frame: Frame, colouring: Coloring, loss: float | None, reached: Mapping[str, Marks] | None = None
     ) -> list[Sketch]:
         """The numbers beside them; `loss` is the probe sample's own, `reached` says which are there (None: all)."""
         rows, sample = dict(frame.activations), self._subject.sample

@@ -134,6 +134,10 @@ class CubeValues:
                 up = np.zeros(plate.size) if rise is None else rise[plate.start : plate.start + plate.size]
                 self._centres[plate] = project(plate.tops + (2.0 * plate.depth * up)[:, None] * plate.axes[2])
 
+    def writes(self, plate: Plate) -> bool:
+        """Whether there are numbers on the cubes of a plate."""
+        return plate in self._centres
+
     def places(self, plate: Plate) -> tuple[Floats, NDArray[np.bool_]]:
         """Middles (N, 2) of the main faces of a plate's cubes in logical pixels, and which of them can be read."""
         centres = self._centres[plate]
@@ -149,8 +153,7 @@ class CubeValues:
             if plate.kind == "activation" and plate.name in frame.activations:
                 numbers = np.asarray(frame.activations[plate.name], float)
                 centres, seen = self.places(plate)
-                if plate.name in frame.dead:
-                    seen = seen & ~np.asarray(frame.dead[plate.name])
+                seen = seen & ~np.asarray(frame.dead.get(plate.name, False))
                 colours = light * colours_at(scale.cmap, scale.range.unit(numbers))
                 for k in np.flatnonzero(seen).tolist():
                     bound = Bound(plate.name, k, "tenths" if self._form == "tenths" else "chip")
@@ -184,6 +187,12 @@ def face_room(plate: Plate, project: Project) -> tuple[float, float]:
     # Through the middle of a sheared face a horizontal line is as long as its flatter edge's horizontal part.
     flat = 0 if spans[0][:, 0].mean() >= spans[1][:, 0].mean() else 1
     return float(spans[flat][:, 0].min()), float(spans[1 - flat][:, 1].min())
+
+
+def face_quads(plate: Plate, project: Project) -> Floats:
+    """Corners of the main faces of a plate's cubes, (N, 4, 2), in logical pixels."""
+    ring = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)]) @ (plate.half * plate.axes[:2])
+    return project((plate.tops[:, None] + ring).reshape(-1, 3)).reshape(-1, 4, 2)
 
 
 def _readable(
@@ -220,9 +229,7 @@ def _leave_out_covered(seen: dict[Plate, NDArray[np.bool_]], layout: Layout, cam
 
 def _sizes(plate: Plate, project: Project, widest: str) -> NDArray[np.intp]:
     """The largest size of type, for each main face, whose widest usual number lies inside it; 0 where none does."""
-    tops = plate.tops
-    ring = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)]) @ (plate.half * plate.axes[:2])
-    quads = project((tops[:, None] + ring).reshape(-1, 3)).reshape(-1, 4, 2)
+    tops, quads = plate.tops, face_quads(plate, project)
     middles = project(tops)
     edges = np.roll(quads, -1, axis=1) - quads
     turn = np.sign(edges[:, 0, 0] * edges[:, 1, 1] - edges[:, 0, 1] * edges[:, 1, 0])

@@ -137,8 +137,8 @@ def _network(shown: Subject) -> dict[str, Any]:
 def meaning_of(shown: Subject, tensor: Tensor, names: Names) -> dict[str, Any]:
     """What elements of a tensor are called: words with axes in braces, and what places along an axis are called."""
     words, named = along(shown, tensor, names)
-    every = () if str in named else zip(named, tensor.shape, strict=True)  # places without names are numbers
-    return {"means": words, "along": [_runs(map(name, range(side))) for name, side in every]}
+    return {"means": words, "along": [_runs(map(name, range(side)))
+                                      for name, side in zip(named, tensor.shape, strict=True)]}  # fmt: skip
 
 
 def _runs(names: Iterable[str]) -> list[Any]:

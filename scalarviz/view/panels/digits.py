@@ -17,7 +17,7 @@ from ..ink.maps import get_map
 from ..ink.sketch import Box, Kept, Sketch, holds, rgba
 from ..ink.text import measure
 from ..ink.theme import Theme, mixed
-from .drawer import Drawer, Ground, Inner, Point, Setting, Tip
+from .drawer import Drawer, Ground, Point, Setting, Tip
 from .image import averaged
 
 TOP = 22.0
@@ -260,16 +260,8 @@ class PadDrawer(Drawer[DigitPad]):
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """The picture and the ten outputs."""
-        return self._draw(moment.frame, box)
-
-    def inside(self, inner: Inner, box: Box) -> Sequence[Sketch]:
-        """The same, of the weights before the step."""
-        self.lay_out(box)
-        return self._draw(inner.before, box)
-
-    def _draw(self, frame: Frame, box: Box) -> Sequence[Sketch]:
         subject = self.ground.subject
-        logits = frame.activations.get(subject.stages[-1].name) if subject.stages else None
+        logits = moment.frame.activations.get(subject.stages[-1].name) if subject.stages else None
         if logits is None or self.field is None:
             return ()
         if self.ground.choices != self._choices:  # another digit lies there
@@ -289,10 +281,11 @@ class PadDrawer(Drawer[DigitPad]):
         return [sketch]
 
     def _outputs(self, sketch: Sketch, box: Box, logits: NDArray[np.floating]) -> None:
-        """What it is read as, and the share of each digit as a bar."""
+        """What it is read as, and the share of each digit as a bar, once they are there."""
         theme, names, (x, y, width, height) = self.ground.theme, self.ground.subject.sample.outputs, box
-        if not np.isfinite(logits).all():
-            sketch.text(x, y + 13, "outputs are not finite", LABEL, theme.text1, bold=True)
+        if not (self.ground.answered and np.isfinite(logits).all()):
+            said = "outputs are not finite" if self.ground.answered else "read as \N{HORIZONTAL ELLIPSIS}"
+            sketch.text(x, y + 13, said, LABEL, theme.text1, bold=True)
             return
         best, likely = int(np.argmax(logits)), np.exp(np.asarray(logits, np.float64) - logits.max())
         likely /= likely.sum()

@@ -47,6 +47,8 @@ class Inner:
     source: Source
     data: tuple[Floats, Floats]  # inputs and targets that it learns from, a row a sample; no rows where none are kept
     samples: str  # which they are, in words
+    trial: bool  # a trial step with one sample alone; else the real step of the whole batch
+    reached: Mapping[str, NDArray[np.bool_]]  # by stage, the numbers of its row that the forward pass has come to
     stage: str = ""
     adding: int = 0  # samples that the gradient of that stage holds so far; 0: all of them
     nodes: Mapping[str, Seen] = field(default_factory=dict)  # of a formula, each as a formula of inputs and weights
@@ -86,6 +88,26 @@ class Ground:
     said: Frame | None = None  # of which frame they are
     late: bool = False  # that is another one than the one shown: they are to be written soon
     failures: dict[str, str] = field(default_factory=dict)  # what was said last of functions of the scene that raise
+    inner: Inner | None = None  # the step that is open
+
+    @property
+    def sample(self) -> Floats | None:
+        """The sample whose numbers are shown, of a batch the one that is added up; None: those of several, or none."""
+        if self.inner is None or self.inner.trial:
+            return self.subject.probe
+        rows, adding = self.inner.data[0], self.inner.adding
+        return rows[adding - 1] if len(rows) == 1 or 0 < adding <= len(rows) else None
+
+    @property
+    def answered(self) -> bool:
+        """Whether what the network says of it may be shown: inside a step only once it is there."""
+        last = () if self.inner is None else self.subject.stages[-1:]
+        return all(np.all(self.inner.reached.get(stage.name, True)) for stage in last if self.inner is not None)
+
+    def open(self, inner: Inner | None) -> bool:
+        """A step is open, or none; whether this is another one of its micro-steps."""
+        was, self.inner = self.inner, inner
+        return (was and was.frame) is not (inner and inner.frame)
 
     def follow(self, frame: Frame, *, writes: bool) -> None:
         """A frame is shown while the picture `writes` its words, or does not."""
@@ -410,6 +432,14 @@ def title_of(sketch: Sketch, box: Box, theme: Theme, title: str, note: str = "")
     sketch.text(x, y + 14, shown, LABEL, theme.text1, bold=True)
     if note and measure(shown, LABEL, True) + 12 + measure(note, LABEL) <= width:
         sketch.text(x + width, y + 14, note, LABEL, theme.text3, anchor="right")
+
+
+def ring_around(at: Point, radius: float, theme: Theme) -> Sketch:
+    """A ring around the sample whose way is drawn, above all else."""
+    sketch = Sketch(over=True)
+    sketch.disc(*at, radius + 1.0, stroke=theme.background, border=4.4)
+    sketch.disc(*at, radius, stroke=theme.selection, border=2.2)
+    return sketch
 
 
 def sentence(box: Box, theme: Theme, text: str) -> Sketch:

@@ -24,7 +24,7 @@ from ..ink.maps import displayed, hexed
 from ..ink.sketch import Box, Kept, Sketch, Spot, spot_at
 from ..ink.text import measure
 from ..space.arrangement import ACROSS, DOWN
-from .drawer import Drawer, Ground, Headline, Inner, P, Point, Setting, Tip, cut, sentence, title_of
+from .drawer import Drawer, Ground, Headline, P, Point, Setting, Tip, cut, ring_around, sentence, title_of
 from .pace import Grid, Pace, fractions, reduced
 
 SIDE = 96  # pixels that the network paints at most in each direction
@@ -35,12 +35,8 @@ Pixels = NDArray[np.floating]
 def thumbnail(picture: Pixels, side: int = SIDE) -> NDArray[np.float32]:
     """`picture` (H, W, 3) in 0..1, reduced to at most `side` pixels in each direction by averaging areas."""
     array = np.asarray(picture, np.float32)
-    height, width = array.shape[:2]
-    shrink = max(height, width) / side
-    if shrink <= 1:
-        return array
-    size = (max(1, round(width / shrink)), max(1, round(height / shrink)))
-    return averaged(averaged(array, size[1], 0), size[0], 1)
+    high, wide = reduced((array.shape[0], array.shape[1]), side)
+    return array if array.shape[:2] == (high, wide) else averaged(averaged(array, high, 0), wide, 1)
 
 
 def averaged(array: Pixels, count: int, along: int) -> NDArray[np.float32]:
@@ -208,7 +204,8 @@ class MadeDrawer(Drawer[Own], Generic[Own, Made]):
         made, error = self._asked.ask(moment, seconds, lambda: self._make(moment))
         title, theme, room = Sketch(), self.ground.theme, (box[0], box[1] + self.top, box[2], box[3] - self.top)
         shown = sentence(room, theme, error) if made is None else self._show(made, room)
-        title_of(title, box, theme, self.panel.title, self._asked.age or self._note)
+        inner = self.ground.inner if self.within else None  # then it shows that
+        title_of(title, box, theme, self.panel.title, inner.samples if inner else self._asked.age or self._note)
         return [title, shown]
 
 
@@ -339,6 +336,8 @@ FILM, STILL = 160, 608
 _PLATE, _STRIPS = 60.0, 64
 """Least width of a picture among the plates, and upright strips of it, which stand as steep as they do."""
 BETWEEN = 12.0
+_RING = 6.0
+"""Radius of the ring around a pixel."""
 WIDE = 1.2
 """Aspect from which the small pictures stand below the large one; else they stand beside it."""
 TALLEST, LEAST = 260.0, 16.0
@@ -447,7 +446,16 @@ class PaintingDrawer(PixelsDrawer[Painting]):
         for place, end, titles in zip((small, last), ends, (("target",), (f"{gain}, grey = 0", gain)), strict=True):
             said = next((title for title in titles if measure(title, LABEL) <= end - place[0]), "")
             sketch.text(place[0], place[1] - 7, said, LABEL, theme.text2)
-        return self.put(sketch, places, self._images, ("network", "target", "error"))
+        rings = self._rings([(x, y, wide, high, 0.0) for x, y, wide, high in places])
+        return [*self.put(sketch, places, self._images, ("network", "target", "error")), *rings]
+
+    def _rings(self, places: Sequence[tuple[float, ...]]) -> list[Sketch]:
+        """Where pictures have the pixel that an open step learns, each in a box whose rows rise or fall by a slope."""
+        if self.ground.inner is None or self.ground.sample is None:
+            return []
+        (across, down), theme = self.ground.sample.tolist(), self.ground.theme
+        points = [(x + across * wide, y + down * high + across * wide * slope) for x, y, wide, high, slope in places]
+        return [ring_around(at, _RING, theme) for at in points]
 
     def around(self, setting: Setting) -> Sequence[Sketch]:
         """What is painted as a plate of its own, which stands over the last one."""
@@ -472,7 +480,7 @@ class PaintingDrawer(PixelsDrawer[Painting]):
                           np.full(_STRIPS, own / _STRIPS + 0.3), np.full(_STRIPS, own * tall)], axis=1)  # fmt: skip
         cells = np.stack([places, 0 * places, np.full(_STRIPS, 1 / _STRIPS), np.ones(_STRIPS)], axis=1)
         sketch.sprites(rects, cells, self._images[0], linear=True)
-        return [sketch]
+        return [sketch, *self._rings([(left, foot - own * tall, own, own * tall, slope)])]
 
     def _counted(self) -> str:
         made, (high, wide) = self.grid.numbers, self.size
@@ -568,12 +576,11 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, float | None]]):
         self._ink_of: tuple[object, ...] | None = None  # what it shows, and in which look
         self._view: View | None = None
         self._by_hand = False  # whether a hand has moved or enlarged it
-        self._inner: Inner | None = None  # of an opened step, what its nodes show
 
     def _show(self, made: tuple[Layout, float | None], room: Box) -> Sketch:
-        shows = made, self.ground.theme, self._inner
-        if self._ink is None or self._ink_of != shows:
-            (layout, v), inner = made, self._inner
+        (layout, v), inner = made, self.ground.inner
+        shows = made, self.ground.theme, inner is None
+        if self._ink is None or inner is not None or self._ink_of != shows:
             seen, now = ({}, None) if inner is None else seen_of(layout, inner.nodes, inner.node)
             self._ink, self._ink_of = (
                 GraphFigure(layout, self.ground.theme, None, share=1.0, v=v, seen=seen, now=now),
@@ -582,20 +589,6 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, float | None]]):
         view = self._view = self._seen(self._ink.size, room)
         at = room[0] + view.left, room[1] + view.top
         return self._ink.placed(scale=view.scale, at=at, ground=False, window=room)
-
-    def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
-        self._inner = None
-        return super().draw(moment, box, seconds)
-
-    def inside(self, inner: Inner, box: Box) -> Sequence[Sketch]:
-        """The nodes that have come so far; in place of the row's own numbers those of the step."""
-        moment = Moment(inner.before, inner.source)
-        if self._ink is None:  # its own numbers are asked for first
-            super().draw(moment, box, None)
-        (note, self._note), self._inner = (self._note, inner.samples), inner
-        sketches = super().draw(moment, box, None)
-        self._note = note
-        return sketches
 
     def _make(self, moment: Moment) -> tuple[Layout, float | None]:
         made = self.panel.made(moment)
@@ -638,7 +631,7 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, float | None]]):
         if (box := self.under(at)) is None:
             return None
         head, *more = said_of(box.item).splitlines()
-        inside = self._inner is not None  # where a number is told as soon as it is there
+        inside = self.ground.inner is not None  # where a number is told as soon as it is there
         return head, "", [line for line in more if not (inside and line.startswith(("value", "gradient")))]
 
     def drag(self, at: Point, by: Point, button: str) -> bool:

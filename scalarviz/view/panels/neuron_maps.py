@@ -193,7 +193,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
 
     def _sample(self) -> Point | None:
         """Where the sample whose way is drawn lies, as fractions from the lower left; None off the plane."""
-        probe, panel = self.ground.subject.probe, self.panel
+        probe, panel = self.ground.sample, self.panel
         if probe is None or probe.size < 2 or self._error:
             return None
         place = np.asarray(probe, float).reshape(-1)[:2]
@@ -473,9 +473,7 @@ def _room(row: NDArray[np.float64], side: float) -> float:
     if len(row) < 2:
         return np.inf
     down = float(np.abs(np.diff(row[:, 1])).min())
-    if down >= side:
-        return 1.2 * down - side / 2
-    return float(np.abs(np.diff(row[:, 0])).min()) - side
+    return 1.2 * down - side / 2 if down >= side else float(np.abs(np.diff(row[:, 0])).min()) - side
 
 
 # ---- The drawer of what a network gets of a point: a column of small maps with switches, left of the cubes.

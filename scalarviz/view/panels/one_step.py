@@ -373,9 +373,8 @@ class LoopDrawer(Drawer[TrainingLoop]):
             return ()
         now = _OF_PHASE[inner.phase]
         there = (True, frame.loss == frame.loss, frame.computed[own].all(), inner.moved[own].all())
-        said = [line if is_there else "" for line, is_there in zip(self._said(frame), there, strict=True)]
+        said = [line * (k <= now and bool(there[k])) for k, line in enumerate(self._said(frame))]
         states = ["done"] * now + ["now"] + ["waits"] * (3 - now)
-        said = [line if k <= now else "" for k, line in enumerate(said)]
         return [self._lines(box, inner.added or f"in step {frame.step:,}", states, said)]
 
     def _said(self, frame: Frame, at: str = "") -> list[str]:

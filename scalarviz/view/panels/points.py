@@ -19,7 +19,7 @@ from ..ink.text import measure, number, short
 from ..ink.theme import Theme
 from ..ink.widgets import Toggle
 from ..shown.subject import number_of
-from .drawer import Drawer, Ground, Point, Tip, cut, sentence, title_of
+from .drawer import Drawer, Ground, Point, Tip, cut, ring_around, sentence, title_of
 from .pace import Float, Grid, places
 
 Plot = TypeVar("Plot", bound=CurveFit | PlaneMap)
@@ -87,7 +87,7 @@ class PointsDrawer(Drawer[Plot]):
     @property
     def drawn_way(self) -> int | None:
         """Which point that is drawn is the sample whose way is drawn."""
-        probe, points = self.ground.subject.probe, self._points
+        probe, points = self.ground.sample, self._points
         if probe is None or points is None or not len(points.x):
             return None
         index = self._ringed.of((points, probe.tobytes()), lambda: number_of(self.samples(points), probe))
@@ -236,9 +236,9 @@ class CurveFitDrawer(PointsDrawer[CurveFit]):
             level = axes.box[1] + axes.box[3] * high / (high - low)
             sketch.line((axes.box[0], level), (axes.box[0] + axes.box[2], level), self.ground.theme.grid, 1.0)
         axes.ends(sketch, self.ground.theme, end_texts(across.ends), end_texts(up.ends))
-        return [sketch, self._draw(sketch, axes, places, found)]
+        return [sketch, *self._draw(sketch, axes, places, found)]
 
-    def _draw(self, sketch: Sketch, axes: Axes, places: Floats, found: Floats) -> Sketch:
+    def _draw(self, sketch: Sketch, axes: Axes, places: Floats, found: Floats) -> Sequence[Sketch]:
         """Errors, curve, points; returns what lies over these: the ring, and the curve where they are near."""
         assert self._points is not None
         theme, points, up, seen = self.ground.theme, self._points, axes.up, self.seen
@@ -252,11 +252,8 @@ class CurveFitDrawer(PointsDrawer[CurveFit]):
         over = Sketch(over=True)
         (sketch if apart >= APART else over).lines(starts, ends, theme.text1, 2.2, round_ends=True)
         self.discs(sketch, points, self._inks(self.heights(points)[seen], up), (size, size + 1.2))
-        if (index := self.drawn_way) is not None:  # a ring around the point whose way is drawn
-            x, y = self.spots[index].tolist()
-            over.disc(x, y, size / 2 + 3.6, stroke=theme.background, border=4.4)
-            over.disc(x, y, size / 2 + 2.6, stroke=theme.selection, border=2.2)
-        return over
+        index = self.drawn_way
+        return [over, *([] if index is None else [ring_around(self.spots[index].tolist(), size / 2 + 2.6, theme)])]
 
     def _inks(self, targets: Floats, up: Scale) -> Floats:
         """Colours (N, 3) of the signed map, strong enough for a dot to be seen."""
@@ -361,7 +358,7 @@ _SMALL_MAP = 140.0  # and beside the controls
 TEST, HARD = 0, 1  # places of the switches: points held back are shown, answers are drawn as if certain
 LEARNT, BACK = 7.6, 8.6
 """Diameters with their rims: of points that are learnt from, and of hollow ones that are held back."""
-RING, _RINGED = 19.5, 1.45
+RING = 8.4
 """Diameter, with its edges, of the ring around the point whose way is drawn, and the width of an edge."""
 _MAP_TOP, _AXIS, _LINE = 21.0, 19.0, 20.0  # heights of the title, the axes' ends, and a line of the legend
 _SWATCH, _AIR = 10.0, 6.0
@@ -475,10 +472,9 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         if index is None:
             return ()
         sketch, at, held = Sketch(), self.spots[index : index + 1], bool(points.back[index])
-        sketch.discs(at, RING, [rgba(theme.selection)[:3]], rim=theme.background, border=_RINGED, hollow=True)
         ink = self._inks(np.asarray(points.target)[index : index + 1])
         sketch.discs(at, BACK if held else LEARNT, ink, rim=theme.ink, hollow=held)
-        return [sketch]
+        return [sketch, ring_around(at[0].tolist(), RING, theme)]
 
     # ---- its words: title, ends of the axes, and what its colours are
 

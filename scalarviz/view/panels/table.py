@@ -46,6 +46,7 @@ class TableDrawer(MadeDrawer[Table, list[tuple[str, ...]]]):
     def _show(self, made: list[tuple[str, ...]], room: Box) -> Sketch:
         sketch, theme, (x, y, width, height) = Sketch(), self.ground.theme, room
         heads = (self.panel.heads,) if self.panel.heads else ()
+        made = made if self.ground.answered or not callable(self.panel.rows) else []  # they may say the answer
         fit = int(height // LINE) - len(heads)
         shown = [*heads, *(made if len(made) <= fit else made[: max(fit - 1, 0)])]
         columns = _columns(shown, width)

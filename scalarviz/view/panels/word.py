@@ -6,7 +6,7 @@ Who looks at whom, the stream, inner numbers, what comes next, frames, and words
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,19 +53,23 @@ def bars(
     sketch: Sketch, at: Point, most: float, theme: Theme, state: WordState, read: Reading, place: int, line: float,
     unit: str = "",
 ) -> None:  # fmt: skip
-    """What may follow a letter, the likeliest first, as bars of at most so many pixels; strong: what does follow."""
+    """What may follow a letter, the likeliest first, as bars of at most so many pixels; strong: what does follow.
+
+    That stands alone where nothing is known of it yet.
+    """
     x, y = at
     likely = read.likely[place]
     follows = state.letters.index(state.word[place]) if place < len(state.word) else len(state.letters)
-    order = np.argsort(likely, kind="stable")[::-1][:LIKELIEST].tolist()
+    order = np.argsort(likely, kind="stable")[::-1][:LIKELIEST].tolist() if np.isfinite(likely).all() else [follows]
     if follows not in order:
         order[-1] = follows  # with its own figure, in the last place
     for k, number in enumerate(order):
         base, bright, share = y + line * k + 12, number == follows, float(likely[number])
         ink, wide = theme.text1 if bright else theme.text3, max(most * share, 1.5)
         sketch.text(x - 5, base, state.name(number), LABEL, ink, bold=bright, anchor="right")
-        sketch.rect(x, base - 9, wide, 9, fill=ink, radius=2)
-        sketch.text(x + wide + 4, base, f"{percent(share)}{unit}", LABEL, ink)
+        if np.isfinite(share):
+            sketch.rect(x, base - 9, wide, 9, fill=ink, radius=2)
+            sketch.text(x + wide + 4, base, f"{percent(share)}{unit}", LABEL, ink)
 
 
 # ---- The strip: the word as a field, and what comes next after each of its letters.
@@ -263,7 +267,7 @@ def _next(sketch: Sketch, setting: Setting, room: Box, theme: Theme, state: Word
     sketch.polyline([(left, top), (left, bottom)], theme.flow, 1.2, dash=(3, 3))
     for number in np.argsort(likely, kind="stable")[::-1].tolist()[:6]:
         share, y = float(likely[number]), float(_edge(setting, plate, number)[1])
-        if share < 0.02 or any(abs(y - other) < _APART for other in taken):
+        if not share >= 0.02 or any(abs(y - other) < _APART for other in taken):
             continue
         taken.append(y)
         ink = theme.text1 if len(taken) == 1 else theme.text3
@@ -412,7 +416,7 @@ class WordDrawer(Drawer[WordBoard]):
         super().__init__(panel, ground)
         self.state = WordState(panel.letters, panel.word, len(panel.word))
         self.temperature = panel.temperature
-        self.within = 0.0 if ground.subject.source.recorded else 360.0  # who looks at whom is not recorded
+        self.within = 0.0 if ground.subject.source.recorded else 300.0  # who looks at whom is not recorded
         self.names = NewNames(panel)
         self.spots: list[Spot] = []  # letters and field, wherever they stand
         self._before = panel.word  # the word that stood there before the field was opened
@@ -437,6 +441,8 @@ class WordDrawer(Drawer[WordBoard]):
             self._wanted, self._asked = wanted, Asked("word", self.ground)
         made, self._error = self._asked.ask(moment, seconds, lambda: self._make(moment))
         self._read, self._words = made if made is not None else (None, ())
+        if self._read is not None and not self.ground.answered:  # what comes next is still to come
+            self._read = replace(self._read, likely=np.full_like(self._read.likely, np.nan))
         if moment.step != self._step:
             self._step, self.state.touched = moment.step, False
         self.spots = []

@@ -98,15 +98,15 @@ def parts_of(subject: Subject, index: int) -> tuple[Selection, ...]:
     layer = next((k for k, s in enumerate(subject.way) if s.weight is not None and s.weight in family), None)
     title = names.tensors[tensor.name] if layer is None else names.stages[subject.way[layer].name]
     matrix = layer is not None and len(shape) == 2
-    to = names.target(layer, row) if layer is not None else f"{row}"
+    to = names.target(layer, row) if layer is not None else f"{row + 1}"
     add("weight", "weight" if known.name != known.code else known.code, known.name, [(index, 1)])
     if len(shape) >= 2:
         inner = wide // shape[1]  # numbers of one kernel
         column = at % wide // inner
         column_spans = [(tensor.start + r * wide + column * inner, inner) for r in range(shape[0])]
-        said = f"from {names.source(layer, column)}" if matrix and layer is not None else f"column {column}"
+        said = f"from {names.source(layer, column)}" if matrix and layer is not None else f"column {column + 1}"
         add("column", said, f"{said} in {title}", column_spans)
-        said = f"to {to}" if matrix else f"row {row}"
+        said = f"to {to}" if matrix else f"row {row + 1}"
         add("row", said, f"{said} in {title}", [(tensor.start + row * wide, wide)])
     alike = [(t, t.size // t.shape[0]) for t in family if shape and t.shape and t.shape[0] == shape[0]]
     neuron = [(t.start + row * count, count) for t, count in alike]

@@ -276,7 +276,7 @@ class SidePanels:
 
         Of an opened step, `inner`, panels that can show it do.
         """
-        anew = frame is not self.frame or self.ground.late
+        anew = self.ground.open(inner) or frame is not self.frame or self.ground.late
         self.ground.follow(frame, writes=writes)
         moment = Moment(frame, self.ground.subject.source)
         for name in tuple(self.drawers):
@@ -498,6 +498,8 @@ class Column:
             first = d.first or (inside and d.within > 0)
             height = (d.spread if spread else None) or d.height
             height = max(height, d.within) if spread and inside and d.spread else height
+            if spread and inside and not d.within and d.most > height:  # it gives way, rather than leave
+                height = d.least or height
             return Wanted(name, height, d.most, worth, first, d.wide, d.least)
 
         every = [wanted(name, self._drawers[name]) for name in self.names if name != self.lifted]

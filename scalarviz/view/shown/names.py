@@ -179,7 +179,7 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a number is called, ``from r to b``, its name in code, ``0.weight[2][0]``, and what else is to be said."""
+    """What a number is called, ``from h1 to b``, its name in code, ``2.weight[2][0]``, and what else is to be said."""
 
     name: str
     code: str
@@ -221,10 +221,17 @@ def along(subject: Subject, tensor: Tensor, names: Names) -> tuple[str, list[Cal
     if at is not None and axes == 1 and not tensor.buffer:
         return "bias of {0}", [partial(names.target, at)]
     if at is not None and axes == 2:
-        return "from {1} to {0}", [partial(names.target, at), partial(names.source, at)]
-    if axes >= 3:
-        kernel = ", ".join(f"{{{axis}}}" for axis in range(2, axes))
-        return f"output {{0}}, input {{1}}, kernel {kernel} of {title}", [str] * axes
-    if axes == 2:
-        return f"row {{0}}, column {{1}} of {title}", [str, str]
-    return title + ", channel {0}" * axes if title != tensor.name else "", [str] * axes
+        alike = not at and any(names.target(at, k) in subject.sample.inputs for k in range(tensor.shape[0]))
+        words = "from input {1} to output {0}" if alike else "from {1} to {0}"
+        return words, [partial(names.target, at), partial(names.source, at)]
+    kernel = ("kernel row", "column") if axes == 4 else ("kernel place", *("place",) * (axes - 3))
+    parts = ("channel",) * axes if axes < 2 else ("row", "column") if axes == 2 else ("output", "input", *kernel)
+    named: list[Callable[[int], str]] = [partial(_counted, word) for word in parts]
+    if axes < 2:
+        return f"{title}, {{0}}" if axes and title != tensor.name else "", named
+    return f"{', '.join(f'{{{axis}}}' for axis in range(axes))} of {title}", named
+
+
+def _counted(word: str, place: int) -> str:
+    """A place along an axis; on the screen the first one is 1."""
+    return f"{word} {place + 1}"

@@ -97,8 +97,7 @@ def turning(chain: Sequence[ChainLayer], size: Size, box: Rect, turns: Turns) ->
         built.enter(chain[0], 1.35, "right")
     built.chain(chain, WAYS)
     room = inner(box, max(85.0, turns.left), 26, 40, 6)
-    if turns.left:  # what stands there keeps its width in a small picture
-        room = (box[0] + turns.left, *room[1:])
+    room = (box[0] + turns.left, *room[1:]) if turns.left else room  # what stands there keeps its width when small
     spots = [] if turns.rows else built.spots
     points = _points([*built.plates, *built.spots], rows=False)
     azimuth, elevation = TURNING_ANGLES

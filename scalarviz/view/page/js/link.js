@@ -45,7 +45,7 @@ function checkedDocument(own, base) {
   demand(isList(document.words.around, 2000) && document.words.around.every(isGroup), wrong);
   for (const tensor of tensors) {
     demand(typeof tensor.name === "string" && tensor.name.length <= 400 && isList(tensor.shape, 16), wrong);
-    demand(typeof tensor.means === "string" && tensor.means.length <= 400 && isList(tensor.along, 2), wrong);
+    demand(typeof tensor.means === "string" && tensor.means.length <= 400 && isList(tensor.along, 8), wrong);
     demand(tensor.along.every(isPlain), wrong);
     demand(tensor.shape.every(side => isCount(side, MOST_TEXELS)) && isCount(tensor.start, MOST_TEXELS), wrong);
   }

@@ -16,7 +16,7 @@ export function parameterName(document, index) {
   return tensor ? tensor.name + place.map((k) => `[${k}]`).join("") : "";
 }
 
-/** What a parameter is called, such as `from r to b`: words of its tensor with a name for each place. */
+/** What a parameter is called, such as `from input r to output b`: words of its tensor with a name for each place. */
 export function meaningOf(document, index) {
   const [tensor, place] = placeOf(document, index);
   return tensor?.means ? tensor.means.replace(/\{(\d)\}/g, (_, axis) => nameAlong(tensor.along[axis], place[axis])) : parameterName(document, index);

@@ -2,7 +2,7 @@
 
 import { cubeCorners, pointOf } from "./boxes.js";
 import { beforeEye, dot3, project, towardsEye } from "./camera.js";
-import { chipText, errorOf, exponentText, numberText, sureChip, sureText } from "./numbers.js";
+import { chipText, errorOf, exponentText, numberText, shortText, sureChip, sureText } from "./numbers.js";
 
 const VALUE_SIZES = [22, 20, 18, 16, 15, 14, 13];
 const ENLARGED_SIZES = [...VALUE_SIZES, 12, 11, 10]; // where they are larger on the screen than they are called
@@ -146,7 +146,7 @@ export function drawValues(ink, places, shown, frame, colourOf, small, hides) {
       }
       const decades = !quantity.plain && (places.form === "brief" ? Math.abs(value) < BRIEF : Number.isFinite(value)), signed = quantity.scale !== "log";
       const error = errorOf(frame, quantity.name, texel);
-      const exact = value === 0 ? "0" : decades ? exponentText(value, Number(places.form !== "brief"), signed) : onFace(value, signed);
+      const exact = value === 0 ? "0" : !decades ? onFace(value, signed) : places.form === "brief" ? exponentText(value, 0, signed) : shortText(value, signed);
       const text = !(error > 0) || places.form === "tenths" ? exact : decades ? sureText(value, error) : sureChip(value, error, signed);
       onCube(ink, at, text, size, colourOf(index, element));
     });

@@ -9,67 +9,44 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from ...run.core.frame import Frame
-from ...run.questions.ranges import Range, extent
-from ..cubes.scale import ActivationScale, Coloring
-from ..cubes.slab import SlabVisual
-from ..ink.boxes import LABEL, Places, Wanted
-from ..ink.equation import product
-from ..ink.maps import get_map
-from ..ink.sketch import Box, Point, Sketch, Spot, holds, rgba, spot_at
-from ..ink.text import CAP_HEIGHT, figure
-from ..ink.theme import Theme, rgb
-from ..notes.placer import HIGH as CHIP
-from ..notes.scenery import Scenery
-from ..notes.values import colours_at, face_room
-from ..panels.wording import noun
-from ..screen.controls import ControlsPanel
-from ..screen.hud import HudState
-from ..screen.side import SidePanels
-from ..screen.strip import Strip
-from ..shown.subject import Subject
-from ..space.layout import Layout
-from ..space.plate import Plate
-from .beside import HISTOGRAM, RIBBON, SENTENCE, SWITCH, TALL, arrows, below_switch, height_of, ribbon, sentence, switch
-from .light import HALF, Stop, dark, dimmed, height_scale, height_words, whose_deltas
-from .on_cubes import SECOND, Faces, RowPlace, delta_boxes, delta_chips, row_chips, row_places
-from .told import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE, Pulse, Told
-from .wires import MOST, SECONDS, STANDS, STOP, Running, Wires, pulse, wires_of
+from ..run.core.frame import Frame
+from ..run.questions.ranges import Range, extent
+from .ink.boxes import LABEL, Wanted
+from .ink.equation import product
+from .ink.maps import get_map
+from .ink.sketch import Box, Point, Sketch, Spot, holds, rgba, spot_at
+from .ink.text import CAP_HEIGHT, figure
+from .ink.theme import rgb
+from .micro.beside import (
+    HISTOGRAM,
+    RIBBON,
+    SENTENCE,
+    SWITCH,
+    TALL,
+    arrows,
+    below_switch,
+    height_of,
+    ribbon,
+    sentence,
+    switch,
+)
+from .micro.light import HALF, SINKS, Stop, dark, dimmed, height_scale, height_words, whose_deltas
+from .micro.on_cubes import SECOND, Faces, RowPlace, delta_boxes, delta_chips, row_chips, row_places
+from .micro.told import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE, Pulse, Told
+from .micro.wires import MOST, SECONDS, STANDS, STOP, Running, Wires, pulse, wires_of
+from .notes.placer import HIGH as CHIP
+from .notes.values import colours_at, face_quads, face_room
+from .panels.wording import noun
+from .screen.hud import HudState
+from .space.plate import Plate
 
-
-class Bench(Protocol):
-    """What an opened step needs of the workbench that it is drawn on, which is a floor above."""
-
-    subject: Subject
-    theme: Theme
-    colouring: Coloring
-    activations: ActivationScale
-    layout: Layout
-    places: Places
-    slab: SlabVisual
-    scenery: Scenery
-    strip: Strip
-    side: SidePanels
-    controls: ControlsPanel
-    spread: bool
-
-    def project(self, xyz: ArrayLike) -> NDArray[np.float64]:
-        """World points as logical pixels."""
-
-    def set_look(self, *, quantity: str | None = None) -> None:
-        """What the cubes show."""
-
-    def lay_out(self) -> None:
-        """Everything into its place anew."""
-
-    def refresh(self) -> None:
-        """Everything is to be written anew."""
-
+if TYPE_CHECKING:
+    from .workbench import Workbench
 
 Floats = NDArray[np.floating]
 Bools = NDArray[np.bool_]
@@ -98,7 +75,7 @@ class Inside:
     those of the line at the bottom.
     """
 
-    def __init__(self, bench: Bench) -> None:
+    def __init__(self, bench: Workbench) -> None:
         self._bench = bench
         self.told: Told | None = None
         self.asked: Callable[[str, int], None] = lambda what, number: None
@@ -214,7 +191,7 @@ class Inside:
             boxes = None if flow is None else delta_boxes(flow.rows, bench.places.scene)
             faces = Faces(bench.layout, bench.project, scenery.values)
             inputs = bench.subject.source.n_inputs
-            places = [] if flow is not None else row_places(bench.layout, bench.project, inputs)
+            places = [] if flow is not None else row_places(bench.layout, bench.project, inputs, scenery.values)
             self._placed = scenery.values, faces, boxes, places
         return self._placed[1:]
 
@@ -294,7 +271,11 @@ class Inside:
         x, y, wide, high = bench.places.scene
         come = [one for one in bench.layout.plates if one.start >= 0 and one.name.rpartition(".")[0] in told.come]
         left = max((float(bench.project(plate.corners)[:, 0].max()) for plate in come), default=x) + 4
-        sketch.rect(left, y, x + wide - left, high, fill=rgba(bench.theme.background, _VEIL))
+        # No number of a letter is cut: what the last plate adds to has come with it.
+        stream = min((box[1] - 6 for box in sheet.rows), default=y + high)
+        ends = [right + 4 for right in (box[0] + box[2] for box in sheet.rows if box[0] < left < box[0] + box[2])]
+        for top, foot, start in ((y, stream, left), (stream, y + high, max(ends, default=left))):
+            sketch.rect(start, top, x + wide - start, foot - top, fill=rgba(bench.theme.background, _VEIL))
         return sketch
 
     def _loss(self, light: float = 0.0) -> Sketch:
@@ -383,7 +364,7 @@ class Inside:
             return frame
         reached = self.told.reached
         there = {name: row for name, row in frame.activations.items() if np.all(reached.get(name, True))}
-        return replace(frame, activations=there)
+        return replace(frame, activations=there, dead={})  # a zero is a number that comes
 
     def row_deltas(self) -> dict[str, Floats]:
         """Deltas by the rows that are drawn."""
@@ -493,7 +474,15 @@ class Inside:
     @property
     def _scale(self) -> float:
         """What changes of weights are multiplied with to be heights."""
-        return height_scale(np.asarray(self._now.whole), self._height)
+        change, flow, height = np.asarray(self._now.whole, np.float64), self._bench.scenery.flow, self._height
+        if flow is not None and flow.inputs is not None:  # none of the first row rises onto its input
+            weight, project = flow.plates[0], self._bench.project
+            tops = weight.tops[: weight.shape[1]]
+            risen = project(tops)[:, 1] - project(tops + 2 * weight.depth * weight.axes[2])[:, 1]
+            free = face_quads(weight, project)[: len(tops), :, 1].min(axis=1) - flow.inputs[:, 1] - CHIP / 2 - 4
+            rises = change[weight.start :][: len(tops)] > 0
+            height *= min([1.0, *(free / np.maximum(SINKS * risen, 1.0)).clip(0.05)[rises]])
+        return height_scale(change, height)
 
     def _rise(self) -> Floats:
         """How far each cube has risen or sunk, as a share of its height; those that move now are on their way."""
