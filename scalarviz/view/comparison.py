@@ -307,9 +307,7 @@ class Comparison:
         theme, shows = bench.theme, bench.colouring.shows
         sketch.text(at, y, cut(f"difference of {shows.words}s", x + wide - at), LABEL, theme.text2)
         numbers = shows.numbers(frame)
-        assert (
-            numbers is not None
-        )  # of two recordings values, gradients and updates are compared, which all frames have
+        assert numbers is not None  # what is compared of two recordings all frames have
         said = largest_words(numbers, frame.known(shows.name), lambda index: who(bench.subject, index).name)
         line = fitted(said, wide) or fitted(said.partition(":")[0], wide)
         sketch.text(x, y + _LINE + 4, line, LABEL, theme.text2)

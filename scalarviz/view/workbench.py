@@ -344,9 +344,8 @@ class Workbench:
         planned = self.spread and self.places.strip is not None
         among = self.side.among and shown
         self.side.stand(self._setting(planned=True) if planned else None, self._setting() if among else None)
-        self.side.float_over(
-            self.layout, self.project, scene if shown else None, self.scenery.reserved, self.scenery.words
-        )
+        taken = self.scenery.reserved, self.scenery.words
+        self.side.float_over(self.layout, self.project, scene if shown else None, *taken)
         self._write_static(anew=anew)
 
     def _setting(self, *, planned: bool = False) -> Setting:

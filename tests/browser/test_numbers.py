@@ -112,7 +112,7 @@ def test_no_digit_is_written_that_rounding_does_not_support(ask):
     lines = [one for _ in range(4) for one in rounded(  # columns of any size, frames that differ by decades
         rng.normal(size=(40, 30)) * 10.0 ** rng.uniform(-8, 8, 30) * 10.0 ** rng.uniform(-7, 0, (40, 1)))]  # fmt: skip
     chips = [one for most in (32_766, 2_045) for one in rounded(
-        rng.normal(size=(60, 40)) * 10.0 ** rng.uniform(-3, 6, (60, 40)), largest=most)]  # fmt: skip
+        rng.normal(size=(60, 40)) * 10.0 ** rng.uniform(-3, 6, (60, 40)), most=most)]  # fmt: skip
     exact = (rng.normal(size=500) * 10.0 ** rng.integers(-9, 9, 500)).tolist()
     said, shown, plain = ask(
         "numbers.js",

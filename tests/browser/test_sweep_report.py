@@ -8,8 +8,8 @@ from kit.windows import wait_until
 from scalarviz.sweep.groups import by_loss, quartiles
 from scalarviz.sweep.result import Result
 from scalarviz.view.ink.text import loss_text
-from scalarviz.view.walls.run_report import scripts_of, write_report
-from scalarviz.view.walls.runs import Runs, picked
+from scalarviz.view.walls.run_report import picked, scripts_of, write_report
+from scalarviz.view.walls.runs import Runs
 
 pytestmark = pytest.mark.gl
 

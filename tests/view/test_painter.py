@@ -19,7 +19,7 @@ CHARACTERS = "0123456789 abcxyz ABCXYZ .,:·×±σδ∞→#%()[]=\N{MINUS SIGN}"
 def drawn(draw, size=(64, 48), scale=1.0):
     """What is drawn on black, as whole numbers."""
     wide, high = round(size[0] * scale), round(size[1] * scale)
-    return offscreen().render(lambda box: draw(), (wide, high), background=(0.0, 0.0, 0.0)).astype(int)
+    return offscreen().render(lambda box: draw(), (wide, high)).astype(int)
 
 
 def paint(build, size=(64, 48), scale=1.0):

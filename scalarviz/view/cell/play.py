@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from ...run.edits import Edit
     from ...run.scene.scene import Scene
     from ..workbench import Workbench
-    from .channel import Channel
 
 KEPT = 30.0  # seconds between two pictures for the saved notebook, while something moves
 RESTED = 1.0
@@ -212,9 +211,8 @@ class Play:
         self._live = viewer if isinstance(viewer, LiveView) else None
         self._hidden = covered(hide if controls else {*hide, "timeline", "toggle_controls"})
         bench = viewer.bench
-        bench.left_out = frozenset(
-            self._hidden & {"panels", "timeline", "inspector"} | (set() if controls else {"keys"})
-        )
+        parts = {"panels", "timeline", "inspector"}
+        bench.left_out = frozenset(self._hidden & parts | (set() if controls else {"keys"}))
         for name in self._hidden & viewer.handlers.keys():
             viewer.handlers[name] = partial(viewer.say, "this cell leaves it out (hide=)")
         absent = [action.line() for action in ACTIONS if action.name in NOT_HERE]
@@ -308,7 +306,7 @@ class Play:
         elif kind == "left full":
             host.full_screen = False
         elif kind == "spot":
-            spot = next((one for one in self._spots if one.does == (said.get("name"), said.get("value"))), None)
+            spot = next((one for one in viewer.bench.spots if one.does == (said.get("name"), said.get("value"))), None)
             if spot is not None:
                 x, y, wide, high = (side * viewer.bench.scale for side in spot.box)
                 viewer.press((x + wide / 2, y + high / 2))
@@ -396,17 +394,11 @@ class Play:
             "spots": self._told_spots(),
         }
 
-    @property
-    def _spots(self) -> list[Spot]:
-        """All places of the picture that answer to a pointer, lowest first."""
-        bench = self.viewer.bench
-        sketches = [*bench.sketches, *(sketch for layer in bench.overlays for sketch in layer)]
-        return [spot for sketch in sketches for spot in sketch.spots]
-
     def _told_spots(self) -> list[object]:
-        """They, as buttons for whoever has no pointer; while something moves those of the last rest stay."""
+        """What answers to a pointer, as buttons for whoever has none; while something moves those of the last rest."""
         if not self.moves:
-            self._buttons = [[*spot.does, called(spot), spot.tip, *short(spot.box)] for spot in self._spots]
+            spots = self.viewer.bench.spots
+            self._buttons = [[*spot.does, called(spot), spot.tip, *short(spot.box)] for spot in spots]
         return self._buttons
 
     def _records(self, bench: Workbench) -> dict[str, object]:

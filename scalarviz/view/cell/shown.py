@@ -93,10 +93,8 @@ class Shown:
         self._calls: deque[AskedCall] = deque()
         self._thread: threading.Thread | None = None
         self._ends = self.closed = False
-        self.left, self.error = (
-            AWAY if pictures else LEFT,
-            "",
-        )  # pictures' page is as much gone where it was scrolled away
+        # pictures' page is as much gone where it was scrolled away
+        self.left, self.error = AWAY if pictures else LEFT, ""
 
     def _send(self, content: dict[str, object], buffers: list[bytes]) -> None:
         self.post(content, buffers)

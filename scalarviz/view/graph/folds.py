@@ -248,10 +248,8 @@ class Graph:
         if len(counted) <= PIECE + LONG or len(early) <= FEW:
             return pieces
         home = {key: k for k, piece in enumerate(pieces) for key in piece.keys}
-        below = [
-            [home[k] for key in piece.keys for k in self.below[key] if k in home and home[k] != number]
-            for number, piece in enumerate(pieces)
-        ]
+        numbered = enumerate(pieces)
+        below = [[home[k] for key in one.keys for k in self.below[key] if home.get(k, n) != n] for n, one in numbered]
         found = list[_Piece]()
         for fold, numbers in runs(range(len(pieces)), below, dict.fromkeys(early, EARLIER)):
             keys = [key for number in numbers for key in pieces[number].keys]
@@ -283,11 +281,8 @@ class Graph:
                 before.setdefault(id(users[0]) if users else 0, []).append(_Piece([leaf]))
         for piece in pieces:
             piece.keys[:0] = inside.get(id(piece), ())
-        return [
-            *alone.values(),
-            *before.get(0, ()),
-            *(p for piece in pieces for p in (*before.get(id(piece), ()), piece)),
-        ]
+        after = (p for piece in pieces for p in (*before.get(id(piece), ()), piece))
+        return [*alone.values(), *before.get(0, ()), *after]
 
 
 Node = TypeVar("Node", bound=Hashable)

@@ -65,9 +65,8 @@ class Scale:
 
     def number(self, part: float) -> float:
         """What stands at a fraction of the way."""
-        return float(
-            self.low * (self.high / self.low) ** part if self.log else (1 - part) * self.low + part * self.high
-        )
+        found = self.low * (self.high / self.low) ** part if self.log else (1 - part) * self.low + part * self.high
+        return float(found)
 
 
 def can_be_log(values: Array) -> bool:

@@ -291,9 +291,8 @@ class _Colours:
             return
         for record, other in zip(light, dark, strict=True):
             pairs = dict(zip(_colours_of(record), _colours_of(other), strict=True))
-            self._of[id(record)] = {
-                one: self._pairs.setdefault((one, two), str(len(self._pairs))) for one, two in pairs.items()
-            }
+            names = {one: self._pairs.setdefault((one, two), str(len(self._pairs))) for one, two in pairs.items()}
+            self._of[id(record)] = names
         self.name += f"-{crc32(repr(list(self._pairs)).encode()):08x}"  # two pictures on one page
 
     def style(self) -> Iterator[str]:

@@ -18,22 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .maps import hexed
-from .sketch import (
-    Box,
-    Cells,
-    Colour,
-    Curve,
-    Lines,
-    Path,
-    PointsItem,
-    Polygon,
-    Rect,
-    Shape,
-    Sketch,
-    SpritesItem,
-    TextItem,
-    rgba,
-)
+from .sketch import Box, Cells, Colour, Curve, Lines, Path, Polygon, Rect, Shape, Sketch, TextItem, rgba
 from .theme import Theme, chip_colour, rgb
 
 Record = list[Any]
@@ -69,9 +54,13 @@ class Listed:
         for item in (item for part in sketches for item in part.images):
             address = self._address(item.pixels, smooth=item.linear, width=item.rect[2])
             found.append(["image", *short(item.rect), address, int(item.linear)])
-        found += [self._sprites(item) for part in sketches for item in part.small]
+        for one in (one for part in sketches for one in part.small):
+            cells = np.round(np.ravel(one.cells).astype(float), 4).tolist()
+            found.append(["sprites", *(short(one.rects), cells), self._address(one.pixels), int(one.linear)])
         found += [one for part in sketches for one in _within(part, map(self.shape, part.tops))]
-        found += [_points(item) for part in sketches for item in part.points]
+        for discs in (discs for part in sketches for discs in part.points):
+            there = _finite(discs.centres)
+            found.append(["points", short(discs.centres[there]), discs.diameter, _digits(discs.colours[there])])
         texts = [(part, (["text", *self.text(item)] for item in part.texts)) for part in sketches]
         found += [one for part, written in texts for one in _within(part, written)]
         return [record for record in found if _is_record(record)]
@@ -107,10 +96,6 @@ class Listed:
     def text(self, text: TextItem) -> Record:
         """Place, words, size, colour, whether they are bold, and which end stands at the place."""
         return [*short((text.x, text.y)), text.text, text.size, self.colour(text.colour), int(text.bold), text.anchor]
-
-    def _sprites(self, item: SpritesItem) -> Record:
-        cells = np.round(np.ravel(item.cells).astype(float), 4).tolist()
-        return ["sprites", short(item.rects), cells, self._address(item.pixels), int(item.linear)]
 
     def _address(self, pixels: NDArray[np.uint8], *, smooth: bool = False, width: float = np.inf) -> str:
         """A picture as an address of its own data; the same array is encoded once."""
@@ -160,11 +145,6 @@ def smaller(pixels: NDArray[np.uint8], share: float) -> NDArray[np.uint8]:
 def address_of(pixels: NDArray[np.uint8], kind: str = "WEBP", **how: object) -> str:
     """A picture as an address of its own data."""
     return f"data:image/{kind.lower()};base64,{b64encode(encoded(pixels, kind, **how)).decode('ascii')}"
-
-
-def _points(item: PointsItem) -> Record:
-    there = _finite(item.centres)
-    return ["points", short(item.centres[there]), item.diameter, _digits(item.colours[there])]
 
 
 def _finite(rows: NDArray[np.floating]) -> NDArray[np.bool_]:
@@ -295,13 +275,13 @@ def _sketched(records: Sequence[Record], theme: Theme, to: Box) -> list[Sketch]:
     parts = [below, over]
     scale, pixels = to[2] / wide, dict[str, NDArray[np.uint8]]()
 
+    corner = to[0] - left * scale, to[1] - top * scale
+
     def placed(flat: Sequence[float], each: int = 2) -> NDArray[np.float64]:
-        corner = np.array([to[0] - left * scale, to[1] - top * scale])
         return np.asarray((np.reshape(flat, (-1, 2)) * scale + corner).reshape(-1, each))
 
     def boxed(flat: Sequence[float]) -> NDArray[np.float64]:
-        shift = np.array([to[0] - left * scale, to[1] - top * scale, 0.0, 0.0])
-        return np.asarray(np.reshape(flat, (-1, 4)) * scale + shift)
+        return np.asarray(np.reshape(flat, (-1, 4)) * scale + (*corner, 0.0, 0.0))
 
     def colour(name: str | None) -> Colour | None:
         said = None if name is None else names.get(name, name)
@@ -322,14 +302,12 @@ def _sketched(records: Sequence[Record], theme: Theme, to: Box) -> list[Sketch]:
             case "clip", place:
                 parts += [below := Sketch(clip=_box(boxed(place))), over := Sketch(over=True, clip=below.clip)]
             case "rect", [x, y, across, down, fill, stroke, border, radius, _]:
-                box = boxed([x, y, across, down])[0].tolist()
-                sketch.rect(
-                    *box, fill=colour(fill), stroke=colour(stroke), border=border * scale, radius=radius * scale
-                )
+                inks, sizes = (colour(fill), colour(stroke)), (border * scale, radius * scale)
+                sketch.shapes.append(Rect(*_box(boxed([x, y, across, down])), *inks, *sizes))
             case "cells", [rects, fills, radius, rings]:
                 own = None if rings is None else np.asarray(rings, np.float32) * scale
-                rgbs = np.frombuffer(bytes.fromhex(fills), np.uint8).reshape(-1, 3) / 255
-                sketch.shapes.append(Cells(_f32(boxed(rects)), _f32(rgbs), radius * scale, own))
+                places = np.asarray(boxed(rects), np.float32)
+                sketch.shapes.append(Cells(places, _rgbs(fills), radius * scale, own))
             case "lines" | "strokes", [ways, said_colour, width]:
                 ends, ink = placed(ways, 4), colour(said_colour) or "#000000"
                 sketch.lines(ends[:, :2], ends[:, 2:], ink, width * scale, round_ends=kind == "strokes")
@@ -338,13 +316,11 @@ def _sketched(records: Sequence[Record], theme: Theme, to: Box) -> list[Sketch]:
             case "polygon", [points, fill]:
                 sketch.polygon(placed(points), colour(fill) or "#000000")
             case "image", [x, y, across, down, address, smooth]:
-                box = boxed([x, y, across, down])[0].tolist()
-                below.image((box[0], box[1], box[2], box[3]), shown(address), linear=bool(smooth))
+                below.image(_box(boxed([x, y, across, down])), shown(address), linear=bool(smooth))
             case "sprites", [rects, cells, address, smooth]:
                 below.sprites(boxed(rects), np.reshape(cells, (-1, 4)), shown(address), linear=bool(smooth))
             case "points", [centres, diameter, colours]:
-                rgbs = np.frombuffer(bytes.fromhex(colours), np.uint8).reshape(-1, 3) / 255
-                below.discs(placed(centres), diameter * scale, rgbs)
+                below.discs(placed(centres), diameter * scale, _rgbs(colours))
             case "text", [x, y, words, size, said_colour, bold, anchor]:
                 x, y = placed([x, y])[0].tolist()
                 below.text(x, y, words, size * scale, colour(said_colour) or "#000000", bold=bool(bold), anchor=anchor)
@@ -356,5 +332,5 @@ def _box(rows: NDArray[np.float64]) -> Box:
     return x, y, wide, high
 
 
-def _f32(numbers: ArrayLike) -> NDArray[np.float32]:
-    return np.asarray(numbers, np.float32)
+def _rgbs(digits: str) -> NDArray[np.float32]:
+    return np.asarray(np.frombuffer(bytes.fromhex(digits), np.uint8).reshape(-1, 3) / 255, np.float32)

@@ -123,10 +123,10 @@ class Painter:
         """Fill everything: `ground` at the rim, `glow` behind the cubes; kept where `viewport` is all there is."""
         if len(viewport) == 2:
             size = viewport
-            self._backdrop.of(
+            kept = self._backdrop.of(
                 (ground, glow, size), lambda: Backdrop(size, lambda: self.background(ground, glow))
-            ).copy()
-            return
+            )
+            return kept.copy()
         program = self._ground
         program["u_size"] = self.size
         program["a_position"] = UV * np.array(self.size, np.float32)

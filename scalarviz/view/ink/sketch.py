@@ -20,6 +20,8 @@ from .theme import rgb
 
 Float = NDArray[np.float32]
 Colour = Sequence[float] | str | NDArray[np.floating]
+Ink = Colour | None
+"""None: nothing is painted."""
 Anchor = Literal["left", "middle", "right"]
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]
@@ -68,8 +70,8 @@ class Rect:
     y: float
     width: float
     height: float
-    fill: Colour | None = None
-    stroke: Colour | None = None
+    fill: Ink = None
+    stroke: Ink = None
     border: float = 1.0
     radius: float = 0.0
     bound: str = ""  # the row of activations, or the target, whose numbers are the colour of the fill
@@ -412,8 +414,8 @@ class Sketch:
         width: float,
         height: float,
         *,
-        fill: Colour | None = None,
-        stroke: Colour | None = None,
+        fill: Ink = None,
+        stroke: Ink = None,
         border: float = 1.0,
         radius: float = 0.0,
         bound: str = "",
@@ -428,14 +430,7 @@ class Sketch:
             self.shapes.append(Cells(own, colours, radius))
 
     def disc(
-        self,
-        x: float,
-        y: float,
-        radius: float,
-        fill: Colour | None = None,
-        *,
-        stroke: Colour | None = None,
-        border: float = 1.0,
+        self, x: float, y: float, radius: float, fill: Ink = None, *, stroke: Ink = None, border: float = 1.0
     ) -> None:
         """A filled or outlined disc."""
         side = 2 * radius

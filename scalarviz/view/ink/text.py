@@ -235,7 +235,7 @@ def loss_text(loss: float) -> str:
     return number(loss, 5) if size >= 1e-4 else short(loss)
 
 
-def _on_cube(value: float, *, signed: bool, decades: bool) -> str:
+def _on_cube(value: float, *, signed: bool, decades: bool = False) -> str:
     """Zero without decimals: 0.00 may be a small number, too."""
     if value == 0:
         return "0"
@@ -245,7 +245,7 @@ def _on_cube(value: float, *, signed: bool, decades: bool) -> str:
 def _brief(value: float, *, signed: bool) -> str:
     """As much of a number that spans decades as four letters and a sign hold: ``+0.06``, ``−4e−3``."""
     small = np.isfinite(value) and 0 < abs(value) < 0.00995
-    return exponent(value, 0, signed=signed) if small else _on_cube(value, signed=signed, decades=False)
+    return exponent(value, 0, signed=signed) if small else _on_cube(value, signed=signed)
 
 
 def tenths(value: float, *, signed: bool = False) -> str:
@@ -261,18 +261,11 @@ def delta_text(value: float) -> str:
     return number(value, 4, signed=True) if 0.001 <= size < 10 else exponent(value, signed=True)
 
 
+_FORMS: dict[str, Callable[..., str]] = {"chip": chip_text, "cube": _on_cube, "brief": _brief, "tenths": tenths}
+_FORMS["decades"] = partial(_on_cube, decades=True)
 WRITTEN: dict[str, Callable[[float], str]] = {
     "count": lambda value: f"{value:,.0f}",
-    "chip": chip_text,
-    "signed chip": partial(chip_text, signed=True),
-    "cube": partial(_on_cube, signed=False, decades=False),
-    "signed cube": partial(_on_cube, signed=True, decades=False),
-    "brief": partial(_brief, signed=False),
-    "signed brief": partial(_brief, signed=True),
-    "tenths": tenths,
-    "signed tenths": partial(tenths, signed=True),
-    "decades": partial(_on_cube, signed=False, decades=True),
-    "signed decades": partial(_on_cube, signed=True, decades=True),
+    **{f"{'signed ' * s}{name}": partial(form, signed=s) for name, form in _FORMS.items() for s in (False, True)},
     "target": lambda value: "?" if np.isnan(value) else chip_text(value),
     "loss": loss_text,
     "delta": delta_text,

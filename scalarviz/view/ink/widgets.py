@@ -245,13 +245,8 @@ def tip(
     x, y, wide, high = beside_pointer(at, size, name, value, more)
     ways = [(x, y)]
     for left, top, across, down in off:
-        middle = at[1] - high / 2
-        ways += [
-            (left + across + OFF, middle),
-            (left - OFF - wide, middle),
-            (x, top - OFF - high),
-            (x, top + down + OFF),
-        ]
+        beside, over = (left + across + OFF, left - OFF - wide), (top - OFF - high, top + down + OFF)
+        ways += [*((end, at[1] - high / 2) for end in beside), *((x, end) for end in over)]
     inside = ((x, y) for x, y in ways if 4 <= x <= size[0] - wide - 4 and 4 <= y <= size[1] - high - 4)
     free = (way for way in inside if not any(meet((*way, wide, high), box) for box in off))
     x, y = next(free, (x, y))

@@ -33,7 +33,7 @@ from ...display import (
 from ...errors import MissingDependencyError, StateError
 from ...run.core.interrupts import ending_signals
 from ..ink.boxes import SMALLEST
-from ..ink.painter import require_vispy
+from ..ink.painter import gloo, require_vispy
 from ..watch.host import TICK, Guest
 from .files import Taking
 
@@ -55,7 +55,7 @@ class Window:
         on_note: Callable[[str], None] = lambda line: None,
     ) -> None:
         require_vispy()
-        from vispy import app, gloo
+        from vispy import app
 
         self.application = application()
         survive_lost_display(self.application.native)
@@ -351,8 +351,6 @@ class Window:
             return self._painted()
 
     def _painted(self) -> NDArray[np.uint8]:
-        from vispy import gloo
-
         self._paint()
         image: NDArray[np.uint8] = gloo.read_pixels(alpha=False)
         return image
@@ -389,8 +387,6 @@ class Window:
 
     def _paint(self) -> None:
         """Let the guest paint its picture."""
-        from vispy import gloo
-
         width, height = (int(n) for n in self.canvas.physical_size)
         gloo.set_viewport(0, 0, width, height)
         gloo.set_state(depth_mask=True)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ...errors import InputError, MissingDependencyError
 from ...run.scene.scene import SIDES
-from ..ink.painter import NO_GL, Viewport
+from ..ink.painter import NO_GL, Viewport, gloo
 
 Image = NDArray[np.uint8]
 Draw = Callable[[Any], None]
@@ -78,14 +78,7 @@ class Offscreen:
         """Whether this thread may draw with it."""
         return _is_egl(self._canvas) or threading.get_ident() == self._made_by
 
-    def render(
-        self,
-        draw: Draw,
-        size: tuple[int, int],
-        *,
-        supersample: int = 1,
-        background: tuple[float, float, float] = (0.0, 0.0, 0.0),
-    ) -> Image:
+    def render(self, draw: Draw, size: tuple[int, int], *, supersample: int = 1) -> Image:
         """The picture that `draw` makes."""
         width, height = size[0] * supersample, size[1] * supersample
         with self:
@@ -94,12 +87,12 @@ class Offscreen:
                 said = f"picture size {size[0]}x{size[1]} (x{supersample})"
                 raise InputError(f"{said} must be 1 to {min(MAX_SIDE, longest)} pixels a side")
             if max(width, height) <= FRAMEBUFFER:
-                return shrink(self._drawn(draw, (width, height), (width, height), background), supersample)
+                return shrink(self._drawn(draw, (width, height), (width, height)), supersample)
             side = TILE - TILE % supersample
             picture = np.empty((size[1], size[0], 3), np.uint8)
             for top, left in product(range(0, height, side), range(0, width, side)):
                 place = (-left, side - height + top, width, height)  # from the lower left corner of the tile
-                tile = shrink(self._drawn(draw, (side, side), place, background), supersample)
+                tile = shrink(self._drawn(draw, (side, side), place), supersample)
                 part = picture[top // supersample :, left // supersample :][: len(tile), : len(tile)]
                 part[:] = tile[: part.shape[0], : part.shape[1]]
             return picture
@@ -107,36 +100,28 @@ class Offscreen:
     @property
     def longest(self) -> int:
         """Device pixels of the longest side that can be drawn, in tiles if need be."""
-        from vispy import gloo
-
         with self:
             found = gloo.gl.glGetParameter(gloo.gl.GL_MAX_VIEWPORT_DIMS)
             return int(min(found)) if found else FRAMEBUFFER
 
-    def _drawn(self, draw: Draw, size: tuple[int, int], viewport: Viewport, background: tuple[float, ...]) -> Image:
-        """A framebuffer of `size` after `draw(viewport)`."""
-        from vispy import gloo
-
+    def _drawn(self, draw: Draw, size: tuple[int, int], viewport: Viewport) -> Image:
+        """A framebuffer of `size`, black at first, after `draw(viewport)`."""
         self._canvas.set_current()
         with self._framebuffer(*size) as target:
             gloo.set_viewport(0, 0, *viewport) if len(viewport) == 2 else gloo.set_viewport(*viewport)
             gloo.set_state(depth_mask=True)
-            gloo.clear(color=(*background, 1.0), depth=True)
+            gloo.clear(color=(0.0, 0.0, 0.0, 1.0), depth=True)
             draw(viewport)
             image: Image = target.read("color", alpha=False)
         return image
 
     def _framebuffer(self, width: int, height: int) -> Any:
         """The framebuffer of a size; the last two are kept (a film and its picture)."""
-        from vispy import gloo
-
         if (width, height) not in self._framebuffers:
             while len(self._framebuffers) > 1:
                 self._framebuffers.pop(next(iter(self._framebuffers))).delete()
-            shape = (height, width)
-            self._framebuffers[width, height] = gloo.FrameBuffer(
-                color=gloo.RenderBuffer(shape), depth=gloo.RenderBuffer(shape, DEPTH)
-            )
+            colour, depth = gloo.RenderBuffer((height, width)), gloo.RenderBuffer((height, width), DEPTH)
+            self._framebuffers[width, height] = gloo.FrameBuffer(color=colour, depth=depth)
         return self._framebuffers[width, height]
 
 
@@ -166,11 +151,9 @@ def offscreen() -> Offscreen:
         return _shared
 
 
-def render(
-    draw: Draw, size: tuple[int, int], *, supersample: int = 1, background: tuple[float, float, float] = (0.0, 0.0, 0.0)
-) -> Image:
+def render(draw: Draw, size: tuple[int, int], *, supersample: int = 1) -> Image:
     """:meth:`Offscreen.render` in the shared context."""
-    return offscreen().render(draw, size, supersample=supersample, background=background)
+    return offscreen().render(draw, size, supersample=supersample)
 
 
 def available() -> str:
@@ -220,7 +203,7 @@ def _no_display() -> Iterator[None]:
 
 
 def _open(backend: str) -> Any:
-    from vispy import app, gloo
+    from vispy import app
 
     application = app.Application(backend)
     # without dpi vispy asks the display for its own, and what that says goes to stdout where DISPLAY names none

@@ -81,7 +81,7 @@ def link_of(record: Recorded, player: str = "player.html", *, theme: str = "dark
             **told, "document": own, "about": about_of(subject, title, said) | {"bits": 12},
             "edits": [(edit.step, re.sub(r"\s+", " ", edit.what)[:WORDS]) for edit in source.past.edits[-EDITS:]],
             "axis": loss_axis(told["loss"]),
-            "parts": {name: packed(table, exact=False, largest=LEVELS) for name, table in tables.items()},
+            "parts": {name: packed(table, exact=False, most=LEVELS) for name, table in tables.items()},
         }  # fmt: skip
         link = f"{player}#1.{base64.urlsafe_b64encode(squeezed(head)).decode('ascii').rstrip('=')}"
         if len(link) <= MOST:

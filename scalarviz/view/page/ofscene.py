@@ -149,19 +149,16 @@ class Letters:
         if layout.blueprint is None:  # a small page has no room for the plan
             return [[], []]
         plates, below = {plate.name: plate for plate in layout.plates}, (0.0, high, 0.0, 0.0)
-        setting, sheet = (
-            Setting(layout.blueprint, plates, self.laid.project, (0.0, 0.0, wide, high), below),
-            layout.blueprint,
-        )
+        sheet = layout.blueprint
+        setting = Setting(sheet, plates, self.laid.project, (0.0, 0.0, wide, high), below)
         rooms = {name: room for name, room in sheet.rooms.items() if name != "next"}
         sketches = scene(setting, replace(sheet, rooms=rooms), DARK, state, reading)
         self._spots = self._spots or [[*short(spot.box), spot.value] for one in sketches for spot in one.spots]
         records = [self._shaded(record) for record in self._listed.of(sketches)]
         found, self._before = _fills(self._before, records), records
         # how many bars there are depends on the numbers: they are a list of their own
-        bare = replace(
-            sheet, rooms={name: room for name, room in sheet.rooms.items() if name == "next"}, rows=(), note=None
-        )
+        rooms = {name: room for name, room in sheet.rooms.items() if name == "next"}
+        bare = replace(sheet, rooms=rooms, rows=(), note=None)
         likeliest = scene(setting, bare, DARK, state, replace(reading, hidden=None))[:1]
         return [found, self._listed.of(likeliest)]
 
@@ -191,9 +188,8 @@ def maps_of_letters() -> dict[str, dict[str, Any]]:
 def _table(name: str) -> NDArray[np.int16]:
     """The colours of a map at as many places as are told apart."""
     steps = np.linspace(0.0, 1.0, SHADES + 1)
-    return np.rint(255 * (greys(steps, DARK) if name == "attention" else get_map(name, DARK)(2 * steps - 1))).astype(
-        np.int16
-    )
+    shades = greys(steps, DARK) if name == "attention" else get_map(name, DARK)(2 * steps - 1)
+    return np.rint(255 * shades).astype(np.int16)
 
 
 def _fills(before: list[Record], now: list[Record]) -> list[Record] | dict[str, Any]:

@@ -34,17 +34,12 @@ _DENSE = str.maketrans("&<>`", ".,:/")
 
 
 def packed(
-    table: Float32,
-    *,
-    exact: bool | None = None,
-    largest: int = LARGEST,
-    led: Float32 | None = None,
-    dense: bool = False,
+    table: Float32, *, exact: bool | None = None, most: int = LARGEST, led: Float32 | None = None, dense: bool = False
 ) -> dict[str, Any]:
     """A float32 table (frames, columns) as JSON can hold it.
 
     Every bit is kept if `exact` (default: up to `EXACT` numbers); else a number is off by half of its column's ``step``
-    at most, of which the column's largest number has `largest`: 2,045 are 12 bits. Of fewer than `LARGEST` steps are
+    at most, of which the column's largest number has `most`: 2,045 are 12 bits. Of fewer than `LARGEST` steps are
     powers of 2, which take less room. `led` is what exact numbers are expected to be: whoever unpacks them has to have
     it. ``data`` are deflated bytes, as a :func:`dense_text` or as base64.
     """
@@ -58,7 +53,7 @@ def packed(
         found = ((deflated(_bytes_apart(one)), order) for order, one in moved.items())
         said |= {"bits": 32}
     else:
-        numbers, step = _rounded(table, largest)
+        numbers, step = _rounded(table, most)
         said |= {"bits": 16, "step": text_of(step.astype("<f4").tobytes())}
         found = ((deflated(_bytes_apart(_differences16(numbers, order))), order) for order in ORDERS[:2])
     data, order = min(found, key=lambda one: (len(one[0]), one[1]))

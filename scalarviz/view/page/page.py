@@ -23,6 +23,7 @@ from ..watch.actions import PLAYED, Words, action_of
 from .document import flags_of, texels_of
 from .ofscene import Headlines, no_headlines
 from .pack import deflated, dense_text, text_of
+from .pictures import image_tag
 from .scripts import bare, bare_style, colours_of, joined, read
 
 Float32 = NDArray[np.float32]
@@ -43,8 +44,7 @@ def shell(
     style = bare_style("".join([f"{colours_of()}\n{read('player.css')}", *map(read, (f"{app}.css", *styles))]))
     script = f"(() => {{\n{bare(joined('load.js'))}loadProgram();\n}})();\n"  # its names are not those of the program
     program = f"{bare(joined(*entries))}{call}\n"
-    alt = html.escape(f"{title}: {sentence}")
-    image = f'<img src="data:image/webp;base64,{text_of(still)}" alt="{alt}">' if still else ""
+    image = image_tag(still, "image/webp", f"{title}: {sentence}") if still else ""
     policy = (
         f"default-src 'none'; script-src '{_hashed(script)}' '{_hashed(program)}'; style-src '{_hashed(style)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
@@ -188,9 +188,7 @@ RECORDED = {
 """An action of a page, and what it is called there; None: what recordings say of it in a window, and what is empty is
 what the table says."""
 NEEDS = {
-    "micro_next": {"micro"},
-    "micro_back": {"micro"},
-    "whose": {"micro"},
+    **{name: {"micro"} for name in ("micro_next", "micro_back", "whose")},
     "show_gradients": {"gradient"},
     "show_updates": {"update"},
     "show_ratio": {"weight", "update"},

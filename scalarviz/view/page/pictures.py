@@ -15,7 +15,6 @@ from heapq import heappop, heappush
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import MissingDependencyError
 from ...run.core.frame import Frame
 from ...run.panels import LossCurve
 from ...run.questions.ranges import weight_extent
@@ -39,10 +38,7 @@ STILL = 0.65, 55  # share of the page's size, and quality, of the picture for wh
 
 def can_draw() -> bool:
     """Whether anything can be drawn here."""
-    try:
-        return not available()
-    except MissingDependencyError:
-        return False
+    return not available()
 
 
 def chosen(some: Sequence[int], most: int) -> list[int]:
@@ -117,15 +113,17 @@ DENSITY = 1.0  # of large pictures: pixels for one of the window's
 WINDOW = (1280, 720)  # pixels of the window whose column it is
 PIXELS = {"image", "sprites", "points"}  # kinds of records that are not words, numbers and lines
 Lists = dict[int, list[Record]]  # of a panel, by the number of the frame
+Frames = Callable[[int], Frame]
+"""A frame by its number."""
 
 
 def panel_pictures(
     scene: Scene,
     frames: Sequence[int],
-    frame: Callable[[int], Frame],
+    frame: Frames,
     theme: str | Theme = "dark",
     room: int | None = None,
-    like: Sequence[Picture] | None = None,
+    like: Sequence[Picture] = (),
 ) -> list[Picture]:
     """The lists of the panels in the column, by panel and step, without the loss curve, which a time bar has.
 
@@ -134,10 +132,10 @@ def panel_pictures(
     all would take more than `room` bytes (None: as many as a page has). The first and the last are among them. A panel
     that is always empty is left out. `like` are those in another look, whose moments it takes.
     """
-    if like is not None:
+    if like:
         wanted = {(one.panel, one.step) for one in like}
         steps = {step for _, step in wanted}
-        drawn = _drawn(scene, [k for k in frames if frame(k).step in steps] if steps else (), frame, theme)
+        drawn = _drawn(scene, [k for k in frames if frame(k).step in steps], frame, theme)
         return [one for one in _pictures(drawn, frame) if (one.panel, one.step) in wanted]
     order = [frames[k] for k in dense_order([frame(k).loss for k in frames])]
     drawn = _drawn(scene, sorted(order[:MOST]), frame, theme)
@@ -145,10 +143,8 @@ def panel_pictures(
     if room is None:
         room = round(min(max(ROOM[0], OF_NUMBERS * 4 * len(frames) * len(scene.run.values)), ROOM[1]))
     weights = {name: share * _weight(lists) for name, lists in drawn.items()}
-    rooms = {
-        name: room * (CHEAP if PIXELS & {one[0] for one in lists[order[0]]} else 1) for name, lists in drawn.items()
-    }
-    cheap = [name for name in sorted(weights, key=lambda name: weights[name]) if weights[name] <= rooms[name]]
+    shares = {name: CHEAP if PIXELS & {one[0] for one in lists[order[0]]} else 1 for name, lists in drawn.items()}
+    cheap = [name for name in sorted(weights, key=lambda name: weights[name]) if weights[name] <= room * shares[name]]
     if cheap and share > 1:
         drawn |= _drawn(scene, sorted(order[:EVERY]), frame, theme, cheap)
     for names in [*([name] for name in cheap), [name for name in drawn if name not in cheap]]:
@@ -180,11 +176,7 @@ def dense_order(losses: Sequence[float]) -> list[int]:
 
 
 def _drawn(
-    scene: Scene,
-    frames: Sequence[int],
-    frame: Callable[[int], Frame],
-    theme: str | Theme,
-    names: Collection[str] | None = None,
+    scene: Scene, frames: Sequence[int], frame: Frames, theme: str | Theme, names: Collection[str] | None = None
 ) -> dict[str, Lists]:
     """Lists of these panels (None: all that are ever more than their box), in the order of the column."""
     subject, look = subject_of(scene), get_theme(theme)
@@ -222,7 +214,7 @@ def _fitting(drawn: dict[str, Lists], order: Sequence[int], room: int) -> dict[s
     return kept(count if count >= min(2, len(there)) else 0)
 
 
-def _pictures(drawn: dict[str, Lists], frame: Callable[[int], Frame]) -> list[Picture]:
+def _pictures(drawn: dict[str, Lists], frame: Frames) -> list[Picture]:
     return [Picture(name, frame(k).step, math.ceil(one[0][3]), math.ceil(one[0][4]), stored(one))
             for name, lists in drawn.items() for k, one in lists.items()]  # fmt: skip
 

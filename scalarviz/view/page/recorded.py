@@ -135,13 +135,7 @@ def html_of(
 
 
 def _program(
-    record: Recorded,
-    first: int,
-    subject: Subject,
-    frame: Frame,
-    scene: OfScene,
-    seen: Sequence[Mapping[str, Any]],
-    frames: int,
+    record: Recorded, first: int, subject: Subject, frame: Frame, scene: OfScene, seen: list[dict[str, Any]], most: int
 ) -> str:
     """What recorded it, and what is not shown of it."""
     said = [f"recorded with scalarviz {record.about.version}".rstrip()]
@@ -154,7 +148,7 @@ def _program(
     if scene.above:  # which say it in a window
         said += [_wanted(subject, frame), *(f"not in this page: {title}" for title in scene.above)]
     for count in sorted({len(film["steps"]) for film in seen}):
-        if count < min(frames, MOMENTS):
+        if count < min(most, MOMENTS):
             names = ", ".join(film["name"] for film in seen if len(film["steps"]) == count)
             said.append(f"{names}: {count} moments")
     return "  \N{MIDDLE DOT}  ".join(filter(None, said))

@@ -180,11 +180,7 @@ class Recording(recording.Recording):
             return record.save_link(player, theme=theme, title=title)
 
     def _drawn(
-        self,
-        record: recording.Recorded,
-        theme: str = "dark",
-        most: int | None = None,
-        like: Sequence[Picture] | None = None,
+        self, record: recording.Recorded, theme: str = "dark", most: int | None = None, like: Sequence[Picture] = ()
     ) -> list[Picture]:
         """Pictures of the panels of the scene that is recorded, at frames of the network that it has now."""
         scene = self.subject

@@ -117,16 +117,12 @@ WHOLE = ("glow", "tray", "flow", "bloom")
 
 def programs() -> dict[str, str]:
     """Texts by name: ``head``, ``vertex`` and parts of the cubes, of which the browser makes variants; whole others."""
-    found = {name: translated(glsl.read(f"cubes_{name}"), "fragment") for name in PARTS}
+    found = {"head": HEADS["fragment"], "vertex": es300(glsl.read("cubes_vertex"), "vertex"), "least": f"{LEAST:g}"}
+    found |= {name: translated(glsl.read(f"cubes_{name}"), "fragment") for name in PARTS}
     for name in WHOLE:
         vertex, fragment = glsl.program(name)
         found |= {f"{name}_vertex": es300(vertex, "vertex"), name: es300(fragment, "fragment")}
-    return {
-        "head": HEADS["fragment"],
-        "vertex": es300(glsl.read("cubes_vertex"), "vertex"),
-        "least": f"{LEAST:g}",
-        **found,
-    }
+    return found
 
 
 Kind = Literal["vertex", "fragment"]

@@ -310,9 +310,8 @@ def draw_sample(page: Page, at: tuple[float, float], term: Term, subject: Subjec
         return
     side = 0 if term.inputs is None else math.isqrt(len(term.inputs))
     if term.inputs is not None and subject.sample.sheet and side * side == len(term.inputs) and side > 1:
-        sketch.image(
-            (x, y - 1, 18, 18), _picture(np.ascontiguousarray(term.inputs, np.float64).tobytes(), side, theme.name)
-        )
+        numbers = np.ascontiguousarray(term.inputs, np.float64).tobytes()
+        sketch.image((x, y - 1, 18, 18), _picture(numbers, side, theme.name))
         x += 24
     name = "all" if term.sample < 0 else f"{term.sample:,}"
     sketch.text(x, y + 8 + CAP_HEIGHT * LABEL / 2, name, LABEL, theme.text3)
@@ -765,12 +764,8 @@ class Inspector:
         draw_heading(page, page.y + 26, page.right, self.selection.words, self._count)
         page.y += 48
         for name, numbers, older in self._sums(frame)[: 3 if box[3] >= HIGH else 2]:
-            parts = [f"{word} {figure(n)}" for word, n in zip(_SUMS, numbers, strict=True)]
-            ways = (
-                "   ".join([f"{name}:", *parts]),
-                "   ".join([f"{name}:", parts[0], parts[2]]),
-                f"{name}: {parts[0]}",
-            )
+            head, parts = f"{name}:", [f"{word} {figure(n)}" for word, n in zip(_SUMS, numbers, strict=True)]
+            ways = "   ".join([head, *parts]), "   ".join([head, *parts[::2]]), f"{head} {parts[0]}"
             _fitting(page, ways, page.theme.text3 if older else page.theme.text1)
             page.y += 20
         if self.entry is not None:

@@ -331,9 +331,8 @@ def legend(box: Box, theme: Theme, scale: LegendScale, bar: NDArray[np.uint8]) -
     top = baseline + 20
     if len(scale.marks):
         at = x + np.clip(scale.marks, 0, 1) * (width - 1) + 0.5
-        sketch.lines(
-            np.stack([at, np.full_like(at, top - 7)], 1), np.stack([at, np.full_like(at, top - 2)], 1), theme.text2, 1.2
-        )
+        starts, ends = (np.stack([at, np.full_like(at, top - above)], 1) for above in (7, 2))
+        sketch.lines(starts, ends, theme.text2, 1.2)
     sketch.image((x, top, width, BAR), bar, linear=False)
     _numbers(sketch, (x, top + BAR, width, 0), theme, scale.labels)
     return sketch

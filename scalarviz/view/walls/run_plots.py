@@ -22,17 +22,7 @@ from ..ink.text import measure
 from ..ink.theme import Theme, get_theme, mixed
 from ..panels.drawer import cut
 from .door import DOT
-from .runs import (
-    DIVERGED,
-    ENDINGS,
-    FAILED,
-    counts_text,
-    ending_colour,
-    ending_of,
-    number_text,
-    quartiles_text,
-    value_text,
-)
+from .runs import DIVERGED, ENDINGS, FAILED, counts_text, ending_colour, ending_of, number_text, value_text
 
 # ---- `Paper`: the part of a figure on which one plot of losses is drawn: title, gridlines, numbers, a lane on top.
 
@@ -172,8 +162,11 @@ def sheet(results: Sequence[Result], size: tuple[float, float], theme: str | The
 
 def sentence(results: Sequence[Result]) -> str:
     """How many learnt, and the quartiles of all."""
+    if not results:
+        return "no run is done yet"
     every = Group(None, tuple(results))
-    return DOT.join([counts_text(every), quartiles_text(every)]) if results else "no run is done yet"
+    low, middle, high = (number_text(number) for number in every.quartiles)
+    return f"{counts_text(every)}{DOT}loss: median {middle}, half of the runs {low} to {high}"
 
 
 def _plots(results: Sequence[Result]) -> list[Callable[[Box, Theme], Sketch]]:

@@ -9,6 +9,7 @@ from html import escape
 from pathlib import Path
 from string import Template
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from ...sweep.results import Results
 from ..ink.axes import evenly
 from ..ink.figure import svg_of
 from ..ink.listed import encoded
+from ..ink.text import short
 from ..ink.theme import Theme, get_theme
 from ..page.pack import text_of
 from ..page.pictures import can_draw, chosen, panel_pictures
@@ -32,19 +34,7 @@ from ..page.recording import Recorded, Recording
 from ..page.scripts import colours_of
 from .run_faces import Thumbs
 from .run_plots import figures, sentence
-from .runs import (
-    ENDINGS,
-    Runs,
-    ending_of,
-    let_go,
-    metric_text,
-    number_text,
-    options_text,
-    picked,
-    run_text,
-    runs_of,
-    value_text,
-)
+from .runs import ENDINGS, Runs, ending_of, let_go, number_text, options_text, run_text, runs_of, value_text
 
 # ---- Pictures of runs for a report: what those look like that learnt, and those that are stuck.
 
@@ -122,6 +112,17 @@ def report_of(
     )  # fmt: skip
 
 
+def picked(results: Sequence[Result]) -> list[tuple[str, Result]]:
+    """The best, the median and the worst of the runs that are done; fewer where there are fewer."""
+    done = [result for result in by_loss(results) if result.state == "done"]
+    places = {"best": 0, "median": (len(done) - 1) // 2, "worst": len(done) - 1}
+    found: dict[int, str] = {}
+    for name, place in places.items():
+        if 0 <= place < len(done):
+            found.setdefault(place, name)
+    return [(name, done[place]) for place, name in found.items()]
+
+
 def _players(runs: Runs, theme: str, say: Callable[[str], object]) -> tuple[str, set[str]]:
     """The section of the players, and the hashes of their scripts."""
     parts, scripts = list[str](), set[str]()
@@ -144,13 +145,10 @@ def _players(runs: Runs, theme: str, say: Callable[[str], object]) -> tuple[str,
     return ("\n".join([head, *parts]) if parts else ""), scripts
 
 
-def write_report(
-    runs: Runs, path: StrPath, *, theme: str = "dark", about: str = "",
-    say: Callable[[str], object] = lambda line: None,
-) -> Path:  # fmt: skip
-    """Write it, whole or not at all; the arguments as of :func:`report_of`."""
+def write_report(runs: Runs, path: StrPath, **how: Any) -> Path:
+    """Write it, whole or not at all; `how` are the other arguments of :func:`report_of`."""
     check_target(path)
-    write_bytes(path, report_of(runs, theme=theme, about=about, say=say).encode("utf-8", "backslashreplace"))
+    write_bytes(path, report_of(runs, **how).encode("utf-8", "backslashreplace"))
     return Path(path)
 
 
@@ -249,6 +247,11 @@ def run_table(results: Sequence[Result]) -> str:
     ]  # fmt: skip
     heads = ["run", *names, "seed", "ended", "steps", "loss", *metrics, "seconds", "computed by", "tries", "why"]
     return _table(heads, rows)
+
+
+def metric_text(number: float) -> str:
+    """What a scene reports of a run: ``4`` where it is whole, as a count of right samples is, else ``0.97``."""
+    return f"{int(number):,}" if abs(number) < 1e6 and float(number).is_integer() else short(number)
 
 
 def _group(group: Group) -> list[str]:

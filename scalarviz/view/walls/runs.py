@@ -20,10 +20,10 @@ from ...run.scene.scene import Scene
 from ...run.state import checkpoint_of, put_checkpoint, restore
 from ...sweep.about import About
 from ...sweep.build import Build, SceneBuild
-from ...sweep.groups import Group, by_loss, swept
+from ...sweep.groups import Group, swept
 from ...sweep.result import Result
 from ...sweep.results import Results
-from ..ink.text import loss_text, rate_text, short
+from ..ink.text import loss_text, rate_text
 from ..ink.theme import Theme
 from .door import DOT
 
@@ -68,17 +68,6 @@ def let_go(standing: Standing) -> None:
     """A run that was drawn is not needed any more."""
     if isinstance(standing, Scene):
         standing.run.close()
-
-
-def picked(results: Sequence[Result]) -> list[tuple[str, Result]]:
-    """The best, the median and the worst of the runs that are done; fewer where there are fewer."""
-    done = [result for result in by_loss(results) if result.state == "done"]
-    places = {"best": 0, "median": (len(done) - 1) // 2, "worst": len(done) - 1}
-    found: dict[int, str] = {}
-    for name, place in places.items():
-        if 0 <= place < len(done):
-            found.setdefault(place, name)
-    return [(name, done[place]) for place, name in found.items()]
 
 
 def check_plain(entrance: Callable[..., object], **given: Any) -> None:
@@ -217,20 +206,9 @@ def counts_text(group: Group) -> str:
     return ", ".join(said)
 
 
-def quartiles_text(group: Group) -> str:
-    """``loss: median 0.0012, half of them 0.0010 to 0.2500``."""
-    low, middle, high = (number_text(number) for number in group.quartiles)
-    return f"loss: median {middle}, half of the runs {low} to {high}"
-
-
 def number_text(number: float) -> str:
     """A loss; what is infinite has diverged."""
     return DIVERGED if number == math.inf else loss_text(number)
-
-
-def metric_text(number: float) -> str:
-    """What a scene reports of a run: ``4`` where it is whole, as a count of right samples is, else ``0.97``."""
-    return f"{int(number):,}" if abs(number) < 1e6 and float(number).is_integer() else short(number)
 
 
 def run_text(result: Result, results: Sequence[Result]) -> str:

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import FileFormatError, InputError, listing, shown
 from ...imported.building import by_node, named
-from ...imported.facts import MOVED
+from ...imported.facts import MOVED, of_module
 from ...io.atomic import StrPath, path_text
 from ...io.matching import Match, matched
 from ...io.readable import check_source, refuse_pickle, unreadable
@@ -32,10 +32,6 @@ from ..page.comparison import names_of
 from ..shown.subject import Subject, pair_subject
 from ..shown.subject import tensors_of as tensors_of_arrays
 from ..space.blocks import Item
-
-if TYPE_CHECKING:
-    from ...onnx.graph import Graph
-    from ..space.blocks import Item
 
 
 def stored_subject(paths: Sequence[Path], only: Sequence[str] = ()) -> Subject:
@@ -162,12 +158,9 @@ ROLES: dict[str, tuple[str, ...]] = {
 
 def _names_of_modules(graph: Graph, arrays: Mapping[str, Array]) -> dict[str, str]:
     """Names for tensors that the exporter has numbered: ``conv1.weight`` of the one that the node /conv1/Conv reads."""
-    from ...imported.building import by_node, named
-    from ...imported.facts import of_module
-
     found, taken = dict[str, str](), set(arrays)
     for node in graph.nodes:
-        path = node.module or (by_node(node) if named(node) else "")
+        path = _module(node)
         for name, role in zip(node.inputs, ROLES.get(node.operator, ()) if path else (), strict=False):
             if role and name in arrays and name not in found and not of_module(name):
                 new = f"{path}.{role}"

@@ -244,9 +244,8 @@ class Action:
 
     def line(self, mark: str = "") -> tuple[str, str]:
         """Its keys, each between two marks, and its gesture; and what it does."""
-        return " or ".join(
-            [*(f"{mark}{key}{mark}" for key in self.pressed), *([self.hand] * bool(self.hand))]
-        ), self.does
+        keys = [f"{mark}{key}{mark}" for key in self.pressed]
+        return " or ".join(filter(None, (*keys, self.hand))), self.does
 
     def value_of(self, key: str, *, shift: bool = False) -> int | None:
         """The value that one of its keys sends; None for the usual one."""

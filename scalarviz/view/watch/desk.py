@@ -11,19 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...errors import InputError, ScalarvizError, listing, shown
-from ...run.controls import (
-    MOST_LAYERS,
-    MOST_UNITS,
-    Button,
-    Control,
-    Layers,
-    Reader,
-    Segments,
-    Slider,
-    Switch,
-    fewer,
-    more,
-)
+from ...run.controls import MOST_LAYERS, MOST_UNITS, Button, Control, Layers, Reader, Segments, Slider, fewer, more
 from ...run.edits import Edit
 from ...run.scene.own_controls import LAYERS, activation_of, keep_rule, own_controls, tick_values
 from ...run.travel import seed_shown
@@ -335,7 +323,7 @@ class Driving:
 
 def _short(item: Item) -> bool:
     """Whether it is a switch of which two have room side by side."""
-    return isinstance(item.control, Switch) and measure(item.name, LABEL) <= _HALF
+    return row_of(item).look == "switches" and measure(item.name, LABEL) <= _HALF
 
 
 def _units(
@@ -421,17 +409,13 @@ class Desk(Driving):
 
     # ---- pointer, in logical pixels, and keys
 
-    def owns(self, at: Point) -> bool:
-        """Whether a point is the panel's."""
-        return self.panel.owns(at)
-
     def hover(self, at: Point | None) -> bool:
         """The pointer is over a point (None: elsewhere); returns whether the picture changes."""
-        return self.panel.open and self.panel.hover(at if at is not None and self.owns(at) else None)
+        return self.panel.open and self.panel.hover(at if at is not None and self.panel.owns(at) else None)
 
     def press(self, at: Point, button: str) -> bool:
         """A button went down; whether it is the panel's until it goes up."""
-        if not self.owns(at):
+        if not self.panel.owns(at):
             return False
         item = self.panel.number_at(at)
         if button == "left" and item is not None and self._viewer.pointer.again(("typed", item.name)):

@@ -113,7 +113,7 @@ class Pointer:
         point, desk = bench.to_logical(at), viewer.desk
         if press is None or press.on == "list of keys":
             shown = None if bench.help else point
-            mine = shown is not None and desk is not None and desk.owns(shown)  # nothing else is pointed at then
+            mine = shown is not None and desk is not None and desk.panel.owns(shown)  # nothing else is pointed at then
             changed = desk is not None and desk.hover(shown)
             if bench.hover(None if mine or bench.help else at) or changed:
                 viewer.refresh()

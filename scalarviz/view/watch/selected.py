@@ -277,14 +277,10 @@ class Asking:
         if account.along is None and (rests or quick):
             return partial(account_of, index=index, along=True)
         key = record_key(frame)
-        if (
-            self._viewer.trains
-            and rests
-            and key is not None
-            and (inspector.record is None or inspector.record[0] != key)
-        ):
-            return lambda run: (key, weight_record(run, index))
-        return None
+        known = key is None or (inspector.record is not None and inspector.record[0] == key)
+        if key is None or known or not (self._viewer.trains and rests):
+            return None
+        return lambda run: (key, weight_record(run, index))
 
     def _take(self, inspector: Inspector, answer: tuple[float, Answer]) -> None:
         """An answer has come."""
