@@ -33,7 +33,7 @@ from .ink.text import measure
 from .ink.theme import get_theme
 from .screen.hud import drawing_words
 from .watch.actions import GRAPH
-from .watch.host import TICK, Host, Room
+from .watch.host import Host, Room
 from .watch.pointer import DOUBLE
 
 Theme = Literal["auto", "dark", "light"]
@@ -362,12 +362,11 @@ class GraphView(Room):
 
     def attach(self, host: Host) -> None:
         """Appear in `host`."""
-        self.host = host
+        super().attach(host)
         if host.pixel_ratio != self._ratio:
             self._ratio = host.pixel_ratio
             self._lay_out()
             self.fit()
-        host.every(TICK, self._beat)
 
     def _beat(self, seconds: float) -> None:
         assert self.host is not None
@@ -512,6 +511,3 @@ class GraphView(Room):
         """Light or dark."""
         self.theme = get_theme("light" if self.theme.name == "dark" else "dark")
         self._read()
-
-    def close(self) -> None:
-        """Nothing is to be let go of."""

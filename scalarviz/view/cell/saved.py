@@ -15,8 +15,7 @@ from ...run.sources.recorded_pair import RecordedPair
 from ..ink.boxes import check_size
 from ..ink.text import loss_text
 from ..ink.theme import get_theme
-from ..out import easel
-from ..out.easel import words_of
+from ..out.easel import picture_of, words_of
 from ..out.offscreen import offscreen
 from ..page.comparison import comparison_html
 from ..page.pictures import Output, Pixels, output_of
@@ -26,14 +25,6 @@ from ..shown.subject import pair_subject
 if TYPE_CHECKING:
     from ...run.core.frame import Frame
     from ..shown.subject import Subject
-
-
-def picture_of(subject: Subject, frame: Frame, size: tuple[int, int], theme: str) -> Pixels:
-    """A frame of a subject as it stands in a window; MissingDependencyError where nothing can draw."""
-    if not offscreen().here:
-        raise MissingDependencyError("no OpenGL in this thread: on this system only the first one can draw")
-    facts = subject.source.facts
-    return easel.picture_of(subject, frame, size, theme, "" if facts is None else facts.engine)
 
 
 class Still:
@@ -174,7 +165,10 @@ def player(
 
 def _drawn(subject: Subject, frame: Frame, size: tuple[int, int], theme: str, words: str) -> tuple[Pixels | None, str]:
     """The picture of a frame, and its words; where nothing can draw the words alone, which say so."""
+    facts = subject.source.facts
     try:
-        return picture_of(subject, frame, size, theme), words
+        if not offscreen().here:
+            raise MissingDependencyError("no OpenGL in this thread: on this system only the first one can draw")
+        return picture_of(subject, frame, size, theme, "" if facts is None else facts.engine), words
     except ScalarvizError as error:
         return None, f"{words} ({error})"

@@ -24,10 +24,10 @@ from .document import document_of, map_of
 from .pack import dense_text, packed_text, squeezed
 from .page import GESTURES, Float32, keys_of, loss_axis, numbers_of, shell, upright
 from .pictures import chosen, still_of
-from .recorded import write_html
+from .recorded import Page, write_html
 
 
-class Comparison(RecordedPair):
+class Comparison(Page, RecordedPair):
     """What ``first.compare(second)`` makes; see :class:`~scalarviz.run.sources.recorded_pair.RecordedPair`.
 
     Examples
@@ -35,24 +35,10 @@ class Comparison(RecordedPair):
     ``sv.show(first.compare(second))``, ``sv.render(first.compare(second), step=300)``
     """
 
-    def save_html(
-        self,
-        path: StrPath,
-        *,
-        theme: str = "dark",
-        size: tuple[int, int] = (1280, 720),
-        title: str = "",
-        frames: int | None = None,
-    ) -> Path:
-        """Write both, and their difference, as one HTML file.
-
-        It plays in a browser without Python and without a network. The arguments and errors are those of
-        :meth:`scalarviz.view.page.recording.Recorded.save_html`; `frames` counts the steps at which either was
-        recorded, and `title` is by default the names of both.
-        """
+    def _save_html(self, path: StrPath, **asked: Any) -> Path:
+        """Both, and their difference; `frames` counts the steps at which either was recorded."""
         files = [one.record.path for one in self.pair if isinstance(one, RecordedSource)]
-        make = partial(comparison_html, self, theme=theme, size=size, title=title, frames=frames)
-        return write_html(path, files, make)
+        return write_html(path, files, partial(comparison_html, self, **asked))
 
 
 def names_of(paths: Sequence[Path], called: Sequence[str] = ()) -> list[str]:
@@ -81,14 +67,7 @@ SMALLEST, STACKED = (200, 200), (366, 160)
 Parts = dict[str, Float32]
 
 
-def comparison_html(
-    pair: RecordedPair,
-    *,
-    theme: str = "dark",
-    size: tuple[int, int] = (1280, 720),
-    title: str = "",
-    frames: int | None = None,
-) -> str:
+def comparison_html(pair: RecordedPair, *, theme: str, size: tuple[int, int], title: str, frames: int | None) -> str:
     """The page of two recordings; the arguments as of :meth:`Comparison.save_html`."""
     look, size = get_theme(theme).name, check_size(size)
     title = text(title, "the title") or " and ".join(pair.names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
@@ -198,6 +199,49 @@ def films(pictures: Sequence[Picture], others: Sequence[Picture]) -> list[dict[s
     return [film for film in found.values() if film["steps"]]
 
 
+class Page:
+    """Something that can be written as one HTML file."""
+
+    def save_html(
+        self, path: StrPath, *, theme: str = "dark", size: tuple[int, int] = (1280, 720), title: str = "",
+        frames: int | None = None,
+    ) -> Path:  # fmt: skip
+        """Write it as one HTML file, which plays in a browser without Python and without a network.
+
+        Parameters
+        ----------
+        path : path
+            An old file there is replaced, whole or not at all.
+        theme : {"dark", "light"}
+            The look that it opens with; a key changes it.
+        size : (int, int)
+            Pixels of the page that it is laid out for, 160 to 8192 a side; in another size it is arranged anew.
+        title : str
+            Default: the name of what was recorded, or the names of both.
+        frames : int, optional
+            The most frames that it shows, evenly chosen, from 2; default: all.
+
+        Returns
+        -------
+        Path
+
+        Raises
+        ------
+        InputError, TypeMismatchError, UnknownNameError
+            It cannot be written there; sizes, numbers and names as above.
+
+        Warns
+        -----
+        RuntimeWarning
+            It has more than 10 MB.
+        """
+        return self._save_html(path, theme=theme, size=size, title=title, frames=frames)
+
+    @abstractmethod
+    def _save_html(self, path: StrPath, **asked: Any) -> Path:
+        """Write it; what is `asked` for are the arguments of :meth:`save_html`."""
+
+
 def write_html(path: StrPath, recordings: Iterable[Path], make: Callable[[], str], every: int | None = None) -> Path:
     """Write the page that `make` gives, whole or not at all, beside the recordings that it is made of.
 
@@ -214,7 +258,7 @@ def write_html(path: StrPath, recordings: Iterable[Path], make: Callable[[], str
             f"{path_text(path)} has {len(data) / 1e6:.0f} MB, which browsers open slowly; record fewer frames with a "
             f"larger every={now}, or without gradients and updates",
             RuntimeWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
     return Path(path)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,10 +19,10 @@ from ..ink.theme import get_theme
 from .comparison import Comparison, names_of
 from .link import link_of
 from .pictures import chosen, panel_pictures
-from .recorded import html_of, write_html
+from .recorded import Page, html_of, write_html
 
 
-class Recorded(recording.Recorded):
+class Recorded(Page, recording.Recorded):
     """See :class:`scalarviz.run.sources.recording.Recorded`."""
 
     def compare(self, other: recording.Recorded) -> Comparison:
@@ -48,49 +49,8 @@ class Recorded(recording.Recorded):
             first, second = f"{first}, branch {self.branch}", f"{second}, branch {other.branch}"
         return Comparison(RecordedSource(self), RecordedSource(other), (first, second))
 
-    def save_html(
-        self,
-        path: StrPath,
-        *,
-        theme: str = "dark",
-        size: tuple[int, int] = (1280, 720),
-        title: str = "",
-        frames: int | None = None,
-    ) -> Path:
-        """Write this branch as one HTML file, which plays in a browser without Python and without a network.
-
-        Parameters
-        ----------
-        path : path
-            An old file there is replaced, whole or not at all.
-        theme : {"dark", "light"}
-            The look that it opens with; a key changes it.
-        size : (int, int)
-            Pixels of the page that it is laid out for, 160 to 8192 a side; in another size it is arranged anew.
-        title : str
-            Default: the name of what was recorded.
-        frames : int, optional
-            The most frames that it shows, evenly chosen, from 2; default: all.
-
-        Returns
-        -------
-        Path
-
-        Raises
-        ------
-        InputError, TypeMismatchError, UnknownNameError
-            It cannot be written there; sizes, numbers and names as above.
-
-        Warns
-        -----
-        RuntimeWarning
-            It has more than 10 MB.
-        """
-
-        def make() -> str:
-            return html_of(self, self.pictures, theme=theme, size=size, title=title, frames=frames)
-
-        return write_html(path, [self.path], make)
+    def _save_html(self, path: StrPath, **asked: Any) -> Path:
+        return write_html(path, [self.path], partial(html_of, self, self.pictures, **asked))
 
     def save_link(self, player: str = "player.html", *, theme: str = "dark", title: str = "") -> str:
         """The branch as a link: its values stand behind the ``#``, 12 bits a number, which no browser sends anywhere.
@@ -124,7 +84,7 @@ class Recorded(recording.Recorded):
         return link.text
 
 
-class Recording(recording.Recording):
+class Recording(Page, recording.Recording):
     """See :class:`scalarviz.run.sources.recording.Recording`."""
 
     reader: ClassVar[type[recording.Recorded]] = Recorded
@@ -149,27 +109,16 @@ class Recording(recording.Recording):
                     warnings.warn_explicit(f"{error}; all else is there", RuntimeWarning, "scalarviz", 0)
         return path
 
-    def save_html(
-        self,
-        path: StrPath,
-        *,
-        theme: str = "dark",
-        size: tuple[int, int] = (1280, 720),
-        title: str = "",
-        frames: int | None = None,
-    ) -> Path:
-        """Write what is recorded so far as one HTML file; see :meth:`Recorded.save_html`.
-
-        The scene's panels are drawn for it in both looks.
-        """
+    def _save_html(self, path: StrPath, **asked: Any) -> Path:
+        """What is recorded so far; the scene's panels are drawn for it in both looks."""
         with closing(self.read()) as record:
 
             def make() -> str:
+                theme, frames = asked["theme"], asked["frames"]
                 other = "dark" if get_theme(theme).name == "light" else "light"
                 pictures = self._drawn(record, theme, frames)
                 others = self._drawn(record, other, frames, pictures)
-                return html_of(record, pictures or record.pictures, theme=theme, size=size, title=title, frames=frames,
-                               others=others, scene=self.subject)  # fmt: skip
+                return html_of(record, pictures or record.pictures, others=others, scene=self.subject, **asked)
 
             return write_html(path, [record.path], make, self.every)
 

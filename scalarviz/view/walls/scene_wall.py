@@ -308,8 +308,7 @@ class LivePicture:
         self._playback = Playback(self.worker, opened.steps, SECONDS, rehearsal)
         self._playback.play()
         self._asked = self.worker.request()
-        source = LiveSource(scene.run, lambda edit, gesture: None, lambda step: None, self.worker.ask)
-        self._easel = Easel(scene_subject(scene, source), LAID_OUT, theme)
+        self._easel = Easel(scene_subject(scene, LiveSource(self.worker)), LAID_OUT, theme)
 
     @property
     def trains(self) -> bool:

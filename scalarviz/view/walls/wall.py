@@ -12,7 +12,6 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -25,7 +24,7 @@ from ..ink.sketch import Box, Sketch, Spot, spot_at
 from ..ink.theme import Theme, get_theme, presenting
 from ..screen.hud import keys
 from ..watch.actions import Action, action_of
-from ..watch.host import TICK, Does, Host, Point, Room
+from ..watch.host import Does, Host, Point, Room
 from ..watch.live import LiveView
 from ..watch.viewer import WAIT
 from .door import DOT, Door, Made, Opened, building, trouble
@@ -231,10 +230,6 @@ class Wall(Room):
     def choose(self, number: int | None) -> None:
         """Choose what a picture is of; None changes nothing."""
 
-    @abstractmethod
-    def open(self, paths: Sequence[Path]) -> None:
-        """Files were dropped."""
-
     @property
     @abstractmethod
     def door(self) -> Door | None:
@@ -247,11 +242,6 @@ class Wall(Room):
         self._notice, self._help, self._escape_until, self._pressed = "", 0, 0.0, None
         self.resize(size)
         return self
-
-    def attach(self, host: Host) -> None:
-        """Appear in `host`."""
-        self.host = host
-        host.every(TICK, self._beat)
 
     def close(self) -> None:
         """Let go of what is being opened."""
@@ -452,9 +442,3 @@ class Wall(Room):
         """The pointer is at `at`: over a picture it chooses that."""
         if not self._help and self._opening is None:
             self.choose(self._under(at))
-
-    def leave(self) -> None:
-        """The pointer left the window; what it chose stays chosen."""
-
-    def scroll(self, at: Point, notches: tuple[float, float], *, shift: bool = False) -> None:
-        """The wheel turned, which has nothing to do where all is seen."""

@@ -85,23 +85,41 @@ class Host(Protocol):
         """Close what is shown and show what `make` makes of a size, once nothing is painted or handled."""
 
 
-class Guest(Protocol):
-    """What a host shows; used with the host's GL context current."""
+class Guest:
+    """What a host shows, used with the host's GL context current; what it does not answer to does nothing.
+
+    It asks its host for what a window can do; without a host nothing happens.
+    """
+
+    host: Host | None = None
+    clock = _escape_until = _notice_until = 0.0
+    stays = NOTICE_SECONDS
+    """How long a line of news stands."""
+    _notice, _dirty = "", True
+    way_out: Callable[[], None] | None = None
+    """Where Escape leads when nothing is open; None: its second press closes the window."""
 
     def attach(self, host: Host) -> None:
         """Appear in `host`: from now on it gives time, and does what is asked."""
+        self.host = host
+        host.every(TICK, self._beat)
+
+    def _beat(self, seconds: float) -> None:
+        """`seconds` have passed on the host's clock."""
 
     def draw(self, viewport: tuple[int, int] | None = None) -> None:
         """Paint the picture into the bound framebuffer."""
 
     def for_file(self) -> AbstractContextManager[bool]:
         """While the block runs the picture is one for stills and films; gives whether that is another one."""
+        return nullcontext(False)
 
     def resize(self, size: tuple[int, int]) -> None:
         """Lay out for another size in device pixels."""
 
     def key(self, name: str | None, text: str = "", *, shift: bool = False, ctrl: bool = False) -> bool:
         """A key was pressed; returns whether it means something."""
+        return False
 
     def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
         """A button went down at a point in device pixels."""
@@ -124,17 +142,7 @@ class Guest(Protocol):
     def close(self) -> None:
         """Let go of what is shown: no thread goes on."""
 
-
-class Hosted:
-    """A guest that asks its host for what a window can do; without a host nothing happens."""
-
-    host: Host | None = None
-    clock = _escape_until = _notice_until = 0.0
-    stays = NOTICE_SECONDS
-    """How long a line of news stands."""
-    _notice, _dirty = "", True
-    way_out: Callable[[], None] | None = None
-    """Where Escape leads when nothing is open; None: its second press closes the window."""
+    # ---- what it asks of its host
 
     @property
     def asks(self) -> dict[str, Callable[[], object]]:
@@ -175,14 +183,14 @@ class Hosted:
             self.say("Escape again closes the window", AGAIN_SECONDS)
 
 
-def keys_of(guest: Hosted, actions: Sequence[Action], own: Mapping[str, Does]) -> dict[str, Does]:
+def keys_of(guest: Guest, actions: Sequence[Action], own: Mapping[str, Does]) -> dict[str, Does]:
     """What each key does: `actions`, and those that all windows share; `own` has them by name."""
     does = {**own, **guest.asks}
     keys = {key: does[action.name] for action in actions for key in action.keys}
     return keys | {key: does[name] for name in SHARED for key in action_of(name).keys}
 
 
-class Room(Hosted, ABC):
+class Room(Guest, ABC):
     """A window that shows no run: a line of news, a list of keys, and `own` says how its actions are done."""
 
     def __init__(self, actions: Sequence[Action], own: Mapping[str, Does]) -> None:
@@ -216,10 +224,6 @@ class Room(Hosted, ABC):
         if self._dirty and self.host is not None:
             self._dirty = False
             self.host.repaint()
-
-    def for_file(self) -> AbstractContextManager[bool]:
-        """While the block runs the picture is one for stills and films; gives whether that is another one."""
-        return nullcontext(False)
 
     # ---- keys
 

@@ -55,29 +55,28 @@ COMPILING = "compiling the kernels, once on this machine"
 
 
 class LiveSource(RunSource):
-    """The run of a window, as panels see it: what they change or ask waits for a call boundary."""
+    """The run of a worker, as panels see it: what they ask waits for a call boundary.
 
-    def __init__(
-        self,
-        run: Run,
-        do: Callable[[Edit, str], None],
-        go: Callable[[int], None],
-        ask: Callable[[Callable[[Run], Any]], AskedCall],
-    ) -> None:
-        super().__init__(run)
-        self._do, self._go, self._ask = do, go, ask
+    What they change does too, and where a `view` shows it they may: it says when a way to another step begins.
+    """
+
+    def __init__(self, worker: Worker, view: LiveView | None = None) -> None:
+        super().__init__(worker.run)
+        self._worker, self._view = worker, view
 
     def ask(self, function: Callable[[Run], Any]) -> AskedCall:
         """Let a function look at the run at the next call boundary."""
-        return self._ask(function)
+        return self._worker.ask(function)
 
     def edit(self, edit: Edit, *, gesture: str = "") -> None:
         """Change the run at the next call boundary."""
-        self._do(edit, gesture)
+        if self._view is not None:
+            self._view.teach(edit, gesture)
 
     def to(self, step: int) -> None:
         """Set out for a step."""
-        self._go(step)
+        if self._view is not None:
+            self._view.travels.go(step)
 
 
 class LiveView(Viewer):
@@ -102,7 +101,7 @@ class LiveView(Viewer):
         wait: float | None = 0.0,
     ) -> None:
         self.scene, self.run, self.worker = scene, scene.run, Worker(scene.run)
-        subject = scene_subject(scene, LiveSource(scene.run, self._taught, self._go, self.worker.ask))
+        subject = scene_subject(scene, LiveSource(self.worker, self))
         if steps is None:
             steps = getattr(scene.options, "steps", STEPS)
         bench = Workbench(subject, size, theme, cmap, keys=bottom_line(Here(subject)), text_hz=10.0)
@@ -266,10 +265,7 @@ class LiveView(Viewer):
         """Do an edit at the next call boundary; a run that is paused stays so."""
         self.worker.do(edit, gesture=gesture)
 
-    def _go(self, step: int) -> None:
-        self.travels.go(step)
-
-    def _taught(self, edit: Edit, gesture: str) -> None:
+    def teach(self, edit: Edit, gesture: str) -> None:
         """A panel changes the run, at the next call boundary; what is taught to one that stands is learnt."""
         self.worker.do(edit, gesture=gesture)
         taught = isinstance(edit, AddSamples | SetTargets)

@@ -33,7 +33,7 @@ from ..shown.subject import LOOP_CURVE, subject_of
 from ..workbench import Workbench
 from .actions import Action, Here, action_of, bottom_line, find, help_lines, normalised, told
 from .desk import Desk
-from .host import TICK, Host, Hosted, Point
+from .host import Guest, Host, Point
 from .microsteps import MicroSteps
 from .playback import DURATION, LONGEST_TICK, Guide, Playback, speed_text
 from .pointer import Pointer
@@ -59,7 +59,7 @@ def bench_of(x: object, size: tuple[int, int], theme: str | Theme = "dark", cmap
     return Workbench(subject, size, theme, cmap, keys=bottom_line(Here(subject, trains=False)), text_hz=10.0)
 
 
-class Viewer(Hosted):
+class Viewer(Guest):
     """Keys, pointer and redrawing around one workbench. Use it with the workbench's GL context current.
 
     Its `playback` lets time go on. All of a recording takes `duration` seconds. Time begins by itself after `wait`
@@ -250,11 +250,6 @@ class Viewer(Hosted):
         if self._waited >= self._wait:
             playback.play()
 
-    def attach(self, host: Host) -> None:
-        """Appear in `host`: from now on it gives time, and does what is asked."""
-        self.host = host
-        host.every(TICK, self._beat)
-
     def _beat(self, seconds: float) -> None:
         """`seconds` have passed on the host's clock."""
         assert self.host is not None
@@ -264,8 +259,14 @@ class Viewer(Hosted):
             self.host.repaint()
 
     def open(self, paths: Sequence[Path]) -> None:
-        """Files were dropped on the picture, or chosen: a picture, or weights."""
-        open_files(self, paths)
+        """Files were dropped on the picture, or chosen: a picture, or weights; a notice says what came of the last."""
+        for path in paths:
+            try:
+                said = _open(self, path)
+            except ScalarvizError as error:
+                said = str(error)
+            self.say(said)
+            self.refresh()
 
     def tell(self, line: str) -> None:
         """Say a line on the terminal."""
@@ -534,17 +535,6 @@ WEIGHTS = (".safetensors",)
 PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".avif", ".ppm")
 TABLES = (".csv", ".tsv", ".txt")
 TITLE = "Open a picture or weights"
-
-
-def open_files(viewer: Viewer, paths: Sequence[Path]) -> None:
-    """Let a viewer take files; a notice says what came of the last one."""
-    for path in paths:
-        try:
-            said = _open(viewer, path)
-        except ScalarvizError as error:
-            said = str(error)
-        viewer.say(said)
-        viewer.refresh()
 
 
 def paste(viewer: Viewer) -> None:
