@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from kit.networks import mlp
 from kit.windows import COLOURS as GRID
 from kit.windows import X, live_hand, make_colour_scene, mirror_hand
 from scalarviz import nn, optim
+from scalarviz.cli.pictures import easel_of
 from scalarviz.errors import InputError
 from scalarviz.run.edits import SetTargets
 from scalarviz.run.panels import ColourCube, DigitBoard, DigitPad, LossCurve, Pictures
@@ -21,6 +24,7 @@ from scalarviz.view.panels.colour_cube import hexed
 from scalarviz.view.shown.subject import scene_subject, subject_of
 
 pytestmark = pytest.mark.gl
+
 RNG = np.random.default_rng(4)
 PHOTO = RNG.random((6, 9, 3)).astype(np.float32)
 
@@ -245,3 +249,42 @@ def test_a_digit_that_is_drawn_is_read_at_once(digits):
     np.testing.assert_array_equal(view.frame().activations["input"], pad.pixels.ravel())
     assert {"read as 1", "your drawing"} <= set(said(digits.bench))
     assert digits.bench.camera is camera  # the drag turned nothing
+
+
+# ---- A scene that names no probe: the first sample of its data is drawn, with names and numbers
+
+
+def own_scene(*widths, loss=None, targets=None, **more):
+    """A network that somebody wrote himself, without a probe."""
+    rng, net = np.random.default_rng(3), mlp(*widths, last="Identity")(nn)
+    net.initialize(nn.init.pytorch_default(), seed=3)
+    data = rng.normal(0, 1, (12, widths[0])), rng.normal(0, 1, (12, widths[-1])) if targets is None else targets
+    run = sv.Run(net, loss or nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data=data, engine="numpy")
+    return sv.Scene("own", run, **more)
+
+
+@pytest.mark.parametrize("widths", [(4, 3), (2, 4, 1), (2, 3, 3, 2)])
+def test_it_is_the_first_sample_with_its_target_names_and_numbers(widths):
+    scene = own_scene(*widths)
+    scene.run.step(3)
+    inputs, targets = scene.run.samples()
+    subject, outputs = subject_of(scene), scene.run.predict(inputs[:1])[0]
+    assert np.array_equal([*subject.probe, *subject.sample.target], [*inputs[0], *targets[0]])
+    assert subject.probe_loss(subject.frame()) == pytest.approx(np.mean((outputs - targets[0]) ** 2), rel=1e-5)
+    names = {f"x{k}" for k in range(widths[0])} | {f"y{k}" for k in range(widths[-1])}
+    numbers = {chip_text(value) for value in (*inputs[0], *outputs, *targets[0])}
+    assert names | numbers <= {*" ".join(said(bench_of(scene))).replace(",", "").split()}
+    options = importlib.import_module("scalarviz.scenes.rgb").Options(size=(960, 540))
+    drawn = easel_of(scene.name, options, scene).picture("", 0.0)  # films and stills, too
+    assert np.abs(drawn.astype(int) - sv.render(scene, (960, 540), pace_text=" ")).mean() < 0.1
+    mine = subject_of(own_scene(*widths, probe=np.ones(widths[0])))  # one that is given stays
+    assert mine.probe.tolist() == [1.0] * widths[0]
+    assert mine.sample.target is None  # nobody knows what it should become
+
+
+@pytest.mark.parametrize("widths", [(3, 3), (3, 4, 3)])
+def test_a_class_as_target_is_named_not_drawn_as_a_number(widths):
+    animals, labels = ("cat", "dog", "owl"), np.arange(12) % 3
+    words = said(bench_of(own_scene(*widths, loss=nn.CrossEntropyLoss(), targets=labels, output_names=animals)))
+    assert any(text.startswith("wanted cat") for text in words)
+    assert "target" not in words
