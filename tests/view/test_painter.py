@@ -120,7 +120,7 @@ def test_dashes_cover_their_share_of_the_path_and_colours_come_in_every_form():
     assert np.hypot(*(ends - starts).T).sum() == pytest.approx(42.0)
     assert np.all(np.hypot(*(ends - starts).T) <= 6.001)
     assert len(dashes(np.empty((0, 2), np.float32), 6, 4)[0]) == 0
-    assert Sketch().triangles.shape == (0, VERTEX)
+    assert Sketch().triangles().shape == (0, VERTEX)
     assert rgba("#ff8000") == pytest.approx((1.0, 128 / 255, 0.0, 1.0))
     assert rgba((0.1, 0.2, 0.3), 0.5) == pytest.approx((0.1, 0.2, 0.3, 0.5))
     assert rgba(np.array([0.1, 0.2, 0.3, 0.5]), 0.5)[3] == pytest.approx(0.25)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 from uuid import uuid4
 
 from ...checks import flag, one_of
@@ -28,6 +28,7 @@ from ...errors import (
 )
 from ...run.run import Run
 from ...run.scene.scene import Scene
+from ...run.sources.watched import Watched
 from ...scalar import Value, Weight
 from ..drawing import Drawing, graph_of
 from ..ink.boxes import check_size
@@ -36,10 +37,6 @@ from ..page.scripts import joined, read
 from .play import PLACE, names_of
 from .saved import Still
 from .shown import Shown
-
-if TYPE_CHECKING:
-    from ...run.sources.watched import Watched
-
 
 Display = Literal["values", "pictures"]
 SIZE = (960, 640)  # pixels of a picture in a cell; in a narrower one it is laid out for what there is
@@ -97,9 +94,7 @@ def live(
     hidden, wanted = _hidden(x, hide), flag(controls, "live: controls")
     if is_graph(x):
         if display != "values" or hidden or not wanted:
-            raise InputError(
-                "live: a graph has no controls, and the browser draws it: no display, hide or controls here"
-            )
+            raise InputError("live: a graph has no controls, and the browser draws it: no display, hide or controls")
         return live_class()(GraphShown(graph_of(x, sys._getframe(1)), pixels), script("renderGraph", "notebook.js"))
     if display == "pictures":
         return pictures_class()(Shown(x, pixels, hidden, wanted, pictures=True))
@@ -180,9 +175,7 @@ class GraphShown:
     def update(self, *arrays: object, **told: object) -> None:
         """Draw it anew."""
         if any(one is not None for one in (*arrays, *told.values())):
-            raise InputError(
-                "update: a graph has no steps; call update() without loss, step and lr, and without arrays"
-            )
+            raise InputError("update: a graph has no steps; call update() without loss, step, lr and arrays")
         if self.closed:
             raise StateError("update: this cell is closed; run it again")
         self.look()

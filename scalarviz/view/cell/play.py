@@ -15,11 +15,13 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from ...checks import one_of
 from ...errors import InputError, ScalarvizError, TypeMismatchError, shown
-from ...run.scene.scene import SIDES
+from ...run.core.frame import Frame
+from ...run.edits import Edit
+from ...run.scene.scene import SIDES, Scene
 from ..ink.listed import Listed, Record, colours_of, encoded, short
 from ..ink.sketch import Sketch, Spot
 from ..ink.theme import THEMES
@@ -32,13 +34,8 @@ from ..watch.actions import ACTIONS, Action
 from ..watch.desk import TOOLS
 from ..watch.live import LiveView
 from ..watch.viewer import Viewer
+from ..workbench import Workbench
 from .channel import RATE, Channel, pace_of
-
-if TYPE_CHECKING:
-    from ...run.core.frame import Frame
-    from ...run.edits import Edit
-    from ...run.scene.scene import Scene
-    from ..workbench import Workbench
 
 KEPT = 30.0  # seconds between two pictures for the saved notebook, while something moves
 RESTED = 1.0
@@ -373,6 +370,8 @@ class Play:
             self._standing = bench.layout, cubes_of(bench.layout)
         frame, flags, numbers = self.viewer.shown, atlas.flags, atlas.values.tobytes()
         pace = pace_of(len(numbers))  # frames may be so large that fewer of them are sent
+        if not self.moves:  # buttons for whoever has no pointer; while something moves those of the last rest stay
+            self._buttons = [[*spot.does, called(spot), spot.tip, *short(spot.box)] for spot in bench.spots]
         return {
             "made": _constants(),
             "cubes": self._standing[1],
@@ -391,15 +390,8 @@ class Play:
             "looks": [bool(slab.own), atlas.lift is not None],  # whether sides and heights are among them
             **self._records(bench),
             "words": self._words(bench, frame),
-            "spots": self._told_spots(),
+            "spots": self._buttons,
         }
-
-    def _told_spots(self) -> list[object]:
-        """What answers to a pointer, as buttons for whoever has none; while something moves those of the last rest."""
-        if not self.moves:
-            spots = self.viewer.bench.spots
-            self._buttons = [[*spot.does, called(spot), spot.tip, *short(spot.box)] for spot in spots]
-        return self._buttons
 
     def _records(self, bench: Workbench) -> dict[str, object]:
         """The display list by what renews it; what lies over it, lowest layer first.

@@ -6,10 +6,11 @@ import html
 from contextlib import closing
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...checks import text
 from ...errors import InputError, MissingDependencyError, ScalarvizError, TypeMismatchError, shown
+from ...run.core.frame import Frame
 from ...run.sources import recording
 from ...run.sources.recorded_pair import RecordedPair
 from ..ink.boxes import check_size
@@ -20,11 +21,7 @@ from ..out.offscreen import offscreen
 from ..page.comparison import comparison_html
 from ..page.pictures import Output, Pixels, output_of
 from ..page.recorded import at_the_end, html_of
-from ..shown.subject import pair_subject
-
-if TYPE_CHECKING:
-    from ...run.core.frame import Frame
-    from ..shown.subject import Subject
+from ..shown.subject import Subject, pair_subject
 
 
 class Still:

@@ -130,7 +130,8 @@ def arrange(
     width, height = wide / scale, high / scale
     hud = hud and height >= 2.2 * HUD
     # one line above, and that of keys in the margin, where nothing is told of panels without room
-    low = height < _LOW and not spread and _has_aside((width, height), wanted)
+    aside = width >= _ASIDE_FROM[0] and height >= _ASIDE_FROM[1] and (not wanted or any(w.worth for w in wanted))
+    low = height < _LOW and not spread and aside
     short = presenter or low
     top = (ONE_LINE if short else HUD) if hud else MARGIN
     spare = height - top - SPREAD - 8 - MARGIN >= 0.6 * height  # only then there is more than legends need
@@ -192,11 +193,6 @@ def _aside(wanted: Sequence[Wanted], width: float, height: float, top: float, pr
     if height < _SMALL_COLUMN_FROM or (width < _SMALL_COLUMN_WIDE and not presenter):
         return {}
     return _column((width - MARGIN - own, float(top), own, high), wanted)
-
-
-def _has_aside(size: tuple[float, float], wanted: Sequence[Wanted]) -> bool:
-    """Whether what a scene is all about stands beside its cubes, or nothing is to."""
-    return size[0] >= _ASIDE_FROM[0] and size[1] >= _ASIDE_FROM[1] and (not wanted or any(w.worth for w in wanted))
 
 
 def _bar_height(height: float, scene: float, *, instead: bool) -> tuple[int, int]:

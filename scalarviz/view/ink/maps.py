@@ -66,12 +66,6 @@ def _vispy_names() -> tuple[str, ...]:
     return tuple(sorted(get_colormaps()))
 
 
-def map_names() -> tuple[str, ...]:
-    """Every name that :func:`get_map` knows, the quantities first."""
-    own = (*DIVERGING, "magnitude", "activation", "grey")
-    return own + tuple(n for n in _vispy_names() if n not in own)
-
-
 def _sampled(name: str) -> Colormap:
     from vispy.color import get_colormap
 
@@ -94,7 +88,8 @@ def _get(name: str, theme: str) -> Colormap:
         return _sampled("viridis")
     if name in _vispy_names():
         return _sampled(name)
-    raise UnknownNameError(f"colour map {shown(name)} is not known; allowed: {listing(map_names())}")
+    names = dict.fromkeys((*DIVERGING, "magnitude", "activation", "grey", *_vispy_names()))
+    raise UnknownNameError(f"colour map {shown(name)} is not known; allowed: {listing(names)}")
 
 
 def get_map(name: str, theme: str | Theme = "dark") -> Colormap:

@@ -159,7 +159,7 @@ class Painter:
         if self._atlas.full:
             self._atlas, self._atlas_version, self._quads = GlyphAtlas(), -1, {}
         for batch, over in ((self._shapes, False), (self._over, True)):
-            shapes = [s.top_triangles if over else s.triangles for s in sketches if over or not s.over]
+            shapes = [s.triangles(top=over) for s in sketches if over or not s.over]
             batch.fill(np.concatenate([np.empty((0, VERTEX), np.float32), *shapes]))
         known = self._quads
         self._quads = {s: known[s] if s in known else self._letters(s) for s in sketches}

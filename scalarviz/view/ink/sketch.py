@@ -380,17 +380,8 @@ class Sketch:
         for (shape, text, at), (last_shape, last_text, _) in zip(self._stands, ends, strict=True):
             yield at, self.shapes[shape:last_shape], self.texts[text:last_text]
 
-    @property
-    def triangles(self) -> Float:
-        """All shapes so far as triangles, shape (3 T, 16), in painting order."""
-        return self._cut_up(top=False)
-
-    @property
-    def top_triangles(self) -> Float:
-        """The same of those that lie over pictures in any case."""
-        return self._cut_up(top=True)
-
-    def _cut_up(self, *, top: bool) -> Float:
+    def triangles(self, *, top: bool = False) -> Float:
+        """All shapes so far, or those that lie over pictures in any case, as triangles (3 T, 16) in painting order."""
         shapes, known = self.tops if top else self.shapes, self._triangles.get(top)
         if known is not None and known[0] == len(shapes):
             return known[1]

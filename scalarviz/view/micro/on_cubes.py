@@ -15,7 +15,7 @@ from ..ink.boxes import CHANNEL, LABEL
 from ..ink.maps import get_map, text_colour
 from ..ink.sketch import Bound, Box, Colour, Sketch, meet
 from ..ink.text import WRITTEN, chip_text, delta_text, measure, number
-from ..ink.theme import Theme, chip_colour, mixed
+from ..ink.theme import Theme, chip_colour, hue, mixed
 from ..notes.layer import Rows
 from ..notes.placer import HIGH as CHIP
 from ..notes.values import CubeValues, colours_at, face_quads, face_room
@@ -133,10 +133,10 @@ def delta_chips(rows: Rows, boxes: list[Box], theme: Theme, deltas: Floats, *, m
         if not mean:
             x, wide = x + 14, wide - 14
         turn, ay = rows.edge(row, "output", 0)
-        middle, hue = y + high / 2, theme.gradient[0 if delta < 0 else 4]
-        sketch.line((turn, ay + CHIP / 2), (turn, middle), hue, 1.4)
-        sketch.arrow((turn, middle), (x + wide, middle), hue, 1.4)
-        sketch.rect(x, y, wide, high, radius=6, fill=mixed(hue, theme.panel, 0.2), stroke=hue, border=1.6)
+        middle, ink = y + high / 2, hue(theme, MINUS * int(delta < 0))
+        sketch.line((turn, ay + CHIP / 2), (turn, middle), ink, 1.4)
+        sketch.arrow((turn, middle), (x + wide, middle), ink, 1.4)
+        sketch.rect(x, y, wide, high, radius=6, fill=mixed(ink, theme.panel, 0.2), stroke=ink, border=1.6)
         before = "mean δ " if mean else "δ "
         size = CHANNEL if measure(f"{before}{_WIDEST}", CHANNEL, True) <= wide - 8 and high >= HIGH else LABEL
         before = before if measure(f"{before}{_WIDEST}", size, True) <= wide - 6 else "δ "

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,15 +27,12 @@ from ..ink.painter import Viewport
 from ..ink.sketch import Box, Sketch
 from ..ink.text import loss_text
 from ..ink.theme import Theme
+from ..micro.told import Told
 from ..panels.wording import loss_words
 from ..shown.subject import Subject, standing
 from ..workbench import Workbench
 from .files import SVG
 from .offscreen import offscreen
-
-if TYPE_CHECKING:
-    from ..micro.told import Told
-
 
 Pixels = NDArray[np.uint8]
 FINE = 2

@@ -206,9 +206,7 @@ def texels_of(frame: Frame, document: dict[str, Any], quantity: str | Quantity =
         if plate["kind"] == "activation" and plate["name"] in frame.activations:
             row = np.ravel(frame.activations[plate["name"]])
             if len(row) != plate["size"]:
-                raise InputError(
-                    f"texels_of: row {plate['name']!r} has {len(row)} numbers, the document {plate['size']}"
-                )
+                raise InputError(f"texels_of: row {plate['name']!r} has {len(row)} numbers, not {plate['size']}")
             texels[plate["texel"] : plate["texel"] + plate["size"]] = _narrow(row)
     return texels
 

@@ -10,7 +10,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,18 +17,16 @@ from numpy.typing import NDArray
 from ...engine.problem import HALF
 from ...run.core.frame import Frame, Tensor
 from ...run.looking import sample
+from ...run.opened.opened import Along
+from ...run.opened.passes import Terms
+from ...run.opened.rule import Update
+from ...run.run import Run
 from ...scalar.emit import float16
 from ..cubes.scale import short_name
 from ..ink.equation import EXACT, Printed, decimals, descent, factor, product, rounds_to, significant
 from ..ink.text import MINUS, figure, number
 from ..panels.wording import BEFORE, batch_of, noun
 from ..shown.subject import Subject
-
-if TYPE_CHECKING:
-    from ...run.opened.opened import Along
-    from ...run.opened.passes import Terms
-    from ...run.opened.rule import Update
-    from ...run.run import Run
 
 LISTED = 8
 """Terms that stand in a line of their own."""

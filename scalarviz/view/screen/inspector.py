@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...run.core.frame import Frame
 from ...run.opened.equations import DIGITS
+from ...run.opened.opened import Along
 from ...run.source import Can
 from ...run.travel import WeightRecord
 from ..ink.axes import Axes, Scale
@@ -28,10 +28,6 @@ from ..shown.names import tensor_of, who
 from ..shown.subject import Subject
 from .account import PLAIN, Account, Explanation, Lines, Term, factors, ledger_of, signed
 from .selection import Selection, parts_of
-
-if TYPE_CHECKING:
-    from ...run.opened.opened import Along
-
 
 # ---- The sections of the inspector, written from top to bottom; what a click on them means is kept with its place.
 
@@ -644,9 +640,8 @@ class Inspector:
         page.head(self.who.name, self.who.beside)
         draw_crumbs(page, self.parts, self.selection.kind)
         page.y += 20
-        draw_figures(page, page.width, 21.0, frame, self._subject, self.index, self.entry,
-                     self.account if self.of_now else None,
-                     ratio=opened)  # fmt: skip
+        now = self.account if self.of_now else None
+        draw_figures(page, page.width, 21.0, frame, self._subject, self.index, self.entry, now, ratio=opened)
         page.y += 29
         rows = self._buttons(frame, opened=opened)
         lines = tuple(row for ways in explanation for row in wrapped(ways[0], page.width))

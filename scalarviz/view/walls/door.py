@@ -7,12 +7,10 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from ...errors import ScalarvizError
-
-if TYPE_CHECKING:
-    from ...run.scene.scene import Scene
+from ...run.scene.scene import Scene
 
 DOT = "  \N{MIDDLE DOT}  "
 """Between parts of a line."""

@@ -136,10 +136,8 @@ def _players(runs: Runs, theme: str, say: Callable[[str], object]) -> tuple[str,
             page, said = "", f"it cannot be computed again: {error}"
         if page:
             scripts |= scripts_of(page)
-            # a frame that can do nothing but play
-            parts.append(
-                f'<iframe sandbox="allow-scripts" loading="lazy" title="the {name}" srcdoc="{escape(page)}"></iframe>'
-            )
+            may = 'sandbox="allow-scripts" loading="lazy"'  # nothing but play
+            parts.append(f'<iframe {may} title="the {name}" srcdoc="{escape(page)}"></iframe>')
         parts += [f'<p class="small">{escape(said)}</p>'] if said else []
     head = f"<h2>{', '.join(name for name, _ in picked(runs.results)).capitalize()}, to be played</h2>"
     return ("\n".join([head, *parts]) if parts else ""), scripts

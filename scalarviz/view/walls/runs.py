@@ -139,7 +139,8 @@ def _making(build: Build, about: About) -> Callable[[Result], Scene]:
         given = {"steps": about.steps, **about.fixed, **result.options}
         if isinstance(build, SceneBuild):
             fields = build.loaded.options.model_fields
-            given = {name: value for name, value in given.items() if name in fields and not _writes(fields[name])}
+            written = {name for name, field in fields.items() if dict(field.json_schema_extra or {}).get("written")}
+            given = {name: value for name, value in given.items() if name in fields and name not in written}
             if given["steps"] == fields["steps"].default:  # nobody gave it: epochs may be given in its place
                 del given["steps"]
         else:
@@ -151,12 +152,6 @@ def _making(build: Build, about: About) -> Callable[[Result], Scene]:
         return built.scene if built.scene is not None else Scene(Path(about.name).stem, built.run)
 
     return making
-
-
-def _writes(field: Any) -> bool:
-    """Whether an option names a file that is written."""
-    extra = field.json_schema_extra
-    return isinstance(extra, dict) and bool(extra.get("written"))
 
 
 # ---- What is said of runs: their options, how they ended, how many learnt.

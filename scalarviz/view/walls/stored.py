@@ -137,7 +137,9 @@ def _of_graph(graph: Graph) -> dict[str, Array]:
     """The stored tensors of an ONNX file in the order in which its sorted nodes need them."""
     needed = dict.fromkeys(name for node in graph.nodes for name in node.inputs if name in graph.constants)
     order = [*needed, *(name for name in graph.constants if name not in needed)]
-    arrays = {name: array for name in order if _is_stored(array := graph.constants[name])}
+    arrays = {name: graph.constants[name] for name in order}
+    arrays = {name: array for name, array in arrays.items()  # whole numbers in a row are shapes and axes
+              if array.dtype.kind == "f" or (array.dtype.kind in "iub" and array.ndim >= 2)}  # fmt: skip
     own = graph.constants.keys() - graph.fixed if not graph.noted else graph.noted.keys()
     parts = {name for name in arrays if name not in own and arrays[name].size == 1}  # of a formula, as 0.5 is
     kept = {name: array for name, array in arrays.items() if name not in parts or len(parts) == len(arrays)}
@@ -168,11 +170,6 @@ def _names_of_modules(graph: Graph, arrays: Mapping[str, Array]) -> dict[str, st
                     found[name] = new
                     taken.add(new)
     return found
-
-
-def _is_stored(array: Array) -> bool:
-    """Whether it is numbers of a network: whole ones in a row are shapes and axes."""
-    return array.dtype.kind == "f" or (array.dtype.kind in "iub" and array.ndim >= 2)
 
 
 def _chosen(path: StrPath, shapes: Shapes, only: Sequence[str]) -> list[str]:

@@ -257,21 +257,17 @@ class Wall(Room):
 
     def _scene(self, door: Door, opened: Opened, size: tuple[int, int]) -> LiveView:
         view = LiveView(opened.scene, size, steps=opened.steps, duration=opened.duration, theme=self.theme, wait=WAIT)
-        view.way_out = lambda: self._out_of(view)
+        view.way_out = lambda: self.back(view.bench.theme)
         touch, escape = view.bench.touch, action_of("escape").does
         touch.table = tuple((key, f"{AWAY} {self.called}" if does == escape else does) for key, does in touch.table)
         view.bench.lead_keys(action_of("escape").keys[0], self.called)
         view.say(DOT.join(filter(None, (door.remark, f"Escape goes back to {self.called}"))), BACK_SECONDS)
         return view
 
-    def _out_of(self, view: LiveView) -> None:
-        """To the wall, in the look that the scene had."""
-        self.theme = view.bench.theme
-        self.back()
-
-    def back(self) -> None:
-        """To the wall."""
+    def back(self, theme: Theme | None = None) -> None:
+        """To the wall, in the look that a scene had."""
         assert self.host is not None
+        self.theme = theme or self.theme
         self.host.enter(self.at, self.called)
 
     @property

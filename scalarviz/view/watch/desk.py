@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import count
@@ -24,8 +24,6 @@ from .actions import action_of
 from .playback import SPEEDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from ...run.core.frame import Frame
     from ...run.scene.scene import Scene
     from .live import LiveView

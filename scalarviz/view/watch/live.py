@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ...run.core.frame import Frame, Units
 from ...run.edits import AddSamples, Edit, SetOptimizer, SetTargets
 from ...run.engines import full_speed, ready
 from ...run.looking import AskedCall
+from ...run.questions.breakpoints import Breakpoint, Stop
 from ...run.questions.expression import brief
 from ...run.run import Run
 from ...run.scene.scene import Scene
@@ -37,10 +38,6 @@ from .desk import Desk
 from .playback import Playback
 from .travels import stopped_by
 from .viewer import Viewer
-
-if TYPE_CHECKING:
-    from ...run.questions.breakpoints import Breakpoint, Stop
-
 
 STEPS = 3000
 """Where a run pauses of which no scene says it."""

@@ -13,20 +13,23 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ...errors import InputError, ScalarvizError
 from ...io import CsvTable, load_picture, parse_csv, read_csv
 from ...run.core.frame import Frame
-from ...run.edits import SetWeights
+from ...run.edits import Edit, SetWeights
+from ...run.looking import AskedCall, FrameRequest
 from ...run.panels import WordBoard
+from ...run.run import Run
 from ...run.sources.played import Played, RecordedSource
 from ...run.sources.recorded_pair import NAMES, RecordedPair
 from ...run.sources.recording.recorded import Following
 from ..cubes.atlas import THRESHOLDS
 from ..ink.overlay import help_pages
+from ..ink.theme import Theme
 from ..panels.word import WordDrawer
 from ..screen.hud import mistake_words
 from ..shown.subject import LOOP_CURVE, subject_of
@@ -39,13 +42,6 @@ from .playback import DURATION, LONGEST_TICK, Guide, Playback, speed_text
 from .pointer import Pointer
 from .selected import Asking, SelectedWeights
 from .travels import Travels
-
-if TYPE_CHECKING:
-    from ...run.edits import Edit
-    from ...run.looking import AskedCall, FrameRequest
-    from ...run.run import Run
-    from ..ink.theme import Theme
-
 
 WAIT = 4.0
 """Seconds without a touch after which a window begins by itself; whoever touches it has them again."""
