@@ -30,7 +30,7 @@ from .cubes.slab import SlabVisual
 from .ink.boxes import LABEL, MARGIN, TITLE, Places
 from .ink.maps import get_map
 from .ink.painter import Painter, Viewport, clipped, gloo
-from .ink.sketch import Box, Kept, Sketch
+from .ink.sketch import Box, Kept, Point, Sketch
 from .ink.text import figure, loss_text, measure, rate_text
 from .ink.theme import Theme
 from .panels.drawer import cut
@@ -139,7 +139,6 @@ def hand_over(
     return changed
 
 
-Point = tuple[float, float]
 MAP = "difference"
 """The colour map of a difference, whatever it is of."""
 _GAP = 20.0  # between two legends

@@ -27,7 +27,7 @@ from .cubes.picking import Hit, Picker
 from .cubes.scale import Quantity, check_kept
 from .ink.boxes import MARGIN, STAGE, Places, arrange, at_the_edge, check_size, narrowed, over_column, uncovered
 from .ink.painter import Painter, Viewport, gloo
-from .ink.sketch import Box, Sketch, Spot, holds, spot_at
+from .ink.sketch import Box, Point, Sketch, Spot, holds, spot_at
 from .ink.theme import Theme, get_theme, presenting
 from .inside import Inside
 from .notes.scenery import Scenery, carried_box, cubes_box, foot_of, least_width, window_of
@@ -49,7 +49,6 @@ from .space.layout import Apart, Layout, layers_of, layout_for
 from .space.viewpoint import Viewpoint
 from .touch import Touch, plate_of
 
-Point = tuple[float, float]
 _LIFTED = 20.0  # pixels by which lines of a scene's start may stand above the strip of a low picture
 _BESIDE = 0.7
 """Of the room left of the cubes: an arrangement that does not expect anything there has margins of its own."""
@@ -642,13 +641,8 @@ class Workbench:
 
     @property
     def camera(self) -> Camera:
-        """What the cubes are seen with; may be set."""
+        """What the cubes are seen with."""
         return self._view.camera
-
-    @camera.setter
-    def camera(self, camera: Camera) -> None:
-        self._view.camera = camera
-        self._outdated = True
 
     def orbit(self, dx: float, dy: float) -> None:
         """Turn around the middle of the scene by a drag of device pixels."""
@@ -757,22 +751,3 @@ class Workbench:
             self._point()
             self.place_side()
             self.refresh()
-
-    @property
-    def help(self) -> int:
-        """Which page of the list of keys is shown, 0 for none; may be set."""
-        return self.touch.help
-
-    @help.setter
-    def help(self, page: int) -> None:
-        self.touch.help, self._outdated = page, True
-
-    @property
-    def message(self) -> str:
-        """What the banner says; may be set, empty for none."""
-        return self.touch.message
-
-    @message.setter
-    def message(self, text: str) -> None:
-        self._outdated |= text != self.touch.message
-        self.touch.message = text

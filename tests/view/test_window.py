@@ -99,7 +99,7 @@ def test_the_keyboard_is_ours_without_a_window_manager(live):
     live.until(lambda: run.steps > 14)
     live.key("space", "g", "bracketright", "Tab", "Tab", "question", "Up", "alt+w")  # Alt belongs to the desktop
     live.until(lambda: run.lr == 1.0)
-    assert (view.playback.running, view.playback.speed, bool(bench.help)) == (False, 2, True)
+    assert (view.playback.running, view.playback.speed, bool(bench.touch.help)) == (False, 2, True)
     assert (bench.colouring.quantity, bench.panels_shown) == ("gradient", False)
     live.key("Escape", "F11")
     live.until(lambda: live.window.full_screen)

@@ -237,13 +237,13 @@ def test_help_turns_its_pages_and_messages_are_whole_at_every_size(single, size)
     bench.touch.table, view, count = lines, Viewer(bench), len(help_pages(bench.places.size, lines))
     for page in [*range(1, count + 1), 0]:
         view.send("toggle_help")
-        assert bench.help == page
+        assert bench.touch.help == page
         assert_readable([help_panel(size, lines, DARK, page)] * bool(page), size)
         shown += said_above(again(bench, 0.0))
     if size[0] >= 960 and size[1] >= 540:  # no sentence is cut
         assert {text for line in lines for text in line if text} <= set(shown)
-    bench.message = MESSAGE
-    assert " ".join(said_above(again(bench, 0.0))).removeprefix("! ") == bench.message == MESSAGE
+    bench.touch.message = MESSAGE
+    assert " ".join(said_above(again(bench, 0.0))).removeprefix("! ") == bench.touch.message == MESSAGE
     assert_readable(bench.overlays[1], bench.places.size)
 
 

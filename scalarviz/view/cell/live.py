@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 from uuid import uuid4
 
 from ...checks import flag, one_of
@@ -218,16 +218,6 @@ def follow(shown: Shown | GraphShown) -> None:
     events.register("post_run_cell", look)
 
 
-def heard_where_sent(widget: Any) -> None:
-    """Let the kernel take each message in the shell that it is addressed to.
-
-    ipykernel 7.4 takes answers in the shell that a comm was last used from. Frames come from a thread of our own, for
-    which that is whichever shell ran last: while a cell of the user's computes, all that is said would wait for it.
-    """
-    if hasattr(widget.comm, "_reply_subshell_for"):
-        widget.comm._reply_subshell_for = lambda data, addressed: addressed
-
-
 class InCell:
     """What `Live` does beside being an anywidget: it passes everything on to a `Shown`."""
 
@@ -235,8 +225,11 @@ class InCell:
 
     def _begin(self, shown: Shown | GraphShown) -> None:
         self._shown, self._sending = shown, threading.Lock()
-        shown.post = self._post
-        heard_where_sent(self)
+        shown.post, widget = self._post, cast("Any", self)
+        # ipykernel 7.4 takes answers in the shell that a comm was last used from. Frames come from a thread of our own,
+        # for which that is whichever shell ran last: while a cell of the user's computes, all would wait for it.
+        if hasattr(widget.comm, "_reply_subshell_for"):
+            widget.comm._reply_subshell_for = lambda data, addressed: addressed
 
     def act(self, name: str, value: int | None = None) -> None:
         """Do an action of `scalarviz.view.watch.actions`, as its key does in the window: ``act("step", 10)``."""
@@ -349,14 +342,11 @@ def pictures_class() -> type:
             with capture.capture_output():  # an output widget of its own, for errors that are told elsewhere here
                 super().__init__(css_width=f"{width}px", css_height=f"{height}px", about=shown.about)
             self._begin(shown)
-            self.observe(self._fed_back, "_frame_feedback")
-            self.observe(self._seen, "_has_visible_views")
+            self.observe(lambda change: self._tell("drawn", number=change["new"].get("index")), "_frame_feedback")
+            self.observe(lambda change: self._tell("ready" if change["new"] else "gone"), "_has_visible_views")
 
-        def _fed_back(self, change: dict[str, Any]) -> None:
-            self._shown.hear({"kind": "drawn", "place": PLACE, "number": change["new"].get("index")})
-
-        def _seen(self, change: dict[str, Any]) -> None:
-            self._shown.hear({"kind": "ready" if change["new"] else "gone", "place": PLACE})
+        def _tell(self, kind: str, **more: object) -> None:
+            self._shown.hear({"kind": kind, "place": PLACE, **more})
 
         def _rfb_handle_msg(self, widget: object, content: Any, buffers: object) -> None:
             self._shown.hear(content)

@@ -16,10 +16,10 @@ from ...run.sources.recorded_pair import RecordedPair
 from ..ink.boxes import check_size
 from ..ink.text import loss_text
 from ..ink.theme import get_theme
-from ..out.easel import picture_of, words_of
+from ..out.easel import Pixels, picture_of, words_of
 from ..out.offscreen import offscreen
 from ..page.comparison import comparison_html
-from ..page.pictures import Output, Pixels, output_of
+from ..page.pictures import Output, output_of
 from ..page.recorded import at_the_end, html_of
 from ..shown.subject import Subject, pair_subject
 

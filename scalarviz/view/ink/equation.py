@@ -25,6 +25,8 @@ _DECIMALS = (3, 4, 5, 2)
 """Of the terms of a sum, in the order in which they are tried: three are mostly enough, so lines seldom change."""
 Term = tuple[float, float | None]
 """A weight and what it is multiplied with; None for a bias."""
+Activation = tuple[str, float | None, Callable[[float], float] | None]
+"""Its symbol, what comes out of it, and the function, as far as they are known."""
 
 
 class Printed(NamedTuple):
@@ -160,14 +162,8 @@ def neuron(
     yield one_line(name, terms, total, (symbol, output, function), (2, 2))
 
 
-def one_line(
-    name: str,
-    terms: Sequence[Term],
-    total: float,
-    activation: tuple[str, float | None, Callable[[float], float] | None],
-    digits: tuple[int, int],
-) -> str:
-    """The formula with so many decimals in the terms and in the sum; `activation`: symbol, output, function."""
+def one_line(name: str, terms: Sequence[Term], total: float, activation: Activation, digits: tuple[int, int]) -> str:
+    """The formula with so many decimals in the terms and in the sum."""
     symbol, output, function = activation
     written, found = _added(terms, digits[0])
     made = decimals(total, chip_digits(total, digits[1]))

@@ -21,7 +21,6 @@ from .sketch import (
     Lines,
     Path,
     Point,
-    PointsItem,
     Polygon,
     Rect,
     Shape,
@@ -242,8 +241,10 @@ def _painted(sketches: Sequence[Sketch], colours: _Colours, name: str) -> Iterat
     for number, item in enumerate(item for part in sketches for item in part.small):
         yield from _sprites(item, f"{name}{number}")
     yield from filter(None, (inside(part, part.tops) for part in sketches))
-    for ball in (ball for part in sketches for ball in part.points):
-        yield from _discs(ball)
+    for balls in (balls for part in sketches for balls in part.points):
+        for (x, y), own in zip(balls.centres.tolist(), balls.colours.tolist(), strict=True):
+            at = f'<circle cx="{_number(x)}" cy="{_number(y)}" r="{_number(balls.diameter / 2)}"'
+            yield f'{at} fill="{hexed(own)}"/>{at} fill="url(#ball)"/>'
     yield from filter(None, (inside(part, part.texts) for part in sketches))
 
 
@@ -261,13 +262,6 @@ def _sprites(item: SpritesItem, name: str) -> Iterator[str]:
     for rect, cell in zip(item.rects.tolist(), cells.tolist(), strict=True):
         part = " ".join(map(_number, cell))
         yield f'<svg{_frame(Rect(*rect), 0.0)} viewBox="{part}" preserveAspectRatio="none"><use href="#{name}"/></svg>'
-
-
-def _discs(item: PointsItem) -> Iterator[str]:
-    """Balls."""
-    for (x, y), own in zip(item.centres.tolist(), item.colours.tolist(), strict=True):
-        at = f'<circle cx="{_number(x)}" cy="{_number(y)}" r="{_number(item.diameter / 2)}"'
-        yield f'{at} fill="{hexed(own)}"/>{at} fill="url(#ball)"/>'
 
 
 def _head(size: Point, title: str, name: str = "", pixels: Point | None = None) -> Iterator[str]:

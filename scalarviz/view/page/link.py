@@ -1,7 +1,7 @@
 """A small recording as a link: everything is behind its ``#``, which no browser sends to a server.
 
-The page that plays any such link is one static file (:func:`player_page`): it has what all pictures have in common, the
-shaders, the colours and the program; a link has the rest.
+The page that plays any such link is one static file (:func:`write_player`): it has what all pictures have in common,
+the shaders, the colours and the program; a link has the rest.
 """
 
 from __future__ import annotations
@@ -97,15 +97,11 @@ def _too_much(record: Recorded, document: dict[str, Any]) -> InputError:
     )
 
 
-def player_page() -> str:
-    """The page that plays links: one static file, the same for all of them."""
-    head = {"document": _base(), "keys": keys_of({"weight"}), "gestures": list(map(list, GESTURES))}
-    return shell("scalarviz", "dark", {"base": text_of(squeezed(head))}, f"{SENTENCE}.", "openLink();", "link.js")
-
-
 def write_player(path: StrPath) -> Path:
-    """Write :func:`player_page`, whole or not at all."""
-    write_bytes(path, player_page().encode("utf-8"))
+    """Write the page that plays links, whole or not at all: one static file, the same for all of them."""
+    head = {"document": _base(), "keys": keys_of({"weight"}), "gestures": list(map(list, GESTURES))}
+    page = shell("scalarviz", "dark", {"base": text_of(squeezed(head))}, f"{SENTENCE}.", "openLink();", "link.js")
+    write_bytes(path, page.encode("utf-8"))
     return Path(path)
 
 

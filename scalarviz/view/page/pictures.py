@@ -13,7 +13,6 @@ from collections.abc import Callable, Collection, Sequence
 from heapq import heappop, heappush
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...run.core.frame import Frame
 from ...run.panels import LossCurve
@@ -25,14 +24,13 @@ from ..ink.boxes import arrange
 from ..ink.listed import Listed, Record, changes, encoded, short, stored
 from ..ink.sketch import Box
 from ..ink.theme import Theme, get_theme
-from ..out.easel import picture_of
+from ..out.easel import Pixels, picture_of
 from ..out.offscreen import available
 from ..panels.image import AIR
 from ..screen.side import SidePanels
 from ..shown.subject import Subject, subject_of
 from .pack import text_of
 
-Pixels = NDArray[np.uint8]
 STILL = 0.65, 55  # share of the page's size, and quality, of the picture for where nothing plays
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import MissingDependencyError
 from ...run.panels import LossCurve, Panel, Table
@@ -17,7 +16,7 @@ from ...sweep.result import Result
 from ..ink.boxes import arrange
 from ..ink.painter import Painter, Viewport
 from ..ink.theme import Theme
-from ..out.easel import Easel
+from ..out.easel import Easel, Pixels
 from ..out.offscreen import offscreen
 from ..page.pictures import WINDOW, with_air
 from ..screen.side import SidePanels
@@ -32,8 +31,6 @@ PLATES = (480, 270)
 """Pixels of a picture of cubes: as large as leaves their names readable when it is made half as large."""
 WORDY = (LossCurve, Table)
 """Panels that say less of a run in a small picture."""
-
-Pixels = NDArray[np.uint8]
 
 
 def main_panel(scene: Scene) -> Panel | None:

@@ -64,7 +64,8 @@ class SceneWall(Wall):
         self._rested, self._tried = 0.0, False
         self._news: list[str] = []  # what is told as soon as there is a window
         actions = [action for action in ACTIONS if action.name != TOUR or stations is not None]
-        super().__init__(theme, actions, {TOUR: self._begin_tour, "open": self._ask_file})
+        own = {TOUR: lambda: self._ask(lambda host: host.enter(self.tour, TOUR)), "open": self._ask_file}
+        super().__init__(theme, actions, own)
         self.numbers, self.chosen = range(len(self.doors)), 0 if self.doors else None
 
     # ---- the way through the window
@@ -104,11 +105,6 @@ class SceneWall(Wall):
             except ScalarvizError as error:
                 self._news.append(f"tour: {door.name}: {error}")
         return self.at(size)
-
-    def _begin_tour(self) -> None:
-        """Leave the wall for the tour."""
-        assert self.host is not None
-        self.host.enter(self.tour, TOUR)
 
     # ---- time
 
@@ -187,8 +183,8 @@ class SceneWall(Wall):
         self._stand()
 
     def _ask_file(self) -> None:
-        if self.host is not None:
-            self.host.ask_file("Open a picture, a table or weights", self.endings, lambda path: self.open([path]))
+        title = "Open a picture, a table or weights"
+        self._ask(lambda host: host.ask_file(title, self.endings, lambda path: self.open([path])))
 
     def close(self) -> None:
         """Stop what trains."""

@@ -316,10 +316,7 @@ def items_of(graph: Graph, names: Mapping[str, str], shapes: Mapping[str, Shape]
     `names` are those of the stored tensors that are drawn, by what the graph calls them; `shapes` are of arrays that it
     makes, as far as they are known. What no node reads of the data stands at the end.
     """
-    found = _Items(graph, names, shapes)
-    for node in graph.nodes:
-        found.take(node)
-    return found.done()
+    return _Items(graph, names, shapes).done()
 
 
 @dataclass
@@ -384,6 +381,8 @@ class _Items:
 
     def done(self) -> tuple[Item, ...]:
         """All items, each input in the block that reads it, outputs and what nothing reads at the end."""
+        for node in self.graph.nodes:
+            self.take(node)
         for port in self.graph.outputs:
             value = self.values.get(port.name)
             if value is not None:

@@ -16,7 +16,7 @@ from ...run.edits import Edit
 from ...run.scene.own_controls import LAYERS, activation_of, keep_rule, own_controls, tick_values
 from ...run.travel import seed_shown
 from ..ink.boxes import LABEL
-from ..ink.sketch import Kept
+from ..ink.sketch import Kept, Point
 from ..ink.text import measure
 from ..panels.drawer import words_of
 from ..screen.controls import Item, Row, Wish, printed, row_of
@@ -345,9 +345,6 @@ def _number(control: Control, label: str, place: int, sizes: tuple[int, ...], ou
     number = Slider(label, control.flag, _UNITS, least=1, most=max(units, MOST_UNITS), log=True, whole=True,
                     value=lambda reader: units, change=change)  # fmt: skip
     return Item(number, units, shown=printed(units), out=out)
-
-
-Point = tuple[float, float]
 
 
 class Desk(Driving):

@@ -91,7 +91,7 @@ class Pointer:
     def _taken(self, press: Press) -> Press:
         """The same, with what it is on: of what lies over each other, the first that takes it."""
         viewer, bench, point = self._viewer, self._viewer.bench, self._viewer.bench.to_logical(press.at)
-        if bench.help:  # nothing of what lies below the list of keys is touched
+        if bench.touch.help:  # nothing of what lies below the list of keys is touched
             press.on = "list of keys"
         elif viewer.desk is not None and viewer.desk.press(point, press.button):
             press.on = "controls"
@@ -112,10 +112,10 @@ class Pointer:
         viewer, bench, press = self._viewer, self._viewer.bench, self._press
         point, desk = bench.to_logical(at), viewer.desk
         if press is None or press.on == "list of keys":
-            shown = None if bench.help else point
+            shown = None if bench.touch.help else point
             mine = shown is not None and desk is not None and desk.panel.owns(shown)  # nothing else is pointed at then
             changed = desk is not None and desk.hover(shown)
-            if bench.hover(None if mine or bench.help else at) or changed:
+            if bench.hover(None if mine or bench.touch.help else at) or changed:
                 viewer.refresh()
         elif press.on == "controls" and desk is not None:
             desk.drag(point)
@@ -168,7 +168,7 @@ class Pointer:
         if press.on == "time bar":
             travels.release(press.target if bench.bar.target(point) == press.target else _NOTHING)
         elif press.on == "list of keys":
-            bench.help = 0
+            bench.touch.help = 0
         elif press.on == "panel":
             bench.side.release(point)
         elif press.dragged:
@@ -232,7 +232,7 @@ class Pointer:
         across, up = notches
         viewer = self._viewer
         bench = viewer.bench
-        if bench.help:
+        if bench.touch.help:
             return
         if viewer.desk is not None and viewer.desk.scroll(bench.to_logical(at), up):
             viewer.refresh()

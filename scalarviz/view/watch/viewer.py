@@ -239,7 +239,7 @@ class Viewer(Guest):
         if self._wait is None or playback.running or playback.here != self._first:
             self._wait = None
             return
-        something = bench.help or bench.selected is not None or bench.inside.told or bench.side.typing
+        something = bench.touch.help or bench.selected is not None or bench.inside.told or bench.side.typing
         untouched, self._touched = self.touches == self._touched, self.touches
         free = self.pointer.free and untouched and not something and playback.worker.error is None
         self._waited = self._waited + seconds if free else 0.0
@@ -299,7 +299,7 @@ class Viewer(Guest):
             self.bench.text_pace.rest(seconds)
             return False
         self._shown, self._dirty = frame, False
-        self.bench.message, touch.notice = said
+        touch.message, touch.notice = said
         self.bench.update(frame, self.pace_text(frame), seconds)
         return True
 
@@ -389,7 +389,7 @@ class Viewer(Guest):
 
     def _typed(self, pressed: str, text: str, *, shift: bool) -> bool:
         """Whether a key belongs to what is open: the controls, a number that is typed, or a panel."""
-        if self.bench.help:
+        if self.bench.touch.help:
             return False
         controls = self.desk is not None and self.desk.key(pressed, shift=shift)
         return controls or self.selected.key(pressed, text) or self.bench.side.key(pressed, text)
@@ -413,8 +413,8 @@ class Viewer(Guest):
 
     def toggle_help(self) -> None:
         """Show the list of keys, page by page, or hide it."""
-        pages = help_pages(self.bench.places.size, self.bench.touch.table)
-        self.bench.help = self.bench.help + 1 if self.bench.help < len(pages) else 0
+        pages, shown = help_pages(self.bench.places.size, self.bench.touch.table), self.bench.touch.help
+        self.bench.touch.help = shown + 1 if shown < len(pages) else 0
 
     def escape(self) -> None:
         """Close what is open; where nothing is, take the way out, or close the window at the second press."""
@@ -430,8 +430,8 @@ class Viewer(Guest):
         That is, in this order, the list of keys, an opened step, a long way to another step, a search, a weight that is
         being changed (which becomes what it was), a selected cube or colour.
         """
-        if self.bench.help:
-            self.bench.help = 0
+        if self.bench.touch.help:
+            self.bench.touch.help = 0
             return True
         if self.pointer.grip is None and self.micro.leave():
             return True
