@@ -21,6 +21,7 @@ from ...io.atomic import StrPath
 from ...run.sources.recording.recorded import Recorded
 from ..ink.theme import get_theme
 from .document import document_of
+from .ofscene import no_headlines
 from .pack import packed, squeezed, text_of
 from .page import GESTURES, about_of, gathered, keys_of, loss_axis, shell
 from .pictures import chosen
@@ -74,7 +75,7 @@ def link_of(record: Recorded, player: str = "player.html", *, theme: str = "dark
         places = chosen(fitting, count)
         frames = played(source, [(record.branch, k) for k in places])
         said = f"{len(places):,} of {len(record):,} recorded steps" if len(places) < len(record) else ""
-        told, tables = gathered(subject, frames, document, ("weight",))
+        told, tables = gathered(subject, frames, document, ("weight",), no_headlines)
         told["formulas"] = {len(places) - 1: told["formulas"][-1]} if told["formulas"] else {}  # all take too much room
         told |= {part: [_short(x) for x in told[part]] for part in NUMBERS}
         head = {

@@ -21,7 +21,7 @@ from ..screen.strip import written
 from ..shown.subject import Subject
 from ..watch.actions import PLAYED, Words, action_of
 from .document import flags_of, texels_of
-from .ofscene import Headlines, no_headlines
+from .ofscene import Headlines
 from .pack import deflated, dense_text, text_of
 from .pictures import image_tag
 from .scripts import bare, bare_style, colours_of, joined, read
@@ -131,11 +131,7 @@ def numbers_of(
 
 
 def gathered(
-    subject: Subject,
-    frames: Iterable[Frame],
-    document: dict[str, Any],
-    quantities: Sequence[str],
-    headlines: Headlines = no_headlines,
+    subject: Subject, frames: Iterable[Frame], document: dict[str, Any], quantities: Sequence[str], headlines: Headlines
 ) -> tuple[dict[str, Any], dict[str, Float32]]:
     """The same and all else that is told of frames, with a table of the rows that stand beside the cubes."""
     rows: list[Float32] = []

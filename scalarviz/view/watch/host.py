@@ -183,19 +183,13 @@ class Guest:
             self.say("Escape again closes the window", AGAIN_SECONDS)
 
 
-def keys_of(guest: Guest, actions: Sequence[Action], own: Mapping[str, Does]) -> dict[str, Does]:
-    """What each key does: `actions`, and those that all windows share; `own` has them by name."""
-    does = {**own, **guest.asks}
-    keys = {key: does[action.name] for action in actions for key in action.keys}
-    return keys | {key: does[name] for name in SHARED for key in action_of(name).keys}
-
-
 class Room(Guest, ABC):
     """A window that shows no run: a line of news, a list of keys, and `own` says how its actions are done."""
 
     def __init__(self, actions: Sequence[Action], own: Mapping[str, Does]) -> None:
         shared = {"escape": self._escape, "toggle_help": self._toggle_help, "toggle_theme": self.toggle_theme}
-        self._actions, self._does = actions, keys_of(self, actions, {**own, **shared})
+        does, every = {**own, **shared, **self.asks}, (*actions, *map(action_of, SHARED))
+        self._actions, self._does = actions, {key: does[action.name] for action in every for key in action.keys}
         self._help = 0
 
     # ---- what a room has of its own

@@ -43,6 +43,8 @@ from .pointer import Pointer
 from .selected import Asking, SelectedWeights
 from .travels import Travels
 
+Take = Callable[[Any], object]
+"""Is given an answer, or an error."""
 WAIT = 4.0
 """Seconds without a touch after which a window begins by itself; whoever touches it has them again."""
 PRESSED_SECONDS = 1.6
@@ -68,12 +70,7 @@ class Viewer(Guest):
     stays = 4.0
 
     def __init__(
-        self,
-        bench: Workbench,
-        playback: Playback | None = None,
-        *,
-        duration: float = DURATION,
-        wait: float | None = None,
+        self, bench: Workbench, playback: Playback | None = None, duration: float = DURATION, wait: float | None = None
     ) -> None:
         self.bench = bench
         source = self._source = bench.subject.source
@@ -82,7 +79,7 @@ class Viewer(Guest):
         self._last: Frame | None = None
         self._trouble = ""
         self._wait, self._waited, self._touched = wait, 0.0, 0
-        self._waiting: list[tuple[AskedCall, Callable[[Any], object], Callable[[Exception], object]]] = []
+        self._waiting: list[tuple[AskedCall, Take, Take]] = []
         tells = source.facts is not None or LOOP_CURVE in bench.subject.panels
         self._room = source.counted, tells, source.can.go
         self._shown: Frame | None = None
@@ -187,12 +184,7 @@ class Viewer(Guest):
         """Let go of what is shown."""
         self.growing.close()
 
-    def ask(
-        self,
-        function: Callable[[Run], object],
-        then: Callable[[Any], object],
-        failed: Callable[[Exception], object] | None = None,
-    ) -> None:
+    def ask(self, function: Callable[[Run], object], then: Take, failed: Take | None = None) -> None:
         """Call a function with the run between two steps; `then` gets the answer, or `failed` the error."""
         said = failed or (lambda error: self.say(str(error)))
         self._waiting.append((self._source.ask(function), then, said))
