@@ -47,6 +47,21 @@ def told_number(name: str, told: Any) -> float | None:
         raise TypeMismatchError(f"{name}: got {type(told).__name__}; allowed: one number, such as 0.5") from None
 
 
+def pending(told: Any) -> bool:
+    """Whether it is one number that JAX still computes and nobody can change: asking for it now would wait for it."""
+    if not callable(getattr(told, "copy_to_host_async", None)) or getattr(told, "shape", None) != ():
+        return False
+    return str(told.dtype).startswith(("float", "bfloat", "int", "uint"))
+
+
+def arrived(told: Any) -> float:
+    """The number of a pending one; NaN where its memory was given away meanwhile."""
+    try:
+        return float(told)
+    except RuntimeError:
+        return float("nan")
+
+
 # ---- `Counted`: the steps of a loop that somebody else wrote, as it tells them: numbers, losses, learning rates
 
 
@@ -63,11 +78,18 @@ class Counted:
 
     def __init__(self) -> None:
         self.step = self.calls = self.rounds = 0
-        self.loss = self.lr = float("nan")
+        self.lr = float("nan")
+        self._loss: Any = float("nan")  # perhaps JAX's array, which is asked for its number when that is looked at
         self.ahead = False
         self._silent = 0  # calls that said nothing, since the numbers were looked at
         self._history, self._written = History(), 0  # the last step of which a loss is known
-        self._new: list[tuple[int, float, float]] = []  # not in it yet: a list takes a tenth of the time
+        self._new: list[tuple[int, Any, float]] = []  # not in it yet: a list takes a tenth of the time
+
+    @property
+    def loss(self) -> float:
+        """The last one that was told."""
+        self._loss = arrived(self._loss)
+        return float(self._loss)
 
     @property
     def reached(self) -> int:
@@ -87,7 +109,8 @@ class Counted:
         `seen`: it was counted when it was looked at, `ahead` of this call. Wrong numbers change nothing.
         """
         at = None if step is None else told_step(step)
-        new_loss, new_lr = told_number("loss", loss), told_number("lr", lr)
+        new_loss: Any = loss if pending(loss) else told_number("loss", loss)
+        new_lr = told_number("lr", lr)
         self.calls += 1
         self.ahead = False
         if not (said or any(one is not None for one in (at, new_loss, new_lr))):
@@ -98,7 +121,7 @@ class Counted:
             self._cut(max(at - 1, 0))
         self.step = self.step + self._silent + (not seen) if at is None else at
         self._silent = 0
-        self.loss = self.loss if new_loss is None else new_loss
+        self._loss = self._loss if new_loss is None else new_loss
         self.lr = self.lr if new_lr is None else new_lr
         if new_loss is not None and self.step:
             self._write()
@@ -107,7 +130,7 @@ class Counted:
         """The loss of the step, into the curve; the last word on a step holds."""
         if self._written >= self.step:
             self._cut(self.step - 1)
-        self._new.append((self.step, self.loss, self.lr))
+        self._new.append((self.step, self._loss, self.lr))
         self._written = self.step
         if len(self._new) >= ROOM:
             self._take_in()
@@ -115,7 +138,7 @@ class Counted:
     def _take_in(self) -> None:
         """Put what is new into the history, steps that follow each other at once."""
         if self._new:
-            step, loss, lr = np.array(self._new).T
+            step, loss, lr = np.array([(step, arrived(loss), lr) for step, loss, lr in self._new]).T
             for run in np.split(np.arange(len(step)), np.flatnonzero(np.diff(step) != 1) + 1):
                 self._history.extend(int(step[run[0]]) - 1, loss[run], lr[run])
             self._new.clear()
