@@ -28,7 +28,7 @@ from .stop import Stop
 from .window import has_window
 
 if TYPE_CHECKING:
-    from ..run.sources.script_hooks import Told
+    from ..run.sources.script_hooks import Flow, Told
     from ..view.show import Handle
 
 BUDGET = 64_000_000
@@ -87,7 +87,7 @@ class Follower:
         self._probe = WindowProbe() if shows and has_window() else None
         self._reason = "" if self._probe or not shows else "there is no display"
 
-    def begin(self, x: Any, called: str) -> Told:
+    def begin(self, x: Any, called: str, flow: Flow | None) -> Told:
         """The script is about to take its first step: watch `x`, and give back what is told of steps."""
         try:
             self.watched = watched = Watched(x)
@@ -95,6 +95,8 @@ class Follower:
             say(f"{self.name}: {called} is not watched: {error}")
             return lambda **_: None
         watched.name = called
+        if flow is not None:
+            watched.show_flow(flow)
         say(f"{self.name}: {called}, {watched.last.values.size:,} numbers")
         tell = self._record(watched) if self._probe is None else self._show(watched)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
-from scalarviz.run.sources.script_hooks import OnHost
+from scalarviz.run.sources.script_hooks import OnHost, hooks
 
 NETWORK = """
 import argparse, json, pathlib, sys
@@ -298,6 +298,69 @@ for _ in range(2):
     result = cli("watch", "--html", "b.html", script(away + "w.sum().backward(); rule.step(); print('on')"))
     assert (result.code, result.out) == (2, "on\n")
     assert "is not watched: parameters.0 is on meta" in result.err
+
+
+def chain(torch, kind):
+    """A network, and the names and kinds of its rows; None where its layers form no chain that is known."""
+    nn = torch.nn
+
+    class Functions(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.drop, self.b = nn.Linear(3, 4), nn.Dropout(0.5), nn.Linear(4, 2)
+
+        def forward(self, x):
+            return torch.sigmoid(self.b(self.drop(torch.relu(self.a(x.flatten(1))))))
+
+    class Residual(Functions):
+        def forward(self, x):
+            return self.b(self.a(x) + x.sum())
+
+    return {
+        "layers": (nn.Sequential(nn.Linear(3, 4), nn.LeakyReLU(0.3), nn.Linear(4, 2)),
+                   {"0": "linear", "1": "leakyrelu", "2": "linear"}),
+        "functions": (Functions(), {"a": "linear", "a relu": "relu", "b": "linear", "b sigmoid": "sigmoid"}),
+        "one layer": (nn.Linear(3, 2), {"linear": "linear"}),
+        "residual": (Residual(), None),
+        "norm": (nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)), None),
+    }[kind]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["layers", "functions", "one layer", "residual", "norm"])
+def test_rows_are_what_the_first_sample_makes_at_the_weights_that_are_shown(torch, kind):
+    torch.manual_seed(3)
+    net, wanted = chain(torch, kind)
+    seen, rule = [], torch.optim.SGD(net.parameters(), 0.1)
+
+    def begin(x, name, flow):
+        seen.append(sv.watch(x))
+        if flow is not None:
+            seen[0].show_flow(flow)
+        return seen[0].update
+
+    followed, drawn = hooks(begin)[0], torch.random.get_rng_state
+    followed.install()
+    try:
+        for _ in range(4):
+            x = torch.randn(20, 3)
+            net(x).square().sum().backward()
+            rule.step()
+            after = drawn()
+            frame = seen[0].frame()
+            assert torch.equal(drawn(), after)  # looking draws nothing
+            assert {stage.name: stage.kind for stage in seen[0].stages} == (wanted or {})
+            if wanted:
+                with torch.no_grad():
+                    out = net.eval()(x[:1])[0]
+                net.train()
+                np.testing.assert_allclose(frame.activations["input"], x[0])
+                np.testing.assert_allclose(frame.activations[list(wanted)[-1]], out, rtol=1e-5)
+                assert list(frame.activations) == ["input", *wanted]
+                assert sv.render(seen[0], size=(320, 240)).shape == (240, 320, 3)
+            else:
+                assert not frame.activations
+    finally:
+        followed.remove()
 
 
 def test_what_lies_on_a_gpu_is_copied_when_it_is_read(torch):

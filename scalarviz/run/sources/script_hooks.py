@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Told = Callable[..., object]
-Begin = Callable[[Any, str], Told]
+Begin = Callable[[Any, str, "Flow | None"], Told]
 
 
 def called(thing: object, names: Mapping[str, Any]) -> str:
@@ -37,6 +37,71 @@ def _script() -> dict[str, Any]:
 
 
 # ---- PyTorch
+
+
+PASSED_ON = ("Dropout", "Flatten", "Identity")
+"""Layers that change no number of a sample, as it is in evaluation."""
+ALONE = ("Linear", "ReLU", "LeakyReLU", "ELU", "GELU", "SiLU", "Sigmoid", "Tanh", "Softplus", "LogSigmoid")
+"""Layers that compute a sample from its numbers and their weights alone: asked again they disturb nothing."""
+FUNCTIONS = ("relu", "tanh", "sigmoid")
+"""What a forward may do between two layers without a layer of its own."""
+
+
+ENOUGH = 16
+"""Samples of a batch by which it is told what is done between two layers."""
+
+
+class Flow:
+    """What one sample makes at each layer of a network whose layers form a chain, at the weights of now.
+
+    `calls` are the layers with the first samples that each was given and what it made of them, the network last. The
+    rows are worked out anew from `sample`: those that the hooks saw are of the weights before the step.
+    """
+
+    def __init__(self, torch: Any, names: Mapping[int, str], calls: list[tuple[Any, Any, Any]]) -> None:
+        _, whole, left = calls[-1]
+        self._torch, self.sample = torch, whole[:1]
+        self.layers = list[tuple[str, str, Callable[[Any], Any], int]]()  # path, kind, what computes it, its outputs
+        made = whole
+        for layer, given, out in calls[:-1]:
+            kind = type(layer).__name__
+            self._between(made, given)
+            if kind not in PASSED_ON:
+                if kind not in ALONE or not type(layer).__module__.startswith("torch.nn.modules."):
+                    raise ValueError(kind)
+                forward = partial(type(layer).forward, layer)  # past the hooks of the script
+                self.layers.append((names[id(layer)], kind.lower(), forward, out[0].numel()))
+            made = out
+        self._between(made, left)
+
+    def _between(self, made: Any, given: Any) -> None:
+        """What is done to a row before it is given on; ValueError where that is not known."""
+        made, given = made.reshape(len(made), -1), given.reshape(len(given), -1)
+        if self._torch.equal(made, given):
+            return
+        for name in FUNCTIONS:
+            function = getattr(self._torch, name)
+            if self._torch.equal(function(made), given):
+                self.layers.append(
+                    (f"{self.layers[-1][0]} {name}" if self.layers else name, name, function, made.shape[1])
+                )
+                return
+        raise ValueError("something else is done between two layers")
+
+    def take(self, batch: Any) -> None:
+        """Its first sample is the one that is shown, if it has the shape of the others."""
+        if getattr(batch, "shape", ())[1:] == self.sample.shape[1:] and len(batch):
+            self.sample = batch[:1].detach()
+
+    def rows(self) -> dict[str, NDArray[np.float64]]:
+        """The sample and what each layer makes of it."""
+        row = self.sample.reshape(1, -1)
+        rows: dict[str, NDArray[np.float64]] = {"input": row[0].double().numpy()}
+        with self._torch.no_grad():
+            for name, _, function, _ in self.layers:
+                row = function(row)
+                rows[name or "linear"] = row[0].double().numpy()
+        return rows
 
 
 class OnHost:
@@ -56,7 +121,10 @@ class TorchHooks(MetaPathFinder):
 
     def __init__(self, begin: Begin) -> None:
         self._begin, self._process = begin, os.getpid()
-        self._called = dict[int, Any]()  # modules that were called before the first step
+        # modules that were called before the first step, with the first sample that came and went
+        self._called = dict[int, tuple[Any, list[Any]]]()
+        self._root: Any = None
+        self._flow: Flow | None = None
         self._first: Any = None  # the optimiser whose steps count
         self._loss: Any = None
         self._told: Told | None = None
@@ -115,16 +183,30 @@ class TorchHooks(MetaPathFinder):
 
     def _went(self, module: Any, inputs: Any, output: Any) -> None:
         if self._first is None:
-            self._called[id(module)] = module
+            self._called.pop(id(module), None)
+            first = [x[:ENOUGH].detach() if hasattr(x, "detach") and x.dim() else None for x in (*inputs[:1], output)]
+            self._called[id(module)] = module, first
+        elif module is self._root and self._flow is not None and module.training:
+            self._flow.take(inputs[0])
+
+    def _flow_of(self, root: Any) -> Flow | None:
+        """What goes through a network, where its last call before the first step was a chain of layers."""
+        inside = {id(module): name for name, module in root.named_modules()}
+        leaves = [(m, *first) for m, first in self._called.values() if id(m) in inside and not [*m.children()]]
+        with suppress(Exception):  # networks may do what they like, and have no chain then
+            return Flow(sys.modules["torch"], inside, [*leaves, (root, *self._called[id(root)][1])])
+        return None
 
     def _comes(self, optimizer: Any, args: Any, options: Any) -> None:
         if self._first is not None or os.getpid() != self._process:
             return
         self._first = optimizer
         trained = {id(one) for group in optimizer.param_groups for one in group["params"]}
-        found = [one for one in self._called.values() if any(id(p) in trained for p in one.parameters())]
+        found = [one for one, _ in self._called.values() if any(id(p) in trained for p in one.parameters())]
         inner = {id(below) for one in found for below in one.modules() if below is not one}
         roots = [one for one in found if id(one) not in inner]
+        if len(roots) == 1:
+            self._root, self._flow = roots[0], self._flow_of(roots[0])
         self._called.clear()
         names = _script()
         self._away = {
@@ -132,12 +214,13 @@ class TorchHooks(MetaPathFinder):
             for one in roots for name, p in one.named_parameters() if p.device.type not in ("cpu", "meta")
         }  # fmt: skip
         if self._away:
-            self._told = self._begin(self._copies("data"), called(roots[0], names) if len(roots) == 1 else "networks")
+            name = called(roots[0], names) if len(roots) == 1 else "networks"
+            self._told = self._begin(self._copies("data"), name, None)
         elif len(roots) == 1:
-            self._told = self._begin(roots[0], called(roots[0], names))
+            self._told = self._begin(roots[0], called(roots[0], names), self._flow)
         else:
             groups: dict[str, Any] = {called(one, names): one for one in roots}
-            self._told = self._begin(groups or {"parameters": [*optimizer.param_groups[0]["params"]]}, "networks")
+            self._told = self._begin(groups or {"parameters": [*optimizer.param_groups[0]["params"]]}, "networks", None)
 
     def _did(self, optimizer: Any, args: Any, options: Any) -> None:
         if optimizer is self._first and self._told is not None and os.getpid() == self._process:
@@ -222,7 +305,7 @@ class ValueHooks:
                 self._weights[f"{name}.{path}".strip(".") if len(found) > 1 or not path else path] = values
         if self._weights:
             self._now = {name: _read(values, "data") for name, values in self._weights.items()}
-            self._told = self._begin(self._now, found[0][0] if len(found) == 1 else "weights")
+            self._told = self._begin(self._now, found[0][0] if len(found) == 1 else "weights", None)
 
     def _after(self, value: Any) -> None:
         self._gradients = {name: _read(values, "grad") for name, values in self._weights.items()}
@@ -324,11 +407,11 @@ def hooks(begin: Begin) -> tuple[TorchHooks, ValueHooks]:
     """Those that follow a script; the first that sees a step begins, the others keep still."""
     begun = list[object]()
 
-    def first(kind: object, x: Any, name: str) -> Told:
+    def first(kind: object, x: Any, name: str, flow: Flow | None) -> Told:
         if begun and begun[0] is not kind:
             return lambda **_: None
         begun.append(kind)
-        return begin(x, name)
+        return begin(x, name, flow)
 
     made: list[Any] = [TorchHooks, ValueHooks]
     torch, value = (kind(partial(first, kind)) for kind in made)

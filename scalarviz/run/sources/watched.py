@@ -8,7 +8,7 @@ from collections import deque
 from contextlib import suppress
 from dataclasses import replace
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,11 +17,14 @@ from ...checks import integer
 from ...errors import InputError, TypeMismatchError, shown
 from ..callbacks import Recorder
 from ..checks import LAST_STEP
-from ..core.frame import Branch, Curve, Frame, Past, Tensor
+from ..core.frame import Branch, Curve, Frame, Past, Stage, Tensor
 from ..core.history import History
 from ..source import Can, Source
 from ..travel import POINTS, WeightRecord
 from .watched_arrays import Reader
+
+if TYPE_CHECKING:
+    from .script_hooks import Flow
 
 
 def told_step(told: Any) -> int:
@@ -192,7 +195,7 @@ class Kept:
         """Keep another one; those of its step and later ones are of a loop that began again."""
         self.cut(frame.step)
         self._frames[frame.step] = frame
-        arrays = frame.values, frame.gradient, frame.update, frame.computed, frame.frozen
+        arrays = (frame.values, frame.gradient, frame.update, frame.computed, frame.frozen, *frame.activations.values())
         most = min(MOST, self._budget // sum(array.nbytes for array in arrays))
         while len(self) > max(2, most):
             self._frames = dict([*list(self._frames.items())[:-1:2], (frame.step, frame)])
@@ -280,6 +283,8 @@ class Watched(Source):
         self.name = type(x).__name__.lower()
         self.can = Can()
         self.pace: Pace | None = None
+        self._flow: Flow | None = None
+        self._stages: tuple[Stage, ...] = ()
         self._counted, self._kept = Counted(), Kept(self._budget)
         self._onlookers: list[Recorder] = []
         self._lock, self._owner = threading.RLock(), threading.current_thread()
@@ -293,6 +298,27 @@ class Watched(Source):
         self.last = self._frame(values)
         self._remember(values)
         self._kept.add(self.last)
+
+    def show_flow(self, flow: Flow) -> None:
+        """Show what one sample makes at each layer, too."""
+        named, before = {tensor.name: tensor for tensor in self.tensors}, flow.sample.numel()
+        stages = list[Stage]()
+        for name, kind, _, outputs in flow.layers:
+            weight, bias = (named.get(f"{name}.{part}".strip(".")) for part in ("weight", "bias"))
+            arrays = (weight, bias) if kind == "linear" else (None, None)
+            stages.append(Stage(name or "linear", kind, outputs, *arrays, (outputs,), (before,)))
+            before = outputs
+        self._flow, self._stages = flow, tuple(stages)
+        self.last = replace(self.last, activations=self._rows())
+
+    def _rows(self) -> dict[str, NDArray[np.float64]]:
+        if self._flow is None:
+            return {}
+        try:
+            return self._flow.rows()
+        except (RuntimeError, TypeError, ValueError, IndexError):  # the script has made another network of it
+            self._flow, self._stages = None, ()
+            return {}
 
     # ---- for the loop
 
@@ -386,7 +412,7 @@ class Watched(Source):
             update = np.zeros_like(values) if before is None else values - before
         known = self._moved[before is not None]
         return Frame(counted.step, counted.loss, counted.lr, values, gradient, update, computed, frozen,
-                     moved=known, together=together)  # fmt: skip
+                     self._rows(), moved=known, together=together)  # fmt: skip
 
     def _remember(self, values: Floats) -> None:
         """These are the numbers of now: what they will have been before a later look."""
@@ -430,6 +456,14 @@ class Watched(Source):
     @property
     def tensors(self) -> tuple[Tensor, ...]:
         return self._reader.tensors
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        return self._stages
+
+    @property
+    def n_inputs(self) -> int:
+        return 0 if self._flow is None else self._flow.sample.numel()
 
     @property
     def counted(self) -> bool:
