@@ -273,15 +273,15 @@ def from_torch(data: Any, batch_size: int | None) -> tuple[Any, int | None]:
     if torch is None:
         return data, batch_size
     if isinstance(data, torch.DataLoader):
-        ours = torch.SequentialSampler, torch.RandomSampler
-        if type(data.batch_sampler) is not torch.BatchSampler or type(data.sampler) not in ours:
+        usual = type(data.sampler) in (torch.SequentialSampler, torch.RandomSampler)
+        if (
+            not usual
+            or type(data.batch_sampler) is not torch.BatchSampler
+            or data.collate_fn is not torch.default_collate
+        ):
             raise InputError(
-                "data: a Run draws its own batches, and this DataLoader has a sampler; give data=loader.dataset, or "
-                "a TensorDataset of the samples in their order"
-            )
-        if data.collate_fn is not torch.default_collate:
-            raise InputError(
-                "data: this DataLoader has a collate_fn, which a Run does not call; give data=(X, Y) of what it makes"
+                "data: a Run draws its own batches, and this DataLoader has a sampler or a collate_fn; give "
+                "data=loader.dataset, or data=(X, Y) of what the loader makes"
             )
         data, batch_size = data.dataset, data.batch_size if batch_size is None else batch_size
     if not isinstance(data, torch.Dataset):
