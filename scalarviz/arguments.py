@@ -136,7 +136,10 @@ def _missing(parameters: Mapping[str, inspect.Parameter], placed: list[str], kwa
 def _brief(parameter: inspect.Parameter) -> str:
     if parameter.kind is parameter.VAR_POSITIONAL:
         return f"*{parameter.name}"
-    return parameter.name if parameter.default is parameter.empty else f"{parameter.name}={parameter.default!r:.30}"
+    default: Any = parameter.default
+    if default is parameter.empty:
+        return parameter.name
+    return f"{parameter.name}={default.__name__ if isinstance(default, type) else repr(default):.30}"
 
 
 def _many(count: int) -> str:

@@ -42,6 +42,8 @@ def window_name(arguments: Sequence[str]) -> str:
     """What the window of a command line is called; empty where it opens none."""
     if not arguments:
         return ALL if sys.stdout is not None and sys.stdout.isatty() else ""
+    if arguments[0] == "watch":  # flags behind the script are the script's
+        return Path(arguments[1]).stem if len(arguments) > 1 and Path(arguments[1]).is_file() else ""
     if any(argument.partition("=")[0] in NO_WINDOW for argument in arguments):
         return ""
     (command, *more), scenes = arguments, scene_files()

@@ -27,7 +27,10 @@ def add_command(
     known: Set[str] = frozenset() if everything else getattr(model, "rare", frozenset())
     rare = {name for name, field in model.model_fields.items() if name in known and not extra_of(field).get("argument")}
     told = f"{len(rare)} more flags: scalarviz {name} --help-all" if rare else None
-    app.command(name, help=summary, epilog=told, cls=_class_of(model))(command_from(model, call, rare))
+    # what follows a script belongs to the script, flags too
+    settings = {"allow_interspersed_args": "script" not in model.model_fields}
+    command = app.command(name, help=summary, epilog=told, cls=_class_of(model), context_settings=settings)
+    command(command_from(model, call, rare))
 
 
 def argument(description: str) -> Any:

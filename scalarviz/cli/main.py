@@ -30,6 +30,7 @@ COMMANDS = {
     "train": "Train a network out of an ONNX file on data of your own, watch it, and write it as ONNX again.",
     "replay": "Show a recording (--recording makes one), or two beside each other with their difference.",
     "view": "Show the numbers of a file (.onnx, .safetensors), or of two; the runs of a sweep (.svs) as a wall.",
+    "watch": "Run a script that trains with PyTorch, or a class Value of its own, and watch its weights.",
     "sweep": "Many runs of a scene at once: every seed with every value of its options.",
     "lessons": "List the lessons; with a folder, copy their notebooks there.",
     "doctor": "Say what works here, and what to install for what does not.",
@@ -125,7 +126,7 @@ def _add_asked(app: Any, name: str, arguments: list[str]) -> None:
     summary, everything = COMMANDS.get(name, ""), HELP_ALL in arguments or name == "tour"
     run: Callable[[Any], int]
     match name:
-        case "tour" | "replay" | "view" | "lessons" | "doctor" | "warmup":
+        case "tour" | "replay" | "view" | "watch" | "lessons" | "doctor" | "warmup":
             model, run = importlib.import_module(f".{'rooms' if name == 'tour' else name}", __package__).command()
         case "sweep":
             from .sweep import run_sweep, sweep_options

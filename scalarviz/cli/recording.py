@@ -72,31 +72,31 @@ def check_recording(options: Any) -> None:
         options.refuse(["every", "micro"], "nothing is recorded; name a file with --recording, as --recording run.svz")
 
 
+def begun(scene: Scene, options: Any) -> Recording | None:
+    """The recording of a run, if one is asked for."""
+    if not (options.recording or options.html):
+        return None
+    from ..view.page.recording import Recording
+
+    wanted = FRAMES if options.recording else frames_of(scene.run.n_weights)
+    every = options.every or max(1, -(-options.steps // wanted))
+    more = scene.run.n_weights <= SMALL
+    parts = {"gradients": more, "updates": more, "activations": more, "micro": options.micro}
+    recording = Recording(scene, every, path=options.recording, **parts)
+    recording.tell = lambda line: say(f"{scene.name}: {line}")
+    steps = "every step" if every == 1 else f"every {every:,} steps"
+    also = ": values, gradients, updates and the probe's rows" if more else ": values"
+    also += ", and micro-steps" if options.micro else ""
+    say(f"{scene.name}: {options.recording or options.html} records {steps}{also}")
+    return recording
+
+
 class Taken:
     """The recording of one run, if one was asked for; a context manager. No signal interrupts its being closed."""
 
-    def __init__(self, scene: Scene, options: Any, stop: Stop) -> None:
-        self._stop, self._recording = stop, self._begun(scene, options)
-        self._failed, self._options = False, options
-        self._name, self._weights = scene.name, scene.run.n_weights
-
-    @staticmethod
-    def _begun(scene: Scene, options: Any) -> Recording | None:
-        if not (options.recording or options.html):
-            return None
-        from ..view.page.recording import Recording
-
-        wanted = FRAMES if options.recording else frames_of(scene.run.n_weights)
-        every = options.every or max(1, -(-options.steps // wanted))
-        more = scene.run.n_weights <= SMALL
-        parts = {"gradients": more, "updates": more, "activations": more, "micro": options.micro}
-        recording = Recording(scene, every, path=options.recording, **parts)
-        recording.tell = lambda line: say(f"{scene.name}: {line}")
-        steps = "every step" if every == 1 else f"every {every:,} steps"
-        also = ": values, gradients, updates and the probe's rows" if more else ": values"
-        also += ", and micro-steps" if options.micro else ""
-        say(f"{scene.name}: {options.recording or options.html} records {steps}{also}")
-        return recording
+    def __init__(self, name: str, weights: int, recording: Recording | None, options: Any, stop: Stop) -> None:
+        self._name, self._weights, self._recording = name, weights, recording
+        self._failed, self._options, self._stop = False, options, stop
 
     def close(self) -> None:
         """Make the file whole and say what is in it; later this does nothing."""

@@ -21,7 +21,7 @@ from ..run.scene.scene_file import WRITER, LoadedScene, settled
 from ..run.state import optimizer_state
 from .console import Progress, fail, number_of, say, tell
 from .pictures import Outputs, check_heard, check_look, check_moment, plan_outputs, tells_a_step
-from .recording import Taken, check_recording
+from .recording import Taken, begun, check_recording
 from .stop import Stop
 from .window import InWindow, wants_window
 
@@ -52,7 +52,7 @@ def run_scene(loaded: LoadedScene, options: Any) -> int:
         options = options.model_copy(update={"steps": options.at - scene.run.steps})
     if window is not None:
         window.options = options
-    with Stop() as stop, Taken(scene, options, stop) as taken:
+    with Stop() as stop, Taken(scene.name, scene.run.n_weights, begun(scene, options), options, stop) as taken:
         training = Training(loaded, scene, options, stop, taken, outputs)
         for line in [*scene.notes, _engine_line(loaded.name, scene, options.threads)]:
             say(line)

@@ -52,8 +52,8 @@ class Group(Module):
 class Chain(Sequential):
     """Layers one after another, under the names that a file has for them."""
 
-    def _items(self) -> list[Module]:
-        return [part for part in vars(self).values() if isinstance(part, Module)]
+    def _chain(self) -> dict[str, Module]:
+        return {name: part for name, part in vars(self).items() if isinstance(part, Module)}
 
 
 class Imported(Module):

@@ -30,7 +30,6 @@ COMMON = {
     "add_bias_kv": "keys and values are those that are given",
     "add_zero_attn": "keys and values are those that are given",
     "batch_first": "a sample has no batch dimension here: lists of positions",
-    "padding_idx": "every row is trained; frozen= of a row of the weight holds it",
     "max_norm": "rows keep the length that training gives them",
     "scale_grad_by_freq": "each use of a row counts alike",
     "sparse": "gradients are kept for all rows",

@@ -25,6 +25,7 @@ from ..scalar.kernel import kernel
 from ..scalar.nested import every, shape_of
 from ..scalar.single import checked_number
 from ..scalar.value import Symbol, apply, as_value
+from ._batch import Outputs, batch_loss
 from ._inputs import titled
 from ._losses import Joined, Loss, Reduction, reduce_sum
 from ._module import Module
@@ -183,8 +184,10 @@ class ClassLoss(Loss):
             None if ignore_index is None else integer(f"{name}: ignore_index", ignore_index, -MOST, MOST)
         )
 
-    def __call__(self, outputs: Any, targets: Any) -> Value:
+    def __call__(self, outputs: Any, targets: Any) -> Any:
         """The loss of one sample: C outputs, and its class, or a sequence of that alone."""
+        if isinstance(outputs, Outputs):
+            return batch_loss(self, outputs, targets)
         if self.reduction != "mean" or not self.divides:
             return self.batch_part(outputs, targets)
         wanted = self.target(targets, outputs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, SupportsFloat
 
+from ..checks import position
 from ..errors import TypeMismatchError, shown
 from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, Weight
@@ -82,6 +83,8 @@ class Embedding(Module):
     ----------
     num_embeddings, embedding_dim : int
         How many rows, and how many weights a row.
+    padding_idx : int, optional
+        The row of this id begins with zeros and is frozen; negative ones count from the end.
     init : Initializer, optional
         Default: ``init.normal(0.0, 1.0)``, as in PyTorch.
     seed : int, optional
@@ -96,8 +99,8 @@ class Embedding(Module):
     InputError
         A size is below 1, or there is no memory for so many weights.
     OutOfRangeError
-        When called: an id is no whole number from 0 to ``num_embeddings - 1``. One that the model computes gives NaN
-        in a Run.
+        `padding_idx` is no row. When called: an id is no whole number from 0 to ``num_embeddings - 1``. One that the
+        model computes gives NaN in a Run.
 
     Examples
     --------
@@ -111,13 +114,18 @@ class Embedding(Module):
     onnx_ids: ClassVar[bool] = True
 
     def __init__(
-        self, num_embeddings: int, embedding_dim: int, init: initialisers.Function | None = None,
-        seed: int | None = None,
+        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None,
+        init: initialisers.Function | None = None, seed: int | None = None,
     ) -> None:  # fmt: skip
         self.num_embeddings = count(num_embeddings, "Embedding: num_embeddings")
         self.embedding_dim = count(embedding_dim, "Embedding: embedding_dim")
+        self.padding_idx = (
+            None if padding_idx is None else position(padding_idx, self.num_embeddings, "Embedding: padding_idx")
+        )
         self.weight = Parameter.filled(0.0, (self.num_embeddings, self.embedding_dim), self._title())
         initialisers.apply(self, initialisers.normal() if init is None else init, seed)
+        if self.padding_idx is not None:
+            self.weight[self.padding_idx].frozen = True
 
     def forward(self, x: Any) -> list[Any]:
         """The row of one id, a list of `embedding_dim` Values; of a sequence of ids a list of rows."""
@@ -136,4 +144,5 @@ class Embedding(Module):
         return titled(self, f"Embedding({self.num_embeddings}, {self.embedding_dim})")
 
     def extra_repr(self) -> str:
-        return f"{self.num_embeddings}, {self.embedding_dim}"
+        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        return f"{self.num_embeddings}, {self.embedding_dim}{padding}"

@@ -32,7 +32,7 @@ def as_row(x: Any, n: int, title: str) -> list[Value]:
     if row and isinstance(row[0], list):
         raise InputError(
             f"{title} takes {n} inputs of one sample at a time, a row of numbers; got the shape {shape_of(row)}. "
-            "Put nn.Flatten() before it for a picture; loop over a batch, or let a Run take it"
+            "Put nn.Flatten() before it for a picture; give a batch as an array, net(np.array(rows))"
         )
     if len(row) != n:
         joined = n > 1 and len(row) > n and len(row) % n == 0

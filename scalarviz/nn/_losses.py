@@ -21,6 +21,7 @@ from ..scalar.kernel import kernel
 from ..scalar.nested import NESTED, every
 from ..scalar.single import at_least_zero, checked_number, positive
 from ..scalar.value import apply
+from ._batch import Outputs, batch_loss
 from ._elementwise import Elementwise
 from ._inputs import titled
 
@@ -93,6 +94,8 @@ class Loss:
 
         Outputs and targets are as many; nested ones pair up place by place, a row and a nested one in C order.
         """
+        if isinstance(outputs, Outputs):
+            return batch_loss(self, outputs, targets)
         found, wanted = _row(outputs, self), _row(targets, self)
         if len(found) != len(wanted):
             raise InputError(misfit(self, found, wanted))

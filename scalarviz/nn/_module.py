@@ -27,7 +27,7 @@ from ._absent import METHODS
 from ._buffer import Buffer
 from ._inputs import as_input
 from ._parameter import Parameter
-from ._state import LoadResult, buffers, entries, load, matching, register
+from ._state import LoadResult, StateArray, buffers, entries, load, matching, register
 from ._to_onnx import write
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ Inputs = Value | SupportsFloat | Sequence[Any]
 class _Books:
     """What a module keeps of its own."""
 
-    __slots__ = ("buffers", "inputs", "outputs", "owners", "places")
+    __slots__ = ("buffers", "inputs", "outputs", "owners", "places", "samples")
 
     def __init__(self) -> None:
         self.inputs: Any = ()
@@ -148,6 +148,7 @@ class _Books:
         self.owners: list[weakref.ref[Module]] = []
         self.buffers: tuple[str, ...] = ()
         self.places: dict[int, Place] = {}  # by the id of a part; true as long as it is still there
+        self.samples: set[tuple[int, ...]] = set()  # shapes of arrays that are one sample, as far as was asked
 
 
 class Module:
@@ -204,7 +205,16 @@ class Module:
         raise TypeMismatchError(f"{type(self).__name__} defines no forward(self, x); a Module needs one to be called")
 
     def __call__(self, *inputs: Inputs) -> Any:
-        """``forward`` of one sample: numbers, Values, or sequences of them."""
+        """``forward`` of one sample: numbers, Values, or sequences of them.
+
+        An array with one dimension more than a sample is a batch: it gives an array of the outputs, which the
+        kernels compute and from which no ``backward`` leads back.
+        """
+        if len(inputs) == 1 and getattr(inputs[0], "ndim", 0) > 1:
+            from ._batch import batch_outputs
+
+            if (found := batch_outputs(self, inputs[0])) is not None:
+                return found
         given = [as_input(x, self) for x in inputs]
         result = usable(self.forward(*given))
         self._keep(given, result)
@@ -481,8 +491,11 @@ class Module:
         apply(self, initializer, seed)
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
-        """Copies of all parameters and buffers as arrays, by name; a tied one under every name, as in PyTorch."""
-        return {n: np.array(p if isinstance(p, np.ndarray) else p.data) for n, p in entries(self)}
+        """Copies of all parameters and buffers as arrays, by name; a tied one under every name, as in PyTorch.
+
+        A torch.nn.Module of the same names loads it: ``theirs.load_state_dict(net.state_dict())``.
+        """
+        return {n: np.array(p if isinstance(p, np.ndarray) else p.data).view(StateArray) for n, p in entries(self)}
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> LoadResult:
         """Copy arrays into the parameters and buffers of the same names; on an error nothing is changed.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from ..checks import position
+from ..checks import position, text
 from ..errors import InputError, TypeMismatchError, shown
 from ..scalar import Value, Weight
 from ..scalar.sums import Dot, Row
@@ -26,13 +26,15 @@ class Sequential(Module):
 
     Parameters
     ----------
-    *modules : Module
-        They are named ``"0"``, ``"1"``, ... With none it is the identity.
+    *modules : Module, or one dict of them
+        They are named ``"0"``, ``"1"``, ..., or by the keys of the dict. With none it is the identity.
 
     Raises
     ------
     TypeMismatchError
         Something is no Module.
+    InputError
+        A name is no text, empty, has a dot, or is taken by an attribute.
 
     Examples
     --------
@@ -42,70 +44,90 @@ class Sequential(Module):
     '0.weight[1][2]'
     """
 
-    def __init__(self, *modules: Module) -> None:
-        for module in modules:
-            self.append(module)
+    _names: tuple[str, ...] = ()
+    """Of the modules that are not called by their place."""
+
+    def __init__(self, *modules: Module | Mapping[str, Module]) -> None:
+        named = modules[0] if len(modules) == 1 and isinstance(modules[0], Mapping) else None
+        for name, module in enumerate(modules) if named is None else named.items():
+            self._add(name, module)
 
     def append(self, module: Module) -> Sequential:
         """Add a module at the end; TypeMismatchError if it is none."""
-        given: Any = module
-        if not isinstance(given, Module):
-            hint = f"; did you mean {given.__name__}()?" if isinstance(given, type) else ""
-            hint = "; a list of modules is given with a star: Sequential(*layers)" if type(given) in LISTS else hint
-            raise TypeMismatchError(f"Sequential: part {len(self)} must be a Module, got {shown(given)}{hint}")
-        setattr(self, str(len(self)), module)
+        self._add(len(self), module)
         return self
+
+    def _add(self, name: object, module: Any) -> None:
+        if not isinstance(module, Module):
+            hint = f"; did you mean {module.__name__}()?" if isinstance(module, type) else ""
+            hint = "; a list of modules is given with a star: Sequential(*layers)" if type(module) in LISTS else hint
+            raise TypeMismatchError(f"Sequential: part {name} must be a Module, got {shown(module)}{hint}")
+        key = str(name) if type(name) is int else text(name, "Sequential: a name")
+        if not key or "." in key or hasattr(self, key):
+            raise InputError(
+                f"Sequential: a part cannot be called {shown(key)}; a name is not empty, has no dot, and is no "
+                "attribute or method of a Sequential"
+            )
+        if not key.isdecimal():
+            self._names = (*self._names, key)
+        setattr(self, key, module)
 
     def forward(self, x: Any) -> Any:
         for module in self:
             x = module(x)
         return x
 
-    def _items(self) -> list[Module]:
-        return [part for name, part in vars(self).items() if name.isdecimal()]
+    def _chain(self) -> dict[str, Module]:
+        """The modules by their names, in the order in which they are called."""
+        return {name: part for name, part in vars(self).items() if name.isdecimal() or name in self._names}
 
     def __len__(self) -> int:
-        return len(self._items())
+        return len(self._chain())
 
     def __iter__(self) -> Iterator[Module]:
-        return iter(self._items())
+        return iter(self._chain().values())
 
     def __getitem__(self, index: int | slice) -> Any:
+        items = list(self._chain().items())
         if isinstance(index, slice):
-            return Sequential(*self._items()[index])
-        items = self._items()
-        return items[position(index, len(items), "Sequential")]
+            return Sequential(dict(items[index]))
+        return items[position(index, len(items), "Sequential")][1]
 
 
 class MLP(Sequential):
     """Linear layers with an activation behind each but the last one. PyTorch has none.
 
-    ``nn.MLP(2, [8], 1)`` is ``nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))``, its names too.
+    ``nn.MLP(2, [8], 1)`` is ``nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))``, its names too, and so is
+    micrograd's ``nn.MLP(2, [8, 1])``.
 
     Parameters
     ----------
     n_in, n_out, bias, init, seed
         As for :class:`Linear`, errors too.
     hidden : int or sequence of int
-        Width of each hidden layer; none: a single linear layer.
+        Width of each hidden layer; none: a single linear layer. Without `n_out` the last width is that of the output.
     activation : callable
         Makes a module, as the class ``nn.ReLU``; called once a hidden layer.
 
     Raises
     ------
     TypeMismatchError
-        `activation` makes no module.
+        `activation` makes no module, or the width of the output is not given.
     """
 
     def __init__(
-        self, n_in: int, hidden: int | Sequence[int], n_out: int, activation: Callable[[], Module] = Tanh,
+        self, n_in: int, hidden: int | Sequence[int], n_out: int | None = None, activation: Callable[[], Module] = Tanh,
         bias: bool = True, init: initialisers.Function | None = None, seed: int | None = None,
     ) -> None:  # fmt: skip
         given: Any = hidden
         if isinstance(given, str) or (isinstance(given, Sequence) and any(isinstance(n, str) for n in given)):
             raise InputError(f"MLP: hidden must be a whole number or a list of them, got {shown(hidden)}")
         inner = [count(n, "MLP: hidden") for n in (given if isinstance(given, Sequence) else [given])]
-        widths = [count(n_in, "MLP: n_in"), *inner, count(n_out, "MLP: n_out")]
+        if n_out is None and not (isinstance(given, Sequence) and given):
+            raise TypeMismatchError(
+                f"MLP: the width of the output is missing; write nn.MLP({shown(n_in)}, {shown(given)}, 1)"
+            )
+        widths = [count(n_in, "MLP: n_in"), *inner, *([] if n_out is None else [count(n_out, "MLP: n_out")])]
         parts: list[Module] = []
         for k, (before, behind) in enumerate(pairwise(widths)):
             parts += [*([_made(activation)] if k else []), Linear(before, behind, bias=bias)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,6 +21,20 @@ if TYPE_CHECKING:
     from ._module import Module
 
 _SUBSCRIPTS = re.compile(r"(.*?)((?:\[\d+\])+)")
+
+
+class StateArray(np.ndarray[Any, Any]):
+    """An array of a state_dict; PyTorch's functions, ``load_state_dict`` among them, take it as a tensor."""
+
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Called by PyTorch, which therefore is loaded."""
+        given = (sys.modules["torch"].from_numpy(np.asarray(x)) if isinstance(x, cls) else x for x in args)
+        return function(*given, **(kwargs or {}))
+
+    def __reduce__(self) -> Any:
+        """Pickled as a plain array, so that a file needs nothing of this package."""
+        return np.asarray(self).__reduce__()
 
 
 class LoadResult(NamedTuple):

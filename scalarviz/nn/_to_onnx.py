@@ -71,8 +71,8 @@ def known_shape(module: Any) -> Shape | None:
         return (module.in_features,)
     if hasattr(module, "unflattened_size"):
         return (prod(module.unflattened_size),)
-    if hasattr(module, "_items") and type(module).forward.__module__.startswith(f"{__package__}."):
-        for part in module._items():
+    if hasattr(module, "_chain") and type(module).forward.__module__.startswith(f"{__package__}."):
+        for part in module._chain().values():
             if not getattr(part, "keeps_shape", False):
                 return known_shape(part)
     return None

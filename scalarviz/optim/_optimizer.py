@@ -284,11 +284,10 @@ class Optimizer:
         if (run := self._run()) is not None:
             run._optimizer_asked()
 
-    def _check_free(self, what: str) -> None:
+    def _check_free(self, what: str, instead: str = "take run.step() and run.load(path), or first run.close()") -> None:
         if self._run() is not None:
             raise StateError(
-                f"{type(self).__name__}: {what}, but a Run trains with this optimiser and holds its state; take "
-                "run.step() and run.load(path), or first run.close()"
+                f"{type(self).__name__}: {what}, but a Run trains with this optimiser and holds its state; {instead}"
             )
 
     def __setstate__(self, state: dict[str, Any]) -> None:

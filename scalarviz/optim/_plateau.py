@@ -16,7 +16,7 @@ from ..scalar.single import as_number
 from ._given import below_one, finite, steps_of
 from ._optimizer import Optimizer
 from ._pace import Floats, PaceMoment
-from ._scheduler import LRScheduler, groups_of, numbers
+from ._scheduler import BY_ITSELF, LRScheduler, groups_of, numbers
 from ._schedules import whole_numbers
 
 
@@ -151,7 +151,7 @@ class ReduceLROnPlateau(LRScheduler):
             As for :meth:`LRScheduler.step`.
         """
         standing, pace = self._standing("step()"), self.optimizer.lr_pace
-        self.optimizer._check_free("its schedule is stepped by hand")
+        self.optimizer._check_free("its schedule is stepped by hand", BY_ITSELF)
         if metrics is None:
             raise InputError("ReduceLROnPlateau: step(loss) wants the loss that it is to look at")
         schedule: Any = pace.schedule

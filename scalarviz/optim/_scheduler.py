@@ -20,6 +20,9 @@ UNITS = ("step", "epoch")
 """What a Run steps a schedule after: every training step, or as many as the data has batches."""
 
 
+BY_ITSELF = "the Run steps the schedule, after each step or, with unit='epoch', each epoch: leave out scheduler.step()"
+
+
 class Standing(NamedTuple):
     """Where a schedule stands: how often it was stepped, the training steps since, each group's factor by hand."""
 
@@ -275,7 +278,7 @@ class LRScheduler:
             A Run trains with the optimiser and steps it by itself; or another schedule took its place.
         """
         standing, pace = self._standing("step()"), self.optimizer.lr_pace
-        self.optimizer._check_free("its schedule is stepped by hand")
+        self.optimizer._check_free("its schedule is stepped by hand", BY_ITSELF)
         new, schedule = Standing(standing.stepped + 1, 0, standing.scales), pace.moment().schedule
         assert schedule is not None
         moved = momenta_now(schedule, new, pace.momenta)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -263,6 +264,49 @@ def as_pair(data: Any) -> tuple[NDArray[Any] | Source, NDArray[Any] | Source]:
     if len(inputs) != len(targets):
         raise InputError(f"data: {len(inputs)} inputs but {len(targets)} targets; they must pair up")
     return inputs, targets
+
+
+def from_torch(data: Any, batch_size: int | None) -> tuple[Any, int | None]:
+    """A Dataset or DataLoader of PyTorch as (X, Y) in memory, with the loader's batch size; anything else as it is."""
+    chosen = batch_size is not None
+    torch = sys.modules.get("torch.utils.data")  # whoever made one has imported it
+    if torch is None:
+        return data, batch_size
+    if isinstance(data, torch.DataLoader):
+        usual = type(data.sampler) in (torch.SequentialSampler, torch.RandomSampler)
+        if (
+            not usual
+            or type(data.batch_sampler) is not torch.BatchSampler
+            or data.collate_fn is not torch.default_collate
+        ):
+            raise InputError(
+                "data: a Run draws its own batches, and this DataLoader has a sampler or a collate_fn; give "
+                "data=loader.dataset, or data=(X, Y) of what the loader makes"
+            )
+        data, batch_size = data.dataset, data.batch_size if batch_size is None else batch_size
+    if not isinstance(data, torch.Dataset):
+        return data, batch_size
+    title = f"data ({type(data).__name__})"
+    if isinstance(data, torch.IterableDataset) or not hasattr(data, "__len__"):
+        raise InputError(f"{title} has no length; give data=(X, Y) of as many samples as you want")
+    try:
+        if type(data) is torch.TensorDataset:
+            x, y = map(_of_tensor, data.tensors)
+        else:
+            rows = [data[i] for i in range(len(data))]
+            if any(not isinstance(row, tuple | list) for row in rows):
+                raise TypeError(f"sample 0 is a {type(rows[0]).__name__}")
+            x, y = (np.stack([_of_tensor(one) for one in column]) for column in zip(*rows, strict=True))
+    except Exception as error:  # of a dataset that a user wrote
+        raise InputError(
+            f"{title}: each sample must be a pair (input, target), all of one shape: {type(error).__name__}: "
+            f"{error!s:.200}"
+        ) from error
+    return (x, y), batch_size if batch_size is None or chosen else min(batch_size, len(x))
+
+
+def _of_tensor(part: Any) -> NDArray[Any]:
+    return np.asarray(part.detach().cpu() if hasattr(part, "detach") else part)
 
 
 # ---- Penalties and clipping as part of the optimiser's rule, and what is given for them

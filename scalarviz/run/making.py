@@ -16,7 +16,7 @@ from ..engine.table import choose, known
 from ..nn._losses import batch_reduction, batch_shares
 from ..scalar.store import Block, Store
 from .callbacks import end_callbacks
-from .checks import as_pair, batch_of, check_run, limits_of, of_values, sample_shape, seed_of
+from .checks import as_pair, batch_of, check_run, from_torch, limits_of, of_values, sample_shape, seed_of
 from .core.gather import gather, owners_of, release
 from .core.graph import Graph, recorded, weights_of
 from .core.optimizer import columns_of, flat_state, loss_scale_of, record_rules, record_update
@@ -41,6 +41,7 @@ def make(
     one_of(dtype, (HALF, *DTYPES), "dtype")
     of_values(model, "model")
     of_values(loss, "loss")
+    data, batch_size = from_torch(data, batch_size)
     inputs, targets = as_pair(data)
     run._shapes = sample_shape(inputs, data[0]), sample_shape(targets, data[1])
     vars(run).update(seed=seed_of(seed), dtype=dtype)

@@ -418,10 +418,10 @@ def _hidden(model: Any) -> list[Place]:
 
 
 def _leaves(model: Sequential) -> Iterator[Place]:
-    for name, part in vars(model).items():
-        if name.isdecimal() and isinstance(part, Sequential):
+    for name, part in model._chain().items():
+        if isinstance(part, Sequential):
             yield from _leaves(part)
-        elif name.isdecimal():
+        else:
             yield model, name, part
 
 

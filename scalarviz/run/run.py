@@ -59,14 +59,16 @@ class Run:
         ``batch_shares``, what else a mean divides by.
     optimizer : optim.Optimizer
         Holds the weights that are trained; others of the model get gradients only.
-    data : (X, Y)
+    data : (X, Y), or PyTorch's Dataset or DataLoader
         Arrays (N, n_inputs) and (N, n_targets), or (N,) for one number a sample. Pictures N x C x H x W reach the model
         as nested lists C x H x W; class targets are whole numbers (N,). Data is copied in the run's dtype (bytes and
         small whole numbers as they are). ``np.memmap`` and objects with a length that take slices and arrays of numbers
         (or have ``chunks``, as in h5py) are read and checked batch by batch; if such a file changes, the run says so,
-        and going back stops at kept moments.
+        and going back stops at kept moments. A Dataset is read once; a DataLoader gives its dataset and batch size, and
+        the Run draws the batches.
     batch_size : int, optional
-        Samples a step; default all. With ``sampling="replacement"`` there may be more of them than data.
+        Samples a step; default all, or a DataLoader's. With ``sampling="replacement"`` there may be more of them than
+        data.
     sampling : {"epochs", "replacement"}
         ``"epochs"``: a batch of all N is the data in order; else an epoch is ``N // batch_size`` batches in an order
         keyed by `seed`. ``"replacement"``: every sample of a step is drawn out of all N, also keyed by `seed`.

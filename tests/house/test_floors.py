@@ -33,10 +33,10 @@ BY_FLOOR = {
 FLOORS = {f"scalarviz.{name}": floor for floor, names in BY_FLOOR.items() for name in names.split()}
 FLOORS["scalarviz"] = 9  # the front door may re-export from every floor (lazily above floor 5)
 # data draws its colours from rng and checks its arguments; checks look whether a file has an array; a mistake refuses
-# Runs; what is exported was recorded; a sweep makes Runs
+# Runs; what is exported was recorded; a sweep makes Runs; a module computes a batch by the kernels
 NEIGHBOURS = {
     tuple(f"scalarviz.{name}" for name in pair.split()) for pair in
-    ("data rng", "data checks", "checks mapped", "onnx tape", "sweep run", "mistakes run")
+    ("data rng", "data checks", "checks mapped", "onnx tape", "sweep run", "mistakes run", "nn engine")
 }  # fmt: skip
 
 

@@ -141,6 +141,7 @@ def test_a_network_in_one_line():
         np.testing.assert_array_equal(net.state_dict()[key], array)
     assert isinstance(nn.MLP(1, 3, 1)[1], nn.Tanh)
     assert len(nn.MLP(4, [], 2)) == 1
+    assert repr(nn.MLP(3, [4, 4, 1])) == repr(nn.MLP(3, [4, 4], 1))  # micrograd's way
     assert nn.MLP(2, 3, 1, bias=False)[0].bias is None
     assert nn.MLP(2, [3, 3], 1, lambda: nn.ELU(0.5))[3].alpha == 0.5
 

@@ -1,13 +1,18 @@
 """A hand-written loop over objects and a `Run` do the same; networks of pictures in runs and with PyTorch's weights."""
 
+import copy
+import pickle
+from collections import OrderedDict
+
 import numpy as np
 import pytest
 
 import scalarviz as sv
 from kit.learning import LOSSES, OPTIMISERS, make_optimizer
-from kit.networks import NETWORKS
+from kit.networks import NETWORKS, WORDS
 from kit.runs import ENGINES, far, make_data, make_run
 from scalarviz import Run, nn, optim
+from scalarviz.errors import InputError, OutOfRangeError, StateError
 
 STEPS, SAMPLES = 15, 8
 
@@ -117,3 +122,146 @@ def test_pytorchs_weights_load_by_name_and_predict_the_same(tmp_path, torch):
     saved = sv.io.load_tensors(tmp_path / "back.safetensors")[0]
     back.load_state_dict({k: torch.from_numpy(a) for k, a in saved.items()})
     np.testing.assert_array_equal(back.eval()(x).detach().numpy(), wanted)
+
+
+# ---- what people who come from PyTorch write
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_an_array_of_samples_gives_an_array_of_what_each_sample_gives(name):
+    net, x = NETWORKS[name].ours().eval(), NETWORKS[name].samples(7)
+    found = net(x)
+    assert isinstance(found, np.ndarray)
+    np.testing.assert_allclose(found, [[v.data for v in net(row)] for row in x], rtol=1e-11, atol=1e-12)
+    with pytest.raises(StateError, match=r"sv\.Run"):
+        ((found - 1) ** 2).mean().backward()
+
+
+class Scale(nn.Module):
+    """It takes a sample of any shape."""
+
+    def __init__(self):
+        self.by = sv.Weight(2.0)
+
+    def forward(self, x):
+        return [[self.by * v for v in row] if isinstance(row, list) else self.by * row for row in x]
+
+
+def test_what_is_one_sample_stays_one(torch):
+    picture, net = NETWORKS["picture"].samples(1), NETWORKS["picture"].ours()
+    assert isinstance(net(picture[0])[0], sv.Value)
+    assert isinstance(nn.MLP(3, [2, 1])(np.ones(3))[0], sv.Value)
+    assert isinstance(Scale()(np.ones((4, 3)))[0][0], sv.Value)
+    assert isinstance(nn.LayerNorm((2, 2))(np.ones((2, 2)))[0][0], sv.Value)
+    with pytest.raises(InputError, match=r"36|one sample|\(1, H, W\)"):
+        net(np.ones((2, 3, 6, 6)))
+    small = nn.Sequential(nn.Linear(3, 2, seed=0), nn.Dropout(0.5))
+    x = torch.randn(4, 3, requires_grad=True)
+    with pytest.raises(StateError, match=r"Dropout.*net\.eval\(\)"):
+        small(x)
+    np.testing.assert_allclose(small.eval()(x), small[0](x.detach().numpy()))
+    with pytest.raises(OutOfRangeError, match="0 to 4"):
+        NETWORKS["words"].ours()(np.array([[0, 1, 2], [0, 5, 0]]))
+    run = Run(small, nn.MSELoss(), optim.SGD(small.parameters(), lr=0.1), (np.ones((4, 3)), np.ones((4, 2))), seed=1)
+    run.step(3)  # its weights are the run's
+    np.testing.assert_array_equal(small(x), run.predict(x.detach().numpy()))
+    run.close()
+
+
+@pytest.mark.parametrize("loss", ["MSELoss()", "MSELoss(reduction='none')", "L1Loss(reduction='sum')",
+                                  "CrossEntropyLoss(weight=W)", "CrossEntropyLoss(ignore_index=1)"])  # fmt: skip
+def test_the_loss_of_a_batch_is_pytorchs_and_says_that_nothing_leads_back(loss, torch):
+    net, x = nn.MLP(3, [4, 3], seed=0), np.random.default_rng(0).normal(size=(6, 3))
+    y = np.arange(6) % 3 if "Cross" in loss else np.cos(np.arange(18.0)).reshape(6, 3)
+    ours = eval(f"nn.{loss}", {"nn": nn, "W": [1.0, 2.0, 0.5]})
+    theirs = eval(f"nn.{loss}", {"nn": torch.nn, "W": torch.tensor([1.0, 2.0, 0.5], dtype=torch.float64)})
+    found, wanted = ours(net(x), y), theirs(torch.tensor(np.asarray(net(x))), torch.tensor(y))
+    np.testing.assert_allclose(found, wanted.numpy(), rtol=1e-12)
+    with pytest.raises(StateError, match=r"sv\.Run.*mean of the losses"):
+        found.backward()
+    with pytest.raises(InputError, match="a target for each"):
+        ours(net(x), y[:-1])
+
+
+def test_a_state_dict_goes_to_pytorch_and_back(torch):
+    def network(space):
+        return space.Sequential(
+            OrderedDict(conv=space.Conv2d(1, 2, 3), norm=space.BatchNorm2d(2), act=space.ReLU(), flat=space.Flatten(),
+                        out=space.Linear(32, 2)))  # fmt: skip
+
+    ours, theirs, x = network(nn).eval(), network(torch.nn).double().eval(), NETWORKS["picture"].samples(5)
+    assert list(theirs.state_dict()) == list(ours.state_dict())
+    theirs.load_state_dict(ours.state_dict())
+    np.testing.assert_allclose(ours(x), theirs(torch.tensor(x)).detach().numpy(), rtol=1e-10, atol=1e-12)
+    theirs.train()(torch.tensor(x))
+    ours.load_state_dict(theirs.state_dict())
+    np.testing.assert_allclose(ours(x), theirs.eval()(torch.tensor(x)).detach().numpy(), rtol=1e-10, atol=1e-12)
+    with pytest.raises(RuntimeError, match=r"out\.bias"):
+        theirs.load_state_dict({k: v for k, v in ours.state_dict().items() if k != "out.bias"})
+    assert type(pickle.loads(pickle.dumps(ours.state_dict()))["out.bias"]) is np.ndarray
+
+
+def test_a_hand_written_loop_with_a_schedule_is_pytorchs(torch):
+    x, y = np.random.default_rng(0).normal(size=(6, 3)), np.arange(6.0)[:, None] / 6
+    ours = nn.MLP(3, [4, 1], seed=0)
+    theirs = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1)).double()
+    theirs.load_state_dict(ours.state_dict())
+    rule, other = optim.SGD(ours.parameters(), lr=0.2), torch.optim.SGD(theirs.parameters(), lr=0.2)
+    schedule = optim.lr_scheduler.StepLR(rule, 3, gamma=0.5)
+    their_schedule = torch.optim.lr_scheduler.StepLR(other, 3, gamma=0.5)
+    for _ in range(8):
+        mean = sv.mean([nn.MSELoss()(ours(a), b) for a, b in zip(x, y, strict=True)])
+        its = torch.nn.MSELoss()(theirs(torch.tensor(x)), torch.tensor(y))
+        for loss, opt, sched in ((mean, rule, schedule), (its, other, their_schedule)):
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            sched.step()
+    for name, array in ours.state_dict().items():
+        np.testing.assert_allclose(array, theirs.state_dict()[name].numpy(), rtol=1e-10)
+    assert schedule.get_last_lr() == pytest.approx(their_schedule.get_last_lr())
+    with Run(ours, nn.MSELoss(), rule, (x, y)), pytest.raises(StateError, match=r"leave out scheduler\.step\(\)"):
+        schedule.step()
+
+
+def test_the_row_of_padding_stays_as_in_pytorch(torch):
+    ours = nn.Sequential(nn.Embedding(WORDS, 2, padding_idx=-1, seed=0), nn.Flatten(), nn.Linear(6, 1, seed=1))
+    theirs = torch.nn.Sequential(
+        torch.nn.Embedding(WORDS, 2, padding_idx=-1), torch.nn.Flatten(), torch.nn.Linear(6, 1)
+    ).double()
+    assert theirs[0].weight[-1].tolist() == ours[0].weight.data[-1].tolist() == [0.0, 0.0]
+    assert "padding_idx=4" in repr(ours)
+    theirs.load_state_dict(ours.state_dict())
+    x, y = np.random.default_rng(0).integers(0, WORDS, (9, 3)), np.arange(9.0)[:, None]
+    other = torch.optim.SGD(theirs.parameters(), lr=0.05)
+    rule = optim.SGD(ours.parameters(), lr=0.05)
+    with Run(ours, nn.MSELoss(), rule, (x, y), dtype="float64") as run:
+        run.step(5)
+    for _ in range(5):
+        other.zero_grad()
+        torch.nn.MSELoss()(theirs(torch.tensor(x)), torch.tensor(y)).backward()
+        other.step()
+    for name, array in ours.state_dict().items():
+        np.testing.assert_allclose(array, theirs.state_dict()[name].numpy(), rtol=1e-9, atol=1e-12)
+    ours.initialize(seed=3)
+    assert ours[0].weight.data[-1].tolist() == [0.0, 0.0] != ours[0].weight.data[0].tolist()
+
+
+def test_names_of_a_sequential_are_pytorchs(torch):
+    def network(space):
+        return space.Sequential(
+            OrderedDict([("fc1", space.Linear(3, 4)), ("act", space.Tanh()), ("fc2", space.Linear(4, 2))])
+        )
+
+    ours, theirs = network(nn), network(torch.nn)
+    ours.append(nn.Sigmoid())
+    theirs.append(torch.nn.Sigmoid())
+    assert [name for name, _ in ours.named_modules()] == [name for name, _ in theirs.named_modules()]
+    assert (ours.fc2.weight.name, len(ours), ours[2] is ours.fc2, ours.fc1.full_name()) == (
+        "fc2.weight", 4, True, "fc1")  # fmt: skip
+    assert list(ours[1:3].state_dict()) == list(theirs[1:3].state_dict())
+    twin = copy.deepcopy(ours)
+    np.testing.assert_array_equal(twin(np.ones((2, 3))), ours(np.ones((2, 3))))
+    with Run(ours, nn.MSELoss(), optim.SGD(ours.parameters(), lr=0.1), (np.ones((2, 3)), np.ones((2, 2)))) as run:
+        run.change(activation="relu")
+        assert isinstance(ours.act, nn.ReLU)

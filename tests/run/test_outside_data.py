@@ -234,3 +234,63 @@ ROWS = {
 @refusals(ROWS)
 def test_refused(refusal, tmp_path):
     refusal.check(tmp_path)
+
+
+# ---- what PyTorch's loops train from
+
+
+def torch_data(torch):
+    """Samples, their classes, and a Dataset of them that knows no end."""
+    x, y = torch.tensor(X[:40].astype(np.float32)), torch.tensor(CLASSES[:40])
+
+    class Own(torch.utils.data.Dataset):
+        def __len__(self):
+            return len(x)
+
+        def __getitem__(self, i):
+            return x[i % 40].numpy(), int(y[i % 40])
+
+    return x, y, Own()
+
+
+def trained(data, **options):
+    net = nn.MLP(WIDTH, [4, 3], seed=1)
+    with sv.Run(net, nn.CrossEntropyLoss(), optim.SGD(net.parameters(), 1e-3), data, engine="numpy", **options) as run:
+        run.step(5)
+        return run.values.tobytes()
+
+
+def test_pytorchs_data_sets_and_loaders_are_the_same_arrays(torch):
+    from torch.utils.data import DataLoader, Subset, TensorDataset
+
+    x, y, own = torch_data(torch)
+    for data in (
+        TensorDataset(x.clone().requires_grad_(), y),
+        own,
+        DataLoader(own, batch_size=64),
+        Subset(own, range(40)),
+    ):
+        assert trained(data) == trained((x.detach(), y))
+    eight = trained((x.detach(), y), batch_size=8)
+    assert trained(DataLoader(own, batch_size=8, shuffle=True)) == eight != trained(own)
+    assert trained(DataLoader(own, batch_size=3), batch_size=8) == eight
+
+
+def test_data_of_pytorch_that_is_no_pair_of_arrays_is_refused(torch):
+    import torch.utils.data as kinds
+
+    x, y, own = torch_data(torch)
+
+    class Stream(kinds.IterableDataset):
+        def __iter__(self):
+            return iter(own)
+
+    for data, said in (
+        (kinds.TensorDataset(x), "TensorDataset.*pair"), (Stream(), "Stream.*no length"),
+        (kinds.DataLoader(own, collate_fn=list), "collate_fn"), (kinds.DataLoader(own, batch_size=None), "sampler"),
+        (kinds.DataLoader(own, sampler=kinds.WeightedRandomSampler([1.0] * 40, 40)), "loader.dataset"),
+        (kinds.Subset(kinds.StackDataset(a=x, b=y), [0]), "pair.*dict"),
+        (kinds.StackDataset([x[0], x[1, :2]], [0, 1]), "one shape"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=said):
+            trained(data)

@@ -197,7 +197,42 @@ def test_refused_of_pytorch(refusal, torch):
     refusal.check(torch.nn)
 
 
+class Later:
+    """A loss as JAX has it: whoever asks for its number waits until it is computed."""
+
+    shape, dtype, copy_to_host_async = (), np.dtype("float32"), print
+
+    def __init__(self, number, deleted=False):
+        self.number, self.deleted, self.asked = number, deleted, 0
+
+    def __float__(self):
+        self.asked += 1
+        if self.deleted:
+            raise RuntimeError("Array has been deleted.")
+        return self.number
+
+
+def test_a_loss_that_is_still_computed_is_not_waited_for_until_somebody_looks():
+    watched, told = sv.watch({"w": np.ones(2)}), [Later(float(k), deleted=k == 3) for k in range(6)]
+    for one in told:
+        watched.update(loss=one)
+    assert [one.asked for one in told] == [0] * 6
+    frame = watched.frame()
+    assert (frame.loss, frame.curve.step.tolist()) == (5.0, [1, 2, 3, 4, 5, 6])
+    np.testing.assert_array_equal(frame.curve.loss, [0, 1, 2, np.nan, 4, 5])
+
+
 if find_spec("jax"):
+
+    def test_what_is_no_number_of_jax_is_refused_at_once():
+        import jax
+
+        watched = sv.watch({"w": np.ones(2)})
+        for wrong in (jax.numpy.ones(2), jax.numpy.array(1j), jax.random.key(0)):
+            with pytest.raises(TypeMismatchError, match=r"loss.*one number"):
+                watched.update(loss=wrong)
+        watched.update(loss=jax.numpy.array(0.5, "bfloat16"))
+        assert watched.frame().loss == 0.5
 
     def test_an_update_inside_a_compiled_function_is_refused_in_a_line():
         import jax

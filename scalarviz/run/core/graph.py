@@ -362,6 +362,6 @@ def activations_of(model: Any) -> Iterator[Place]:
     """The activations of all Sequentials of a model, in its order."""
     for _, module in model.named_modules() if isinstance(model, Module) else ():
         if isinstance(module, Sequential):
-            for name, part in vars(module).items():
-                if name.isdecimal() and isinstance(part, Activation):
+            for name, part in module._chain().items():
+                if isinstance(part, Activation):
                     yield module, name, part

@@ -8,7 +8,7 @@ from collections import deque
 from contextlib import suppress
 from dataclasses import replace
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,11 +17,14 @@ from ...checks import integer
 from ...errors import InputError, TypeMismatchError, shown
 from ..callbacks import Recorder
 from ..checks import LAST_STEP
-from ..core.frame import Branch, Curve, Frame, Past, Tensor
+from ..core.frame import Branch, Curve, Frame, Past, Stage, Tensor
 from ..core.history import History
 from ..source import Can, Source
 from ..travel import POINTS, WeightRecord
 from .watched_arrays import Reader
+
+if TYPE_CHECKING:
+    from .script_hooks import Flow
 
 
 def told_step(told: Any) -> int:
@@ -47,6 +50,21 @@ def told_number(name: str, told: Any) -> float | None:
         raise TypeMismatchError(f"{name}: got {type(told).__name__}; allowed: one number, such as 0.5") from None
 
 
+def pending(told: Any) -> bool:
+    """Whether it is one number that JAX still computes and nobody can change: asking for it now would wait for it."""
+    if not callable(getattr(told, "copy_to_host_async", None)) or getattr(told, "shape", None) != ():
+        return False
+    return str(told.dtype).startswith(("float", "bfloat", "int", "uint"))
+
+
+def arrived(told: Any) -> float:
+    """The number of a pending one; NaN where its memory was given away meanwhile."""
+    try:
+        return float(told)
+    except RuntimeError:
+        return float("nan")
+
+
 # ---- `Counted`: the steps of a loop that somebody else wrote, as it tells them: numbers, losses, learning rates
 
 
@@ -63,11 +81,18 @@ class Counted:
 
     def __init__(self) -> None:
         self.step = self.calls = self.rounds = 0
-        self.loss = self.lr = float("nan")
+        self.lr = float("nan")
+        self._loss: Any = float("nan")  # perhaps JAX's array, which is asked for its number when that is looked at
         self.ahead = False
         self._silent = 0  # calls that said nothing, since the numbers were looked at
         self._history, self._written = History(), 0  # the last step of which a loss is known
-        self._new: list[tuple[int, float, float]] = []  # not in it yet: a list takes a tenth of the time
+        self._new: list[tuple[int, Any, float]] = []  # not in it yet: a list takes a tenth of the time
+
+    @property
+    def loss(self) -> float:
+        """The last one that was told."""
+        self._loss = arrived(self._loss)
+        return float(self._loss)
 
     @property
     def reached(self) -> int:
@@ -87,7 +112,8 @@ class Counted:
         `seen`: it was counted when it was looked at, `ahead` of this call. Wrong numbers change nothing.
         """
         at = None if step is None else told_step(step)
-        new_loss, new_lr = told_number("loss", loss), told_number("lr", lr)
+        new_loss: Any = loss if pending(loss) else told_number("loss", loss)
+        new_lr = told_number("lr", lr)
         self.calls += 1
         self.ahead = False
         if not (said or any(one is not None for one in (at, new_loss, new_lr))):
@@ -98,7 +124,7 @@ class Counted:
             self._cut(max(at - 1, 0))
         self.step = self.step + self._silent + (not seen) if at is None else at
         self._silent = 0
-        self.loss = self.loss if new_loss is None else new_loss
+        self._loss = self._loss if new_loss is None else new_loss
         self.lr = self.lr if new_lr is None else new_lr
         if new_loss is not None and self.step:
             self._write()
@@ -107,7 +133,7 @@ class Counted:
         """The loss of the step, into the curve; the last word on a step holds."""
         if self._written >= self.step:
             self._cut(self.step - 1)
-        self._new.append((self.step, self.loss, self.lr))
+        self._new.append((self.step, self._loss, self.lr))
         self._written = self.step
         if len(self._new) >= ROOM:
             self._take_in()
@@ -115,7 +141,7 @@ class Counted:
     def _take_in(self) -> None:
         """Put what is new into the history, steps that follow each other at once."""
         if self._new:
-            step, loss, lr = np.array(self._new).T
+            step, loss, lr = np.array([(step, arrived(loss), lr) for step, loss, lr in self._new]).T
             for run in np.split(np.arange(len(step)), np.flatnonzero(np.diff(step) != 1) + 1):
                 self._history.extend(int(step[run[0]]) - 1, loss[run], lr[run])
             self._new.clear()
@@ -169,7 +195,7 @@ class Kept:
         """Keep another one; those of its step and later ones are of a loop that began again."""
         self.cut(frame.step)
         self._frames[frame.step] = frame
-        arrays = frame.values, frame.gradient, frame.update, frame.computed, frame.frozen
+        arrays = (frame.values, frame.gradient, frame.update, frame.computed, frame.frozen, *frame.activations.values())
         most = min(MOST, self._budget // sum(array.nbytes for array in arrays))
         while len(self) > max(2, most):
             self._frames = dict([*list(self._frames.items())[:-1:2], (frame.step, frame)])
@@ -257,6 +283,8 @@ class Watched(Source):
         self.name = type(x).__name__.lower()
         self.can = Can()
         self.pace: Pace | None = None
+        self._flow: Flow | None = None
+        self._stages: tuple[Stage, ...] = ()
         self._counted, self._kept = Counted(), Kept(self._budget)
         self._onlookers: list[Recorder] = []
         self._lock, self._owner = threading.RLock(), threading.current_thread()
@@ -270,6 +298,27 @@ class Watched(Source):
         self.last = self._frame(values)
         self._remember(values)
         self._kept.add(self.last)
+
+    def show_flow(self, flow: Flow) -> None:
+        """Show what one sample makes at each layer, too."""
+        named, before = {tensor.name: tensor for tensor in self.tensors}, flow.sample.numel()
+        stages = list[Stage]()
+        for name, kind, _, outputs in flow.layers:
+            weight, bias = (named.get(f"{name}.{part}".strip(".")) for part in ("weight", "bias"))
+            arrays = (weight, bias) if kind == "linear" else (None, None)
+            stages.append(Stage(name or "linear", kind, outputs, *arrays, (outputs,), (before,)))
+            before = outputs
+        self._flow, self._stages = flow, tuple(stages)
+        self.last = replace(self.last, activations=self._rows())
+
+    def _rows(self) -> dict[str, NDArray[np.float64]]:
+        if self._flow is None:
+            return {}
+        try:
+            return self._flow.rows()
+        except (RuntimeError, TypeError, ValueError, IndexError):  # the script has made another network of it
+            self._flow, self._stages = None, ()
+            return {}
 
     # ---- for the loop
 
@@ -363,7 +412,7 @@ class Watched(Source):
             update = np.zeros_like(values) if before is None else values - before
         known = self._moved[before is not None]
         return Frame(counted.step, counted.loss, counted.lr, values, gradient, update, computed, frozen,
-                     moved=known, together=together)  # fmt: skip
+                     self._rows(), moved=known, together=together)  # fmt: skip
 
     def _remember(self, values: Floats) -> None:
         """These are the numbers of now: what they will have been before a later look."""
@@ -407,6 +456,14 @@ class Watched(Source):
     @property
     def tensors(self) -> tuple[Tensor, ...]:
         return self._reader.tensors
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        return self._stages
+
+    @property
+    def n_inputs(self) -> int:
+        return 0 if self._flow is None else self._flow.sample.numel()
 
     @property
     def counted(self) -> bool:

@@ -1,0 +1,211 @@
+"""`scalarviz watch train.py [arguments]`: a script as it is, with the weights that it trains as cubes."""
+
+from __future__ import annotations
+
+import runpy
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from ..display import GONE, WindowProbe
+from ..errors import InputError, ScalarvizError
+from ..run.sources.recording.file import check_new
+from ..run.sources.script_hooks import hooks
+from ..run.sources.watched import Watched
+from .console import fail, say
+from .flags import Command, argument, model_of
+from .interrupt import INTERRUPTED
+from .pictures import FOLDER, check_look, easel_of
+from .recording import Taken, check_page
+from .stop import Stop
+from .window import has_window
+
+if TYPE_CHECKING:
+    from ..run.sources.script_hooks import Flow, Told
+    from ..view.show import Handle
+
+BUDGET = 64_000_000
+"""Bytes of a recording: nobody knows how many steps a script does; every second frame goes when it is full."""
+
+
+def command() -> Command:
+    """The flags, which stand before the script, and what runs the command."""
+    flags = {
+        "script": (Path, Field(description="a Python file that trains with PyTorch, or with a class Value of its own",
+                               json_schema_extra={"argument": True})),
+        "arguments": (list[str], argument("what the script is given; flags of this command stand before its name")),
+        "every": (int | None, Field(None, ge=1, le=10**12, json_schema_extra={"metavar": "STEPS", "shown": "1"},
+                                    description="steps between two frames of the recording")),
+    }  # fmt: skip
+    shared = ("recording", "html", "headless", "size", "theme", "presenter", "cmap")
+    model: Any = model_of("WatchOptions", flags, shared)
+    model.rare = model.rare - {"recording", "every"}
+    return model, watch
+
+
+def watch(options: Any) -> int:
+    """Run the script; its exit code, 130 after Ctrl-C, or 2 where what was asked for cannot be shown or written."""
+    check_look(options)
+    check_page(options, alone=True)
+    if options.recording:
+        check_new(options.recording)
+    elif not options.html:
+        options.refuse(["every"], "nothing is recorded; name a file with --recording, as --recording run.svz")
+        if options.headless:
+            raise InputError("--headless shows nothing: name a file with --html or --recording")
+    if not options.script.is_file():
+        raise InputError(f"{options.script}: there is no such file; name a Python script, as scalarviz watch train.py")
+    follower = Follower(options)
+    followed = hooks(follower.begin)
+    try:
+        for one in followed:
+            one.install()
+        code = run_script(options.script, options.arguments or [])
+    finally:
+        for one in followed:
+            one.remove()
+    return follower.end(code)
+
+
+class Follower:
+    """Shows or records what a script trains, as soon as it is known what that is."""
+
+    def __init__(self, options: Any) -> None:
+        self.options, self.name = options, options.script.stem
+        self.watched: Watched | None = None
+        self.handle: Handle | None = None
+        self.taken: Taken | None = None
+        self.stop = Stop()
+        shows = not (options.html or options.recording)
+        self._probe = WindowProbe() if shows and has_window() else None
+        self._reason = "" if self._probe or not shows else "there is no display"
+
+    def begin(self, x: Any, called: str, flow: Flow | None) -> Told:
+        """The script is about to take its first step: watch `x`, and give back what is told of steps."""
+        try:
+            self.watched = watched = Watched(x)
+        except ScalarvizError as error:
+            say(f"{self.name}: {called} is not watched: {error}")
+            return lambda **_: None
+        watched.name = called
+        if flow is not None:
+            watched.show_flow(flow)
+        say(f"{self.name}: {called}, {watched.last.values.size:,} numbers")
+        tell = self._record(watched) if self._probe is None else self._show(watched)
+
+        def told(**step: Any) -> None:
+            nonlocal tell
+            with self._whole():
+                try:
+                    tell(**step)
+                except ScalarvizError as error:  # the script goes on
+                    say(f"{self.name}: {called} is watched no further: {error}")
+                    tell = lambda **_: None  # noqa: E731
+
+        return told
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """Ctrl-C waits until a look is whole: Qt would print what is raised in the middle of a picture, and go on."""
+        before, asked = signal.getsignal(signal.SIGINT), list[int]()
+        if threading.current_thread() is not threading.main_thread() or not callable(before):
+            yield
+            return
+        signal.signal(signal.SIGINT, lambda number, frame: asked.append(number))
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+        if asked:
+            before(asked[0], sys._getframe())
+
+    def _record(self, watched: Watched) -> Told:
+        options, size = self.options, watched.last.values.size
+        if options.html or options.recording:
+            from ..view.page.recording import Recording
+
+            recording = Recording(watched, options.every or 1, gradients=True, updates=True, path=options.recording,
+                                  budget=BUDGET)  # fmt: skip
+            recording.tell = lambda line: say(f"{self.name}: {line}")
+            self.taken = Taken(self.name, size, recording, options, self.stop)
+        return watched.update
+
+    def _show(self, watched: Watched) -> Told:
+        from ..view.show import show
+
+        assert self._probe is not None
+        self._reason, options = self._probe.reason(), self.options
+        if not self._reason:
+            say(f"{self.name}: ? shows the keys, Ctrl+Q closes the window; the script goes on")
+            self.handle = show(
+                watched, block=False, required=False, size=options.size, theme=options.theme,
+                cmap=options.cmap if options.given("cmap") else None, presenter=options.presenter,
+                on_note=lambda line: say(f"{self.name}: {line}"),
+            )  # fmt: skip
+            return self.handle.update
+        return watched.update
+
+    def end(self, code: int) -> int:
+        """The script has ended: keep the window if it went well, write what was asked for; returns the exit code."""
+        if self.watched is None:
+            return code or fail(
+                f"{self.name}: nothing was trained: no optimiser of PyTorch made a step, and no class with backward, "
+                "+ and * changed its weights"
+            )
+        with self.stop as stop:
+            if self.taken is not None:
+                self.taken.close()
+                return code or self.taken.code(code)
+            if self.handle is not None and self.handle.window is not None:
+                if code == 0:
+                    with stop.beside_a_window():
+                        self.handle.wait()
+                return fail(GONE) if self.handle.display_lost else code or stop.code
+            say(f"{self.name}: a picture instead of a window: {self._reason or 'it could not be opened'}")
+            say(f"wrote {easel_of(self.name, self.options, self.watched).write(FOLDER / f'{self.name}.png', '')}")
+            return code
+
+
+def run_script(script: Path, arguments: list[str]) -> int:
+    """Run a file as ``python script arguments`` does; its exit code, after the traceback of what it did not catch."""
+    with _as_main(script, arguments):
+        try:
+            runpy.run_path(str(script), run_name="__main__")
+        except SystemExit as end:
+            if end.code is None or isinstance(end.code, int):
+                return end.code or 0
+            say(str(end.code))
+            return 1
+        except KeyboardInterrupt:
+            say(f"{script.stem}: interrupted; what was seen is kept")
+            return INTERRUPTED
+        except BaseException as error:
+            trace = _from(script, error.__traceback__)
+            sys.excepthook(type(error), error.with_traceback(trace), trace)
+            return 1
+    return 0
+
+
+@contextmanager
+def _as_main(script: Path, arguments: list[str]) -> Iterator[None]:
+    """Arguments and search path as Python gives them to a script."""
+    former = sys.argv, sys.path
+    sys.argv, sys.path = [str(script), *arguments], [str(script.resolve().parent), *sys.path]
+    try:
+        yield
+    finally:
+        sys.argv, sys.path = former
+
+
+def _from(script: Path, trace: TracebackType | None) -> TracebackType | None:
+    """A traceback without what stands before the script's own lines."""
+    while trace is not None and trace.tb_frame.f_code.co_filename != str(script):
+        trace = trace.tb_next
+    return trace

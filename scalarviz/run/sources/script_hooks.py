@@ -1,0 +1,418 @@
+"""A script of somebody else's is followed while it trains: by PyTorch's global hooks, or by its class `Value`.
+
+The script is not changed and need not know. `TorchHooks` and `ValueHooks` call ``begin(x, called)`` before the first
+step, with what can be watched and what the script calls it; they then call what that returns after every step, as
+:meth:`Watched.update` is called.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial, wraps
+from importlib.abc import MetaPathFinder
+from importlib.util import find_spec
+from types import FrameType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Told = Callable[..., object]
+Begin = Callable[[Any, str, "Flow | None"], Told]
+
+
+def called(thing: object, names: Mapping[str, Any]) -> str:
+    """What `names` call a thing; its class where they do not."""
+    return next((name for name, one in list(names.items()) if one is thing), type(thing).__name__.lower())
+
+
+def _script() -> dict[str, Any]:
+    """The names of the script that runs."""
+    return vars(sys.modules["__main__"])
+
+
+# ---- PyTorch
+
+
+PASSED_ON = ("Dropout", "Flatten", "Identity")
+"""Layers that change no number of a sample, as it is in evaluation."""
+ALONE = ("Linear", "ReLU", "LeakyReLU", "ELU", "GELU", "SiLU", "Sigmoid", "Tanh", "Softplus", "LogSigmoid")
+"""Layers that compute a sample from its numbers and their weights alone: asked again they disturb nothing."""
+FUNCTIONS = ("relu", "tanh", "sigmoid")
+"""What a forward may do between two layers without a layer of its own."""
+
+
+ENOUGH = 16
+"""Samples of a batch by which it is told what is done between two layers."""
+
+
+class Flow:
+    """What one sample makes at each layer of a network whose layers form a chain, at the weights of now.
+
+    `calls` are the layers with the first samples that each was given and what it made of them, the network last. The
+    rows are worked out anew from `sample`: those that the hooks saw are of the weights before the step.
+    """
+
+    def __init__(self, torch: Any, names: Mapping[int, str], calls: list[tuple[Any, Any, Any]]) -> None:
+        _, whole, left = calls[-1]
+        self._torch, self.sample = torch, whole[:1]
+        self.layers = list[tuple[str, str, Callable[[Any], Any], int]]()  # path, kind, what computes it, its outputs
+        made = whole
+        for layer, given, out in calls[:-1]:
+            kind = type(layer).__name__
+            self._between(made, given)
+            if kind not in PASSED_ON:
+                if kind not in ALONE or not type(layer).__module__.startswith("torch.nn.modules."):
+                    raise ValueError(kind)
+                forward = partial(type(layer).forward, layer)  # past the hooks of the script
+                self.layers.append((names[id(layer)], kind.lower(), forward, out[0].numel()))
+            made = out
+        self._between(made, left)
+
+    def _between(self, made: Any, given: Any) -> None:
+        """What is done to a row before it is given on; ValueError where that is not known."""
+        made, given = made.reshape(len(made), -1), given.reshape(len(given), -1)
+        if self._torch.equal(made, given):
+            return
+        for name in FUNCTIONS:
+            function = getattr(self._torch, name)
+            if self._torch.equal(function(made), given):
+                self.layers.append(
+                    (f"{self.layers[-1][0]} {name}" if self.layers else name, name, function, made.shape[1])
+                )
+                return
+        raise ValueError("something else is done between two layers")
+
+    def take(self, batch: Any) -> None:
+        """Its first sample is the one that is shown, if it has the shape of the others."""
+        if getattr(batch, "shape", ())[1:] == self.sample.shape[1:] and len(batch):
+            self.sample = batch[:1].detach()
+
+    def rows(self) -> dict[str, NDArray[np.float64]]:
+        """The sample and what each layer makes of it."""
+        row = self.sample.reshape(1, -1)
+        rows: dict[str, NDArray[np.float64]] = {"input": row[0].double().numpy()}
+        with self._torch.no_grad():
+            for name, _, function, _ in self.layers:
+                row = function(row)
+                rows[name or "linear"] = row[0].double().numpy()
+        return rows
+
+
+class OnHost:
+    """A tensor on a GPU, which is copied whenever somebody reads it."""
+
+    def __init__(self, tensor: Any) -> None:
+        self._tensor, self.shape, self.dtype = tensor, tuple(tensor.shape), str(tensor.dtype)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NDArray[Any]:
+        here = self._tensor.detach().cpu()
+        found: NDArray[Any] = (here.float() if here.element_size() < 4 else here).numpy()
+        return found if dtype is None else found.astype(dtype)
+
+
+class TorchHooks(MetaPathFinder):
+    """Follows the modules that the first optimiser of a script trains, from when PyTorch is imported."""
+
+    def __init__(self, begin: Begin) -> None:
+        self._begin, self._process = begin, os.getpid()
+        # modules that were called before the first step, with the first sample that came and went
+        self._called = dict[int, tuple[Any, list[Any]]]()
+        self._root: Any = None
+        self._flow: Flow | None = None
+        self._first: Any = None  # the optimiser whose steps count
+        self._loss: Any = None
+        self._told: Told | None = None
+        self._away = dict[str, Any]()  # parameters on a GPU
+        self._undo = list[Callable[[], object]]()
+
+    def install(self) -> None:
+        """Wait for PyTorch to be imported."""
+        if "torch" in sys.modules:
+            self._hook()
+        else:
+            sys.meta_path.insert(0, self)
+
+    def remove(self) -> None:
+        """Take every hook back."""
+        with suppress(ValueError):
+            sys.meta_path.remove(self)
+        while self._undo:
+            self._undo.pop()()
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
+        """Called at each import: PyTorch is found as usual, and hooked as soon as it is there."""
+        if name != "torch":
+            return None
+        sys.meta_path.remove(self)
+        spec = find_spec(name)
+        if spec is not None and spec.loader is not None:
+            loader: Any = spec.loader
+            run = loader.exec_module
+
+            def exec_module(module: Any) -> None:
+                run(module)
+                self._hook()
+
+            loader.exec_module = exec_module
+        return spec
+
+    def _hook(self) -> None:
+        modules: Any = importlib.import_module("torch.nn.modules.module")
+        steps: Any = importlib.import_module("torch.optim.optimizer")
+        tensor: Any = sys.modules["torch"].Tensor
+        backward = tensor.backward
+
+        @wraps(backward)
+        def noted(loss: Any, *args: Any, **options: Any) -> Any:
+            self._loss = loss.detach() if loss.dim() == 0 else None
+            return backward(loss, *args, **options)
+
+        tensor.backward = noted
+        self._undo += [
+            lambda: setattr(tensor, "backward", backward),
+            modules.register_module_forward_hook(self._went).remove,
+            steps.register_optimizer_step_pre_hook(self._comes).remove,
+            steps.register_optimizer_step_post_hook(self._did).remove,
+        ]
+
+    def _went(self, module: Any, inputs: Any, output: Any) -> None:
+        if self._first is None:
+            self._called.pop(id(module), None)
+            first = [x[:ENOUGH].detach() if hasattr(x, "detach") and x.dim() else None for x in (*inputs[:1], output)]
+            self._called[id(module)] = module, first
+        elif module is self._root and self._flow is not None and module.training:
+            self._flow.take(inputs[0])
+
+    def _flow_of(self, root: Any) -> Flow | None:
+        """What goes through a network, where its last call before the first step was a chain of layers."""
+        inside = {id(module): name for name, module in root.named_modules()}
+        leaves = [(m, *first) for m, first in self._called.values() if id(m) in inside and not [*m.children()]]
+        with suppress(Exception):  # networks may do what they like, and have no chain then
+            return Flow(sys.modules["torch"], inside, [*leaves, (root, *self._called[id(root)][1])])
+        return None
+
+    def _comes(self, optimizer: Any, args: Any, options: Any) -> None:
+        if self._first is not None or os.getpid() != self._process:
+            return
+        self._first = optimizer
+        trained = {id(one) for group in optimizer.param_groups for one in group["params"]}
+        found = [one for one, _ in self._called.values() if any(id(p) in trained for p in one.parameters())]
+        inner = {id(below) for one in found for below in one.modules() if below is not one}
+        roots = [one for one in found if id(one) not in inner]
+        if len(roots) == 1:
+            self._root, self._flow = roots[0], self._flow_of(roots[0])
+        self._called.clear()
+        names = _script()
+        self._away = {
+            f"{called(one, names)}.{name}" if len(roots) > 1 else name: p
+            for one in roots for name, p in one.named_parameters() if p.device.type not in ("cpu", "meta")
+        }  # fmt: skip
+        if self._away:
+            name = called(roots[0], names) if len(roots) == 1 else "networks"
+            self._told = self._begin(self._copies("data"), name, None)
+        elif len(roots) == 1:
+            self._told = self._begin(roots[0], called(roots[0], names), self._flow)
+        else:
+            groups: dict[str, Any] = {called(one, names): one for one in roots}
+            self._told = self._begin(groups or {"parameters": [*optimizer.param_groups[0]["params"]]}, "networks", None)
+
+    def _did(self, optimizer: Any, args: Any, options: Any) -> None:
+        if optimizer is self._first and self._told is not None and os.getpid() == self._process:
+            rate = optimizer.param_groups[0].get("lr")
+            self._told(loss=self._loss, lr=rate, **({"grads": self._copies("grad")} if self._away else {}))
+
+    def _copies(self, part: str) -> dict[str, Any]:
+        """What lies on a GPU, or its gradients, by name."""
+        found = {name: getattr(one, part) for name, one in self._away.items()}
+        return {name: OnHost(one) for name, one in found.items() if one is not None}
+
+
+# ---- A class with numbers and gradients, as in micrograd
+
+
+class ValueHooks:
+    """Follows the weights whose gradients a class `Value` computes: one with `backward`, `+` and `*`.
+
+    A step is done when the weights have other numbers at the next `backward`, or at the end.
+    """
+
+    def __init__(self, begin: Begin) -> None:
+        self._begin, self._build = begin, builtins.__build_class__
+        self._weights = dict[str, NDArray[Any]]()  # arrays of objects
+        self._now = dict[str, NDArray[np.float64]]()  # what is watched
+        self._gradients = dict[str, NDArray[np.float64]]()
+        self._loss: float | None = None
+        self._told: Told | None = None
+        self._within = False
+
+    def install(self) -> None:
+        """Look at every class that is made from now on."""
+
+        def build(body: Any, name: str, *bases: Any, **options: Any) -> Any:
+            made = self._build(body, name, *bases, **options)
+            if {"backward", "__add__", "__mul__"} <= vars(made).keys():
+                self._follow(made)
+            return made
+
+        python: Any = builtins
+        python.__build_class__ = build
+
+    def remove(self) -> None:
+        """Look at no class any more, and tell of the last step."""
+        builtins.__build_class__ = self._build
+        self._safely(self._step)
+
+    def _follow(self, kind: Any) -> None:
+        backward = kind.backward
+        if not callable(backward) or kind.__module__.partition(".")[0] in ("torch", "scalarviz"):
+            return
+
+        @wraps(backward)
+        def followed(value: Any, *args: Any, **options: Any) -> Any:
+            if self._within:
+                return backward(value, *args, **options)
+            self._within = True
+            try:
+                self._safely(self._before, kind, sys._getframe(1))
+                return backward(value, *args, **options)
+            finally:
+                self._within = False
+                self._safely(self._after, value)
+
+        kind.backward = followed
+
+    def _safely(self, look: Callable[..., object], *given: Any) -> None:
+        """Look at what the script has; a class whose numbers cannot be read is followed no further."""
+        try:
+            look(*given)
+        except (TypeError, ValueError, AttributeError, RecursionError):
+            self._weights.clear()
+            self._told = self._told or (lambda **_: None)
+
+    def _before(self, kind: Any, frame: FrameType) -> None:
+        if self._told is not None:
+            self._step()
+            return
+        found = list(_trained(kind, frame))
+        for name, thing in found:
+            for path, values in _arrays(thing, kind).items():
+                self._weights[f"{name}.{path}".strip(".") if len(found) > 1 or not path else path] = values
+        if self._weights:
+            self._now = {name: _read(values, "data") for name, values in self._weights.items()}
+            self._told = self._begin(self._now, found[0][0] if len(found) == 1 else "weights", None)
+
+    def _after(self, value: Any) -> None:
+        self._gradients = {name: _read(values, "grad") for name, values in self._weights.items()}
+        with suppress(TypeError, ValueError):
+            self._loss = float(value.data)
+
+    def _step(self) -> None:
+        new = {name: _read(values, "data") for name, values in self._weights.items()}
+        if self._told is None or all(np.array_equal(new[name], self._now[name], equal_nan=True) for name in new):
+            return
+        for name, numbers in new.items():
+            self._now[name][...] = numbers
+        self._told(grads=self._gradients, loss=self._loss)
+
+
+def _trained(kind: type, frame: FrameType | None) -> Iterator[tuple[str, Any]]:
+    """What holds the weights, by the names of the script: things with `parameters()`, else leaves of the graph."""
+    scopes = list[Mapping[str, Any]]()
+    while frame is not None and frame.f_globals.get("__name__") != "runpy":
+        scopes += [frame.f_locals] if frame.f_locals is frame.f_globals else [frame.f_locals, frame.f_globals]
+        frame = frame.f_back
+    names = {name: thing for scope in reversed(scopes) for name, thing in scope.items() if not name.startswith("__")}
+    once = {id(thing): (name, thing) for name, thing in reversed(names.items())}
+    holders = [(name, thing) for name, thing in once.values() if _holds(thing, kind)]
+    inner = {id(v) for _, thing in holders for v in thing.parameters()}
+    whole = [(n, t) for n, t in holders if not any(t is not o and {id(v) for v in t.parameters()} < {
+        id(v) for v in o.parameters()} for _, o in holders)]  # fmt: skip
+    if inner:
+        yield from reversed(whole)
+        return
+    for name, thing in reversed(list(once.values())):
+        if (isinstance(thing, kind) and _is_leaf(thing, kind)) or (
+            isinstance(thing, list) and (found := list(_values(thing, kind))) and all(_is_leaf(v, kind) for v in found)
+        ):
+            yield name, thing
+
+
+def _holds(thing: Any, kind: type) -> bool:
+    if isinstance(thing, type) or not callable(getattr(thing, "parameters", None)):
+        return False
+    with suppress(Exception):  # a method of this name may be anything
+        return any(isinstance(one, kind) for one in thing.parameters())
+    return False
+
+
+def _values(x: Any, kind: type) -> Iterator[Any]:
+    if isinstance(x, kind):
+        yield x
+    elif isinstance(x, list | tuple | set):
+        for one in x:
+            yield from _values(one, kind)
+
+
+def _is_leaf(value: Any, kind: type) -> bool:
+    """Whether it was computed of no others."""
+    slots = [name for base in type(value).__mro__ for name in getattr(base, "__slots__", ())]
+    held = [*getattr(value, "__dict__", {}).values(), *(getattr(value, name, None) for name in slots)]
+    return not any(list(_values(one, kind)) for one in held)
+
+
+def _arrays(thing: Any, kind: type) -> dict[str, NDArray[Any]]:
+    """The Values in a thing as arrays of objects by their path; neurons that are alike are the rows of one."""
+    wanted = {id(v) for v in thing.parameters()} if callable(getattr(thing, "parameters", None)) else None
+
+    def gathered(x: Any, above: tuple[int, ...]) -> dict[str, NDArray[Any]]:
+        if isinstance(x, kind):
+            if wanted is not None and id(x) not in wanted:
+                return {}
+            one = np.empty((), object)
+            one[()] = x
+            return {"": one}
+        if id(x) in above or isinstance(x, str | bytes | type):
+            return {}
+        above = (*above, id(x))
+        if isinstance(x, list | tuple):
+            return _stacked([found for one in x if (found := gathered(one, above))])
+        parts = x if isinstance(x, dict) else getattr(x, "__dict__", {})
+        return {f"{name}.{path}".strip("."): array for name, part in list(parts.items())
+                for path, array in gathered(part, above).items()}  # fmt: skip
+
+    return gathered(thing, ())
+
+
+def _stacked(parts: list[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    """The parts of a list: as rows of an array where all are alike, and no more than vectors."""
+    shapes = [{path: array.shape for path, array in part.items()} for part in parts]
+    if parts and all(one == shapes[0] for one in shapes) and all(len(shape) < 2 for shape in shapes[0].values()):
+        return {path: np.stack([part[path] for part in parts]) for path in shapes[0]}
+    return {f"{k}.{path}".strip("."): array for k, part in enumerate(parts) for path, array in part.items()}
+
+
+def _read(values: NDArray[Any], attribute: str) -> NDArray[np.float64]:
+    flat = [np.asarray(getattr(one, attribute), np.float64) for one in values.ravel()]
+    found: NDArray[np.float64] = np.stack(flat).reshape((*values.shape, *flat[0].shape))
+    return found
+
+
+def hooks(begin: Begin) -> tuple[TorchHooks, ValueHooks]:
+    """Those that follow a script; the first that sees a step begins, the others keep still."""
+    begun = list[object]()
+
+    def first(kind: object, x: Any, name: str, flow: Flow | None) -> Told:
+        if begun and begun[0] is not kind:
+            return lambda **_: None
+        begun.append(kind)
+        return begin(x, name, flow)
+
+    made: list[Any] = [TorchHooks, ValueHooks]
+    torch, value = (kind(partial(first, kind)) for kind in made)
+    return torch, value
