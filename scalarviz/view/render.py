@@ -81,7 +81,10 @@ def render(
     MissingDependencyError
         Where nothing can draw; the message says what to install.
     """
-    return rendered(**locals())[0]
+    return rendered(
+        x, size, theme=theme, cmap=cmap, quantity=quantity, sized=sized, threshold=threshold, supersample=supersample,
+        pace_text=pace_text, step=step, inside=inside, whole_batch=whole_batch, presenter=presenter,
+    )[0]  # fmt: skip
 
 
 def rendered(

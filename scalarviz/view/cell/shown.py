@@ -153,18 +153,21 @@ class Shown:
         """Do an action, and wait until it is done."""
         self.call(lambda play: play.do(name, value))
 
-    def update(self, params: object = None, grads: object = None, **told: object) -> None:
+    def update(
+        self, params: object = None, grads: object = None, *,
+        loss: object = None, step: object = None, lr: object = None,
+    ) -> None:  # fmt: skip
         """Show the numbers of now; what another library trains is looked at as often as there is time."""
         if self.closed:
             raise StateError("update: this cell is closed; run it again")
         if self.watched is not None:
-            if self.watched.update(params, grads, **told):
+            if self.watched.update(params, grads, loss=loss, step=step, lr=lr):
                 self._wake.set()
             return
         if params is not None or grads is not None:
             raise InputError("update: got params or grads, but what is shown is read in place; try update(loss=loss)")
-        if any(one is not None for one in told.values()):
-            self.subject.source.tell(**told)
+        if not (loss is None and step is None and lr is None):
+            self.subject.source.tell(step=step, loss=loss, lr=lr)
         self.look(rarely=True)
 
     def look(self, *, rarely: bool = False) -> None:

@@ -143,10 +143,13 @@ def _players(runs: Runs, theme: str, say: Callable[[str], object]) -> tuple[str,
     return ("\n".join([head, *parts]) if parts else ""), scripts
 
 
-def write_report(runs: Runs, path: StrPath, **how: Any) -> Path:
-    """Write it, whole or not at all; `how` are the other arguments of :func:`report_of`."""
+def write_report(
+    runs: Runs, path: StrPath, *, theme: str = "dark", about: str = "",
+    say: Callable[[str], object] = lambda line: None,
+) -> Path:  # fmt: skip
+    """Write it, whole or not at all; the arguments as of :func:`report_of`."""
     check_target(path)
-    write_bytes(path, report_of(runs, **how).encode("utf-8", "backslashreplace"))
+    write_bytes(path, report_of(runs, theme=theme, about=about, say=say).encode("utf-8", "backslashreplace"))
     return Path(path)
 
 
