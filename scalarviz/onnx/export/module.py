@@ -290,8 +290,12 @@ LARGEST = 2**31 - 2**20
 TYPES = {"float32": FLOAT, "float64": DOUBLE, "int64": INT64}
 
 
-def encoded(sheet: Sheet, inputs: Sequence[tuple[Tensor, str]], outputs: Sequence[Tensor], title: str) -> bytes:
-    """The file of a sheet with such inputs (and their types) and outputs; refused if it is too large for ONNX."""
+Ends = tuple[str, str, tuple[Any, ...]]
+"""Name, type and shape of an input or output."""
+
+
+def encoded(sheet: Sheet, inputs: Sequence[Ends], outputs: Sequence[Ends], title: str) -> bytes:
+    """The file of a sheet with such inputs and outputs; refused if it is too large for ONNX."""
     size = sum(array.nbytes for array in sheet.constants.values())
     if size > LARGEST:
         raise InputError(
@@ -301,8 +305,10 @@ def encoded(sheet: Sheet, inputs: Sequence[tuple[Tensor, str]], outputs: Sequenc
     import onnx
     from onnx import helper, numpy_helper
 
-    ports = [helper.make_tensor_value_info(t.name, TYPES[kind], ["N", *t.shape]) for t, kind in inputs]
-    ends = [helper.make_tensor_value_info(t.name, TYPES[sheet.dtype.name], ["N", *t.shape]) for t in outputs]
+    ports, ends = (
+        [helper.make_tensor_value_info(name, TYPES[kind], list(shape)) for name, kind, shape in each]
+        for each in (inputs, outputs)
+    )
     constants = [numpy_helper.from_array(np.ascontiguousarray(a).reshape(a.shape), name)
                  for name, a in sheet.constants.items()]  # fmt: skip
     graph = helper.make_graph([_node(node) for node in sheet.nodes], title, ports, ends, constants)
@@ -338,7 +344,8 @@ def exported(
     inputs = [writer.input(k, group, kind) for k, (group, kind) in enumerate(zip(found.inputs, kinds, strict=True))]
     writer.write()
     outputs = writer.outputs(found.outputs)
-    return encoded(sheet, list(zip(inputs, kinds, strict=True)), outputs, type(module).__name__)
+    ports = [(x.name, kind, ("N", *x.shape)) for x, kind in zip(inputs, kinds, strict=True)]
+    return encoded(sheet, ports, [(x.name, dtype, ("N", *x.shape)) for x in outputs], type(module).__name__)
 
 
 def _others(tape: Tape, known: Known) -> dict[Any, Any]:
