@@ -463,19 +463,21 @@ def write_onnx(run: Run, path: StrPath, training: bool) -> None:
             raise InputError("to_onnx: the model is a function; make it the forward of an nn.Module")
         return run.model.to_onnx(path, run._shapes[0], dtype=run._stored)
     if run.dtype == HALF:
-        raise InputError('to_onnx: training=True writes float32 and float64, not float16; make the Run with dtype="float32"')
+        raise InputError(
+            'to_onnx: training=True writes float32 and float64, not float16; make the Run with dtype="float32"'
+        )
     check_target(path)
     if find_spec("onnx") is None:
         raise MissingDependencyError(MISSING)
-    from ..onnx.export.training import Variable, training_step
+    from ..onnx.export.training import TrainingStep
 
-    ids, kept = run._forward.ids, run._graph.kept
+    ids, tensors = run._forward.ids, zip(run._tape.blocks, run._graph.kept, strict=True)
     samples = [
         (name, "int64" if len(found) == prod(shape) else run._stored, ("N", *shape))
         for name, found, shape in zip(("input", "target"), (ids.inputs, ids.targets), run._shapes, strict=True)
     ]
     rates: Any = run.optimizer.lr_pace.table(1, problem.epoch)
     lr = rates[0] if np.size(rates) > 1 else np.ravel(rates)[0]
-    variables = [Variable(t.name, t.shape, t.start) for t in kept]
+    known = {block: (tensor.name, tensor.of(run._store.value)) for block, tensor in tensors}
     done = problem.t_start + run._training.steps
-    write_bytes(path, training_step(problem, variables, run.optimizer.state, samples, lr, done, TINY))
+    write_bytes(path, TrainingStep(problem, known, TINY).encoded(samples, run.optimizer.state, lr, done))

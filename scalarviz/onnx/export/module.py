@@ -373,7 +373,7 @@ class _Writer:
 
     def __init__(self, sheet: Sheet, found: Recorded, names: Mapping[int, str]) -> None:
         self.sheet, self.found, self.names = sheet, found, names
-        self.places, self.units = Places(sheet, found.tape), Units(found)
+        self.places, self.units = Places.of_tape(sheet, found.tape), Units(found)
 
     def input(self, number: int, group: Group, kind: str) -> Tensor:
         """Number `number` of what the module gets."""
