@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..checks import integer, one_of
 from ..errors import InputError, MissingDependencyError, TypeMismatchError, shown
 from ..io.atomic import StrPath, check_target, write_bytes
-from ..onnx.graph import MISSING
+from ..onnx.graph import MISSING, Origin
 from ..scalar import Weight
 
 if TYPE_CHECKING:
@@ -40,7 +40,13 @@ def write(module: Module, path: StrPath, shape: Any, dtype: str) -> None:
         if not isinstance(block, np.ndarray) and block.size == numbers[name].size:  # the user's are constants
             known.setdefault(block, (name, numbers[name]))
     names = {id(module): name for name, module in module.named_modules()}
-    write_bytes(path, exported(module, shapes, known, names, dtype))
+    write_bytes(path, exported(module, shapes, known, names, dtype, origin_of(module)))
+
+
+def origin_of(module: Module) -> Origin | None:
+    """What the module keeps of the ONNX file that it was loaded from."""
+    found = vars(module).get("onnx_origin")
+    return found if isinstance(found, Origin) else None
 
 
 def _shapes(module: Module, given: Any) -> list[Shape]:
@@ -56,6 +62,8 @@ def _shapes(module: Module, given: Any) -> list[Shape]:
         return shapes
     if given is not None:
         return [_checked(given)]
+    if (origin := origin_of(module)) is not None:
+        return list(origin.shapes)
     known = known_shape(module) or _trained_shape(module)
     if known is None:
         raise InputError(

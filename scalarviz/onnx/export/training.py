@@ -239,8 +239,8 @@ class Pass:
                 places, ids = self._table(i)
                 entries, width = places.shape
                 turned = sheet.fixed("Transpose", self._shaped(up.name, (len(i.args[0]), width, -1)), perm=(0, 2, 1))
-                chosen = sheet.fixed("Equal", self._shaped(ids.name, (-1, 1)), sheet.integers([range(entries)]))
-                ones = sheet.fixed("Cast", chosen, to=sheet.kind)
+                same = sheet.fixed("Equal", self._shaped(ids.name, (-1, 1)), sheet.integers([range(entries)]))
+                ones = sheet.fixed("Cast", same, to=sheet.kind)
                 self._to_theta(places, sheet.fixed("Gemm", ones, self._shaped(turned, (-1, width)), transA=1))
             case "batch_mean":
                 rows.add(i.args[0], sheet.spread(sheet.node("Div", up, sheet.samples(), shape=up.shape)))
