@@ -172,7 +172,7 @@ def _loaded(options: Options) -> tuple[Loaded, str]:
     outputs, inputs = ([port.name for port in ports] for ports in (graph.outputs, graph.inputs))
     if len(outputs) != 1:
         raise InputError(
-            f"{options.network} has {len(outputs)} outputs ({listing(outputs)}), a loss takes one: choose one (--output)"
+            f"{options.network} has {len(outputs)} outputs ({listing(outputs)}), a loss takes one: name it (--output)"
         )
     if len(inputs) != 1:
         raise InputError(

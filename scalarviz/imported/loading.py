@@ -20,7 +20,8 @@ from ..errors import InputError, TypeMismatchError, listing, shown
 from ..io.atomic import StrPath
 from ..nn import Module
 from ..nn._state import matching
-from ..onnx.graph import WEIGHED, Graph, Node, Origin, Port
+from ..nn._to_onnx import Origin
+from ..onnx.graph import WEIGHED, Graph, Node, Port
 from ..onnx.reading import read_graph
 from .building import Builder, check_size, planned
 from .facts import MOVED, Facts, Found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib.util import find_spec
 from inspect import signature
 from math import prod
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from ..checks import integer, one_of
 from ..errors import InputError, MissingDependencyError, TypeMismatchError, shown
 from ..io.atomic import StrPath, check_target, write_bytes
-from ..onnx.graph import MISSING, Origin
+from ..onnx.graph import MISSING
 from ..scalar import Weight
 
 if TYPE_CHECKING:
@@ -21,6 +22,16 @@ if TYPE_CHECKING:
 
 Shape = tuple[int, ...]
 WIDEST = 1 << 32
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a network that was loaded keeps of its file, for when it is written again."""
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    shapes: tuple[tuple[int, ...], ...]  # of one sample of each input
+    opset: int
 
 
 def write(module: Module, path: StrPath, shape: Any, dtype: str) -> None:

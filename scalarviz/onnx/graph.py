@@ -70,16 +70,6 @@ class Graph:
     folded: bool = False  # parameters of those were computed into stored tensors that are not among them
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """What a network that was loaded keeps of its file, for when it is written again."""
-
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
-    shapes: tuple[tuple[int, ...], ...]  # of one sample of each input
-    opset: int
-
-
 SIGNATURE = "pkg.torch.export.ExportedProgram.graph_signature"
 PARAMETER = "PARAMETER"
 _LINE = re.compile(r"^\w+: (PARAMETER|BUFFER|CONSTANT_TENSOR) target='([^'\n]*)'", re.MULTILINE)

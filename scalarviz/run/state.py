@@ -464,7 +464,7 @@ def write_onnx(run: Run, path: StrPath, training: bool) -> None:
         return run.model.to_onnx(path, run._shapes[0], dtype=run._stored)
     if run.dtype == HALF:
         raise InputError(
-            'to_onnx: training=True writes float32 and float64, not float16; make the Run with dtype="float32"'
+            "to_onnx: training=True writes float32 and float64, not float16; make the Run with dtype='float32'"
         )
     check_target(path)
     if find_spec("onnx") is None:

@@ -24,7 +24,7 @@ from ...errors import InputError
 from ...scalar import Value, tracing
 from ...scalar.nested import every, flatten, nest, shape_of
 from ...tape import Tape, trace
-from ..graph import OURS, Node, Origin
+from ..graph import OURS, Node
 from .glue import write_rows
 from .sheet import DOUBLE, FLOAT, INT64, Known, Shape, Sheet, Tensor
 from .sums import Places, Rows
@@ -284,21 +284,20 @@ class Units:
         return id(call.module), call.inputs[0].shape, lanes
 
 
-OPSET, IR = 17, 8
+OPSET, IR, LIKE = 17, 8, 13  # from `LIKE` on our nodes mean the same, where that version has them
 """What onnxruntime and everybody else reads."""
 LARGEST = 2**31 - 2**20
 """Bytes of a file: protobuf has no larger message."""
 TYPES = {"float32": FLOAT, "float64": DOUBLE, "int64": INT64}
 
 
-Ends = tuple[str, str, tuple[Any, ...]]
-"""Name, type and shape of an input or output."""
+Ends = tuple[str, str, tuple[Any, ...]]  # name, type and shape of an input or output
 
 
 def encoded(sheet: Sheet, inputs: Sequence[Ends], outputs: Sequence[Ends], title: str, opset: int = OPSET) -> bytes:
     """The file of a sheet with such inputs and outputs; refused if it is too large for ONNX.
 
-    It has another `opset` where the package ``onnx`` can convert it.
+    It has another `opset` where its nodes are in that one too.
     """
     size = sum(array.nbytes for array in sheet.constants.values())
     if size > LARGEST:
@@ -319,10 +318,13 @@ def encoded(sheet: Sheet, inputs: Sequence[Ends], outputs: Sequence[Ends], title
     opsets = [helper.make_opsetid("", OPSET)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=IR, producer_name=OURS)
     onnx.checker.check_model(model)
-    if opset != OPSET:
-        with suppress(RuntimeError):  # a node has no form in that version
-            model = onnx.version_converter.convert_version(model, opset)
-            model.ir_version = max(IR, helper.find_min_ir_version_for(model.opset_import))
+    if LIKE <= opset != OPSET:
+        with suppress(RuntimeError, onnx.checker.ValidationError):  # a node has no form in that version
+            older = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], producer_name=OURS)
+            other = older if opset < OPSET else onnx.version_converter.convert_version(model, opset)
+            other.ir_version = max(IR, helper.find_min_ir_version_for(other.opset_import))
+            onnx.checker.check_model(other)
+            model = other
     found: bytes = model.SerializeToString(deterministic=True)
     return found
 
@@ -337,14 +339,13 @@ def _node(node: Node) -> Any:
 
 
 def exported(
-    module: Any, shapes: Sequence[Shape], known: Known, names: Mapping[int, str], dtype: str, origin: Origin | None
+    module: Any, shapes: Sequence[Shape], known: Known, names: Mapping[int, str], dtype: str, origin: Any
 ) -> bytes:
     """The file of a module that takes one sample of these shapes, in Values.
 
     `known` are names and numbers of its weights and buffers, `names` the paths of the modules below it, by
-    their id; `origin` is the file that it was loaded from.
-
-    A module that does what ONNX has not, or asks a Value for its number, is refused.
+    their id; `origin` is the file that it was loaded from. A module that does what ONNX has not, or asks a
+    Value for its number, is refused.
     """
     found = recorded(module, shapes)
     known = {**known, **_others(found.tape, known)}
@@ -389,7 +390,7 @@ def _named(what: str, given: Sequence[str], groups: Sequence[Group]) -> Sequence
 class _Writer:
     """One file: goes through the levels of a recording."""
 
-    def __init__(self, sheet: Sheet, found: Recorded, names: Mapping[int, str], origin: Origin | None) -> None:
+    def __init__(self, sheet: Sheet, found: Recorded, names: Mapping[int, str], origin: Any) -> None:
         self.sheet, self.found, self.names = sheet, found, names
         given, made = ((), ()) if origin is None else (origin.inputs, origin.outputs)
         self.inputs, self.ends = _named("input", given, found.inputs), _named("output", made, found.outputs)

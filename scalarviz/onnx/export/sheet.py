@@ -131,15 +131,10 @@ class Sheet:
         """The same numbers of each sample, in C order, in another shape."""
         if x.shape == shape:
             return x
-        flat = shape == (prod(x.shape),) and not self.last
-        return self.once(
-            ("reshaped", x.name, shape),
-            lambda: (
-                self.node("Flatten", x, shape=shape, axis=1)
-                if flat
-                else self.node("Reshape", x, self.integers(self.sided(shape, -1 if self.last else 0)), shape=shape)
-            ),
-        )
+        key, sides = ("reshaped", x.name, shape), self.sided(shape, -1 if self.last else 0)
+        if shape == (prod(x.shape),) and not self.last:
+            return self.once(key, lambda: self.node("Flatten", x, shape=shape, axis=1))
+        return self.once(key, lambda: self.node("Reshape", x, self.integers(sides), shape=shape))
 
     def turned(self, weight: str) -> str:
         """The transpose of a matrix of weights."""
@@ -147,12 +142,8 @@ class Sheet:
 
     def flat(self, block: Block) -> Tensor:
         """A weight as a row, the same for every sample."""
-        name = self.weight(block)
-        return Tensor(
-            self.once(("flat", name), lambda: self.fixed("Reshape", name, self.integers(self.sided((-1,), 1)))),
-            (block.size,),
-            lanes=False,
-        )
+        name, sides = self.weight(block), self.integers(self.sided((-1,), 1))
+        return Tensor(self.once(("flat", name), lambda: self.fixed("Reshape", name, sides)), (block.size,), lanes=False)
 
     def sided(self, shape: Shape, samples: int) -> Shape:
         """A shape with the axis of the samples."""

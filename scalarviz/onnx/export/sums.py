@@ -87,8 +87,8 @@ class Places:
         if block is not None:
             return self.sheet.weight(block)
         flat = self.chosen(tensors, index, index.shape)
-        key = ("matrix", flat.name, shape)
-        return self.sheet.once(key, lambda: self.sheet.fixed("Reshape", flat, self.sheet.integers(shape)))
+        sides = self.sheet.integers(shape)
+        return self.sheet.once(("matrix", flat.name, shape), lambda: self.sheet.fixed("Reshape", flat, sides))
 
     def weight(self, rows: Rows, shape: Shape) -> Block | None:
         """The parameter that the rows are: all of it in its order, where it has that shape, or one number for all."""
@@ -224,9 +224,8 @@ def _matrix(sheet: Sheet, places: Places, nodes: list[Node]) -> str:
 def _bias(sheet: Sheet, places: Places, nodes: list[Node]) -> str | None:
     """What is added to each of several sums."""
     terms = [terms_of(node) for node in nodes]
-    found: str | None = None
-    if terms[0].bias is not None:
-        found = places.matrix(*places.of_theta(np.array([t.bias for t in terms], np.int64)), (len(terms),))
+    there = terms[0].bias is not None
+    found = places.matrix(*places.of_theta(np.array([t.bias for t in terms])), (len(terms),)) if there else None
     offsets = [t.offset for t in terms]
     if not any(offsets):
         return found

@@ -30,21 +30,18 @@ from .sums import CONSTANT, Places, Rows
 if TYPE_CHECKING:
     from ...engine.problem import Problem
 
-NEW = "new."
-"""What the names of changed numbers begin with: ``new.0.weight`` is what ``0.weight`` becomes."""
-COLUMNS = 3
-"""Gradients of a row that are added one after the other; more of them are gathered and summed."""
-NOTHING = np.zeros(0, bool)
+NEW = "new."  # ``new.0.weight`` is what ``0.weight`` becomes
+COLUMNS = 3  # so many gradients of a row are added one after the other; more of them are gathered and summed
 
 
 class Flow(Places):
     """Where rows stand, and the gradients that flow back to those that are `wanted`."""
 
-    def __init__(self, sheet: Sheet, wanted: NDArray[np.bool_] = NOTHING, blocks: Sequence[Block] = ()) -> None:
+    def __init__(self, sheet: Sheet, wanted: Any = (), blocks: Sequence[Block] = ()) -> None:
         super().__init__(sheet, blocks, len(wanted))
         n = self.starts[-1]
         self.tensor[:n], self.index[:n] = self.of_theta(np.arange(n))
-        self.wanted = wanted
+        self.wanted = np.asarray(wanted, bool)
         # by tensor: gradients, which of their rows flow to it, and to which of its places
         self.flowing: dict[int, list[tuple[Tensor, Rows, Rows]]] = defaultdict(list)
 
@@ -64,7 +61,8 @@ class Flow(Places):
         for number in set(numbers.tolist()) - {CONSTANT}:
             flat, there = self.sheet.reshaped(x, rows.shape), np.flatnonzero(numbers == number)
             if x.lanes and not self._tensor(number).lanes:
-                flat = over_samples(self.sheet, flat)
+                last = self.sheet.integers([-1])
+                flat = self.sheet.node("ReduceSum", flat, last, shape=rows.shape, lanes=False, keepdims=1)
             self.flowing[number].append((flat, there, self.index[rows[there]]))
 
     def gradient(self, number: int) -> Tensor | None:
@@ -90,14 +88,6 @@ class Flow(Places):
         return sheet.spread(found) if target.lanes else found
 
 
-def over_samples(sheet: Sheet, x: Tensor) -> Tensor:
-    """The sum over all samples."""
-    key = "over samples", x.name
-    return sheet.once(
-        key, lambda: sheet.node("ReduceSum", x, sheet.integers([-1]), shape=x.shape, lanes=False, keepdims=1)
-    )
-
-
 class Pass:
     """A program that is written forward at once, and backward when it is asked."""
 
@@ -120,8 +110,7 @@ class Pass:
         for i in reversed(self.program.instructions):
             if self.program.needs_gradient[i.dst]:
                 number = int(self.rows.tensor[i.dst])
-                upstream = self.rows.gradient(number)
-                if upstream is not None:
+                if (upstream := self.rows.gradient(number)) is not None:
                     self._backward(i, self.rows.tensors[number], upstream)  # type: ignore[arg-type]
 
     def _flat(self, x: Tensor, rows: int) -> Tensor:
@@ -145,8 +134,7 @@ class Pass:
         outputs, n = len(i.weights), i.args.shape[1]
         span = i.weights[0] + np.arange(outputs * n).reshape(outputs, n)
         rows = i.args[0] if len(i.args) == 1 else np.ascontiguousarray(i.args.T)
-        x = self._flat(self.rows.at(rows), n)
-        return span, self.theta.matrix_at(span), rows, x, np.arange(i.bias, i.bias + outputs)
+        return span, self.theta.matrix_at(span), rows, self._flat(self.rows.at(rows), n), i.bias + np.arange(outputs)
 
     def _factors(self, i: Instruction) -> tuple[Rows, Tensor, Flow | None, Rows]:
         """The rows (sums, n) of a sum and what they are multiplied by, of which parameters or rows."""
@@ -191,10 +179,7 @@ class Pass:
             case "batch_mean":
                 return sheet.node("ReduceMean", rows.at(i.args[0]), shape=shape, lanes=False, axes=(-1,), keepdims=1)
             case "mask":
-                raise InputError(
-                    "to_onnx: training=True does not write Dropout, which draws new random numbers at every step; "
-                    "call eval() of the Dropout modules before you make the Run"
-                )
+                raise InputError("to_onnx: Dropout draws anew at every step, which ONNX cannot repeat; call its eval()")
         args, factors, _, _ = self._factors(i)
         products = sheet.node("Mul", rows.at(args), factors, shape=args.shape)
         made = sheet.node("ReduceSum", products, sheet.integers([1]), shape=shape, keepdims=0)
@@ -220,7 +205,7 @@ class Pass:
                 part = self._flat(up, len(bias))
                 self._to_theta(span, sheet.fixed("Gemm", part, x, transB=1))
                 if i.bias >= 0:
-                    self.theta.add(bias, over_samples(sheet, part))
+                    self.theta.add(bias, Tensor(part.name, bias.shape))
                 if rows.wanted[args].any():
                     back = sheet.fixed("Gemm", matrix, part, transA=1)
                     rows.add(args, Tensor(self._shaped(back, (args.size, -1)), (args.size,), up.lanes))
@@ -230,11 +215,10 @@ class Pass:
                 chosen = sheet.node("Equal", first, sheet.integers(np.arange(x.shape[1])[None, :, None]), shape=x.shape)
                 rows.add(i.args, sheet.node("Where", chosen, sheet.reshaped(up, (i.count, 1)), 0.0, shape=x.shape))
             case "squares":
-                a, b = i.args
-                operands = {"a": rows.at(a), "b": rows.at(b), "up": up}
-                for args, factor in ((a, 2 * i.numbers[0]), (b, -2 * i.numbers[0])):
-                    if rows.wanted[args].any():
-                        rows.add(args, formula(sheet, f"(a - b) * (up * {float(factor)!r})", operands, args.shape))
+                operands = {"a": rows.at(i.args[0]), "b": rows.at(i.args[1]), "up": up}
+                for args, factor in zip(i.args, (2.0, -2.0), strict=True):
+                    text = f"{factor * float(i.numbers[0])!r} * up * (a - b)"
+                    rows.add(args, formula(sheet, text, operands, args.shape))
             case "gather":  # each entry gets the sum of what flows to those that read it: a product with ones and zeros
                 places, ids = self._table(i)
                 entries, width = places.shape
@@ -296,23 +280,18 @@ class TrainingStep:
             first.backward()
         found = [theta.gradient(k) or Tensor(sheet.numbers(np.zeros(theta.blocks[k].size)), ()) for k in own]
         now, gradients = [self.row([names[k] for k in own]), *map(self.row, kept)], self.row([x.name for x in found])
-        t, after = sheet.fixed("Add", step, sheet.integers(1)), list[Flow]()
-        for tensor in self.updated(now, gradients, self.hyper(rate, np.size(lr), t, now[0], gradients)):
-            after.append(Flow(sheet, np.zeros(len(problem.trained), bool), theta.blocks))
-            after[-1].put(np.arange(problem.n_weights), tensor)
+        t = sheet.fixed("Add", step, sheet.integers(1))
+        after = self.updated(now, gradients, self.hyper(rate, np.size(lr), t, now[0], gradients))
         self.follow(after[0], body)
         changed = [(after[0], k) for k in range(len(names))] + [(flow, k) for flow in after[1:] for k in own]
-        ends = [
-            sheet.fixed("Reshape", flow.at(range(*spans[k])), sheet.integers(self.inputs[k][2])) for flow, k in changed
-        ]
+        ends = [sheet.fixed("Reshape", f.at(range(*spans[k])), sheet.integers(self.inputs[k][2])) for f, k in changed]
         loss = sheet.fixed("Reshape", sheet.fixed("Mul", losses, scale), sheet.integers(np.zeros(0)))
         if problem.limits.penalised:
-            penalty = formula(
-                sheet, f"{problem.limits.l1!r} * abs(w) + {problem.limits.l2!r} * w * w", {"w": now[0]}, (1,)
-            )
-            loss = sheet.fixed("Add", loss, sheet.fixed("ReduceSum", penalty, keepdims=0))
-        results = [(sheet.named(NEW + name), kind, shape) for name, kind, shape in carried]
-        results.append((sheet.named("loss"), real, ()))
+            text = f"{problem.limits.l1!r} * abs(w) + {problem.limits.l2!r} * w * w"
+            penalty = sheet.fixed("ReduceSum", formula(sheet, text, {"w": now[0]}, (1,)), keepdims=0)
+            loss = sheet.fixed("Add", loss, penalty)
+        wishes = [*((NEW + name, kind, shape) for name, kind, shape in carried), ("loss", real, ())]
+        results = [(sheet.named(name), kind, shape) for name, kind, shape in wishes]
         for (name, *_), source in zip(results, (*ends, t, loss), strict=True):
             sheet.nodes.append(Node("Identity", (source,), (name,), {}, name))
         return encoded(sheet, self.inputs, results, "training step")
@@ -341,8 +320,7 @@ class TrainingStep:
             first += size
         sheet.first = self.inputs[-2][0]
         if plan.encode is not None:
-            made = Pass(sheet, plan.encode, Flow(sheet), found).outputs()
-            found.put(np.arange(first, first + plan.n_features), made)
+            found.put(np.arange(first, len(found.tensor)), Pass(sheet, plan.encode, Flow(sheet), found).outputs())
         return found
 
     def scale(self, data: Flow) -> str:
@@ -354,9 +332,7 @@ class TrainingStep:
         if loss is None or (hasattr(loss, "divides") and (not loss.divides or plan.n_targets > 1)):
             return sheet.fixed("Div", 1.0, sheet.samples())
         if not hasattr(loss, "divides"):
-            raise InputError(
-                f"to_onnx: training=True does not write the batch_shares of {loss!r}, which are Python code"
-            )
+            raise InputError(f"to_onnx: training=True does not write batch_shares, which {loss!r} has")
         classes: Operand = data.at([plan.n_inputs])
         ignored = -1.0 if loss.ignore_index is None else float(loss.ignore_index)
         share: Operand = 1.0
@@ -396,8 +372,8 @@ class TrainingStep:
         share = sheet.fixed("Div", float(limits.clip_norm or 0.0), sheet.fixed("Add", length, self.tiny))
         return Tensor(sheet.fixed("Min", 1.0, share), (1,), lanes=False)
 
-    def updated(self, now: Sequence[Tensor], gradients: Tensor, hyper: Flow) -> list[Tensor]:
-        """Weights and state after the step, each of shape (weights, 1)."""
+    def updated(self, now: Sequence[Tensor], gradients: Tensor, hyper: Flow) -> list[Flow]:
+        """All numbers after the step, then the optimiser's arrays."""
         sheet, n, trained = self.sheet, self.problem.n_weights, self.problem.trained[: self.problem.n_weights]
         columns = (Tensor(sheet.numbers(column[None, :n]), (1,)) for column in self.problem.columns)
         inputs = [now[0], gradients, *now[1:], *columns]
@@ -405,12 +381,14 @@ class TrainingStep:
         for k, x in enumerate(inputs):
             given.put(np.array([k]), x)
         first, sheet.first = sheet.first, sheet.fixed("Reshape", now[0], sheet.integers((-1, 1)))  # samples are weights
-        program, found = Pass(sheet, self.problem.update.body, hyper, given), list[Tensor]()
+        program, found = Pass(sheet, self.problem.update.body, hyper, given), list[Flow]()
         for old, row in zip(now, program.program.outputs, strict=True):
             new = sheet.spread(program.rows.at([row])).name
             if not trained.all():
                 new = sheet.fixed("Where", sheet.fixed("Cast", sheet.numbers(trained[None]), to=BOOL), new, old)
-            found.append(Tensor(sheet.fixed("Reshape", new, sheet.integers((n, 1))), (n,), lanes=False))
+            found.append(Flow(sheet, np.zeros(len(self.problem.trained), bool), [*sheet.known]))
+            column = sheet.fixed("Reshape", new, sheet.integers((n, 1)))
+            found[-1].put(np.arange(n), Tensor(column, (n,), lanes=False))
         sheet.first = first
         return found
 
