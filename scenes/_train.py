@@ -73,12 +73,15 @@ class Options(SceneOptions):
     onnx: Annotated[Path, file_ending(".onnx", what="networks are", usual="net")] | None = flag(
         "write the trained network as ONNX at the end", None, written=True
     )
+    onnx_step: Annotated[Path, file_ending(".onnx", what="training steps are", usual="step")] | None = flag(
+        "write one whole training step as ONNX at the end", None, written=True
+    )
 
 
 def build(options: Options) -> sv.Scene:
     """Put the scene together: data, network, loss, optimiser, and what to show."""
-    if options.onnx is not None:
-        check_target(options.onnx)
+    for path in filter(None, (options.onnx, options.onnx_step)):
+        check_target(path)
     options = kit.resumed(options)
     found, numbers = _loaded(options)
     net, (shape,), (makes,) = found
@@ -230,11 +233,14 @@ def report(scene: Learning) -> dict[str, float]:
 
 
 def finish(scene: Learning, options: Options) -> list[Path]:
-    """Write the network as ONNX; returns the files."""
+    """Write the network and its training step as ONNX; returns the files."""
+    steps = [] if options.onnx_step is None else [options.onnx_step]
+    for path in steps:
+        scene.run.to_onnx(path, training=True)
     if options.onnx is None:
-        return []
+        return steps
     if scene.put_back is not None:
         scene.put_back()
     net: Any = scene.run.model
     net.to_onnx(options.onnx, scene.shape, dtype=scene.numbers)
-    return [options.onnx]
+    return [*steps, options.onnx]

@@ -472,9 +472,10 @@ def write_onnx(run: Run, path: StrPath, training: bool) -> None:
     from ..onnx.export.training import TrainingStep
 
     ids, tensors = run._forward.ids, zip(run._tape.blocks, run._graph.kept, strict=True)
+    whole = ids.inputs, {*ids.targets, *(target for target, _, _ in run._tape.classes)}
     samples = [
         (name, "int64" if len(found) == prod(shape) else run._stored, ("N", *shape))
-        for name, found, shape in zip(("input", "target"), (ids.inputs, ids.targets), run._shapes, strict=True)
+        for name, found, shape in zip(("input", "target"), whole, run._shapes, strict=True)
     ]
     rates: Any = run.optimizer.lr_pace.table(1, problem.epoch)
     lr = rates[0] if np.size(rates) > 1 else np.ravel(rates)[0]

@@ -202,4 +202,5 @@ def test_a_file_is_plain_and_small(tmp_path):
     names = [port.name for port in graph.input]
     assert names[:4] == ["0.weight", "0.bias", "4.weight", "4.bias"]
     assert names[-3:] == ["input", "target", "lr"]
+    assert graph.input[-2].type.tensor_type.elem_type == onnx.TensorProto.INT64  # classes
     assert [port.name for port in graph.output] == [*(f"new.{name}" for name in names[:-3]), "loss"]
