@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import groupby, pairwise
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,9 +25,6 @@ from .glue import formula, operands_of, operation
 from .module import Ends, encoded
 from .sheet import BOOL, DOUBLE, Known, Operand, Shape, Sheet, Tensor
 from .sums import CONSTANT, Places, Rows
-
-if TYPE_CHECKING:
-    from ...engine.problem import Problem
 
 NEW = "new."  # ``new.0.weight`` is what ``0.weight`` becomes
 COLUMNS = 3  # so many gradients of a row are added one after the other; more of them are gathered and summed
@@ -241,11 +238,11 @@ class Pass:
 class TrainingStep:
     """The step that a run does next, on a sheet.
 
-    `known` are names and numbers of the parameters in their order, `tiny` is added to the length of a gradient before
-    it divides.
+    `problem` is an ``engine.problem.Problem``, `known` are names and numbers of its parameters in their order, `tiny`
+    is added to the length of a gradient before it divides.
     """
 
-    def __init__(self, problem: Problem, known: Known, tiny: float) -> None:
+    def __init__(self, problem: Any, known: Known, tiny: float) -> None:
         self.problem, self.tiny = problem, tiny
         self.sheet = Sheet(known, problem.store.value.dtype.name, last=True)
         self.inputs: list[Ends] = []
