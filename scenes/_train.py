@@ -14,7 +14,7 @@ import scalarviz as sv
 from scalarviz import nn
 from scalarviz.data.samples import Samples, Shape, read_samples, shape_in
 from scalarviz.errors import InputError, listing, shown
-from scalarviz.imported.loading import Loaded, loaded, train_only
+from scalarviz.imported.loading import Loaded, loaded, only, train_only
 from scalarviz.imported.network import without_softmax
 from scalarviz.io import check_target
 from scalarviz.onnx.graph import Port
@@ -22,6 +22,7 @@ from scalarviz.onnx.reading import read_graph
 from scalarviz.run import Moment, Story
 from scalarviz.run.checks import as_samples
 from scalarviz.run.panels import LossCurve, TestCurve
+from scalarviz.scalar.nested import every
 
 from . import kit
 from .options import Batch, NotNegative, Positive, SamplingFlag, SceneOptions, ScheduleFlag, Steps, file_ending, flag
@@ -41,7 +42,7 @@ class Options(SceneOptions):
     """The flags of ``scalarviz train``: each field is one."""
 
     rates = kit.rates(adam=0.001)
-    rare = SceneOptions.rare | {"samples", "trained"}
+    rare = SceneOptions.rare | {"output", "samples", "trained"}
     network: Path = flag("the ONNX file", argument=True)
     data: Path = flag(
         "what it learns: a .npz file with arrays x and y (and x_test, y_test), or a folder of pictures with a "
@@ -60,6 +61,9 @@ class Options(SceneOptions):
         metavar="SIDE",
         shown="the first",
     )
+    output: str | None = flag(
+        "the tensor of the file that is compared with the targets, by name", None, metavar="NAME", shown="its output"
+    )
     test: NotNegative = flag("share of the data that is held back for the test", 0.2, lt=1)
     steps: Steps = flag("training steps", 1000)
     lr: Positive = flag("learning rate of Adam", rates["adam"])
@@ -69,19 +73,23 @@ class Options(SceneOptions):
     onnx: Annotated[Path, file_ending(".onnx", what="networks are", usual="net")] | None = flag(
         "write the trained network as ONNX at the end", None, written=True
     )
+    onnx_step: Annotated[Path, file_ending(".onnx", what="training steps are", usual="step")] | None = flag(
+        "write one whole training step as ONNX at the end", None, written=True
+    )
 
 
 def build(options: Options) -> sv.Scene:
     """Put the scene together: data, network, loss, optimiser, and what to show."""
-    if options.onnx is not None:
-        check_target(options.onnx)
+    for path in filter(None, (options.onnx, options.onnx_step)):
+        check_target(path)
     options = kit.resumed(options)
     found, numbers = _loaded(options)
     net, (shape,), (makes,) = found
     read = read_samples(options.data, shape)
-    classes = options.loss == "ce" if options.loss else read.counted
+    rows = _rows(read, makes)
+    classes = options.loss == "ce" if options.loss else read.counted or rows > 1
     if classes:
-        _check_classes(read, makes, options)
+        _check_classes(read, makes // rows, rows, options)
     samples = read.split(options.test)
     notes = [f"{len(samples.x):,} samples to learn from, {len(samples.test_x):,} for the test"]
     put_back = without_softmax(net) if classes else None
@@ -90,10 +98,10 @@ def build(options: Options) -> sv.Scene:
     if options.trained:
         train_only(net, options.trained)
     kit.check_memory(options, sum(p.numel() for p in net.parameters() if isinstance(p, nn.Parameter)))
-    loss = nn.CrossEntropyLoss() if classes else nn.MSELoss()
+    loss = _of_rows(rows) if classes and rows > 1 else nn.CrossEntropyLoss() if classes else nn.MSELoss()
     batch = kit.batch_of(options, len(samples.x), "sample", notes)
     run = kit.train(options, net, loss, (samples.x, samples.y), batch_size=batch)
-    curve = _curve(samples, classes)
+    curve = _curve(samples, classes and rows == 1)
     return Learning(
         name="train",
         run=run,
@@ -101,7 +109,7 @@ def build(options: Options) -> sv.Scene:
         panels=(LossCurve(f"{batch:,} samples a step", curve),),
         notes=notes,
         story=Story(f"{options.network.name} should learn {options.data.name}.", claim=partial(_claim, samples=samples))
-        if classes
+        if classes and rows == 1
         else None,
         options=options,
         samples=samples,
@@ -123,7 +131,25 @@ class Learning(sv.Scene):
     numbers: str = "float32"  # of which --onnx writes the file: what the first one took, it takes
 
 
-def _check_classes(samples: Samples, makes: int, options: Options) -> None:
+def _rows(samples: Samples, makes: int) -> int:
+    """How many classes a sample has: one for each row of numbers that the network gives, as for letters of a text."""
+    count = int(samples.y[0].size)
+    return count if samples.y.dtype.kind in "biu" and count < makes and makes % count == 0 else 1
+
+
+def _of_rows(rows: int) -> Callable[[Any, Any], sv.Value]:
+    """The mean of the cross-entropies of a sample's rows."""
+    one = nn.CrossEntropyLoss()
+
+    def loss(outputs: Any, targets: Any) -> sv.Value:
+        numbers, wanted = every(outputs, "the network"), every(targets, "the targets")
+        width = len(numbers) // rows
+        return sv.mean([one(numbers[k * width : (k + 1) * width], wanted[k]) for k in range(rows)])
+
+    return loss
+
+
+def _check_classes(samples: Samples, makes: int, rows: int, options: Options) -> None:
     """Let the numbers of classes be those that the network gives numbers for; samples are counted as in the file."""
     net, data = options.network, options.data
     if makes == 1:
@@ -134,7 +160,8 @@ def _check_classes(samples: Samples, makes: int, options: Options) -> None:
     for name, y in (("y", samples.y), ("y_test", samples.test_y)):
         if len(y):
             try:
-                nn.CrossEntropyLoss().check_targets(as_samples(y, name), makes)
+                flat = as_samples(y, name)
+                nn.CrossEntropyLoss().check_targets(flat.reshape(-1, 1) if rows > 1 else flat, makes)
             except InputError as error:
                 raise InputError(f"{data}: {name}: {error}") from None
 
@@ -143,12 +170,18 @@ def _loaded(options: Options) -> tuple[Loaded, str]:
     """The network, and of which numbers its file is."""
     side = None if options.samples is None else _axis(options.samples)
     graph = read_graph(options.network)
-    for ports, what, why in ((graph.outputs, "output", "a loss takes one"), (graph.inputs, "input", "the data have x")):
-        if len(ports) != 1:
-            raise InputError(
-                f"{options.network} has {len(ports)} {what}s, {why}: train it in Python, with a module of your own "
-                "around sv.load_onnx(path)"
-            )
+    if options.output is not None:
+        graph = only(graph, options.output)
+    outputs, inputs = ([port.name for port in ports] for ports in (graph.outputs, graph.inputs))
+    if len(outputs) != 1:
+        raise InputError(
+            f"{options.network} has {len(outputs)} outputs ({listing(outputs)}), a loss takes one: name it (--output)"
+        )
+    if len(inputs) != 1:
+        raise InputError(
+            f"{options.network} has {len(inputs)} inputs ({listing(inputs)}), the data have x: train it in Python, "
+            "with a module of your own around sv.load_onnx(path)"
+        )
     found: Loaded = loaded(graph, side, _sides(graph.inputs[0], side, options))
     if not found.net.parameters():
         raise InputError(f"{options.network} has no weights: there is nothing to train")
@@ -179,13 +212,14 @@ def _curve(samples: Samples, classes: bool) -> TestCurve | None:
 def _claim(moment: Moment, *, samples: Samples) -> str:
     """How many samples are told rightly that are not learnt from."""
     x, y = (part[:PIECE] for part in samples.asked)
-    right = int((moment.predict(x).argmax(axis=1) == _numbers(y)).sum())
+    right = int(_right(moment.predict(x), y).sum())
     return f"It now tells the class of {right:,} of {len(x):,} samples{' of the test' if len(samples.test_x) else ''}."
 
 
-def _numbers(y: Any) -> Any:
-    """The number of each target's class; of shares the largest."""
-    return y.argmax(axis=1) if y.ndim == 2 and y.shape[1] > 1 else np.ravel(y)
+def _right(found: Any, y: Any) -> Any:
+    """Whether each class is told rightly; of shares the largest counts."""
+    numbers = y.argmax(axis=1) if y.ndim == 2 and 1 < y.shape[1] == found.shape[1] else y.ravel()
+    return found.reshape(len(numbers), -1).argmax(axis=1) == numbers
 
 
 def report(scene: Learning) -> dict[str, float]:
@@ -194,16 +228,19 @@ def report(scene: Learning) -> dict[str, float]:
     if not scene.classes:
         name = "test_loss" if len(scene.samples.test_x) else "loss_of_all"
         return {name: float(scene.run.evaluate(x, y))}
-    right = kit.in_pieces(scene.run.predict, x, PIECE).argmax(axis=1) == _numbers(y)
+    right = _right(kit.in_pieces(scene.run.predict, x, PIECE), y)
     return {"accuracy": round(float(right.mean()), 4)}
 
 
 def finish(scene: Learning, options: Options) -> list[Path]:
-    """Write the network as ONNX; returns the files."""
+    """Write the network and its training step as ONNX; returns the files."""
+    steps = [] if options.onnx_step is None else [options.onnx_step]
+    for path in steps:
+        scene.run.to_onnx(path, training=True)
     if options.onnx is None:
-        return []
+        return steps
     if scene.put_back is not None:
         scene.put_back()
     net: Any = scene.run.model
     net.to_onnx(options.onnx, scene.shape, dtype=scene.numbers)
-    return [options.onnx]
+    return [*steps, options.onnx]

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 from ..errors import ExpressionError, ScalarvizError, listing
@@ -51,6 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _answered(arguments: list[str]) -> int:
     try:
+        _refuse_pickles(arguments)
         code = _dispatch(arguments)
         sys.stdout.flush()
         return code
@@ -66,6 +67,17 @@ def _answered(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         say(MESSAGE)
         return INTERRUPTED
+
+
+def _refuse_pickles(arguments: Sequence[str]) -> None:
+    """Refuse files of PyTorch that a command is to read, before anything heavy is imported for it."""
+    for flag, word in pairwise(["", *arguments]):
+        path = Path(word.removeprefix("--load="))
+        if (flag == "--load" or not flag.startswith("--")) and path.suffix not in ("", ".py") and path.is_file():
+            from ..io.readable import PICKLES, refuse_pickle
+
+            if path.suffix.lower() in PICKLES:
+                refuse_pickle(path)
 
 
 def _dispatch(arguments: list[str]) -> int:

@@ -16,11 +16,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ..checks import text
-from ..errors import InputError, TypeMismatchError, shown
+from ..errors import InputError, TypeMismatchError, listing, shown
 from ..io.atomic import StrPath
 from ..nn import Module
 from ..nn._state import matching
-from ..onnx.graph import Graph, Node
+from ..nn._to_onnx import Origin
+from ..onnx.graph import WEIGHED, Graph, Node, Port
 from ..onnx.reading import read_graph
 from .building import Builder, check_size, planned
 from .facts import MOVED, Facts, Found
@@ -66,7 +67,7 @@ def check_supported(graph: Graph) -> None:
     found = [(node, supported(node, graph.opset)) for node in graph.nodes]
     if count := sum(bool(reason) for _, reason in found):
         said = f"{count:,} of {len(graph.nodes):,} nodes cannot be computed here: {_told(found)}"
-        raise InputError(f"{graph.name}: {said}")
+        raise InputError(f"{graph.name}: {said}{_choice(graph, [node for node, reason in found if reason])}")
 
 
 def check_known(order: Sequence[Found | Node], facts: Facts) -> None:
@@ -159,6 +160,7 @@ def load_onnx(
     batch: str | int | Literal[False] | None = None,
     trained: Sequence[str] | None = None,
     sides: Mapping[str, Any] | None = None,
+    output: str | None = None,
 ) -> Module:
     """The network in an ONNX file, as a Module that is called, trained and shown as any other.
 
@@ -177,6 +179,9 @@ def load_onnx(
     sides : mapping of str, optional
         How large sides are that the file leaves open, by name: ``{"length": 16}``; or the shape of one sample, by the
         name of the input.
+    output : str, optional
+        The name of one tensor that the network computes, which is all that it gives then; of a classifier of
+        scikit-learn its probabilities. Default: all outputs of the file.
 
     Returns
     -------
@@ -200,10 +205,39 @@ def load_onnx(
     >>> net = sv.load_onnx("model.onnx", trained=["fc*"])  # doctest: +SKIP
     """
     batch, patterns = _axis_of(batch), _patterns(trained)
-    net = loaded(read_graph(path), batch, sides).net
+    graph = read_graph(path)
+    net = loaded(graph if output is None else only(graph, text(output, "load_onnx: output")), batch, sides).net
     if patterns is not None:
         train_only(net, patterns)
     return net
+
+
+def only(graph: Graph, output: str) -> Graph:
+    """The part of a graph that computes one tensor."""
+    made = [name for node in graph.nodes for name in node.outputs if name]
+    if output not in made:
+        outputs = listing([port.name for port in graph.outputs])
+        raise InputError(f"{graph.name} computes no tensor {shown(output)}; its outputs are {outputs}")
+    nodes, needed = list[Node](), {output}
+    for node in reversed(graph.nodes):
+        if needed.intersection(node.outputs):
+            nodes.append(node)
+            needed.update(node.inputs)
+    port = next((port for port in graph.outputs if port.name == output), Port(output))
+    inputs = tuple(port for port in graph.inputs if port.name in needed)
+    return replace(graph, nodes=tuple(nodes[::-1]), inputs=inputs, outputs=(port,))
+
+
+def _choice(graph: Graph, refused: Sequence[Node]) -> str:
+    """What to choose of a graph of which a part cannot be computed; empty where the rest is nothing."""
+    names = [*(port.name for port in graph.outputs), *(name for node in refused for name in node.inputs)]
+    for name in names:
+        if any(name in node.outputs for node in graph.nodes):
+            part = only(graph, name).nodes
+            bad = any(node in refused or node.operator in NO_DERIVATIVE for node in part)
+            if not bad and any(node.operator in WEIGHED for node in part):
+                return f"; load_onnx(path, output={name!r}) takes {shown(name)} alone, without them"
+    return ""
 
 
 class Loaded(NamedTuple):
@@ -255,8 +289,11 @@ def _loaded(graph: Graph, batch: str | int | Literal[False] | None, sides: Mappi
     net = Builder(facts, plan, given, axes).build().eval()
     for module in modes:
         module.train()
+    shapes = tuple(entry.shape for entry in given)
+    inputs, outputs = (tuple(port.name for port in ports) for ports in (graph.inputs, graph.outputs))
+    vars(net)["onnx_origin"] = Origin(inputs, outputs, shapes, graph.opset)
     makes = tuple(prod(one.shapes[port.name]) for port in graph.outputs)
-    return Loaded(net, tuple(entry.shape for entry in given), makes)
+    return Loaded(net, shapes, makes)
 
 
 def _check_masks(graph: Graph, constants: Tensors, read: set[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib.util import find_spec
 from inspect import signature
 from math import prod
@@ -23,6 +24,16 @@ Shape = tuple[int, ...]
 WIDEST = 1 << 32
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a network that was loaded keeps of its file, for when it is written again."""
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    shapes: tuple[tuple[int, ...], ...]  # of one sample of each input
+    opset: int
+
+
 def write(module: Module, path: StrPath, shape: Any, dtype: str) -> None:
     """Write a module as ONNX; see :meth:`Module.to_onnx`."""
     check_target(path)
@@ -40,7 +51,13 @@ def write(module: Module, path: StrPath, shape: Any, dtype: str) -> None:
         if not isinstance(block, np.ndarray) and block.size == numbers[name].size:  # the user's are constants
             known.setdefault(block, (name, numbers[name]))
     names = {id(module): name for name, module in module.named_modules()}
-    write_bytes(path, exported(module, shapes, known, names, dtype))
+    write_bytes(path, exported(module, shapes, known, names, dtype, origin_of(module)))
+
+
+def origin_of(module: Module) -> Origin | None:
+    """What the module keeps of the ONNX file that it was loaded from."""
+    found = vars(module).get("onnx_origin")
+    return found if isinstance(found, Origin) else None
 
 
 def _shapes(module: Module, given: Any) -> list[Shape]:
@@ -56,6 +73,8 @@ def _shapes(module: Module, given: Any) -> list[Shape]:
         return shapes
     if given is not None:
         return [_checked(given)]
+    if (origin := origin_of(module)) is not None:
+        return list(origin.shapes)
     known = known_shape(module) or _trained_shape(module)
     if known is None:
         raise InputError(

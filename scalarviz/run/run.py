@@ -884,6 +884,36 @@ class Run:
         """
         return state.load_run(self, path, optimizer=flag(optimizer, "load: optimizer"), keep=keep)
 
+    @in_turn
+    def to_onnx(self, path: str | Path, *, training: bool = False) -> None:
+        """Write the network of now to an ONNX file, or with `training` one whole training step.
+
+        Parameters
+        ----------
+        path : path
+            An old file there is replaced in one step.
+        training : bool
+            Write the step: forward and backward pass and the optimiser's rule.
+
+        Raises
+        ------
+        MissingDependencyError
+            The package `onnx` is not installed.
+        InputError
+            The model is a plain function; or ONNX cannot write something, which the message names.
+
+        Notes
+        -----
+        A step takes the weights by their names, the optimiser's state (``exp_avg.0.weight``), ``step``, ``input``,
+        ``target`` and ``lr``. It returns ``new.0.weight`` and so on in the same order, then ``loss``. All inputs but
+        the samples start with the numbers of now, so the first call needs ``input`` and ``target`` alone.
+
+        Examples
+        --------
+        >>> run.to_onnx("step.onnx", training=True)
+        """
+        state.write_onnx(self, path, flag(training, "to_onnx: training"))
+
     def close(self) -> None:
         """Return the weights of now to stand-alone float64 and let go of the past; frames of this step stay possible.
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from importlib.util import find_spec
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -18,10 +20,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import mapping, text
-from ..engine.problem import DTYPES, HALF
+from ..engine.problem import DTYPES, HALF, TINY
 from ..engine.table import EngineChoice, lost
-from ..errors import FileFormatError, InputError, StateError, TypeMismatchError, listing, shown
+from ..errors import (
+    FileFormatError,
+    InputError,
+    MissingDependencyError,
+    StateError,
+    TypeMismatchError,
+    listing,
+    shown,
+)
+from ..io.atomic import StrPath, check_target, write_bytes
 from ..io.weights import OPTIMIZER, OURS, load_tensors, parse_json, save_tensors, under
+from ..nn import Module
+from ..onnx.graph import MISSING
 from .atomic import Atomic
 from .checks import seed_of, steps_of
 from .core.gather import asked, constants_of, without_constants
@@ -440,3 +453,32 @@ def put_checkpoint(run: Run, saved: Checkpoint, keep: Collection[str] = ()) -> N
     except TypeMismatchError as error:  # what a file says is not a caller's slip
         raise InputError(str(error)) from None
     restore(run, saved.tensors, saved.optimizer_state, saved.steps, rule)
+
+
+def write_onnx(run: Run, path: StrPath, training: bool) -> None:
+    """Write a run's network, or the step that it does next, see :meth:`Run.to_onnx`."""
+    problem = replace(run._problem, trained=run._graph.held & (run._store.frozen == 0))
+    if not training:
+        if not isinstance(run.model, Module):
+            raise InputError("to_onnx: the model is a function; make it the forward of an nn.Module")
+        return run.model.to_onnx(path, run._shapes[0], dtype=run._stored)
+    if run.dtype == HALF:
+        raise InputError(
+            "to_onnx: training=True writes float32 and float64, not float16; make the Run with dtype='float32'"
+        )
+    check_target(path)
+    if find_spec("onnx") is None:
+        raise MissingDependencyError(MISSING)
+    from ..onnx.export.training import TrainingStep
+
+    ids, tensors = run._forward.ids, zip(run._tape.blocks, run._graph.kept, strict=True)
+    whole = ids.inputs, {*ids.targets, *(target for target, _, _ in run._tape.classes)}
+    samples = [
+        (name, "int64" if len(found) == prod(shape) else run._stored, ("N", *shape))
+        for name, found, shape in zip(("input", "target"), whole, run._shapes, strict=True)
+    ]
+    rates: Any = run.optimizer.lr_pace.table(1, problem.epoch)
+    lr = rates[0] if np.size(rates) > 1 else np.ravel(rates)[0]
+    known = {block: (tensor.name, tensor.of(run._store.value)) for block, tensor in tensors}
+    done = problem.t_start + run._training.steps
+    write_bytes(path, TrainingStep(problem, known, TINY).encoded(samples, run.optimizer.state, lr, done))

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -363,3 +365,17 @@ def test_memory_is_counted_before_it_is_taken(refused, cli, monkeypatch):
     line = ["rgb", "--headless", "--engine", "numpy", "--steps", "1", "--batch", "2", "--hidden"]
     refused([*line, "2000,2000"], "4,016,003 weights", "of memory", "free")
     assert cli(*line, "200,200").code == 0
+
+
+@pytest.mark.parametrize("line", ["view {}", "train {} --data x.npz", "rgb --load {}", "rgb --load={}"])
+def test_a_pickle_is_refused_before_anything_heavy_is_loaded(line, tmp_path):
+    """Nothing of ours that computes or draws is imported, so the answer comes at once."""
+    path = tmp_path / "net.pt"
+    path.write_bytes(b"PK\x03\x04rest")
+    script = (
+        f"import sys; from scalarviz.cli.main import main; code = main({line.format(path).split()!r}); "
+        "print(code, [name for name in ('numba', 'onnx', 'vispy', 'typer', 'scalarviz.run') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "2 []\n"
+    assert "holds a pickle" in done.stderr

@@ -95,3 +95,30 @@ def test_sides_that_the_file_leaves_open_are_those_of_the_data(trained, tmp_path
         sv.load_onnx("open.onnx")
     net = sv.load_onnx("open.onnx", sides={"high": 4, "x[3]": 6})
     assert np.shape(net(x[0].tolist())) == (2,)
+
+
+def test_a_class_for_each_row_of_numbers_that_the_network_gives(trained):
+    """Whole targets (N, T) for a network that gives T rows: a sign, and which of two is larger."""
+    x = np.random.default_rng(0).normal(size=(200, 3))
+    np.savez("rows.npz", x=x, y=np.stack([x[:, 0] > 0, x[:, 1] > x[:, 2]], axis=1).astype(int))
+    nn.Sequential(nn.Linear(3, 6, seed=1), nn.Unflatten((2, 3))).to_onnx("rows.onnx")
+    result = trained("rows.onnx", "--data", "rows.npz", "--steps", 200, "--lr", 0.05, "--onnx", "out.onnx",
+                     "--onnx-step", "step.onnx")  # fmt: skip
+    assert result.json["accuracy"] > 0.9
+    step = onnxruntime.InferenceSession("step.onnx")
+    *_, loss = step.run(None, {"input": x.astype(np.float32), "target": np.load("rows.npz")["y"]})
+    assert 0 < loss < 0.3
+    made = onnxruntime.InferenceSession("out.onnx").run(None, {"input": x.astype(np.float32)})[0]
+    assert made.shape == (200, 2, 3)
+
+
+def test_one_output_of_several_is_chosen(trained, tmp_path, ring):
+    net = Made("N", 2)
+    shares = net.node("Softmax", net.node("Gemm", "x", net.weight("w", 2, 2)))
+    net.node("ArgMax", shares, to="label", axis=1, keepdims=0)
+    net.save(tmp_path, shares, "label").rename("two.onnx")
+    refused = trained("two.onnx", "--data", "ring.npz")
+    assert refused.code == 2
+    assert f"2 outputs ({shares}, label)" in refused.err
+    assert "--output" in refused.err
+    assert trained("two.onnx", "--data", "ring.npz", "--steps", 2, "--output", shares).code == 0

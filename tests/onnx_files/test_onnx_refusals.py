@@ -3,7 +3,7 @@
 import os
 import sys
 
-import numpy as np  # noqa: F401 (rows)
+import numpy as np
 import pytest
 
 import scalarviz as sv
@@ -54,6 +54,40 @@ UNWRITTEN = {
             "drawn anew",
     ),
     "returns nothing": ("write(it, Of(lambda x: None), (2,))", InputError, "Value", "list"),
+}  # fmt: skip
+
+
+def step(folder, layer="Tanh()", loss=None, **more):
+    net = nn.Sequential(nn.Linear(2, 2, seed=0), eval(f"nn.{layer}"))
+    data = np.ones((3, 2)), np.zeros((3, 2))
+    sv.Run(net, loss or nn.MSELoss(), sv.optim.SGD(net.parameters()), data, engine="numpy", **more).to_onnx(
+        folder / "net.onnx", training=True
+    )
+
+
+class Shared(nn.MSELoss):
+    """A loss that divides by a number of its own."""
+
+    def batch_shares(self, targets):
+        return np.ones(len(targets))
+
+
+class Function:
+    """A run of a function, which no file holds."""
+
+    def __init__(self):
+        self.weight = sv.Weight(1.0)
+
+    def to_onnx(self, path):
+        data = [[1.0]], [[0.0]]
+        sv.Run(lambda x: self.weight * x[0], nn.MSELoss(), sv.optim.SGD([self.weight]), data).to_onnx(path)
+
+
+UNWRITTEN |= {
+    "a step that draws": ("step(it, 'Dropout(0.5)')", InputError, "Dropout", "eval()"),
+    "a step in float16": ("step(it, dtype='float16')", InputError, "float16", "dtype='float32'"),
+    "a step that divides by code": ("step(it, loss=Shared())", InputError, "batch_shares", "Shared"),
+    "a function that is trained": ("write(it, Function())", InputError, "function", "nn.Module"),
 }  # fmt: skip
 
 

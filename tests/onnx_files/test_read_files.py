@@ -8,8 +8,9 @@ from onnx import helper
 
 import scalarviz as sv
 from kit.nested import numbers
-from kit.onnx_files import FLOAT, Made, agrees, drawn
+from kit.onnx_files import FLOAT, Made, agrees, computed, drawn
 from scalarviz import nn
+from scalarviz.errors import InputError
 
 TYPES = ["float32", "float64", "float16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 
@@ -98,3 +99,42 @@ def test_functions_are_written_out_where_they_are_called(tmp_path):
     slopes = [part.negative_slope for part in net.modules() if isinstance(part, nn.LeakyReLU)]
     assert sorted(slopes)[-1] == 0.5
     agrees(net, path, drawn(3, 4))
+
+
+@pytest.mark.parametrize("opset", [13, 15, 17, 18, 21])
+def test_names_opset_and_shape_survive_a_round_trip(tmp_path, opset):
+    net = Made("N", 2, 6, 6, opset=opset)
+    net.read("a = Conv(x, w:3x2x3x3)\nb = Relu(a)\nshares = Flatten(b)")
+    x, before = drawn(5, 2, 6, 6), net.save(tmp_path, "shares")
+    loaded = sv.load_onnx(before)
+    loaded.to_onnx(tmp_path / "again.onnx")  # needs no shape
+    again = onnx.load(tmp_path / "again.onnx")
+    assert [port.name for port in (*again.graph.input, *again.graph.output)] == ["x", "shares"]
+    assert again.opset_import[0].version == opset
+    np.testing.assert_array_equal(computed(tmp_path / "again.onnx", x)[0], computed(before, x)[0])
+    assert sv.load_onnx(tmp_path / "again.onnx").state_dict().keys() == loaded.state_dict().keys()
+
+
+def classifier(folder):
+    """As scikit-learn's are written: a label, and probabilities as a list of dicts."""
+    made = Made("N", 4).read("a = Gemm(x, w:4x3)\nshares = Softmax(a)\nk = ArgMax(shares, axis=1, keepdims=0)")
+    made.nodes += [
+        helper.make_node(
+            "ArrayFeatureExtractor", [made.constant("names", np.arange(3)), "k"], ["label"], domain="ai.onnx.ml"
+        ),
+        helper.make_node("ZipMap", ["shares"], ["probabilities"], domain="ai.onnx.ml", classlabels_int64s=[0, 1, 2]),
+    ]
+    model = made.model("label", "probabilities")
+    model.opset_import.append(helper.make_opsetid("ai.onnx.ml", 1))
+    onnx.save(model, folder / "classifier.onnx")
+    return folder / "classifier.onnx"
+
+
+def test_a_classifier_says_how_to_choose_its_output(tmp_path):
+    path = classifier(tmp_path)
+    with pytest.raises(InputError, match=r"ZipMap.*load_onnx\(path, output='shares'\) takes 'shares' alone"):
+        sv.load_onnx(path)
+    net = sv.load_onnx(path, output="shares")
+    assert [type(part) for part in net] == [nn.Linear, nn.Softmax]
+    with pytest.raises(InputError, match=r"no tensor 'share'; its outputs are label, probabilities"):
+        sv.load_onnx(path, output="share")

@@ -16,7 +16,7 @@ import numpy as np
 from ...errors import InputError
 from ...scalar import ops
 from ...tape import Tape
-from .sheet import BOOL, DOUBLE, FLOAT, Operand, Shape, Sheet, Tensor
+from .sheet import BOOL, Operand, Shape, Sheet, Tensor
 from .sums import Places, Rows, sums
 
 BINARY: dict[type[ast.operator], str] = {
@@ -89,8 +89,7 @@ class _Writer:
                 return self.node(BINARY[type(op)], self.number(left), self.number(right))
             case ast.Call(func=ast.Name(id=name), args=args):
                 return self._call(name, args)
-        kind = FLOAT if self.sheet.dtype.itemsize == 4 else DOUBLE  # a comparison
-        return self.node("Cast", self.truth(tree), to=kind)
+        return self.node("Cast", self.truth(tree), to=self.sheet.kind)  # a comparison
 
     def _call(self, name: str, args: list[ast.expr]) -> Operand:
         if name == "where":
@@ -162,13 +161,13 @@ def write_rows(sheet: Sheet, places: Places, tape: Tape, key: Any, rows: Sequenc
         places.put(found, _reduced(sheet, places, tape, code, rows))
     elif code in ops.TABLE:
         columns = np.array([tape.nodes[row].args for row in rows], np.int64).T
-        operands, shape = _operands(sheet, places, columns)
+        operands, shape = operands_of(sheet, places, columns)
         places.put(found, operation(sheet, code, operands, shape))
     else:
         raise InputError(f"to_onnx: a {code} is drawn anew at every step, which ONNX has not; call net.eval() first")
 
 
-def _operands(sheet: Sheet, places: Places, columns: Rows) -> tuple[list[Operand], Shape]:
+def operands_of(sheet: Sheet, places: Places, columns: Rows) -> tuple[list[Operand], Shape]:
     """The operands of an operation, and the shape of what it makes: that of a whole tensor among them, if there is one.
 
     Equal constants are one number, and a weight is read as it is, where another operand is a tensor.

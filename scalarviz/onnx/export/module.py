@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 from math import prod
@@ -283,15 +284,21 @@ class Units:
         return id(call.module), call.inputs[0].shape, lanes
 
 
-OPSET, IR = 17, 8
+OPSET, IR, LIKE = 17, 8, 13  # from `LIKE` on our nodes mean the same, where that version has them
 """What onnxruntime and everybody else reads."""
 LARGEST = 2**31 - 2**20
 """Bytes of a file: protobuf has no larger message."""
 TYPES = {"float32": FLOAT, "float64": DOUBLE, "int64": INT64}
 
 
-def encoded(sheet: Sheet, inputs: Sequence[tuple[Tensor, str]], outputs: Sequence[Tensor], title: str) -> bytes:
-    """The file of a sheet with such inputs (and their types) and outputs; refused if it is too large for ONNX."""
+Ends = tuple[str, str, tuple[Any, ...]]  # name, type and shape of an input or output
+
+
+def encoded(sheet: Sheet, inputs: Sequence[Ends], outputs: Sequence[Ends], title: str, opset: int = OPSET) -> bytes:
+    """The file of a sheet with such inputs and outputs; refused if it is too large for ONNX.
+
+    It has another `opset` where its nodes are in that one too.
+    """
     size = sum(array.nbytes for array in sheet.constants.values())
     if size > LARGEST:
         raise InputError(
@@ -301,14 +308,23 @@ def encoded(sheet: Sheet, inputs: Sequence[tuple[Tensor, str]], outputs: Sequenc
     import onnx
     from onnx import helper, numpy_helper
 
-    ports = [helper.make_tensor_value_info(t.name, TYPES[kind], ["N", *t.shape]) for t, kind in inputs]
-    ends = [helper.make_tensor_value_info(t.name, TYPES[sheet.dtype.name], ["N", *t.shape]) for t in outputs]
+    ports, ends = (
+        [helper.make_tensor_value_info(name, TYPES[kind], list(shape)) for name, kind, shape in each]
+        for each in (inputs, outputs)
+    )
     constants = [numpy_helper.from_array(np.ascontiguousarray(a).reshape(a.shape), name)
                  for name, a in sheet.constants.items()]  # fmt: skip
     graph = helper.make_graph([_node(node) for node in sheet.nodes], title, ports, ends, constants)
     opsets = [helper.make_opsetid("", OPSET)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=IR, producer_name=OURS)
     onnx.checker.check_model(model)
+    if LIKE <= opset != OPSET:
+        with suppress(RuntimeError, onnx.checker.ValidationError):  # a node has no form in that version
+            older = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], producer_name=OURS)
+            other = older if opset < OPSET else onnx.version_converter.convert_version(model, opset)
+            other.ir_version = max(IR, helper.find_min_ir_version_for(other.opset_import))
+            onnx.checker.check_model(other)
+            model = other
     found: bytes = model.SerializeToString(deterministic=True)
     return found
 
@@ -323,22 +339,25 @@ def _node(node: Node) -> Any:
 
 
 def exported(
-    module: Any, shapes: Sequence[Shape], known: Known, names: Mapping[int, str], dtype: str
-) -> bytes:  # fmt: skip
+    module: Any, shapes: Sequence[Shape], known: Known, names: Mapping[int, str], dtype: str, origin: Any
+) -> bytes:
     """The file of a module that takes one sample of these shapes, in Values.
 
     `known` are names and numbers of its weights and buffers, `names` the paths of the modules below it, by
-    their id. A module that does what ONNX has not, or asks a Value for its number, is refused.
+    their id; `origin` is the file that it was loaded from. A module that does what ONNX has not, or asks a
+    Value for its number, is refused.
     """
     found = recorded(module, shapes)
     known = {**known, **_others(found.tape, known)}
     sheet = Sheet(known, dtype)
-    writer = _Writer(sheet, found, names)
+    writer = _Writer(sheet, found, names, origin)
     kinds = [_kind(found, writer.units, group, dtype) for group in found.inputs]
     inputs = [writer.input(k, group, kind) for k, (group, kind) in enumerate(zip(found.inputs, kinds, strict=True))]
     writer.write()
     outputs = writer.outputs(found.outputs)
-    return encoded(sheet, list(zip(inputs, kinds, strict=True)), outputs, type(module).__name__)
+    ports = [(x.name, kind, ("N", *x.shape)) for x, kind in zip(inputs, kinds, strict=True)]
+    return encoded(sheet, ports, [(x.name, dtype, ("N", *x.shape)) for x in outputs], type(module).__name__,
+                   OPSET if origin is None else origin.opset)  # fmt: skip
 
 
 def _others(tape: Tape, known: Known) -> dict[Any, Any]:
@@ -361,17 +380,25 @@ def _kind(found: Recorded, units: Units, group: Group, dtype: str) -> str:
     return "int64" if own & ids and not own & others else dtype
 
 
+def _named(what: str, given: Sequence[str], groups: Sequence[Group]) -> Sequence[str]:
+    """The names of inputs or outputs: those that are given, where they are as many."""
+    if len(given) == len(groups):
+        return given
+    return [what] if len(groups) == 1 else [f"{what}_{k}" for k in range(len(groups))]
+
+
 class _Writer:
     """One file: goes through the levels of a recording."""
 
-    def __init__(self, sheet: Sheet, found: Recorded, names: Mapping[int, str]) -> None:
+    def __init__(self, sheet: Sheet, found: Recorded, names: Mapping[int, str], origin: Any) -> None:
         self.sheet, self.found, self.names = sheet, found, names
-        self.places, self.units = Places(sheet, found.tape), Units(found)
+        given, made = ((), ()) if origin is None else (origin.inputs, origin.outputs)
+        self.inputs, self.ends = _named("input", given, found.inputs), _named("output", made, found.outputs)
+        self.places, self.units = Places.of_tape(sheet, found.tape), Units(found)
 
     def input(self, number: int, group: Group, kind: str) -> Tensor:
         """Number `number` of what the module gets."""
-        name = "input" if len(self.found.inputs) == 1 else f"input_{number}"
-        tensor = self.sheet.input(name, group.shape)
+        tensor = self.sheet.input(self.inputs[number], group.shape)
         self.places.put(group.rows, tensor)
         if kind == "int64":
             self.sheet.whole.add(tensor.name)
@@ -406,9 +433,8 @@ class _Writer:
     def outputs(self, groups: Sequence[Group]) -> list[Tensor]:
         """What the module returned: all of it is put together before any of it gets its name."""
         last = [self.sheet.spread(self.places.take(group.rows, group.shape)) for group in groups]
-        names = ["output"] if len(groups) == 1 else [f"output_{k}" for k in range(len(groups))]
         alone = [sum(x.name == other.name for other in last) == 1 for x in last]
-        return [self._named(*each) for each in zip(last, names, alone, strict=True)]
+        return [self._named(*each) for each in zip(last, self.ends, alone, strict=True)]
 
     def _named(self, last: Tensor, name: str, alone: bool) -> Tensor:
         """The tensor under the name of an output: by renaming it where a node makes it for nothing else."""

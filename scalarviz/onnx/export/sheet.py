@@ -35,10 +35,11 @@ Operand = Tensor | str | float
 
 
 class Sheet:
-    """A graph that grows."""
+    """A graph that grows; the axis of the samples is the first of its tensors, or with `last` the last."""
 
-    def __init__(self, known: Known, dtype: str) -> None:
-        self.known, self.dtype = known, np.dtype(dtype)
+    def __init__(self, known: Known, dtype: str, last: bool = False) -> None:
+        self.known, self.dtype, self.last = known, np.dtype(dtype), last
+        self.numbered = 0 if last else 1  # the axis behind which a sample's own begin, as `Tensor.shape` has them
         self.nodes: list[Node] = []
         self.constants: dict[str, Array] = {}  # the weights that are used; what no one trains is a `Constant` node
         self.scope = ""  # whose nodes are being written: the beginning of their names
@@ -130,15 +131,10 @@ class Sheet:
         """The same numbers of each sample, in C order, in another shape."""
         if x.shape == shape:
             return x
-        flat = shape == (prod(x.shape),)
-        return self.once(
-            ("reshaped", x.name, shape),
-            lambda: (
-                self.node("Flatten", x, shape=shape, axis=1)
-                if flat
-                else self.node("Reshape", x, self.integers((0, *shape)), shape=shape)
-            ),
-        )
+        key, sides = ("reshaped", x.name, shape), self.sided(shape, -1 if self.last else 0)
+        if shape == (prod(x.shape),) and not self.last:
+            return self.once(key, lambda: self.node("Flatten", x, shape=shape, axis=1))
+        return self.once(key, lambda: self.node("Reshape", x, self.integers(sides), shape=shape))
 
     def turned(self, weight: str) -> str:
         """The transpose of a matrix of weights."""
@@ -146,21 +142,35 @@ class Sheet:
 
     def flat(self, block: Block) -> Tensor:
         """A weight as a row, the same for every sample."""
-        name = self.weight(block)
-        return Tensor(
-            self.once(("flat", name), lambda: self.fixed("Reshape", name, self.integers((1, -1)))),
-            (block.size,),
-            lanes=False,
-        )
+        name, sides = self.weight(block), self.integers(self.sided((-1,), 1))
+        return Tensor(self.once(("flat", name), lambda: self.fixed("Reshape", name, sides)), (block.size,), lanes=False)
+
+    def sided(self, shape: Shape, samples: int) -> Shape:
+        """A shape with the axis of the samples."""
+        return (*shape, samples) if self.last else (samples, *shape)
+
+    def count(self) -> str:
+        """How many samples there are, shape (1,)."""
+        return self.once(("count", self.first), lambda: self.fixed("Shape", self.first, start=0, end=1))
+
+    def samples(self) -> str:
+        """The same as a number of the file's dtype."""
+        return self.once(("samples", self.count()), lambda: self.fixed("Cast", self.count(), to=self.kind))
+
+    @property
+    def kind(self) -> int:
+        """ONNX's number of the file's dtype."""
+        return FLOAT if self.dtype.itemsize == 4 else DOUBLE
 
     def spread(self, x: Tensor) -> Tensor:
         """What is the same for all samples, once for each of them."""
         if x.lanes:
             return x
-        count = self.once(("count",), lambda: self.fixed("Shape", self.first, start=0, end=1))
-        sides = (count, self.integers((1,) * len(x.shape)))
-        many = self.once(("sides", len(x.shape)), lambda: self.fixed("Concat", *sides, axis=0))
-        return self.once(("spread", x.name, x.shape), lambda: self.node("Expand", x, many, shape=x.shape, lanes=True))
+        ones = self.integers((1,) * len(x.shape))
+        sides = (ones, self.count()) if self.last else (self.count(), ones)
+        many = self.once(("sides", *sides), lambda: self.fixed("Concat", *sides, axis=0))
+        key = ("spread", x.name, x.shape, many)
+        return self.once(key, lambda: self.node("Expand", x, many, shape=x.shape, lanes=True))
 
     def ids(self, x: Tensor) -> Tensor:
         """The numbers as int64; an input that is nothing else is that already."""

@@ -7,6 +7,7 @@ places.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import accumulate
 from math import prod
@@ -29,21 +30,27 @@ PIECES = 8
 
 
 class Places:
-    """Where the rows of a tape stand."""
+    """Where so many rows stand."""
 
-    def __init__(self, sheet: Sheet, tape: Tape) -> None:
-        self.sheet, self.blocks = sheet, tape.blocks
-        self.starts = np.array([0, *accumulate(block.size for block in tape.blocks)], np.int64)
-        self.tensors: list[Tensor | Block] = list(tape.blocks)
-        self.tensor: Rows = np.full(len(tape.nodes), -1)
-        self.index: Rows = np.zeros(len(tape.nodes), np.int64)
+    def __init__(self, sheet: Sheet, blocks: Sequence[Block], count: int) -> None:
+        self.sheet, self.blocks = sheet, blocks
+        self.starts = np.array([0, *accumulate(block.size for block in blocks)], np.int64)
+        self.tensors: list[Tensor | Block] = list(blocks)
+        self.tensor: Rows = np.full(count, -1)
+        self.index: Rows = np.zeros(count, np.int64)
         self._done: dict[Any, Tensor] = {}
-        self.number: NDArray[np.float64] = np.zeros(len(tape.nodes))
+        self.number: NDArray[np.float64] = np.zeros(count)
+
+    @classmethod
+    def of_tape(cls, sheet: Sheet, tape: Tape) -> Places:
+        """Where the constants and the parameters of a tape stand."""
+        found = cls(sheet, tape.blocks, len(tape.nodes))
         for row, node in enumerate(tape.nodes):
             if node.code == "const":
-                self.tensor[row], self.number[row] = CONSTANT, node.number
+                found.tensor[row], found.number[row] = CONSTANT, node.number
             elif node.code in ("param", "buffer"):
-                self.tensor[row], self.index[row] = (int(x) for x in self.of_theta(np.array(node.index)))
+                found.tensor[row], found.index[row] = (int(x) for x in found.of_theta(np.array(node.index)))
+        return found
 
     def put(self, rows: Rows, tensor: Tensor, places: Rows | None = None) -> None:
         """The rows stand in a tensor, one after the other or at these places of it."""
@@ -74,6 +81,15 @@ class Places:
         whole = (tensors == tensors[0]).all() and np.array_equal(index, np.arange(block.size))
         return block if whole and self.sheet.known[block][1].shape == shape else None
 
+    def matrix(self, tensors: Rows, index: Rows, shape: Shape) -> str:
+        """Parameters at such places in a shape without samples: one by its name where it is that."""
+        block = self.parameter(tensors, index, shape) if 0 <= tensors[0] < len(self.blocks) else None
+        if block is not None:
+            return self.sheet.weight(block)
+        flat = self.chosen(tensors, index, index.shape)
+        sides = self.sheet.integers(shape)
+        return self.sheet.once(("matrix", flat.name, shape), lambda: self.sheet.fixed("Reshape", flat, sides))
+
     def weight(self, rows: Rows, shape: Shape) -> Block | None:
         """The parameter that the rows are: all of it in its order, where it has that shape, or one number for all."""
         tensors, number = self.tensor[rows], int(self.tensor[rows[0]])
@@ -91,11 +107,12 @@ class Places:
         """A tensor of numbers that stand at such places of such tensors, where it is `CONSTANT` of `numbers`."""
         constant = tensors == CONSTANT
         if constant.all():
-            array = np.reshape(np.broadcast_to(numbers, index.shape), (1, *shape))
+            array = np.reshape(np.broadcast_to(numbers, index.shape), self.sheet.sided(shape, 1))
             return Tensor(self.sheet.numbers(array), shape, lanes=False)
         if constant.any():
             different, inverse = np.unique(numbers[constant], return_inverse=True)
-            made = Tensor(self.sheet.numbers(different[None]), different.shape, lanes=False)
+            column = different.reshape(self.sheet.sided(different.shape, 1))
+            made = Tensor(self.sheet.numbers(column), different.shape, lanes=False)
             tensors, index = tensors.copy(), index.copy()
             tensors[constant], index[constant] = len(self.tensors), inverse
             self.tensors.append(made)
@@ -125,7 +142,7 @@ class Places:
         starts = dict(zip(parts, accumulate((f.shape[0] for f in flats), initial=0), strict=False))
         offset = np.vectorize(starts.__getitem__, otypes=[np.int64])(tensors)
         places = self.sheet.integers((index + offset).reshape(shape))
-        return self.sheet.node("Gather", self._concat(flats), places, shape=shape, axis=1)
+        return self.sheet.node("Gather", self._concat(flats), places, shape=shape, axis=self.sheet.numbered)
 
     def _tensor(self, number: int) -> Tensor:
         found = self.tensors[number]
@@ -138,7 +155,7 @@ class Places:
         x = self._flat(x)
         if x.shape == (count,):
             return x
-        ends = (self.sheet.integers([n]) for n in (start, start + count, 1))
+        ends = (self.sheet.integers([n]) for n in (start, start + count, self.sheet.numbered))
         return self.sheet.node("Slice", x, *ends, shape=(count,))
 
     def _concat(self, parts: tuple[Tensor, ...]) -> Tensor:
@@ -146,7 +163,7 @@ class Places:
             return parts[0]
         key = ("concat", *(part.name for part in parts))
         shape = (sum(part.shape[0] for part in parts),)
-        return self.sheet.once(key, lambda: self.sheet.node("Concat", *parts, shape=shape, axis=1))
+        return self.sheet.once(key, lambda: self.sheet.node("Concat", *parts, shape=shape, axis=self.sheet.numbered))
 
 
 def sums(sheet: Sheet, places: Places, tape: Tape, rows: Rows) -> None:
@@ -201,21 +218,14 @@ def _matrix(sheet: Sheet, places: Places, nodes: list[Node]) -> str:
     weights = np.array([list(terms_of(node).weights) for node in nodes])
     if terms_of(nodes[0]).kind == "const":
         return sheet.numbers(weights)
-    tensors, index = places.of_theta(weights.ravel())
-    block = places.parameter(tensors, index, weights.shape)
-    if block is not None:
-        return sheet.weight(block)
-    return sheet.fixed("Reshape", places.chosen(tensors, index, index.shape), sheet.integers(weights.shape))
+    return places.matrix(*places.of_theta(weights.ravel()), weights.shape)
 
 
 def _bias(sheet: Sheet, places: Places, nodes: list[Node]) -> str | None:
     """What is added to each of several sums."""
     terms = [terms_of(node) for node in nodes]
-    found: str | None = None
-    if terms[0].bias is not None:
-        tensors, index = places.of_theta(np.array([t.bias for t in terms], np.int64))
-        block = places.parameter(tensors, index, index.shape)
-        found = places.chosen(tensors, index, index.shape).name if block is None else sheet.weight(block)
+    there = terms[0].bias is not None
+    found = places.matrix(*places.of_theta(np.array([t.bias for t in terms])), (len(terms),)) if there else None
     offsets = [t.offset for t in terms]
     if not any(offsets):
         return found
