@@ -121,7 +121,7 @@ def negative(said: str) -> bool:
 
 def hue(theme: Theme, said: str) -> str:
     """The colour of a printed delta or gradient: its sign's, as cubes have it."""
-    return theme.gradient[0] if negative(said) else theme.pulse
+    return theme.gradient[0] if negative(said) else theme.gradient[4]
 
 
 def chip_colour(theme: Theme) -> tuple[float, float, float]:
