@@ -40,8 +40,10 @@ PROJECT = ("docs/figures", "benchmarks/README", "CHANGELOG", "CONTRIBUTING", "do
            "scalarviz/engine/cpu/README", "scalarviz/engine/cuda/README")  # fmt: skip
 NAMES = re.compile(r"<!-- names: ([\w.]+) -->")
 """In a page of the reference: where the names of a module are described."""
-LIVE = re.compile(r'sv\.lesson\("(\d+)"')
+LIVE = re.compile(r'sv\.lesson\("(\w+)"')
 LESSON_STEPS, FRAMES = 600, 300
+SHORT = {"01": 15}
+"""Steps of lessons that learn faster."""
 RECORDED = (
     "On this page the scene is a recording: it plays, and a click on a cube looks into it. To train it, to set its "
     "learning rate and to go into a step, take the notebook: <code>scalarviz lessons course</code>."
@@ -56,7 +58,7 @@ def main() -> int:
         gather(source)
         offer_lessons(source / "notebooks", players / "lessons", arguments.repository)
         record(players / "play", arguments.scenes, arguments.steps)
-        play_lessons(source / "notebooks", players / "play", arguments.steps or LESSON_STEPS)
+        play_lessons(source / "notebooks", players / "play", arguments.steps)
         write_pages(source, arguments.scenes)
         code = sphinx(["-q", "-b", "html", "-W", "--keep-going", "-c", str(ROOT / "docs" / "site"),
                        "-D", f"html_extra_path={players}", str(source), str(arguments.folder)])  # fmt: skip
@@ -70,8 +72,10 @@ def asked() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Build the static site.")
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "build" / "site")
     parser.add_argument("--scenes", type=lambda text: text.split(","), default=list(scene_names()))
-    parser.add_argument("--repository", default=os.environ.get("GITHUB_REPOSITORY", ""), metavar="OWNER/NAME",
-                        help="where the notebooks are on GitHub, for Binder and Colab; default: GITHUB_REPOSITORY")  # fmt: skip
+    repository = os.environ.get("GITHUB_REPOSITORY", "")
+    parser.add_argument(
+        "--repository", default=repository, metavar="OWNER/NAME", help="on GitHub, for Binder and Colab"
+    )
     parser.add_argument("--steps", type=int, help="of each scene's run; default: the scene's own")
     return parser.parse_args()
 
@@ -102,18 +106,21 @@ def offer_lessons(notebooks: Path, folder: Path, repository: str) -> None:
     folder.mkdir(parents=True)
     for path in sorted(notebooks.glob("*.ipynb")):
         shutil.copy(path, folder)
-        links = [f'<a href="../lessons/{path.name}" download>Download the notebook</a>']
+        addresses = {"Download the notebook": f"../lessons/{path.name}"}
         if repository:
             file = f"notebooks/{path.name}"
-            links += [f'<a href="https://mybinder.org/v2/gh/{repository}/HEAD?labpath={quote(file, "")}">Open in Binder</a>',
-                      f'<a href="https://colab.research.google.com/github/{repository}/blob/HEAD/{file}">Open in Colab</a>']  # fmt: skip
+            addresses |= {
+                "Open in Binder": f"https://mybinder.org/v2/gh/{repository}/HEAD?labpath={quote(file, '')}",
+                "Open in Colab": f"https://colab.research.google.com/github/{repository}/blob/HEAD/{file}",
+            }
+        links = [f'<a href="{address}">{text}</a>' for text, address in addresses.items()]
         notebook = nbformat.read(path, as_version=4)
         title, line, text = notebook.cells[0].source.partition("\n")
         notebook.cells[0].source = f"{title}\n\n{' · '.join(links)}\n{line}{text}"
         nbformat.write(notebook, path)
 
 
-def play_lessons(notebooks: Path, folder: Path, steps: int) -> None:
+def play_lessons(notebooks: Path, folder: Path, wanted: int | None) -> None:
     """Let the scene of every lesson learn, and put its player where the notebook has a picture of the live cell."""
     for path in sorted(notebooks.glob("*.ipynb")):
         notebook = nbformat.read(path, as_version=4)
@@ -121,7 +128,7 @@ def play_lessons(notebooks: Path, folder: Path, steps: int) -> None:
             asked = LIVE.match(cell.source)
             if cell.cell_type == "code" and asked is not None:
                 name = f"lesson-{asked[1]}"
-                scene = scene_of(asked[1])
+                scene, steps = scene_of(asked[1]), wanted or SHORT.get(asked[1], LESSON_STEPS)
                 with sv.Recording(scene, max(1, steps // FRAMES), gradients=True, updates=True, activations=True,
                                   panels=True) as recording:  # fmt: skip
                     scene.run.step(steps)

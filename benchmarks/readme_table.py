@@ -45,7 +45,7 @@ def duration(seconds: float) -> str:
 
 
 def peers(chosen: Collection[str]) -> list[str]:
-    """One line a workload, all of them where none is chosen: PyTorch eager, the better of JAX jit and scan, the numba engine, both ratios."""
+    """A line for each chosen workload, or for all: PyTorch eager, JAX jit or scan, the numba engine, both ratios."""
     medians: dict[str, dict[str, float]] = {}
     for key, timing in results("peers")["seconds"].items():
         workload, contestant = key.rsplit(": ", 1)

@@ -1,4 +1,4 @@
-"""The gallery: films and stills of the scenes, small, and shown by docs/scenes.md; the writer of films, read by Pillow."""
+"""The gallery: small films and stills of the scenes, shown by docs/scenes.md; the writer of films, read by Pillow."""
 
 import runpy
 import sys
