@@ -9,7 +9,6 @@ from html import escape
 from pathlib import Path
 from string import Template
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
