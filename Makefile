@@ -85,7 +85,7 @@ site: $(EVERYTHING)
 
 lock: $(VENV)/.dev
 	$(BIN)/uv pip compile setup.cfg --quiet --universal --python-version 3.11 --upgrade \
-	    --extra video --extra data --extra desktop --extra notebook --extra onnx --extra sweep --extra trees --extra site --extra all --extra test --extra lint --extra ci --extra dev \
+	    --extra video --extra data --extra desktop --extra notebook --extra course --extra onnx --extra sweep --extra trees --extra site --extra all --extra test --extra lint --extra ci --extra dev \
 	    --no-header --no-annotate --no-emit-index-url --no-emit-find-links -o constraints.txt
 
 clean:

@@ -3,8 +3,8 @@
 Usage: ``python .ci/make_gallery.py [SCENE ...]``; default: all scenes of the package. What is not named stays as it is.
 A film is the whole run of a scene with its defaults, paced as the program paces it; the still is of the cubes at its
 end. The film of a step is what ``--story step`` makes.
-The README shows the films, which this writes into it; the stills are installed, since the window that ``scalarviz``
-opens shows them.
+``docs/scenes.md`` shows the films: this writes their table. The stills are installed, since the window that
+``scalarviz`` opens shows them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from scalarviz.view.walls.scene_wall import STILL
 from scalarviz.view.watch.playback import pace
 
 ROOT = Path(__file__).resolve().parents[1]
-README = ROOT / "README.md"
+PAGE = ROOT / "docs" / "scenes.md"
 BEGIN, END = "<!-- gallery: made by make gallery -->", "<!-- end of the gallery -->"
 PICTURES = ROOT / "scenes" / "pictures"
 STILLS, STEPS = PICTURES / "stills", PICTURES / "steps"
@@ -116,14 +116,14 @@ def sheet(names: list[str]) -> Picture:
 
 
 def table(names: list[str]) -> str:
-    """The films as the README shows them, two in a row, the command under each; those of steps come last."""
+    """The films as the page shows them, two in a row, the command under each; those of steps come last."""
     rows, shown = [], [(f"scalarviz {name}", f"{name}.webp") for name in names]
     if len(shown) % 2:
         shown.append(("", ""))
     shown += [(f"scalarviz {name} --story step --at {AT} --out step.mp4", f"steps/{name}.webp") for name in OPENED]
     for start in range(0, len(shown), 2):
         pair = shown[start : start + 2]
-        films = [f"![{command}](scenes/pictures/{file})" if file else "" for command, file in pair]
+        films = [f"![{command}](../scenes/pictures/{file})" if file else "" for command, file in pair]
         commands = [f"`{command}`" if command else "" for command, _ in pair]
         rows += [f"| {' | '.join([*cells, ''][:2])} |" for cells in (films, commands)]
     return "\n".join([rows[0], "|---|---|", *rows[1:]])
@@ -134,9 +134,9 @@ def films() -> list[str]:
     return [name for name in scene_names() if (PICTURES / f"{name}.webp").exists()]
 
 
-def told(readme: str) -> str:
-    """The README's text with the films that there are."""
-    before, _, rest = readme.partition(BEGIN)
+def with_films(page: str) -> str:
+    """The page's text with the films that there are."""
+    before, _, rest = page.partition(BEGIN)
     return f"{before}{BEGIN}\n{table(films())}\n{END}{rest.partition(END)[2]}"
 
 
@@ -161,7 +161,7 @@ def main(asked: list[str]) -> int:
         Image.fromarray(still).save(STILLS / f"{name}.webp", quality=80, method=6)
         print(f"{name}: film {len(film):,} bytes, still {(STILLS / f'{name}.webp').stat().st_size:,} bytes")
     Image.fromarray(sheet(films())).save(SHEET, quality=80, method=6)
-    README.write_text(told(README.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(with_films(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
     total = sum(path.stat().st_size for path in PICTURES.rglob("*.webp"))
     print(f"in all {total:,} bytes; allowed: {MOST:,}")
     return 0 if total <= MOST else 1

@@ -1,19 +1,23 @@
 """Build the static site: the docs, the lessons, and a player of every scene. It opens from a disk, without a network.
 
-Usage: ``python .ci/make_site.py [FOLDER] [--scenes rgb,xor] [--steps N]``; FOLDER is where it is written (default:
-``build/site``).
+Usage: ``python .ci/make_site.py [FOLDER] [--scenes rgb,xor] [--steps N] [--repository OWNER/NAME]``; FOLDER
+is where it is written (default: ``build/site``).
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
+from urllib.parse import quote
 
 import nbformat
 from sphinx.cmd.build import main as sphinx
@@ -24,15 +28,22 @@ from scalarviz.lessons import lessons
 from scalarviz.lessons.opening import scene_of
 
 ROOT = Path(__file__).resolve().parents[1]
-COPIED = ("README.md", "CHANGELOG.md", "LICENSE", "CITATION.cff", "CONTRIBUTING.md", "docs", "notebooks", "benchmarks",
+COPIED = ("CHANGELOG.md", "LICENSE", "CITATION.cff", "CONTRIBUTING.md", "docs", "notebooks", "benchmarks",
           "scenes", "scalarviz", "setup.cfg")  # fmt: skip
 """What pages show or link to; a file that is no page can be downloaded from the site."""
-PAGES = ("docs/scenes", "docs/window", "docs/sharing", "docs/python", "docs/notebooks", "docs/lessons",
-         "docs/lesson-plans", "docs/files", "docs/onnx", "docs/watching", "docs/sweeps", "docs/clusters", "docs/gpu",
-         "docs/figures", "docs/help", "benchmarks/README", "CHANGELOG",
-         "CONTRIBUTING", "scalarviz/engine/cpu/README", "scalarviz/engine/cuda/README")  # fmt: skip
-LIVE = re.compile(r'sv\.lesson\("(\d+)"')
+BEGIN = ("docs/start", "docs/install", "docs/recipes", "players")
+COURSE = ("docs/lessons", "docs/lesson-plans")
+GUIDES = ("docs/scenes", "docs/window", "docs/python", "docs/notebooks", "docs/sharing", "docs/sweeps", "docs/watching",
+          "docs/onnx", "docs/files", "docs/gpu", "docs/clusters", "docs/help", "docs/glossary")  # fmt: skip
+REFERENCE = ("scalars", "nn", "optim", "run", "panels", "view", "check", "io")
+PROJECT = ("docs/figures", "benchmarks/README", "CHANGELOG", "CONTRIBUTING", "docs/style",
+           "scalarviz/engine/cpu/README", "scalarviz/engine/cuda/README")  # fmt: skip
+NAMES = re.compile(r"<!-- names: ([\w.]+) -->")
+"""In a page of the reference: where the names of a module are described."""
+LIVE = re.compile(r'sv\.lesson\("(\w+)"')
 LESSON_STEPS, FRAMES = 600, 300
+SHORT = {"01": 15}
+"""Steps of lessons that learn faster."""
 RECORDED = (
     "On this page the scene is a recording: it plays, and a click on a cube looks into it. To train it, to set its "
     "learning rate and to go into a step, take the notebook: <code>scalarviz lessons course</code>."
@@ -45,13 +56,13 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as made:
         source, players = Path(made) / "source", Path(made) / "players"
         gather(source)
+        offer_lessons(source / "notebooks", players / "lessons", arguments.repository)
         record(players / "play", arguments.scenes, arguments.steps)
-        play_lessons(source / "notebooks", players / "play", arguments.steps or LESSON_STEPS)
+        play_lessons(source / "notebooks", players / "play", arguments.steps)
         write_pages(source, arguments.scenes)
         code = sphinx(["-q", "-b", "html", "-W", "--keep-going", "-c", str(ROOT / "docs" / "site"),
                        "-D", f"html_extra_path={players}", str(source), str(arguments.folder)])  # fmt: skip
     if not code:
-        shutil.copy(arguments.folder / "README.html", arguments.folder / "index.html")
         print(f"wrote {arguments.folder / 'index.html'}")
     return code
 
@@ -61,6 +72,10 @@ def asked() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Build the static site.")
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "build" / "site")
     parser.add_argument("--scenes", type=lambda text: text.split(","), default=list(scene_names()))
+    repository = os.environ.get("GITHUB_REPOSITORY", "")
+    parser.add_argument(
+        "--repository", default=repository, metavar="OWNER/NAME", help="on GitHub, for Binder and Colab"
+    )
     parser.add_argument("--steps", type=int, help="of each scene's run; default: the scene's own")
     return parser.parse_args()
 
@@ -86,7 +101,26 @@ def record(folder: Path, scenes: Iterable[str], steps: int | None) -> None:
         subprocess.run([*command, *(() if steps is None else ("--steps", str(steps)))], check=True)
 
 
-def play_lessons(notebooks: Path, folder: Path, steps: int) -> None:
+def offer_lessons(notebooks: Path, folder: Path, repository: str) -> None:
+    """Below the title of every lesson, links: the notebook as a file, and where it opens without an installation."""
+    folder.mkdir(parents=True)
+    for path in sorted(notebooks.glob("*.ipynb")):
+        shutil.copy(path, folder)
+        addresses = {"Download the notebook": f"../lessons/{path.name}"}
+        if repository:
+            file = f"notebooks/{path.name}"
+            addresses |= {
+                "Open in Binder": f"https://mybinder.org/v2/gh/{repository}/HEAD?labpath={quote(file, '')}",
+                "Open in Colab": f"https://colab.research.google.com/github/{repository}/blob/HEAD/{file}",
+            }
+        links = [f'<a href="{address}">{text}</a>' for text, address in addresses.items()]
+        notebook = nbformat.read(path, as_version=4)
+        title, line, text = notebook.cells[0].source.partition("\n")
+        notebook.cells[0].source = f"{title}\n\n{' · '.join(links)}\n{line}{text}"
+        nbformat.write(notebook, path)
+
+
+def play_lessons(notebooks: Path, folder: Path, wanted: int | None) -> None:
     """Let the scene of every lesson learn, and put its player where the notebook has a picture of the live cell."""
     for path in sorted(notebooks.glob("*.ipynb")):
         notebook = nbformat.read(path, as_version=4)
@@ -94,7 +128,7 @@ def play_lessons(notebooks: Path, folder: Path, steps: int) -> None:
             asked = LIVE.match(cell.source)
             if cell.cell_type == "code" and asked is not None:
                 name = f"lesson-{asked[1]}"
-                scene = scene_of(asked[1])
+                scene, steps = scene_of(asked[1]), wanted or SHORT.get(asked[1], LESSON_STEPS)
                 with sv.Recording(scene, max(1, steps // FRAMES), gradients=True, updates=True, activations=True,
                                   panels=True) as recording:  # fmt: skip
                     scene.run.step(steps)
@@ -114,31 +148,48 @@ def player_of(address: str, title: str) -> str:
 
 
 def write_pages(source: Path, scenes: Iterable[str]) -> None:
-    """The pages that no file holds: players, names, and what leads to all pages."""
+    """The pages that no file holds: the front page with what leads to all others, players, the names of modules."""
     players = "\n\n".join(
-        f'## {name}\n\n{scene_names()[name]} <a href="play/{name}.html">Alone on a page</a>\n\n'
+        f'## {name}\n\n{scene_names()[name]} <a href="play/{name}.html">Open it alone</a>.\n\n'
         + player_of(f"play/{name}.html", f"The scene {name}, recorded")
         for name in scenes
     )
     (source / "players.md").write_text(f"# All scenes, recorded\n\n{players}\n", encoding="utf-8")
-    entries = "\n\n".join(f"```{{eval-rst}}\n.. auto{kind_of(name)}:: scalarviz.{name}\n```" for name in sv.__all__)
-    (source / "names.md").write_text(f"# The names of scalarviz\n\n{entries}\n", encoding="utf-8")
+    for path in source.glob("docs/reference/*.md"):
+        path.write_text(NAMES.sub(described, path.read_text(encoding="utf-8")), encoding="utf-8")
     course = [f"{one.number} {one.title} <notebooks/{one.notebook.stem}>" for one in lessons()]
-    others = [page for page in PAGES if (source / f"{page}.md").is_file()]
-    groups = {"See": ["players"], "Lessons": course, "Read": [*others, "names"]}
-    home = source / "README.md"
-    text = home.read_text(encoding="utf-8")
+    names = [f"docs/reference/{page}" for page in REFERENCE]
+    groups = {"Begin": BEGIN, "Course": [*COURSE, *course], "Guides": GUIDES, "Reference": names, "Project": PROJECT}
     trees = (
         "\n".join(["```{toctree}", ":hidden:", ":maxdepth: 1", f":caption: {caption}", "", *entries, "```"])
         for caption, entries in groups.items()
     )
-    home.write_text("\n\n".join([text, *trees]) + "\n", encoding="utf-8")
+    home = (ROOT / "docs" / "site" / "index.md").read_text(encoding="utf-8")
+    (source / "index.md").write_text("\n\n".join([home, *trees]) + "\n", encoding="utf-8")
 
 
-def kind_of(name: str) -> str:
-    """What autodoc calls it."""
-    found = getattr(sv, name)
-    return "class" if isinstance(found, type) else "module" if type(found).__name__ == "module" else "function"
+def described(asked: re.Match[str]) -> str:
+    """Every public name of a module, with its members."""
+    module = import_module(asked[1])
+    return "\n\n".join(described_name(module, name) for name in public(module))
+
+
+def public(module: ModuleType) -> list[str]:
+    """The names that a module offers: those of its ``__all__``, else what is defined in it."""
+    made = [name for name, one in vars(module).items() if getattr(one, "__module__", "") == module.__name__]
+    return sorted((name for name in getattr(module, "__all__", made) if name[0] != "_"), key=str.lower)
+
+
+def described_name(module: ModuleType, name: str) -> str:
+    """One name: what autodoc makes of it, or for a module where its own names are."""
+    found = getattr(module, name)
+    if isinstance(found, ModuleType):
+        return f"### {name}\n\nA module: `{found.__name__}`."
+    if module is not sv and getattr(sv, name, None) is found:
+        return f"### {name}\n\nThis is {{py:obj}}`scalarviz.{name}`."
+    kind = "class" if isinstance(found, type) else "function" if callable(found) else "data"
+    members = "   :members:\n   :show-inheritance:\n" if kind == "class" else ""
+    return f"### {name}\n\n```{{eval-rst}}\n.. auto{kind}:: {module.__name__}.{name}\n{members}```"
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ Writes them between the two markers of each file and prints what is asked for; a
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,13 @@ REPORTS = (
     "objects_vs_micrograd", "sweep",
 )  # fmt: skip
 """Those with goals, beside training steps and what is watched."""
+IN_README = (
+    "rgb 3-3, 1024",
+    "3-16-16-3 Adam, 1024",
+    "XOR 3-3-1, 4",
+    "UV 12-64x4-3 Adam, 65536",
+    "CNN 8/16 3x3 28x28, 64",
+)
 ON_A_GPU = {"numba": "numba", "cuda": "cuda", "PyTorch eager": "PyTorch", "PyTorch graph": "PyTorch, CUDA graph"}
 START, END = "<!-- figures: made by benchmarks/readme_table.py -->", "<!-- end of figures -->"
 
@@ -36,14 +44,16 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e9:.3g} ns"
 
 
-def peers() -> list[str]:
-    """One line a workload: PyTorch eager, the better of JAX jit and scan, the numba engine, both ratios."""
+def peers(chosen: Collection[str]) -> list[str]:
+    """A line for each chosen workload, or for all: PyTorch eager, JAX jit or scan, the numba engine, both ratios."""
     medians: dict[str, dict[str, float]] = {}
     for key, timing in results("peers")["seconds"].items():
         workload, contestant = key.rsplit(": ", 1)
         medians.setdefault(workload, {})[contestant] = timing["median"]
     lines = []
     for workload, found in medians.items():
+        if chosen and workload not in chosen:
+            continue
         ours, eager = found["numba"], found["PyTorch eager"]
         jax = min(time for name, time in found.items() if name.startswith("JAX"))
         cells = (workload, duration(eager), duration(jax), duration(ours), f"{eager / ours:.3g}", f"{jax / ours:.3g}")
@@ -126,7 +136,7 @@ def goals_markdown() -> str:
     return "\n".join(lines)
 
 
-def table() -> str:
+def table(chosen: Collection[str] = ()) -> str:
     """Training steps beside those of others, and where they were measured."""
     about = results("peers")
     versions = about["versions"]
@@ -135,7 +145,12 @@ def table() -> str:
         f"{about['date'][:10]}, {about['machine']['processor']} with {about['machine']['cores']} shared cores, no GPU, "
         f"PyTorch {versions['torch']}, JAX {versions['jax']}; `make bench` measures again."
     )
-    return "\n".join([head, *peers(), "", source, *busy()])
+    return "\n".join([head, *peers(chosen), "", source, *busy()])
+
+
+def readme() -> str:
+    """Five figures."""
+    return table(IN_README)
 
 
 def markdown() -> str:
@@ -167,7 +182,7 @@ def gpu() -> str:
     return "\n".join(lines)
 
 
-FILES = {"docs/gpu.md": gpu, "README.md": table, "docs/figures.md": markdown, "benchmarks/README.md": goals_markdown}
+FILES = {"docs/gpu.md": gpu, "README.md": readme, "docs/figures.md": markdown, "benchmarks/README.md": goals_markdown}
 
 
 def main() -> None:

@@ -6,9 +6,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 from urllib.parse import unquote, urldefrag
 
 import pytest
+
+import scalarviz as sv
 
 pytestmark = pytest.mark.gl
 
@@ -21,7 +24,8 @@ MADE_BY_SPHINX = ("genindex.html", "search.html", "py-modindex.html")
 def site(tmp_path_factory):
     pytest.importorskip("sphinx", reason="no Sphinx (extra site)")
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, str(ROOT / ".ci" / "make_site.py"), str(folder), "--scenes", "rgb", "--steps", "50"]
+    command = [sys.executable, str(ROOT / ".ci" / "make_site.py"), str(folder), "--scenes", "rgb", "--steps", "50",
+               "--repository", "someone/scalarviz"]  # fmt: skip
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     return folder
@@ -49,9 +53,31 @@ def test_docs_lessons_and_names_have_pages(site):
     names = {str(path.relative_to(site)) for path in pages(site)}
     lessons = {f"notebooks/{path.stem}.html" for path in (ROOT / "notebooks").glob("*.ipynb")}
     docs = {f"docs/{path.stem}.html" for path in (ROOT / "docs").glob("*.md")}
-    assert (
-        lessons | docs | {"index.html", "names.html", "players.html", "play/rgb.html", "play/lesson-06.html"} <= names
-    )
+    names_of = {f"docs/reference/{path.stem}.html" for path in (ROOT / "docs" / "reference").glob("*.md")}
+    others = {"index.html", "players.html", "play/rgb.html", "play/lesson-06.html"}
+    assert lessons | docs | names_of | others <= names
+
+
+def test_the_front_page_has_a_player_and_three_ways_to_go_on(site):
+    text = (site / "index.html").read_text(encoding="utf-8")
+    assert '<iframe class="first" src="play/rgb.html"' in text
+    assert all(f'href="docs/{page}.html"' in text for page in ("lessons", "start", "lesson-plans"))
+
+
+def test_each_lesson_offers_its_notebook_and_where_it_opens(site):
+    for path in (ROOT / "notebooks").glob("*.ipynb"):
+        assert (site / "lessons" / path.name).read_bytes() == path.read_bytes()
+        text = (site / "notebooks" / f"{path.stem}.html").read_text(encoding="utf-8")
+        assert f'href="../lessons/{path.name}"' in text
+        assert f"https://mybinder.org/v2/gh/someone/scalarviz/HEAD?labpath=notebooks%2F{path.name}" in text
+        assert f"https://colab.research.google.com/github/someone/scalarviz/blob/HEAD/notebooks/{path.name}" in text
+
+
+def test_every_name_of_the_reference_is_described_with_its_members(site):
+    text = "".join(path.read_text(encoding="utf-8") for path in (site / "docs" / "reference").glob("*.html"))
+    ids = set(re.findall(r'id="(scalarviz[\w.]+)"', text))
+    assert {f"scalarviz.{name}" for name in sv.__all__ if not isinstance(getattr(sv, name), ModuleType)} <= ids
+    assert {"scalarviz.Run.step", "scalarviz.Value.backward", "scalarviz.nn.Module.to_onnx"} <= ids
 
 
 def test_every_link_within_the_site_leads_somewhere(site):

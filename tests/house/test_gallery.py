@@ -1,4 +1,4 @@
-"""The gallery: films and stills of the scenes, small, and shown by the README; the writer of films, read by Pillow."""
+"""The gallery: small films and stills of the scenes, shown by docs/scenes.md; the writer of films, read by Pillow."""
 
 import runpy
 import sys
@@ -56,7 +56,7 @@ def test_films_of_a_step_last_as_long_as_the_step_plays(script):
             assert film.n_frames / script["FPS"] <= 20.5
 
 
-def test_the_readme_shows_every_film_with_its_command(script):
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert script["told"](readme) == readme, "README.md: make gallery writes the films into it"
-    assert all(f"`scalarviz {name}`" in readme for name in script["films"]())
+def test_the_page_shows_every_film_and_the_readme_names_every_scene(script):
+    page, readme = (path.read_text(encoding="utf-8") for path in (script["PAGE"], ROOT / "README.md"))
+    assert script["with_films"](page) == page, "docs/scenes.md: make gallery writes the films into it"
+    assert all(f"`scalarviz {name}`" in text for name in script["films"]() for text in (page, readme))

@@ -72,7 +72,7 @@ def test_the_lock_holds_every_direct_dependency_and_no_address(setup):
     pinned = set(re.findall(r"^([a-z0-9-]+)==", lock, re.MULTILINE))
     extras = setup["options.extras_require"]
     lines = setup["options"]["install_requires"].strip().splitlines()
-    for name in ("video", "data", "desktop", "notebook", "test", "dev"):
+    for name in ("video", "data", "desktop", "notebook", "course", "test", "dev"):
         lines += extras[name].split()
     wanted = {re.split(r"[<>=!\[;]", line)[0].lower() for line in lines if line[0] not in "#"}
     assert wanted - {"scalarviz"} <= pinned

@@ -1,24 +1,32 @@
-"""What README and docs say is so: code runs as pasted, links lead somewhere, keys and figures are the program's."""
+"""README and docs are true: code and recipes run as pasted, links lead somewhere, keys and figures are up to date."""
 
 import importlib.util
 import os
 import re
+import shlex
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from scalarviz.view.watch.actions import markdown
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
-         for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))}  # fmt: skip
+FILES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+FILES += [path for folder in ("docs", "docs/reference") for path in sorted((ROOT / folder).glob("*.md"))]
+PAGES = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in FILES}
 BLOCKS = [
     block for text in PAGES.values() for block in re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 ]
 PROGRAMS = [block for block in BLOCKS if "def build(" not in block]  # scene files are run in tests/cli
+RECIPES = re.findall(r"^```sh\n(.*?)^```", PAGES["docs/recipes.md"], re.DOTALL | re.MULTILINE)
+TABLES = {"points.csv": "x,y,kind\n" + "".join(f"{k % 5},{k % 3},{'ab'[k % 2]}\n" for k in range(40)),
+          "line.csv": "x,y\n" + "".join(f"{k},{2 * k + 1}\n" for k in range(20))}  # fmt: skip
+"""Files that recipes read."""
+NAMES = re.compile(r"<!-- names: ([\w.]+) -->")
 STAND_INS = Path(__file__).parent / "stand_ins"
 """Modules for packages that no extra of the tests has."""
 KEYS = re.compile(
@@ -53,6 +61,38 @@ def test_code_runs_as_pasted_in_an_empty_folder(tmp_path, block, request):
     assert "Traceback" not in said
     for name in re.findall(r'save_png\("([^"]+)"', block):
         assert (tmp_path / name).stat().st_size > 1000
+
+
+@pytest.mark.ci
+@pytest.mark.gl
+@pytest.mark.parametrize("recipe", RECIPES, ids=[str(number) for number in range(len(RECIPES))])
+def test_recipes_run_as_pasted_and_write_what_they_name(tmp_path, recipe):
+    for name, text in TABLES.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    around = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
+    for line in recipe.splitlines():
+        program, *arguments = shlex.split(line)
+        assert program == "scalarviz"
+        command = [sys.executable, "-m", "scalarviz", *arguments]
+        environment = {**around, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        stopped = 3 if "--break" in arguments else 0
+        assert done.returncode == stopped, done.stderr
+        for word in arguments:
+            if re.fullmatch(r"\w+\.[a-z0-9]+", word) and not word[0].isdigit():
+                assert (tmp_path / word).stat().st_size > 100, word
+
+
+@pytest.mark.parametrize("page", [page for page, text in PAGES.items() if NAMES.search(text)])
+def test_every_name_of_the_reference_stands_in_an_example_of_its_page(page):
+    """The lists themselves come from the modules: see .ci/make_site.py."""
+    code = "\n".join(re.findall(r"^```python\n(.*?)^```", PAGES[page], re.DOTALL | re.MULTILINE))
+    for module in map(importlib.import_module, NAMES.findall(PAGES[page])):
+        made = [name for name, one in vars(module).items() if getattr(one, "__module__", "") == module.__name__]
+        names = [name for name in getattr(module, "__all__", made)
+                 if name[0] != "_" and not isinstance(getattr(module, name), ModuleType)]  # fmt: skip
+        assert names
+        assert [name for name in names if not re.search(rf"\b{name}\b", code)] == [], module.__name__
 
 
 def _close_its_window(program, environment):
@@ -96,7 +136,14 @@ def test_links_lead_to_files_and_headings(page):
 
 
 def test_every_page_is_reached_from_the_readme():
-    assert [page for page in PAGES if page.startswith("docs/") and f"]({page}" not in PAGES["README.md"]] == []
+    seen, found = set(), ["README.md"]
+    while found:
+        page = found.pop()
+        seen.add(page)
+        links = re.findall(r"\]\(([^)#\s:]+)", PAGES[page])
+        there = {((ROOT / page).parent / file).resolve().relative_to(ROOT).as_posix() for file in links}
+        found += there & (PAGES.keys() - seen)
+    assert seen == set(PAGES)
 
 
 def test_the_figures_are_those_of_the_result_files():

@@ -52,10 +52,8 @@ class Colormap:
 
 
 def _from_stops(name: str, stops: tuple[str, ...], diverging: bool) -> Colormap:
-    at = np.linspace(0.0, 1.0, len(stops))
-    colours = np.array([rgb(s) for s in stops])
-    grid = np.linspace(0.0, 1.0, TABLE_SIZE)
-    table = np.stack([np.interp(grid, at, colours[:, k]) for k in range(3)], axis=-1)
+    at, grid = np.linspace(0.0, 1.0, len(stops)), np.linspace(0.0, 1.0, TABLE_SIZE)
+    table = np.stack([np.interp(grid, at, channel) for channel in zip(*map(rgb, stops), strict=True)], axis=-1)
     return Colormap(name, diverging, np.rint(table * 255.0).astype(np.uint8), stops)
 
 
@@ -66,9 +64,18 @@ def _vispy_names() -> tuple[str, ...]:
     return tuple(sorted(get_colormaps()))
 
 
-def _sampled(name: str) -> Colormap:
-    from vispy.color import get_colormap
+VIRIDIS = (
+    "440154470d6048186a482374472d7b4536814240863f49893b528b375a8d33638d2f6a8e2c728e297a8e26818e23898e21908c"
+    "1f988b1f9f8821a68528ae8031b57b3ebc744cc26c5dc9636ece5882d34c96d83fabdc32c0df24d5e21aeae51afde725"
+)
+"""33 of its colours, by which a page is written where vispy is not installed; between them it is off by 2 of 255."""
 
+
+def _sampled(name: str) -> Colormap:
+    try:
+        from vispy.color import get_colormap
+    except ImportError:  # magnitudes alone are asked for then
+        return _from_stops("viridis", tuple(f"#{VIRIDIS[k : k + 6]}" for k in range(0, len(VIRIDIS), 6)), False)
     # A vispy map's own texture of few colours gives steps; asking it for our positions does not.
     # As a column: three of its maps (fire, hot, winter) take no other.
     table = np.asarray(get_colormap(name).map(np.linspace(0.0, 1.0, TABLE_SIZE)[:, None]))[:, :3]
@@ -158,9 +165,7 @@ def text_colour(background: ArrayLike) -> str:
 def displayed(colours: ArrayLike) -> NDArray[np.float32]:
     """Outputs as colours that can be shown, (..., 3) in 0..1: clipped; one channel is grey; NaN is black."""
     array = np.nan_to_num(np.asarray(colours, dtype=np.float32), nan=0.0, posinf=1.0, neginf=0.0)
-    if array.shape[-1] == 1:
-        array = np.repeat(array, 3, axis=-1)
-    return np.clip(array, 0.0, 1.0)
+    return np.clip(np.repeat(array, 3 if array.shape[-1] == 1 else 1, axis=-1), 0.0, 1.0)
 
 
 def hexed(colour: ArrayLike) -> str:

@@ -34,7 +34,8 @@ def require_vispy() -> None:
     try:
         from vispy import gloo  # noqa: F401
     except (ImportError, OSError) as error:
-        raise MissingDependencyError(f"{NO_GL} ({str(error).splitlines()[0]})") from error
+        advice = "nothing to draw with: pip install vispy" if getattr(error, "name", "") == "vispy" else NO_GL
+        raise MissingDependencyError(f"{advice} ({str(error).splitlines()[0]})") from error
 
 
 class _Gloo:
@@ -42,8 +43,7 @@ class _Gloo:
         require_vispy()
         from vispy import gloo as module
 
-        found = getattr(module, name)
-        setattr(self, name, found)
+        found = self.__dict__[name] = getattr(module, name)
         return found
 
 
