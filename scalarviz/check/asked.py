@@ -89,14 +89,14 @@ def inputs_of(function: Any, what: str) -> Inputs:
     return names
 
 
-def called(function: Callable[..., Any], arguments: Sequence[Any], at: str = "") -> Any:
-    """What a pupil's function gives; what it raises is told with its line."""
+def called(function: Callable[..., Any], arguments: Sequence[Any], at: str = "", of: Any = None) -> Any:
+    """What a pupil's function gives; what it raises is told with its line, which is in the file of `of`."""
     try:
         return function(*arguments)
     except Told:
         raise
     except Exception as error:
-        raise Told("failed", "raises", _raised(function, error) + (f", {at}" if at else "")) from error
+        raise Told("failed", "raises", _raised(of or function, error) + (f", {at}" if at else "")) from error
 
 
 def _raised(function: Any, error: Exception) -> str:

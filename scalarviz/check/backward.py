@@ -88,10 +88,10 @@ def backward(
     title = name or title_of(op)
 
     same = ops.TABLE[name].value if name in ops.TABLE else ""  # an operation is registered anew under another name
-    return reported("backward", title, hint, lambda: _found(op, of, name, title, (between, width, seed)), same)
+    return reported("backward", title, hint, lambda: report_of(op, of, name, title, (between, width, seed)), same)
 
 
-def _found(op: Any, of: Any, name: str, title: str, drawn: tuple[Any, float, int]) -> Report:
+def report_of(op: Any, of: Any, name: str, title: str, drawn: tuple[Any, float, int]) -> Report:
     """The report on any of the forms."""
     check_filled(op)
     if isinstance(op, type):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -152,7 +153,7 @@ def compared(title: str, tried: Tried, guesses: Sequence[Guess] = (), more: Sequ
         f"{_shown(got, expected)}; expected {_shown(expected, got)}.",
         *more,
     )  # fmt: skip
-    return wrong(title, lines, cause, details, tried.names[k], got, expected)
+    return replace(wrong(title, lines, cause, details, tried.names[k], got, expected), given=tried.got)
 
 
 def _shown(number: float, other: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any, Literal
 
@@ -38,6 +38,10 @@ LOOKS = {
     "found": "the order: a node passed its gradient on when it was found, before all of its users had added to it.",
     "visits": "a node passed its gradient on once for every path that leads to it, and counted the same part again.",
     "backwards": "every gradient is {factor} times the expected one: did the walk run more than once?",
+    # of a class of one's own
+    "forward": "the number of a sum or a product is wrong.",
+    "parents": "a sum or a product does not remember its two operands.",
+    "backward": "the numbers are right; a gradient is wrong.",
     "library": "this calls the library's own backward(). Write the walk yourself.",
     "root": "the root has no gradient at the start.",
     "leaves": "{name} got nothing: the walk ended before it.",
@@ -145,6 +149,7 @@ class Report:
     got: float | None = None
     expected: float | None = None
     hint: str = ""
+    given: Any = field(default=None, repr=False, compare=False)  # all numbers that were compared
 
     @property
     def passed(self) -> bool:

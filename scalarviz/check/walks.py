@@ -143,10 +143,10 @@ def check_class(cls: Any, title: str, tolerance: float, seed: int, back: bool = 
         got = _attribute(root, "data", "the result")
         if not near(got, ours.data, tolerance):
             told = f"in {text}: data is {got:.4g}; expected {ours.data:.4g}."
-            return wrong(title, ("not yet: forward.", told), "", None, "data", got, ours.data)
+            return wrong(title, ("not yet.", told), "forward", None, "data", got, ours.data)
         if len(getattr(root, "parents", ())) != 2:
             told = f"in {text}: expected the two operands in parents; they are {shown(getattr(root, 'parents', None))}."
-            return wrong(title, ("not yet: forward.", told), "", None, "parents")
+            return wrong(title, ("not yet.", told), "parents", None, "parents")
         if back:
             called(type(root).backward, (root,), f"in the graph {text}")
             wanted = [sum(parts) for parts in shares(ours, at)]
@@ -154,12 +154,12 @@ def check_class(cls: Any, title: str, tolerance: float, seed: int, back: bool = 
                 got = _attribute(leaf, "grad", name)
                 if not near(got, right, tolerance):
                     told = f"in {text}: {name}.grad is {got:.4g}; expected {right:.4g}."
-                    return wrong(title, ("not yet: backward.", told), "", None, name, got, right)
+                    return wrong(title, ("not yet.", told), "backward", None, name, got, right)
     return Report(title, "right", (f"right in all {COUNT} graphs.",))
 
 
 def _made(cls: Any, seed: int) -> list[Graph]:
-    return called(lambda: list(graphs(seed, cls, plain=True)), ())  # type: ignore[no-any-return]
+    return called(lambda: list(graphs(seed, cls, plain=True)), (), of=cls.__init__)  # type: ignore[no-any-return]
 
 
 def _attribute(node: Any, name: str, what: str) -> float:

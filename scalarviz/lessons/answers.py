@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..check import answer, backward, gradient, module, training
-from ..check.asked import check_filled
+from ..check.asked import check_filled, title_of
+from ..check.backward import report_of
 from ..check.exercise import Exercise
 from ..check.report import Report, reported
 from ..check.walks import check_class, check_walk
@@ -20,8 +21,12 @@ from .lesson_10 import Bump
 
 def sums_and_products(rule: Any, of: Any = None, hint: str = "") -> Report:
     """The report on the backward rule of both operations; the first one that is wrong."""
-    reports = [backward(rule, of=op, hint=hint) for op in ("add", "mul")]
-    return next((report for report in reports if not report), reports[-1])
+
+    def find() -> Report:
+        reports = [report_of(rule, op, "", title_of(rule), (None, 1e-5, 0)) for op in ("add", "mul")]
+        return next((report for report in reports if not report), reports[-1])
+
+    return reported("backward", title_of(rule), hint, find)
 
 
 def forward_alone(cls: Any, of: Any = None, hint: str = "") -> Report:
@@ -93,10 +98,10 @@ ANSWERS = MappingProxyType({
         0: "The bias is part of the sum, so it moves the output.",
         -0.033: "The bias is multiplied by 1, not divided by the input.",
     }, "The last factor is what the bias is multiplied by."),
-    "01b.4": Exercise(gradient, lambda w, b: ((2 * w + b).sigmoid() - 1) ** 2, {
+    "01b.4": Exercise(gradient, lambda w, b: ((3 * w + b).sigmoid() - 1) ** 2, {
         lambda w, b: _unit(w, b, lambda out: 1 - out * out): "this is the slope of a tanh: 1 - out**2.",
         lambda w, b: _unit(w, b, lambda out: out): "out is the output of the sigmoid, not its slope.",
-        lambda w, b: (_unit(w, b)[1],) * 2: "w is multiplied by the input, 2.",
+        lambda w, b: (_unit(w, b)[1],) * 2: "w is multiplied by its input.",
     }, "Three links: the square, the sigmoid, the sum."),
     # ---- 02 RGB by hand
     "02.1": Exercise(module, Perceptron(3, activation=Sigmoid())),
@@ -356,6 +361,6 @@ def _cubic(x: float) -> float:
 
 def _unit(w: float, b: float, slope: Callable[[float], float] = lambda out: out * (1 - out)) -> tuple[float, float]:
     """The slopes of exercise 01b.4 with another slope of the sigmoid."""
-    out = _sigmoid(2 * w + b)
+    out = _sigmoid(3 * w + b)
     by_sum = 2 * (out - 1) * slope(out)
-    return 2 * by_sum, by_sum
+    return 3 * by_sum, by_sum

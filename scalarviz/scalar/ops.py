@@ -94,10 +94,11 @@ def register(
     """
     _check_kinds(name, args, value, partials)
     names = tuple(args.split()) if isinstance(args, str) else tuple(args)
-    op = Op(name, names, value, tuple(partials), latex or name, kink)
-    if TABLE.get(name) == op:  # a notebook's cell that is run again
-        return op
+    known = TABLE.get(name)
+    if known is not None and (known.args, known.value, known.partials) == (names, value, tuple(partials)):
+        return known  # a notebook's cell that is run again
     _check_entry(name, names, partials)
+    op = Op(name, names, value, tuple(partials), latex or name, kink)
     emit.translate((value,), names, emit.PYTHON, where=f"the value of operation {shown(name)}")
     for arg, partial in zip(names, op.partials, strict=True):
         if partial is not None:

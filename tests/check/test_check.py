@@ -242,11 +242,11 @@ class Number:
 
 
 CLASSES = [
-    ({}, RIGHT, ""), ({"backward": lambda self: Number.backward(self, as_found)}, "", "grad"),
-    ({"__add__": Number.__mul__}, "", "data"), ({"__mul__": lambda self, other: None}, "raises", "TypeError"),
-    ({"__add__": lambda self, other: Number(self.data + other.data)}, "", "parents"),
+    ({}, RIGHT, ""), ({"backward": lambda self: Number.backward(self, as_found)}, "backward", "grad"),
+    ({"__add__": Number.__mul__}, "forward", "data"), ({"__mul__": lambda self, other: None}, "raises", "TypeError"),
+    ({"__add__": lambda self, other: Number(self.data + other.data)}, "parents", "parents"),
     ({"__mul__": lambda self, other: self / other}, "raises", "TypeError"),
-    ({"backward": lambda self: setattr(self, "grad", "1")}, "", "grad"),
+    ({"backward": lambda self: setattr(self, "grad", "1")}, "backward", "grad"),
 ]  # fmt: skip
 
 
