@@ -14,12 +14,12 @@
 # %% [markdown]
 # # RGB by hand
 #
-# A network of twelve weights learns to turn every colour into its opposite. First we write all of it ourselves, in
-# plain Python, number by number. Then we hand the same thing to a machine that is far faster.
+# A network of twelve weights learns to turn every colour into its opposite. First you write all of it yourself, in
+# plain Python, number by number. Then a fast engine does the same.
 #
-# **The question of this lesson: does the fast one compute the same?**
+# **The question of this lesson: does the fast engine compute the same numbers?**
 #
-# You need: forward, backward, step (lesson 01). It takes about 20 minutes.
+# You need: forward, backward, step (lessons 01 and 01b). It takes about 20 minutes.
 
 # %%
 import time
@@ -40,24 +40,23 @@ def show(x, size=(680, 420), **options):
 # %% [markdown]
 # ## The task
 #
-# A colour is three numbers between 0 and 1: how much red, green and blue. Its opposite is `1 - colour`. We take
-# three levels of each, which makes 27 colours.
+# A colour is three numbers between 0 and 1: how much red, green and blue it has. Its opposite is `1 - colour`. Three
+# levels of each make 27 colours.
 
 # %%
 levels = 0.0, 0.5, 1.0
 colours = [[r, g, b] for r in levels for g in levels for b in levels]
 wanted = [[1 - r, 1 - g, 1 - b] for r, g, b in colours]
 print(len(colours), "colours; white", colours[-1], "should become", wanted[-1])
-assert len(colours) == 27
 
 # %% [markdown]
-# **Predict:** a network has learnt it. One of its weights leads from the red that goes in to the red that comes out.
-# Is it positive, negative or about zero? And the one from red to green?
+# **Predict:** one of the trained weights leads from the red that goes in to the red that comes out. Is it positive,
+# negative or about zero? And the one from red to green?
 #
 # ## The network
 #
-# Three units, one for each colour that comes out. A unit has three weights, one for each number that goes in, and a
-# bias. Twelve numbers; they begin at random.
+# There are three units, one for each output colour. A unit has three weights, one for each input, and a bias. These
+# twelve numbers start at random.
 
 # %%
 rng = np.random.default_rng(3)
@@ -113,8 +112,8 @@ loss = loss_of_all()
 print(f"loss = {loss.data:.4f}")
 
 # %% [markdown]
-# That number was computed from the twelve weights in more than a thousand small steps, and every one of them is
-# remembered:
+# More than a thousand small steps lead from the twelve weights to this number. The graph of the loss remembers them
+# all:
 
 
 # %%
@@ -148,10 +147,9 @@ by_hand = time.perf_counter() - began
 
 # %%
 print("loss:", "  ".join(f"{number:.4f}" for number in losses[::10]), f" ...  {losses[-1]:.4f}")
-assert losses[-1] < 0.2 * losses[0]
 
 # %% [markdown]
-# This is all that training is. Everything else (optimisers, batches, graphics cards) makes this loop better or
+# This is the whole of training. Everything else (optimisers, batches, graphics cards) makes this loop better or
 # faster.
 
 # %%
@@ -160,21 +158,17 @@ show({"weights": found, "bias": [[bias.data] for bias in biases]}, size=(560, 30
 
 # %% [markdown]
 # Was your prediction right? Red to red is negative: more red in, less red out. Red to green is a tenth of that, and
-# still on its way to zero: the green that should come out does not depend on the red.
+# still falls towards zero: the green output does not depend on the red input.
 
 # %%
 print(found.round(2))
-aside = abs(found[~np.eye(3, dtype=bool)])
-assert (np.diag(found) < -3).all()
-assert (aside > 0.2).all()
-assert (aside < 0.4).all()
 
 # %% [markdown]
 # ## The same, as a Run
 #
-# `nn.Network` has the same twelve weights, `optim.SGD` makes the same step, and a `sv.Run` goes through the loop.
-# It has several **engines**: `objects` works like our loop, number by number. `numpy` and `numba` compute all
-# colours together, the latter compiled to machine code.
+# `nn.Network` has the same twelve weights, `optim.SGD` takes the same step, and a `sv.Run` runs the loop. It has
+# several **engines**. `objects` works like your loop, number by number. `numpy` and `numba` compute all colours
+# together; `numba` compiles to machine code first, which takes some seconds the first time.
 
 
 # %%
@@ -186,20 +180,20 @@ def make_run(engine):
 
 
 # %% [markdown]
-# **Predict:** sixty steps each, from the same start. Will the weights be equal to 2 digits, to 6, or to all of the
-# about 16 digits that the computer has?
+# **Predict:** each engine takes sixty steps from the same start. Will the weights be equal to 2 digits, to 6, or to all
+# of the 16 digits that the computer keeps?
 
 # %%
+away = {}
 for engine in ("objects", "numpy", "numba"):
     with make_run(engine) as run:
         run.step(60)
-        away = abs(run.model[0].weight.data - found).max()
-    print(f"{engine:8} equal to 12 digits: {away < 1e-12}   equal to 2 digits: {away < 0.01}")
-    assert away < 1e-12
+        away[engine] = abs(run.model[0].weight.data - found).max()
+    print(f"{engine:8} equal to 12 digits: {away[engine] < 1e-12}   to 2 digits: {away[engine] < 0.01}")
 
 # %% [markdown]
-# They are the same numbers: the fast engine is no approximation of the slow one. (The last digits may differ. A
-# computer rounds after every addition, and whoever adds in another order rounds otherwise.)
+# They are the same numbers: the fast engine does not approximate. (The last digits may differ. A computer rounds after
+# every addition, and another order of additions rounds in another way.)
 
 # %%
 print("0.1 + 0.2 + 0.3 == 0.3 + 0.2 + 0.1:", 0.1 + 0.2 + 0.3 == 0.3 + 0.2 + 0.1)
@@ -216,7 +210,7 @@ with make_run("numba") as run:
 print("100 times as many steps in less time:", seconds < by_hand)
 
 # %% [markdown]
-# So we can afford more of them. A `Scene` says what to show: the cubes, one orange on its way through the network,
+# So you can afford more steps. A `Scene` says what to show: the cubes, one orange on its way through the network,
 # and all colours in a cube of their own.
 
 # %%
@@ -227,13 +221,11 @@ run.step(1000)
 show(scene, size=(960, 560))
 
 # %% [markdown]
-# After a thousand steps: orange becomes blue, nearly. And red to green, like all six that lead from one colour to
-# another, has come to about zero.
+# After a thousand steps orange becomes blue, nearly. And all six weights that lead from one colour to another are
+# about zero.
 
 # %%
-print("orange ->", run.predict([orange])[0].round(2), " wanted", [round(1 - number, 1) for number in orange])
-assert abs(run.predict([orange])[0] - (1 - np.array(orange))).max() < 0.1
-assert abs(run.model[0].weight.data[~np.eye(3, dtype=bool)]).max() < 0.05
+print("orange ->", run.predict([orange])[0].round(2), "  wanted", [round(1 - x, 1) for x in orange])
 
 # %% [markdown]
 # ## Live
@@ -246,15 +238,15 @@ assert abs(run.model[0].weight.data[~np.eye(3, dtype=bool)]).max() < 0.05
 sv.lesson("02")
 
 # %% [markdown]
-# At 50 the first steps are wild, and then it is done within a hundred. Try 500 (**pause**, **restart**, 500, **run**):
-# the first steps throw all sums so far out that the sigmoids are flat there. A flat place has hardly a slope, so it
-# does not come back (lesson 08 has such a patient).
+# At 50 the first steps are wild, and a hundred steps are enough. Try 500 (**pause**, **restart**, 500, **run**): the
+# first steps push all sums so far out that the sigmoids are flat there. A flat place has hardly a slope, so the network
+# does not come back. Lesson 08 has such a patient.
 
 # %% [markdown]
 # ## Now you
 #
-# **1. A unit of your own.** Write it as a class, as they are written everywhere: numbers that are trained are made in
-# `__init__` as `nn.Parameter`, and `forward` computes. What does `forward` return?
+# **1. A unit of your own.** Write it as a class, as in PyTorch: `__init__` makes the trained numbers as `nn.Parameter`,
+# and `forward` computes. What does `forward` return?
 
 
 # %% tags=["exercise: unit"]
@@ -267,11 +259,11 @@ class Unit(nn.Module):
         return ...
 
 
-sv.check.module(Unit, like=nn.Perceptron(3, activation=nn.Sigmoid()))
+sv.check.exercise("02.1", Unit)
 
 
 # %% [markdown]
-# **2. The slope of the error.** `f = (out - target)**2`. Its slopes by `out` and by `target`?
+# **2. The slope of the error.** `f = (out - target)**2`. What are its slopes with respect to `out` and to `target`?
 
 
 # %% tags=["exercise: error-slopes"]
@@ -279,11 +271,11 @@ def slopes(out, target):
     return ..., ...
 
 
-sv.check.gradient(slopes, of=lambda out, target: (out - target) ** 2)
+sv.check.exercise("02.2", slopes)
 
 
 # %% [markdown]
-# **3. The loop without helpers.** One step for a list of weights: write it with `weight.data` and `weight.grad` alone,
+# **3. The loop without helpers.** Write one step for a list of weights. Use `weight.data` and `weight.grad` alone,
 # without `zero_grad()` and `step()`.
 
 
@@ -296,18 +288,14 @@ def step(weights, loss, lr):
         weight.data = ...
 
 
-sv.check.training(step)
+sv.check.exercise("02.3", step)
 
 # %% [markdown]
-# **4. Count.** How many products `weight * number` are computed in one step of our loop, forward alone?
+# **4. Count.** How many products `weight * number` does one step of our loop compute, in forward alone?
 
 # %% tags=["exercise: products"]
 answer = ...
-sv.check.answer(
-    answer,
-    lambda: sum(1 for colour in colours for row in weights for weight in row),
-    hint="How many products does one colour need, and how many colours are there?",
-)
+sv.check.exercise("02.4", answer)
 
 # %% [markdown]
 # ## To remember

@@ -14,16 +14,16 @@
 # %% [markdown]
 # # Your own operation
 #
-# Plus, times, tanh: an engine has a table of such operations. You can add a line to it, and everything else (the chain
-# rule, the pictures, the fast kernels) works with yours as with its own.
+# Plus, times, tanh: an engine has a table of such operations. You can add a line to it. Then everything else (the chain
+# rule, the pictures, the fast kernels) works with your operation, too.
 #
 # **The question of this lesson: how much does an engine have to know about an operation?**
 #
 # You need: a rule and its check (lesson 09), why one unit cannot learn XOR (lesson 03). It takes about 15 minutes.
 
 # %%
-import itertools
 import timeit
+from zlib import crc32
 
 import numpy as np
 
@@ -46,27 +46,26 @@ for at, value in zip(a, np.exp(-a * a), strict=True):
 # %% [markdown]
 # **Predict:** where is its slope 0? Where is it positive, where negative?
 #
-# By the chain rule: the slope of `exp` is its own result, call it `y`; the slope of `-a * a` is `-2 * a`. So the slope
-# is `-2 * a * y`.
+# Use the chain rule: the slope of `exp` is its own result, `y`. The slope of `-a * a` is `-2 * a`. So the slope is
+# `-2 * a * y`.
 #
 # ## One line
 #
-# A name, the names of what goes in, the value, and one slope for each input, written as texts. In a slope `y` means the
+# Give a name, the names of the inputs, the value, and one slope for each input, all as texts. In a slope `y` means the
 # result.
 
 # %%
 bump = sv.register("bump", "a", "exp(-a * a)", ("-2 * a * y",))
 
 # %% [markdown]
-# That is all that the engine has to know: **a value and its slopes.** `backward()` does the rest. (A name can be taken
-# once. If you run that cell again, restart the kernel or take another name.)
+# The engine needs nothing else: **a value and its slopes.** `backward()` does the rest. (The name is taken now. To try
+# another formula, use another name.)
 
 # %%
 a = sv.Value(0.5)
 z = 3 * bump(a) + a
 z.backward()
-print(f"slope of z by a: {a.grad:.4f}")
-assert np.isclose(a.grad, 3 * -2 * 0.5 * np.exp(-0.25) + 1)
+print(f"slope of z with respect to a: {a.grad:.4f}")
 sv.draw(z)
 
 # %% [markdown]
@@ -78,8 +77,6 @@ sv.draw(z)
 print("bump:", bool(sv.gradcheck(bump, 0.5)))
 careless = sv.register("careless", "a", "exp(-a * a)", ("-2 * a",))
 print("with a slope that forgets y:", bool(sv.gradcheck(careless, 0.5)))
-assert sv.gradcheck(bump, 0.5)
-assert not sv.gradcheck(careless, 0.5)
 
 
 # %% [markdown]
@@ -113,8 +110,7 @@ for name, bend in (("sigmoid", nn.Sigmoid()), ("tanh", nn.Tanh()), ("bump", Bump
         print(f"{name:8} {run.predict(BITS).ravel().round(2)}")
 
 # %% [markdown]
-# Three numbers learn what the network of lesson 03 had twelve for. The unit lays its bump along the line on which `0 1`
-# and `1 0` lie:
+# Three numbers learn what needed twelve in lesson 03. The unit puts its bump along the line through `0 1` and `1 0`:
 
 # %%
 run = make_run(Bump())
@@ -127,20 +123,17 @@ scene = Scene("bump", run, BITS[1], WANTED[1], ("x", "y"), ("out",), panels=(pla
 sv.view.picture(scene, (680, 420))
 
 # %%
-assert np.allclose(run.predict(BITS), WANTED, atol=0.05)
 w0, w1, bias = run.values
 print(f"the middle of the bump: {w0:.2f} * x + {w1:.2f} * y = {-bias:.2f}")
-assert abs(w0 + bias) < 0.1
-assert abs(w1 + bias) < 0.1
 
 # %% [markdown]
-# (It depends on the start. From many others it ends elsewhere: try `net[0].bias.data = [0.5]`.)
+# (This depends on the start. From many others it ends elsewhere: try `net[0].bias.data = [0.5]`.)
 #
 # ## At the speed of a kernel
 #
-# Your line was a text, and each engine translates it into its own code: `objects` into Python, `numba` into machine
-# code. So the formula was written once, and the numbers are the same. (Of five times a hundred steps the quickest
-# counts: other programs on the machine only slow it down.)
+# Your line was a text. Each engine translates it into its own code: `objects` into Python, `numba` into machine code.
+# So you write the formula once, and the numbers are the same. (The fastest of five tries counts, because other programs
+# slow the machine down.)
 
 # %%
 weights, seconds = {}, {}
@@ -153,7 +146,6 @@ for engine in ("objects", "numba"):
 # %%
 print("the same weights to 12 digits:", np.allclose(weights["objects"], weights["numba"], atol=1e-12))
 print("numba is more than 20 times faster:", seconds["objects"] > 20 * seconds["numba"])
-assert np.allclose(weights["objects"], weights["numba"], atol=1e-12)
 
 # %% [markdown]
 # ## Two inputs
@@ -165,13 +157,11 @@ length = sv.register("length", "a b", "sqrt(a * a + b * b)", ("a / y", "b / y"))
 a, b = sv.Value(3.0), sv.Value(4.0)
 length(a, b).backward()
 print(length(a, b).data, a.grad, b.grad)
-assert (a.grad, b.grad) == (0.6, 0.8)
-assert sv.gradcheck(length, 3.0, 4.0)
 
 # %% [markdown]
 # ## Live
 #
-# Six bumps learn to draw two hills: an operation that is registered as yours was. Run the cell and press **run**.
+# Six bumps learn to draw two hills, with an operation registered like yours. Run the cell and press **run**.
 
 # %%
 sv.lesson("10")
@@ -179,16 +169,14 @@ sv.lesson("10")
 # %% [markdown]
 # ## Now you
 #
-# `own` registers under a new name each time, so that you may run a cell again.
+# `own` registers each operation under a name of its own, made from its formulas, so you can try as often as you like.
+
 
 # %%
-numbers = itertools.count(1)
-
-
 def own(names, value, slopes):
     if ... in (value, *slopes):
         return ...
-    return sv.register(f"own{next(numbers)}", names, value, slopes)
+    return sv.register(f"own_{crc32(f'{value} {slopes}'.encode()):x}", names, value, slopes)
 
 
 # %% [markdown]
@@ -196,22 +184,22 @@ def own(names, value, slopes):
 
 # %% tags=["exercise: cube"]
 slope = ...
-sv.check.backward(own("a", "a * a * a", (slope,)))
+sv.check.exercise("10.1", own("a", "a * a * a", (slope,)))
 
 # %% [markdown]
-# **2. A soft step.** `a / (1 + abs(a))` is a bend that is quick to compute. Its slope is 1 at 0 and gets smaller on
-# both sides. Write it (you may use `abs(a)`).
+# **2. A soft step.** `a / (1 + abs(a))` is an activation that is quick to compute. Its slope is 1 at 0 and gets smaller
+# on both sides. Write the slope (you may use `abs(a)`).
 
 # %% tags=["exercise: soft-step"]
 slope = ...
-sv.check.backward(own("a", "a / (1 + abs(a))", (slope,)))
+sv.check.exercise("10.2", own("a", "a / (1 + abs(a))", (slope,)))
 
 # %% [markdown]
 # **3. Two inputs.** The difference of squares, `a * a - b * b`. Write both slopes.
 
 # %% tags=["exercise: two-slopes"]
 by_a, by_b = ..., ...
-sv.check.backward(own("a b", "a * a - b * b", (by_a, by_b)))
+sv.check.exercise("10.3", own("a b", "a * a - b * b", (by_a, by_b)))
 
 # %% [markdown]
 # **4. A layer of it.** Write a module that computes the bump of one weighted sum of three inputs, without a bias.
@@ -226,9 +214,9 @@ class BumpUnit(nn.Module):
         return ...
 
 
-sv.check.module(BumpUnit, like=nn.Sequential(nn.Linear(3, 1, bias=False), Bump()))
+sv.check.exercise("10.4", BumpUnit)
 
 # %% [markdown]
 # ## To remember
 #
-# **Of an operation an engine has to know its value and its slopes; the chain rule does everything else.**
+# **An engine needs the value and the slopes of an operation; the chain rule does everything else.**

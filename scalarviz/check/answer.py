@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import zlib
-from types import CodeType
+from collections.abc import Mapping
+from types import CodeType, MappingProxyType
 from typing import Any
 
 from ..arguments import explained
@@ -16,13 +17,22 @@ from .points import given_of, near
 from .report import Report, Told, reported, wrong
 
 _USUAL = 1e-3
+NO_SLIPS: Mapping[Any, str] = MappingProxyType({})
 _COUNTED = 0.4
 """By how much a whole number may be off: of 1,024 a thousandth is another one."""
 
 
 @explained(name="check.answer")
-def answer(given: Any, truth: Any, *, tolerance: float = _USUAL, title: str = "answer", hint: str = "") -> Report:
-    """Check a number or a word. Of a wrong one it is said in which way it is wrong, not what is right.
+def answer(
+    given: Any,
+    truth: Any,
+    *,
+    tolerance: float = _USUAL,
+    title: str = "answer",
+    hint: str = "",
+    slips: Mapping[Any, str] = NO_SLIPS,
+) -> Report:
+    """Check a number or a word. The report says in which way a wrong answer is wrong, not what is right.
 
     Parameters
     ----------
@@ -37,6 +47,8 @@ def answer(given: Any, truth: Any, *, tolerance: float = _USUAL, title: str = "a
         What the exercise is called.
     hint : str
         What the author of the exercise says from the second failing call in a row on.
+    slips : dict
+        Wrong answers that are usual, and what the report says about each.
 
     Returns
     -------
@@ -45,24 +57,30 @@ def answer(given: Any, truth: Any, *, tolerance: float = _USUAL, title: str = "a
     Raises
     ------
     TypeMismatchError
-        `truth` is no number and no text.
+        `truth` is no number and no text, or `slips` is no dict of texts.
 
     Examples
     --------
     >>> answer(-6.0, 6.0).cause
     'sign'
+    >>> print(answer(5, 6, slips={5: "Count the last one too."}))
+    ✗ answer: not 5.
+      Count the last one too.
     """
     (hint, width), title = given_of("check.answer", hint, tolerance), text(title, "check.answer: title")
+    named: Any = slips
+    if not isinstance(named, Mapping) or not all(isinstance(words, str) for words in named.values()):
+        raise TypeMismatchError(f"check.answer: slips= is a dict of wrong answers and texts, got {shown(slips)}")
 
     def find() -> Report:
         check_filled(given)
         if given is None:
-            raise Told("failed", "none", "it is None: nothing was given")
+            raise Told("failed", "none", "Expected an answer; you gave None.")
         wanted = truth() if callable(truth) else truth
         if isinstance(wanted, str):
-            return _word(given, wanted, title)
+            return _word(given, wanted, title, slips)
         counted = isinstance(wanted, int) and width <= _USUAL
-        return _number(given, _float(wanted, "check.answer: the truth"), title, width, counted)
+        return _number(given, _float(wanted, "check.answer: the truth"), title, width, counted, slips)
 
     return reported("answer", title, hint, find, f"{title} {_asked(truth)}")
 
@@ -88,26 +106,30 @@ def _float(given: Any, what: str) -> float:
         ) from None
 
 
-def _word(given: Any, wanted: str, title: str) -> Report:
+def _word(given: Any, wanted: str, title: str, slips: Mapping[Any, str]) -> Report:
     if not isinstance(given, str):
-        raise Told("failed", "kind", f"wanted is a word in quotation marks, got {shown(given)}")
+        raise Told("failed", "kind", f"Expected a word in quotation marks; you gave {shown(given)}.")
     if _plain(given) == _plain(wanted):
         return Report(title, "right", ("right.",))
-    return wrong(title, (f"not {shown(given)}.",))
+    named = [words for slip, words in slips.items() if isinstance(slip, str) and _plain(slip) == _plain(given)]
+    return wrong(title, (f"not {shown(given)}.", *named[:1]), "slip" if named else "")
 
 
 def _plain(word: str) -> str:
     return "".join(word.split()).casefold().replace("_", "").replace("-", "")
 
 
-def _number(given: Any, wanted: float, title: str, tolerance: float, counted: bool) -> Report:
+def _number(given: Any, wanted: float, title: str, tolerance: float, counted: bool, slips: Mapping[Any, str]) -> Report:
     try:
         number = _float(given, "")
     except TypeMismatchError:
-        raise Told("failed", "kind", f"wanted is a number, got {shown(given)}") from None
+        raise Told("failed", "kind", f"Expected a number; you gave {shown(given)}.") from None
     room = tolerance * max(1.0, abs(wanted))
     if abs(number - wanted) <= (min(room, _COUNTED) if counted else room):
         return Report(title, "right", ("right.",))
+    for slip, words in slips.items():
+        if not isinstance(slip, str) and near(number, _float(slip, "check.answer: a slip"), tolerance):
+            return wrong(title, (f"not {number:.6g}.", words), "slip", None, "", number)
     cause, details = _cause(number, wanted, tolerance)
     return wrong(title, (f"not {number:.6g}.",), cause, details, "", number)
 

@@ -89,14 +89,14 @@ def inputs_of(function: Any, what: str) -> Inputs:
     return names
 
 
-def called(function: Callable[..., Any], arguments: Sequence[Any], at: str = "") -> Any:
-    """What a pupil's function gives; what it raises is told with its line."""
+def called(function: Callable[..., Any], arguments: Sequence[Any], at: str = "", of: Any = None) -> Any:
+    """What a pupil's function gives; what it raises is told with its line, which is in the file of `of`."""
     try:
         return function(*arguments)
     except Told:
         raise
     except Exception as error:
-        raise Told("failed", "raises", _raised(function, error) + (f", {at}" if at else "")) from error
+        raise Told("failed", "raises", _raised(of or function, error) + (f", {at}" if at else "")) from error
 
 
 def _raised(function: Any, error: Exception) -> str:
@@ -114,15 +114,13 @@ def _raised(function: Any, error: Exception) -> str:
 def numbers_of(result: Any, names: Sequence[str], what: str = "slope") -> tuple[float, ...]:
     """A pupil's result as one float for each of `names`."""
     if result is None:
-        raise Told("failed", "none", "it gives nothing back: is a `return` missing?")
+        raise Told("failed", "none", "it returned nothing: is a `return` missing?")
     given = _listed(result, len(names))
     if any(isinstance(number, EllipsisType) for number in given):
         raise Told("empty", "", "nothing to check yet. Fill in the ...")
     if len(given) != len(names):
         wanted = ", ".join(names)
-        raise Told(
-            "failed", "count", f"it gives {_many(len(given))} back; wanted: one {what} for each input ({wanted})"
-        )
+        raise Told("failed", "count", f"it returned {_many(len(given))}; expected one {what} for each input ({wanted})")
     return tuple(_number(number, name, what) for number, name in zip(given, names, strict=True))
 
 
@@ -140,13 +138,15 @@ def _listed(result: Any, count: int) -> list[Any]:
 
 def _number(given: Any, name: str, what: str) -> float:
     if given is None:
-        raise Told("failed", "none", f"the {what} by {name} is None")
+        raise Told("failed", "none", f"the {what} with respect to {name} is None")
     try:
         if isinstance(given, str | bytes):
             raise TypeError
         return float(given)
     except Exception:
-        raise Told("failed", "kind", f"the {what} by {name} is no number but {shown(given)}") from None
+        raise Told(
+            "failed", "kind", f"Expected a number as the {what} with respect to {name}; you returned {shown(given)}."
+        ) from None
 
 
 def _many(count: int) -> str:

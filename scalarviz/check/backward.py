@@ -27,7 +27,7 @@ from .gradient import (
 from .guesses import Guess, Tried
 from .points import COUNT, Floats, Places, bounds_of, given_of, near, places
 from .report import Report, Told, reported, wrong
-from .walks import check_walk
+from .walks import check_class, check_walk
 
 
 @explained(name="check.backward")
@@ -50,6 +50,7 @@ def backward(
         * ``rule(a, b, upstream)``, with `of`: numbers to the gradient of each input;
         * ``pull(node)``, with `of`: adds to the ``grad`` of each of ``node.parents`` what ``node.grad`` means for it;
         * ``walk(root)``, without `of`: fills the ``grad`` of every leaf below a node, of any graph;
+        * a class of numbers with ``+``, ``*``, ``data``, ``parents``, ``grad`` and ``backward()``;
         * the name of an operation, or the function that ``sv.register`` gave: its own derivatives.
     of : callable or str, optional
         The operation: a function of Values, or the name of one.
@@ -87,12 +88,14 @@ def backward(
     title = name or title_of(op)
 
     same = ops.TABLE[name].value if name in ops.TABLE else ""  # an operation is registered anew under another name
-    return reported("backward", title, hint, lambda: _found(op, of, name, title, (between, width, seed)), same)
+    return reported("backward", title, hint, lambda: report_of(op, of, name, title, (between, width, seed)), same)
 
 
-def _found(op: Any, of: Any, name: str, title: str, drawn: tuple[Any, float, int]) -> Report:
-    """The report on any of the four forms."""
+def report_of(op: Any, of: Any, name: str, title: str, drawn: tuple[Any, float, int]) -> Report:
+    """The report on any of the forms."""
     check_filled(op)
+    if isinstance(op, type):
+        return check_class(op, title, *drawn[1:])
     if name and of is None:
         return _operation(name, *drawn)
     own = inputs_of(op, "check.backward: op")
@@ -191,7 +194,7 @@ def _grad(node: Value) -> float:
     try:
         return as_number(node.grad, "the gradient of a parent")
     except (TypeError, ValueError):
-        raise Told("failed", "kind", f"the gradient of a parent is no number afterwards but {node.grad!r}") from None
+        raise Told("failed", "kind", f"Expected a number as the gradient of a parent; it is {node.grad!r}.") from None
 
 
 def pulled_by(op: Callable[..., Any], whole: Callable[..., Any], rows: Floats, up: Floats) -> tuple[Floats, Floats]:
@@ -227,7 +230,7 @@ def same_operand(
         if np.isfinite(wanted) and not near(got, wanted, tolerance):
             lines = (
                 "not yet: with two different operands it is right, with the same one at both places it is not.",
-                f"with a = b = {row[0]:.4g}, node.grad = {up[p]:.4g}: a has {got:.4g}, it is {wanted:.4g}.",
+                f"with a = b = {row[0]:.4g}, node.grad = {up[p]:.4g}: a.grad is {got:.4g}; expected {wanted:.4g}.",
             )
             return wrong(title, lines, "overwrite", None, "a", got, wanted)
     return right

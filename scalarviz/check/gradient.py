@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -112,7 +113,7 @@ def matching(own: Inputs, theirs: Sequence[str], more: int = 0) -> tuple[str, ..
         return tuple(theirs)
     if not len(own) <= count <= len(own) + len(own.spare):
         wanted = ", ".join([*theirs, *(["upstream"] if more else [])])
-        raise Told("failed", "arguments", f"it takes {len(own)} arguments; wanted are {count}: {wanted}")
+        raise Told("failed", "arguments", f"it takes {len(own)} arguments; expected {count}: {wanted}")
     return (*own, *own.spare)[: len(theirs)]
 
 
@@ -148,11 +149,11 @@ def compared(title: str, tried: Tried, guesses: Sequence[Guess] = (), more: Sequ
     up = "" if tried.upstream is None else f", {tried.above} = {tried.upstream[at]:.4g}"
     lines = (
         f"not yet: {tried.agreeing()} of {COUNT} points agree.",
-        f"{_at(tried.names, tried.numbers[at])}{up}: by {tried.names[k]} you have {_shown(got, expected)}, "
-        f"it is {_shown(expected, got)}.",
+        f"{_at(tried.names, tried.numbers[at])}{up}: slope with respect to {tried.names[k]}: you returned "
+        f"{_shown(got, expected)}; expected {_shown(expected, got)}.",
         *more,
     )  # fmt: skip
-    return wrong(title, lines, cause, details, tried.names[k], got, expected)
+    return replace(wrong(title, lines, cause, details, tried.names[k], got, expected), given=tried.got)
 
 
 def _shown(number: float, other: float) -> str:
@@ -215,9 +216,9 @@ def _asked_places(
     draw = np.random.default_rng(seed).uniform(*ends, len(names)).tolist()
     first, second = (called(held, [Value(x) for x in draw], _at(names, draw)) for _ in range(2))
     if first is None:
-        raise Told("failed", "none", "it gives nothing back: is a `return` missing?")
+        raise Told("failed", "none", "it returned nothing: is a `return` missing?")
     if not isinstance(first, Value):
-        raise Told("failed", "kind", f"it gives {type(first).__name__} back; wanted is a Value: compute with it")
+        raise Told("failed", "kind", f"Expected a Value; you returned {type(first).__name__}. Compute with the Values.")
     if first.data != second.data and first.data == first.data:
         raise Told("failed", "random", f"it gives another number at a second call, {_at(names, draw)}")
     return places(held, len(names), ends, seed, "check.gradient")

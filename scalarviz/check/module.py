@@ -70,12 +70,11 @@ def outputs_of(made: Made, row: Sequence[float]) -> list[Value]:
     """What the module gives for one input."""
     result = called(made.module, ([*row],) if len(row) > 1 else (row[0],), "at a random input")
     if result is None:
-        raise Told("failed", "none", "forward gives nothing back: is a `return` missing?")
+        raise Told("failed", "none", "forward returned nothing: is a `return` missing?")
     found = list(result) if isinstance(result, list | tuple | np.ndarray) else [result]
     if not all(isinstance(value, Value) for value in found):
-        raise Told(
-            "failed", "kind", f"forward gives {type(found[0]).__name__}, wanted are Values: compute with the weights"
-        )
+        got = type(found[0]).__name__
+        raise Told("failed", "kind", f"Expected Values from forward; you returned {got}. Compute with the weights.")
     return found
 
 
@@ -179,7 +178,7 @@ def _against(title: str, made: Made, oracle: Made, rows: Floats, draw: Any, tole
         cause, details = cause_of(oracle, rows, numbers, got, tolerance)
         lines = (
             f"not yet: {COUNT - int(differ.any(axis=1).sum())} of {COUNT} inputs give the right outputs.",
-            f"for the input {_row(rows[at])} it gives {got[at, k]:.5g}, it should give {wanted[at, k]:.5g}.",
+            f"for the input {_row(rows[at])} you returned {got[at, k]:.5g}; expected {wanted[at, k]:.5g}.",
         )
         return wrong(title, lines, cause, details, f"output {k}", float(got[at, k]), float(wanted[at, k]))
     return _gradients(title, made, rows, lambda row: _backward(oracle, row), tolerance)
@@ -236,7 +235,7 @@ def _gradients(
             k = int(lost[0] if lost else differ[0])
             lines = (
                 "not yet: the outputs are right, a gradient is not.",
-                f"for the input {_row(np.array(row))}: {names[k]} has the gradient {got[k]:.5g}, it should be "
+                f"for the input {_row(np.array(row))}: {names[k]} has the gradient {got[k]:.5g}; expected "
                 f"{expected[k]:.5g}.",
             )
             return wrong(title, lines, cause, {"name": names[k]}, names[k], float(got[k]), float(expected[k]))

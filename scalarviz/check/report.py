@@ -3,57 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any, Literal
 
 LOOKS = {
     # of a slope
     "sign": "the sign is wrong; the size is right.",
-    "swapped": "the inputs are swapped: each has the slope of another one.",
-    "factor": "a factor: yours is {factor} times what it should be.",
-    "other": "this is what belongs to {name}.",
-    "inner": "the chain ends too early: what stands inside of it, `{op}`, has a slope too.",
+    "swapped": "the returned values are swapped: each input has the slope of another one.",
+    "factor": "a factor: your value is {factor} times the expected one.",
+    "other": "this is the slope with respect to {name}.",
+    "inner": "the chain ends too early: the operation inside, `{op}`, has a slope too.",
     "value": "this is the value of the function itself, not its slope.",
     "slope": "one link of the chain is missing: the slope of `{op}` (it was taken as 1).",
     "flipped": "one link of the chain, the slope of `{op}`, has the wrong sign.",
-    "path": "`{name}` is used at {uses} places, and not all of them are counted.",
-    "zero": "it is 0 everywhere: nothing flows here.",
+    "path": "`{name}` is used at {uses} places; you did not count all of them.",
+    "zero": "it is 0 everywhere: no gradient arrives here.",
     "one": "it is 1 everywhere.",
     "region": "it is right where {name} is {side}, and wrong elsewhere.",
-    "input": "yours is {name} times as large as it should be: {name} stands there once too often.",
+    "input": "your value is {name} times the expected one: one factor {name} too many.",
     "missing": "{name} is missing as a factor.",
     "operation": "the derivative of the operation `{op}` is wrong.",
-    "nan": "it is not a number at some points: something is divided by 0, or leaves the range.",
+    "nan": "it is not a number (NaN) at some points: a division by 0, or a number outside the allowed range.",
     # of a rule
-    "upstream": "the upstream gradient is not multiplied in: this is the rule's own slope alone.",
-    "twice": "the upstream gradient is multiplied in twice.",
+    "upstream": "the upstream gradient is missing as a factor: this is the operation's own slope alone.",
+    "twice": "the upstream gradient is a factor twice.",
     "added": "the upstream gradient is added to the slope; the chain rule multiplies.",
-    "local": "the upstream gradient is handed on as it came; the operation's own slope is missing.",
-    "output": "the input was taken where the result of the operation is meant.",
-    "result": "the result of the operation was taken where the input is meant.",
-    "overwrite": "a gradient that was there already is lost: `=` where it should be `+=`.",
+    "local": "the upstream gradient is passed on unchanged; the operation's own slope is missing.",
+    "output": "you used the input of the operation where its result belongs.",
+    "result": "you used the result of the operation where its input belongs.",
+    "overwrite": "an earlier gradient is lost: write `+=` in place of `=`.",
     # of a walk
-    "order": "the order: from the inputs up. A node was asked before its gradient was there (or only the root was).",
-    "found": "the order: a node was asked as soon as it was found, before all of its users had added to it.",
-    "visits": "a node's rule ran once for every way that leads to it, and handed on the same gradient again.",
-    "root": "the root has no gradient to begin with.",
+    "order": "the order: parents came before the nodes that use them, so they passed on a gradient of 0.",
+    "found": "the order: a node passed its gradient on when it was found, before all of its users had added to it.",
+    "visits": "a node passed its gradient on once for every path that leads to it, and counted the same part again.",
+    "backwards": "every gradient is {factor} times the expected one: did the walk run more than once?",
+    # of a class of one's own
+    "forward": "the number of a sum or a product is wrong.",
+    "parents": "a sum or a product does not remember its two operands.",
+    "backward": "the numbers are right; a gradient is wrong.",
+    "library": "this calls the library's own backward(). Write the walk yourself.",
+    "root": "the root has no gradient at the start.",
     "leaves": "{name} got nothing: the walk ended before it.",
     # of a step
-    "zero_grad": "the gradients of the step before are still there: they add up.",
-    "lr": "the learning rate is left out.",
-    "constant": "the learning rate is always {rate} in it: `lr`, which is given, is not used.",
-    "replaced": "the weights are not moved by the step but replaced by it: `=-` (or `=`) where it should be `-=`.",
-    "early": "the weights are moved before backward: with the gradients of the step before.",
+    "zero_grad": "the gradients of the previous step are still there: they add up.",
+    "lr": "the learning rate is missing.",
+    "constant": "the learning rate is always {rate}: your step does not use `lr`.",
+    "replaced": "the step replaces each weight; it should change it: write `-=` in place of `=-` or `=`.",
+    "early": "the weights move before backward, with the gradients of the previous step.",
+    "again": "backward ran {factor} times in one step: the gradients add up.",
     "nothing": "no weight moves.",
     "some": "only some of the weights move: {name} stays where it is.",
     # of a module
-    "parameters": "it has {got} weights, {expected} are wanted. {found}",
+    "parameters": "it has {got} weights; expected {expected}. {found}",
     "bias": "the bias is not added.",
     "activation": "the activation `{op}` at the end is missing.",
-    "inputs": "the weights belong to other inputs: their order is another one.",
-    "detached": "no gradient comes to {name}: its number alone was taken (.data, float()), which forgets the graph.",
-    "terms": "only a part of the sum is there.",
+    "inputs": "the weights are multiplied with the inputs in another order.",
+    "detached": "no gradient reaches {name}: you used its number alone (.data, float()), which leaves the graph.",
+    "terms": "terms of the sum are missing.",
+    # one that the author of the exercise names: the words stand in the lines
+    "slip": "",
     # of an answer
     "large": "it is too large.",
     "small": "it is too small.",
@@ -140,6 +149,7 @@ class Report:
     got: float | None = None
     expected: float | None = None
     hint: str = ""
+    given: Any = field(default=None, repr=False, compare=False)  # all numbers that were compared
 
     @property
     def passed(self) -> bool:

@@ -98,7 +98,7 @@ def training(step: Any, *, tolerance: float = 1e-6, seed: int = 0, hint: str = "
         own = inputs_of(step, "check.training: step")
         if len(own) not in (2, 3):
             raise Told(
-                "failed", "arguments", f"it takes {len(own)} arguments; wanted is step(weights, loss, lr) or "
+                "failed", "arguments", f"it takes {len(own)} arguments; expected step(weights, loss, lr) or "
                 "step(optimizer, loss)"
             )  # fmt: skip
         there = problems(seed)
@@ -133,7 +133,7 @@ def _compared(title: str, there: Sequence[Problem], found: Sequence[Numbers], to
     got, expected = found[p][at][k], wanted[p][at][k]
     lines: tuple[str, ...] = (
         f"not yet: {COUNT - len(places)} of {COUNT} problems agree.",
-        f"after step {at + 1}, with lr = {there[p].lr:.3g}: w{k} is {got:.5g}, it should be {expected:.5g}"
+        f"after step {at + 1}, with lr = {there[p].lr:.3g}: w{k} is {got:.5g}; expected {expected:.5g}"
         f" (it began at {there[p].start[k]:.5g}).",
     )
     cause, details = _cause(there, found, tolerance)
@@ -161,6 +161,8 @@ def _cause(there: Sequence[Problem], found: Sequence[Numbers], tolerance: float)
     if rate is not None and rate > 0:
         return "constant", {"rate": f"{rate:.4g}"}
     factor = _same_everywhere(there, found)
+    if factor is not None and all(abs(one.called - factor * STEPS) < 1e-3 for one in there):
+        return "again", {"factor": f"{factor:.0f}"}
     return ("factor", {"factor": f"{factor:.4g}"}) if factor is not None else ("", {})
 
 

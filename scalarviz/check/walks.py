@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import combinations
+from threading import get_ident
 from typing import Any
 
 import numpy as np
 
+from ..errors import shown
 from ..scalar.value import Value
 from .asked import called
 from .points import COUNT, near
-from .report import Report, Told, wrong
+from .report import LOOKS, Report, Told, wrong
 
 MOST_USES = 6
 """Places of one input up to which all choices of them are tried."""
@@ -86,42 +89,98 @@ def some_of(parts: Sequence[float]) -> list[float]:
     return [sum(chosen) for count in range(1, len(parts)) for chosen in combinations(parts, count)]
 
 
-Graph = tuple[Value, list[Value], str]
+Graph = tuple[Any, list[Any], str]
 Walk = Callable[[Value], dict[int, float]]
 
 
-def graphs(seed: int) -> Iterator[Graph]:
-    """Fifty graphs with their leaves and how they are written: small well-known ones first, then random ones."""
-    a, b = Value(2.0, "a"), Value(-3.0, "b")
+def graphs(seed: int, make: Callable[[float], Any] = Value, plain: bool = False) -> Iterator[Graph]:
+    """Fifty graphs with their leaves and how they are written: small well-known ones first, then random ones.
+
+    `make` makes a leaf; `plain`: of sums and products alone.
+    """
+    a, b = make(2.0), make(-3.0)
     yield a * b + a, [a, b], "a * b + a"
-    a = Value(2.0, "a")
+    a = make(2.0)
     c = a + a
     yield c + c, [a], "c + c with c = a + a"
-    a, b = Value(0.5, "a"), Value(-1.5, "b")
-    c = a * b
-    yield c.tanh() * c + a, [a, b], "tanh(c) * c + a with c = a * b"
+    if not plain:
+        a, b = make(0.5), make(-1.5)
+        c = a * b
+        yield c.tanh() * c + a, [a, b], "tanh(c) * c + a with c = a * b"
     draw = np.random.default_rng(seed)
-    for _ in range(COUNT - 3):
-        leaves = [Value(float(draw.uniform(-1.5, 1.5)), name) for name in "abc"[: draw.integers(1, 4)]]
-        nodes = list(leaves)
+    kinds = (*(lambda a, b: a + b, lambda a, b: a * b), *(() if plain else (lambda a, b: a - b, lambda a, b: a.tanh())))
+    for _ in range(COUNT - (2 if plain else 3)):
+        leaves = [make(float(draw.uniform(-1.5, 1.5))) for _ in range(int(draw.integers(1, 4)))]
+        nodes, used = list(leaves), [{k} for k in range(len(leaves))]
         for _ in range(int(draw.integers(3, 9))):
-            one, other = (nodes[int(draw.integers(max(0, len(nodes) - 4), len(nodes)))] for _ in range(2))
-            nodes.append((one + other, one * other, one - other, one.tanh())[int(draw.integers(4))])
-        root = nodes[-1]
-        below = ordered(root)
-        yield root, [leaf for leaf in leaves if leaf in below], f"a random one of {len(below)} nodes"
+            one, other = (int(draw.integers(max(0, len(nodes) - 4), len(nodes))) for _ in range(2))
+            kind = int(draw.integers(len(kinds)))
+            nodes.append(kinds[kind](nodes[one], nodes[other]))
+            used.append(used[one] if kind == 3 else used[one] | used[other])
+        yield nodes[-1], [leaves[k] for k in sorted(used[-1])], "a random graph"
 
 
-def check_walk(walk: Callable[..., Any], title: str, tolerance: float, seed: int) -> Report:
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Within it this thread may not call the library's own backward."""
+    own, me = Value.backward, get_ident()
+
+    def backward(self: Value, *given: Any) -> Any:
+        if get_ident() == me:
+            raise Told("wrong", "library", "not yet.", LOOKS["library"])
+        return own(self, *given)
+
+    Value.backward = backward  # type: ignore[method-assign, assignment]
+    try:
+        yield
+    finally:
+        Value.backward = own  # type: ignore[method-assign]
+
+
+def check_class(cls: Any, title: str, tolerance: float, seed: int, back: bool = True) -> Report:
+    """Compare a pupil's own class of numbers, which has ``+`` and ``*``, with `Value`; `back`: its backward() too."""
+    for (ours, at, text), (root, leaves, _) in zip(graphs(seed, plain=True), _made(cls, seed), strict=True):
+        got = _attribute(root, "data", "the result")
+        if not near(got, ours.data, tolerance):
+            told = f"in {text}: data is {got:.4g}; expected {ours.data:.4g}."
+            return wrong(title, ("not yet.", told), "forward", None, "data", got, ours.data)
+        if len(getattr(root, "parents", ())) != 2:
+            told = f"in {text}: expected the two operands in parents; they are {shown(getattr(root, 'parents', None))}."
+            return wrong(title, ("not yet.", told), "parents", None, "parents")
+        if back:
+            called(type(root).backward, (root,), f"in the graph {text}")
+            wanted = [sum(parts) for parts in shares(ours, at)]
+            for name, leaf, right in zip("abc", leaves, wanted, strict=False):
+                got = _attribute(leaf, "grad", name)
+                if not near(got, right, tolerance):
+                    told = f"in {text}: {name}.grad is {got:.4g}; expected {right:.4g}."
+                    return wrong(title, ("not yet.", told), "backward", None, name, got, right)
+    return Report(title, "right", (f"right in all {COUNT} graphs.",))
+
+
+def _made(cls: Any, seed: int) -> list[Graph]:
+    return called(lambda: list(graphs(seed, cls, plain=True)), (), of=cls.__init__)  # type: ignore[no-any-return]
+
+
+def _attribute(node: Any, name: str, what: str) -> float:
+    try:
+        return float(getattr(node, name))
+    except (TypeError, ValueError, AttributeError):
+        got = shown(getattr(node, name, None))
+        raise Told("failed", "kind", f"Expected a number as {name} of {what}; it is {got}.") from None
+
+
+def check_walk(walk: Callable[..., Any], title: str, tolerance: float, seed: int, plain: bool = False) -> Report:
     """Compare what a pupil's walk leaves in the leaves."""
-    tried: list[Graph] = list(graphs(seed))
+    tried: list[Graph] = list(graphs(seed, plain=plain))
     wanted = [[sum(parts) for parts in shares(root, leaves)] for root, leaves, _ in tried]
     found: list[list[float]] = []
-    for root, leaves, text in tried:
-        for node in ordered(root):
-            node.grad = 0.0
-        called(walk, (root,), f"in the graph {text}")
-        found.append([_number(leaf) for leaf in leaves])
+    with _alone():
+        for root, leaves, text in tried:
+            for node in ordered(root):
+                node.grad = 0.0
+            called(walk, (root,), f"in the graph {text}")
+            found.append([_attribute(leaf, "grad", name) for name, leaf in zip("abc", leaves, strict=False)])
     differ = [
         (g, k)
         for g, (got, right) in enumerate(zip(found, wanted, strict=True))
@@ -133,20 +192,18 @@ def check_walk(walk: Callable[..., Any], title: str, tolerance: float, seed: int
     g, k = differ[0]
     root, leaves, text = tried[g]
     agree = COUNT - len({graph for graph, _ in differ})
-    got, right, name = found[g][k], wanted[g][k], leaves[k].label
+    got, right, name = found[g][k], wanted[g][k], "abc"[k]
     lines = (
         f"not yet: {agree} of {COUNT} graphs agree.",
-        f"in {text}: {name}.grad is {got:.4g} afterwards, it should be {right:.4g}.",
+        f"in {text}: {name}.grad is {got:.4g} afterwards; expected {right:.4g}.",
     )
     cause = _cause(tried, found, tolerance)
-    return wrong(title, lines, cause, {"name": name}, name, got, right)
-
-
-def _number(leaf: Value) -> float:
-    try:
-        return float(leaf.grad)
-    except (TypeError, ValueError):
-        raise Told("failed", "kind", f"{leaf.label}.grad is no number afterwards but {leaf.grad!r}") from None
+    times = got / right if right else 1.0
+    if not cause and times in (2.0, 3.0) and all(near(*of, tolerance).all() for of in zip(
+        found, [[times * number for number in row] for row in wanted], strict=True
+    )):  # fmt: skip
+        cause = "backwards"
+    return wrong(title, lines, cause, {"name": name, "factor": f"{times:g}"}, name, got, right)
 
 
 def _cause(tried: Sequence[Graph], found: Sequence[Sequence[float]], tolerance: float) -> str:

@@ -27,7 +27,7 @@ def scene_of(number: str | int, seed: int | None = None) -> Scene:
     given: Any = number
     if isinstance(given, bool) or not isinstance(given, str | int):
         raise TypeMismatchError(f"lesson: the number is a text such as '06', got {type(given).__name__} {shown(given)}")
-    name = str(given).strip().zfill(2)
+    name = str(given).strip().zfill(3 if str(given).strip().endswith("b") else 2)
     if name not in numbers():
         raise UnknownNameError(f"lesson: no lesson {shown(given)} has a scene; there are {listing(numbers())}")
     made: Any = import_module(f".lesson_{name}", __package__)

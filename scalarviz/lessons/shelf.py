@@ -23,7 +23,7 @@ class Lesson:
     Attributes
     ----------
     number : str
-        ``"02"``.
+        ``"02"``, or ``"01b"``.
     title : str
     notebook, script : Path
         The notebook with its outputs, and its text and code alone.
@@ -59,14 +59,14 @@ def lessons() -> list[Lesson]:
     StateError
         The notebooks were not installed with the package.
     """
-    folder = next((f for f in FOLDERS if any(f.glob("[0-9][0-9]-*.ipynb"))), None)
+    folder = next((f for f in FOLDERS if any(f.glob("[0-9][0-9]*-*.ipynb"))), None)
     if folder is None:
         raise StateError(
             f"the notebooks of the lessons are not in {path_text(FOLDERS[0])}: this copy of the package was made "
             "without them; install it from its wheel, or take the folder notebooks/ of the repository"
         )
-    pairs = [(file, file.with_suffix(".py")) for file in sorted(folder.glob("[0-9][0-9]-*.ipynb"))]
-    return [Lesson(nb.name[:2], _title(script), nb, script) for nb, script in pairs if script.is_file()]
+    pairs = [(file, file.with_suffix(".py")) for file in sorted(folder.glob("[0-9][0-9]*-*.ipynb"))]
+    return [Lesson(nb.name.partition("-")[0], _title(script), nb, script) for nb, script in pairs if script.is_file()]
 
 
 def _title(script: Path) -> str:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, Self
 
-from ..errors import StateError, TypeMismatchError, shown
+from ..errors import StateError, TypeMismatchError, listing, shown
 from ..scalar import mistaken
 from .engines import ENGINES, Patch, install, remove
+
+COUNTED = {"no_zero_grad": "call", "symmetric_init": "tensor", "no_bias_correction": "tensor", "no_loss_scale": "run"}
+"""What a mistake changes, where that is no operation."""
 
 
 class Block:
@@ -19,6 +23,8 @@ class Block:
     ----------
     mistake : Mistake
         Its name and detail.
+    touched : int
+        How many operations it has changed so far (or calls, tensors, runs); `print` says so in words.
 
     Notes
     -----
@@ -34,20 +40,31 @@ class Block:
         self._refuses = refuses
         self._thread: int | None = None
 
-    def __enter__(self) -> None:
+    @property
+    def touched(self) -> int:
+        """How many operations (calls, tensors, runs) it has changed since it began."""
+        return sum(self.mistake.touched)
+
+    def __enter__(self) -> Self:
         if self._thread is not None:
             raise StateError(
                 f"sv.mistakes.{self.mistake.name}: this block is on already; write with sv.mistakes."
                 f"{self.mistake.name}() again for another one inside"
             )
         install(self._patches)
+        self.mistake.touched.clear()
+        self.mistake.met.clear()
         self._thread = mistaken.put(self.mistake)
+        return self
 
     def __exit__(self, *raised: object) -> None:
         thread, self._thread = self._thread, None
         if thread is not None:
             mistaken.take(self.mistake, thread)
             remove(self._patches)
+        if self.mistake.detail and self.mistake.met and not self.touched and raised[:1] == (None,):
+            met = listing(sorted(self.mistake.met))
+            warnings.warn(f"sv.mistakes.{self.mistake.words} touched no operation; backward met {met}", stacklevel=2)
 
     def __call__(self, function: Any) -> Callable[..., Any]:
         """`function` in such a block at every call."""
@@ -67,7 +84,11 @@ class Block:
         return tuple(patch for patch in self._patches if patch not in ENGINES)
 
     def __repr__(self) -> str:
-        return f"<sv.mistakes.{self.mistake.words}, {'off' if self._thread is None else 'on'}>"
+        return f"<sv.mistakes.{self.mistake.words}, {'off' if self._thread is None else 'on'}, touched {self.touched}>"
+
+    def __str__(self) -> str:
+        kind = COUNTED.get(self.mistake.name, "operation")
+        return f"{self.mistake.words}: touched {self.touched:,} {kind}{'' if self.touched == 1 else 's'}"
 
 
 def on() -> tuple[str, ...]:

@@ -75,7 +75,8 @@ def missing_factor(op: str | None = None) -> Block:
     Parameters
     ----------
     op : str, optional
-        Which operation, as ``"square"``; default: all activations.
+        Which operation, such as ``"square"`` (also written ``x ** 2`` or ``x * x``); default: all activations.
+        A block that meets none warns when it ends.
 
     Raises
     ------
@@ -85,10 +86,12 @@ def missing_factor(op: str | None = None) -> Block:
     Examples
     --------
     >>> x = Value(3.0)
-    >>> with missing_factor("square"):
-    ...     x.square().backward()
+    >>> with missing_factor("square") as mistake:
+    ...     ((x - 1) ** 2).backward()
     >>> x.grad
     1.0
+    >>> print(mistake)
+    missing_factor (square): touched 1 operation
     """
     return Block("missing_factor", (WALK,), "" if op is None else ops.get(text(op, "mistakes.missing_factor: op")).name)
 
@@ -146,8 +149,11 @@ def _not_cleared(owner: Any) -> Patch:
 
     @wraps(own)
     def zero_grad(self: Any) -> None:
-        if mistaken.here("no_zero_grad") is None:
+        mistake = mistaken.here("no_zero_grad")
+        if mistake is None:
             own(self)
+        else:
+            mistake.touched.append(1)
 
     return Patch(owner, "zero_grad", own, zero_grad)
 
@@ -185,8 +191,10 @@ _apply = init.apply
 
 @wraps(_apply)
 def _symmetric_apply(module: Any, initializer: Any = None, seed: int | None = 0) -> None:
-    if mistaken.here("symmetric_init") is not None and (initializer is None or callable(initializer)):
+    mistake = mistaken.here("symmetric_init")
+    if mistake is not None and (initializer is None or callable(initializer)):
         initializer = _Symmetric(init.pytorch_default() if initializer is None else initializer)
+        mistake.touched.append(len(list(module.parameters())))
     _apply(module, initializer, seed)
 
 
@@ -199,7 +207,10 @@ _scale_init = LossScale.__init__
 
 @wraps(_scale_init)
 def _unscaled(self: LossScale, given: Given) -> None:
-    forgotten = given in (None, "dynamic") and mistaken.here("no_loss_scale") is not None
+    mistake = mistaken.here("no_loss_scale")
+    forgotten = given in (None, "dynamic") and mistake is not None
+    if mistake is not None and forgotten:
+        mistake.touched.append(1)
     _scale_init(self, 1 if forgotten else given)
 
 
@@ -232,7 +243,9 @@ def _step(self: Optimizer) -> None:
 
 @wraps(_own_moments)
 def _moments(self: Adam, w: Value, g: Value, state: Any, lr: Value, t: Value) -> Any:
-    if get_ident() in _stepping:
+    mistake = mistaken.here("no_bias_correction")
+    if mistake is not None and get_ident() in _stepping:
+        mistake.touched.append(1)
         t = Value(_LATE)
     return _own_moments(self, w, g, state, lr, t)
 

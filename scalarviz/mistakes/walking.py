@@ -44,14 +44,33 @@ def inner_nodes(roots: Iterable[Value], ends: Iterable[Value] = ()) -> list[Any]
     nodes: list[Any] = _inner_nodes(given, ends)
     order, factor = mistaken.here("wrong_order"), mistaken.here("missing_factor")
     if order is not None:
-        nodes = _in_wrong_order(nodes, given, order.detail)
-    rule = _overwritten if mistaken.here("overwrite") is not None else None
+        before, nodes = nodes, _in_wrong_order(nodes, given, order.detail)
+        order.touched.append(sum(a is not b for a, b in zip(before, nodes, strict=True)))
+    overwrite = mistaken.here("overwrite")
+    rule = None if overwrite is None else _overwritten
     if factor is not None:
-        chosen = (factor.detail,) if factor.detail else ACTIVATIONS
-        nodes = [Wrong(node, _handed_on(rule)) if node.op in chosen else node for node in nodes]
-    if rule is not None:
-        nodes = [node if isinstance(node, Wrong) else Wrong(node, rule) for node in nodes]
+        factor.met.update(node.op for node in nodes if node.op)
+        chosen = [_is(node, factor.detail) if factor.detail else node.op in ACTIVATIONS for node in nodes]
+        factor.touched.append(sum(chosen))
+        nodes = [Wrong(node, _handed_on(rule)) if wrong else node for node, wrong in zip(nodes, chosen, strict=True)]
+    if overwrite is not None:
+        overwrite.touched.append(len(nodes))
+        nodes = [node if isinstance(node, Wrong) else Wrong(node, _overwritten) for node in nodes]
     return nodes
+
+
+def _is(node: Value, op: str) -> bool:
+    """Whether a node computes an operation, however it is written: ``x ** 2`` and ``x * x`` are squares."""
+    if node.op == op:
+        return True
+    if node.op not in ("pow", "mul", "maximum") or isinstance(node, Sum):
+        return False
+    one, other = node.parents
+    constant = None if other.parents or isinstance(other, Weight) else other.data
+    return {"square": one is other if node.op == "mul" else node.op == "pow" and constant == 2,
+            "sqrt": node.op == "pow" and constant == 0.5,
+            "relu": node.op == "maximum" and constant == 0,
+            "neg": node.op == "mul" and constant == -1}.get(op, False)  # fmt: skip
 
 
 def _in_wrong_order(nodes: Sequence[Value], roots: Sequence[Value], order: str) -> list[Value]:
@@ -157,7 +176,7 @@ def _handed_on(overwritten: Callable[[Value], None] | None) -> Callable[[Value],
     """The gradient as it came, without the operation's own slope."""
 
     def rule(node: Value) -> None:
-        for parent, _ in _shares(node):
+        for parent in dict.fromkeys(parent for parent, _ in _shares(node)):  # x * x is told once, as x.square() is
             parent.grad = node.grad + (0.0 if overwritten else parent.grad)
 
     return rule

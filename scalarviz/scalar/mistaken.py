@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import get_ident
 
 
@@ -18,6 +18,8 @@ class Mistake:
 
     name: str
     detail: str = ""
+    touched: list[int] = field(default_factory=list)  # how many it changed, each time
+    met: set[str] = field(default_factory=set)  # the operations of the graphs that it saw
 
     @property
     def words(self) -> str:

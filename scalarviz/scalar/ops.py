@@ -78,7 +78,7 @@ def register(
     Parameters
     ----------
     name : str
-        A new name, a valid Python identifier.
+        A new name, a valid Python identifier. The same operation may be registered again.
     args : tuple of str or str
         Operand names (``"a b"`` is the same as ``("a", "b")``), one to three.
     value, partials : str, tuple of (str or None)
@@ -94,6 +94,9 @@ def register(
     """
     _check_kinds(name, args, value, partials)
     names = tuple(args.split()) if isinstance(args, str) else tuple(args)
+    known = TABLE.get(name)
+    if known is not None and (known.args, known.value, known.partials) == (names, value, tuple(partials)):
+        return known  # a notebook's cell that is run again
     _check_entry(name, names, partials)
     op = Op(name, names, value, tuple(partials), latex or name, kink)
     emit.translate((value,), names, emit.PYTHON, where=f"the value of operation {shown(name)}")

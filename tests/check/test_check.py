@@ -198,16 +198,22 @@ def recursion(node, first=True):
 
 
 def doubled(root):
-    root.backward()
+    walk_in(youngest_first)(root)
     for node in ordered(root):
         node.grad *= 2
 
 
+def in_one_graph(root):
+    walk_in(youngest_first)(root)
+    for node in ordered(root):
+        node.grad += 1
+
+
 WALKS = [
-    (walk_in(youngest_first), RIGHT), (lambda root: root.backward(), RIGHT), (walk_in(ordered), "order"),
+    (walk_in(youngest_first), RIGHT), (lambda root: root.backward(), "library"), (walk_in(ordered), "order"),
     (walk_in(as_found), "found"), (walk_in(youngest_first, keep=True), "overwrite"),
     (walk_in(youngest_first, root_grad=0.0), "root"), (walk_in(youngest_first, sign=-1.0), "sign"),
-    (recursion, "visits"), (doubled, ""),
+    (recursion, "visits"), (doubled, "backwards"), (in_one_graph, ""),
 ]  # fmt: skip
 
 
@@ -216,12 +222,57 @@ def test_a_whole_walk(walk, cause):
     judged(check.backward(walk), cause)
 
 
+class Number:
+    """A class of one's own, as the last lesson has it."""
+
+    def __init__(self, data, parents=(), op=""):
+        self.data, self.parents, self.op, self.grad = data, parents, op, 0.0
+
+    def __add__(self, other):
+        return type(self)(self.data + other.data, (self, other), "add")
+
+    def __mul__(self, other):
+        return type(self)(self.data * other.data, (self, other), "mul")
+
+    def backward(self, order=youngest_first):
+        self.grad = 1.0
+        for node in order(self):
+            for k, parent in enumerate(node.parents):
+                parent.grad += node.grad * (1.0 if node.op == "add" else node.parents[1 - k].data)
+
+
+CLASSES = [
+    ({}, RIGHT, ""), ({"backward": lambda self: Number.backward(self, as_found)}, "backward", "grad"),
+    ({"__add__": Number.__mul__}, "forward", "data"), ({"__mul__": lambda self, other: None}, "raises", "TypeError"),
+    ({"__add__": lambda self, other: Number(self.data + other.data)}, "parents", "parents"),
+    ({"__mul__": lambda self, other: self / other}, "raises", "TypeError"),
+    ({"backward": lambda self: setattr(self, "grad", "1")}, "backward", "grad"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changed", "cause", "said"), CLASSES)
+def test_a_class_of_numbers(changed, cause, said):
+    report = check.backward(type("Number", (Number,), changed))
+    judged(report, cause)
+    assert said in report.text
+
+
+def test_an_exercise_of_a_lesson_by_its_number():
+    assert check.exercise("08.1", "dead", "dead")
+    assert not check.exercise("08.1", "dead", "rate")
+    with pytest.raises(ScalarvizError, match=r"01\.1"):
+        check.exercise("99.1", 3)
+    assert check.answer(5, 6, slips={5: "Count the last one."}).text.endswith("Count the last one.")
+
+
 def test_an_operation_of_ones_own():
     try:
         cube = sv.register("check_cube", "a", "a * a * a", ("2 * a * a",))
         for op in ("check_cube", cube):
             report = check.backward(op)
             assert (report.cause, report.where) == ("factor", "a")
+        again = sv.register("check_cube", "a", "a * a * a", ("2 * a * a",))  # a cell that is run again
+        assert again(sv.Value(2.0)).data == 8.0
         sv.register("check_cube_2", "a", "a * a * a", ("a * a",))
         assert check.backward("check_cube_2").hint  # the same exercise: its formula says so
         report = check.gradient(lambda x: cube(x) + x.sin())
@@ -328,6 +379,12 @@ def step_without_zero(optimizer, loss):
     optimizer.step()
 
 
+def step_twice(optimizer, loss):
+    optimizer.zero_grad()
+    loss().backward()
+    step_without_zero(optimizer, loss)
+
+
 def step_clears_too_late(optimizer, loss):
     loss().backward()
     optimizer.zero_grad()
@@ -366,7 +423,8 @@ STEPS = [
     (lambda weights, loss, lr: step_torch(optim.SGD(weights, lr=lr), loss), RIGHT),
     (step_without_zero, "zero_grad"), (step_clears_too_late, "nothing"), (step_early, "early"),
     (put(lambda w, g, lr: w + lr * g), "sign"), (put(lambda w, g, lr: w - g), "lr"),
-    (put(lambda w, g, lr: w - 2 * lr * g), "factor"), (put(lambda w, g, lr: w - 0.05 * g), "constant"),
+    (put(lambda w, g, lr: w - 2 * lr * g), "factor"), (step_twice, "again"),
+    (put(lambda w, g, lr: w - 0.05 * g), "constant"),
     (put(lambda w, g, lr: -lr * g), "replaced"), (put(lambda w, g, lr: w), "nothing"), (put(sgd, slice(1)), "some"),
     (put(sgd, slice(1, None)), "some"), (put(lambda w, g, lr: math.inf), "nan"),
     (lambda weights, loss, lr: None, "nothing"), (lambda weights: None, "arguments"),
@@ -454,6 +512,7 @@ BAD = [
     "backward(lambda a, b: 1)", "backward(lambda node: None, of=lambda a, b: a * b + a)", "training(3)",
     "training(put(sgd), square)", "module(3, inputs=3)", "module(Neuron)", "module(Neuron, like=3)",
     "module(Neuron, inputs=0)", "answer(1.0)", "answer(1.0, [1.0])", "answer(1.0, 1.0, title=3)",
+    "answer(1.0, 1.0, slips=3)", "answer(2.0, 1.0, slips={(): 'no number'})", "exercise(1, 2)",
 ]  # fmt: skip
 
 

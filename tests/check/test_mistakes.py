@@ -113,6 +113,35 @@ def test_every_kind_of_node_overwrites_place_by_place(k, keep):
     assert [leaf.grad for leaf in leaves] == pytest.approx([expected[id(leaf)] for leaf in leaves], rel=1e-12)
 
 
+WAYS = {
+    "square": (lambda x: x**2, lambda x: x * x, lambda x: x.square(), lambda x: x**2.0),
+    "sqrt": (lambda x: x**0.5, sv.sqrt), "neg": (lambda x: -x, lambda x: x * -1),
+    "relu": (lambda x: x.relu(), lambda x: sv.maximum(x, 0)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("op", "way"), [(op, way) for op, ways in WAYS.items() for way in ways])
+def test_a_missing_factor_is_missing_however_the_operation_is_written(op, way):
+    x = Value(4.0)
+    with mistakes.missing_factor(op) as block:
+        (3 * way(x - 1)).backward()
+    assert (x.grad, block.touched) == (3.0, 1)
+    assert str(block) == f"missing_factor ({op}): touched 1 operation"
+
+
+def test_a_block_counts_what_it_touched_and_one_that_met_nothing_says_so():
+    model, x = net(), Value(3.0)
+    with mistakes.no_zero_grad() as cleared, mistakes.overwrite() as lost:
+        model.zero_grad()
+        (x * x + x).backward()
+    assert (cleared.touched, lost.touched) == (1, 2)
+    with mistakes.symmetric_init() as block:
+        nn.Linear(2, 3)
+    assert block.touched == 2
+    with pytest.warns(UserWarning, match="touched no operation; backward met add, mul"), mistakes.missing_factor("exp"):
+        (x * x + x).backward()
+
+
 def test_the_wrong_orders():
     a = Value(3.0)
     b = a + a

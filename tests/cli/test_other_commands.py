@@ -169,7 +169,7 @@ def test_the_lessons_are_listed(cli, monkeypatch, tmp_path):
     titles = [line.split("  ") for line in result.out.splitlines()]
     assert (result.code, titles[0]) == (0, ["01", "One weight"])
     numbered = [name for name in NAMES if name.endswith(".ipynb")]
-    assert [number for number, _ in titles] == [name[:2] for name in numbered]
+    assert [number for number, _ in titles] == [name.partition("-")[0] for name in numbered]
     assert [one.notebook.name for one in lessons()] == numbered
     monkeypatch.setattr(shelf, "FOLDERS", (tmp_path / "notebooks", tmp_path))
     result = cli("lessons")

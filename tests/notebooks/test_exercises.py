@@ -1,11 +1,11 @@
 """Every exercise of every lesson: empty, solved and with its usual slips; the messages are read.
 
-The other cells run too, and print what the notebook has stored.
+The other cells run too, and print what the notebook has stored; ``laws/NN.py`` says what is true after a cell.
 
-A lesson's exercise is a cell with the tag ``exercise: name`` that ends in a call of ``sv.check``.
-``solutions/NN.py`` has percent cells ``# %% name: solution`` and ``# %% name: slip cause`` (no cause: one that no
-check can know). Each stands in the place of the statements of the exercise that define the same names.
-``# slip cause: old => new`` in the cell of a solution is that solution with `new` for `old`.
+A lesson's exercise is a cell with the tag ``exercise: name`` that ends in a call of ``sv.check.exercise``. What usual
+wrong numbers and words mean stands in ``scalarviz/lessons/answers.py``. ``solutions/NN.py`` has percent cells
+``# %% name: solution`` and ``# %% name: slip cause``. Each stands in the place of the statements of the exercise that
+define the same names. ``# slip cause: old => new`` in the cell of a solution is that solution with `new` for `old`.
 """
 
 import ast
@@ -25,10 +25,15 @@ import pytest
 
 import scalarviz as sv
 from scalarviz.check import Report
+from scalarviz.check.report import LOOKS
+from scalarviz.lessons.answers import ANSWERS
 
 SOLUTIONS = Path(__file__).parent / "solutions"
+LAWS = SOLUTIONS.with_name("laws")
 NOTEBOOKS = SOLUTIONS.parents[2] / "notebooks"
 NUMBERS = sorted(path.stem for path in SOLUTIONS.glob("*.py"))
+LEAST = 6
+"""Wrong answers that each exercise knows."""
 
 
 @cache
@@ -43,15 +48,21 @@ def cells_of(number):
 def variants_of(number):
     """What is handed in, by the name of the exercise: "solution" or "slip", its cause, its source."""
     text = (SOLUTIONS / f"{number}.py").read_text(encoding="utf-8")
-    found = {}
+    found = {name: [] for _, name in cells_of(number) if name}
     for head, cell in re.findall(r"^# %% (.+)\n((?:(?!# %%).*\n)*)", text, re.MULTILINE):
         name, kind, cause = re.fullmatch(r"([\w-]+): (solution|slip) ?(\w*)", head.strip()).groups()
         slips = re.findall(r"^# slip ?(\w*): (.+) => (.+)$", cell, re.MULTILINE)
         source = re.sub(r"^# slip.*\n", "", cell, flags=re.MULTILINE).strip()
         assert all(source.count(old) == 1 for _, old, _ in slips), name
-        found.setdefault(name, []).append((kind, cause, source))
+        found[name].append((kind, cause, source))
         found[name] += [("slip", cause, source.replace(old, new)) for cause, old, new in slips]
     return found
+
+
+def laws_of(number):
+    """What is true after cells of a lesson: pairs of a line of the cell and statements, in the order of the cells."""
+    text = (LAWS / f"{number}.py").read_text(encoding="utf-8")
+    return re.findall(r"^# %% after: (.+)\n((?:(?!# %%).*\n)*)", text, re.MULTILINE)
 
 
 def defined(statement):
@@ -79,35 +90,72 @@ def run(source, namespace, title):
     return None if last is None else eval(compile(ast.Expression(last.value), file, "eval"), namespace)
 
 
+@contextlib.contextmanager
+def opened(number):
+    """The empty namespace of a lesson, and what is printed. Pictures, which cost half the time, are not drawn."""
+    module = types.ModuleType(f"lesson_{number}")
+    sys.modules[module.__name__] = module  # dataclasses look for it
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as said:
+        for owner, name in ((sv, "live"), (sv, "player"), (sv, "lesson"), (sv.view, "render"), (sv.view, "picture")):
+            patch.setattr(owner, name, lambda *_, **__: np.zeros((4, 4, 3), np.uint8), raising=False)
+        yield vars(module), said
+
+
 @cache
 def gone_through(number):
     """Of each exercise of a lesson: its source, the report of the empty cell, variants with their two reports.
 
-    Also what the other cells printed, by number. Pictures are looked at elsewhere: here they would cost half the time.
+    Also what the other cells printed, by number.
     """
-    module = types.ModuleType(f"lesson_{number}")
-    sys.modules[module.__name__] = module  # dataclasses look for it
-    namespace, variants, found, printed = vars(module), variants_of(number), {}, {}
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as said:
-        for owner, name in ((sv, "live"), (sv, "player"), (sv, "lesson"), (sv.view, "render"), (sv.view, "picture")):
-            patch.setattr(owner, name, lambda *_, **__: np.zeros((4, 4, 3), np.uint8), raising=False)
+    variants, found, printed, laws, solved = variants_of(number), {}, {}, laws_of(number), {}
+    with opened(number) as (namespace, said):
         for k, (source, name) in enumerate(cells_of(number)):
             title = f"lesson {number}, cell {k}"
             if not name:
                 before = len(said.getvalue())
                 run(source, namespace, title)
                 printed[k] = said.getvalue()[before:]
+                if laws and laws[0][0].strip() in map(str.strip, source.splitlines()):
+                    holds(laws.pop(0)[1], {"np": np, **namespace}, title)
                 continue
             sv.check.forget()
             tried = []
-            for j, variant in enumerate(variants.get(name, ())):
+            for j, variant in enumerate(variants[name]):
                 changed = handed_in(source, variant[2])
-                reports = [run(changed, dict(namespace), f"{title}, variant {j}") for _ in range(2)]
+                own = {**namespace, **solved}
+                reports = [run(changed, own, f"{title}, variant {j}") for _ in range(2)]
+                if variant[0] == "solution":
+                    names = set().union(*(defined(statement) for statement in ast.parse(variant[2]).body))
+                    theirs = {each: own[each] for each in names}
                 tried.append((*variant, *reports))
                 sv.check.forget()
+            solved |= theirs
             found[name] = source, run(source, namespace, title), tried
-    assert variants.keys() == found.keys()
+    assert laws == [], f"no cell has the line {laws[0][0]}"
     return found, printed
+
+
+def holds(law, namespace, title):
+    """Run the statements of a law, and say which of its asserts does not hold."""
+    for statement in ast.parse(law).body:
+        code = compile(ast.Module([statement], []), title, "exec")
+        try:
+            exec(code, namespace)
+        except AssertionError:
+            pytest.fail(f"{title}: {ast.unparse(statement)}")
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_cell_may_be_run_twice_and_with_another_rate(number):
+    """Solved exercises stand in, so that cells behind them use what a pupil wrote."""
+    solutions = {name: next(t[2] for t in tried if t[0] == "solution") for name, tried in variants_of(number).items()}
+    with opened(number) as (namespace, _):
+        for k, (source, name) in enumerate(cells_of(number)):
+            whole = handed_in(source, solutions[name]) if name else source
+            slower = re.sub(r"(?<=lr=)\d+\.?\d*", lambda rate: str(float(rate[0]) / 2), whole)
+            for again in (whole, slower):
+                report = run(again, namespace, f"lesson {number}, cell {k}")
+            assert not name or report, report
 
 
 @pytest.mark.parametrize("number", NUMBERS)
@@ -133,27 +181,57 @@ def test_empty_it_says_what_to_fill_in_and_the_solution_is_right(number, name):
     assert [bool(report) for report in solved] == [True], solved
 
 
+def number_of(source):
+    """The exercise that a cell is checked as, ``"01.1"``."""
+    return re.search(r'sv\.check\.exercise\("(\w+\.\d)"', source)[1]
+
+
+def asked_of(entry, given, number):
+    """The report on an answer that stands in the table; patients of lesson 08 are drawn by lot."""
+    truth = next(word for word in entry.slips if word != given) if entry.right == "" else None
+    sv.check.forget()
+    return sv.check.exercise(number, given, truth)
+
+
 @each_exercise
-def test_slips_are_called_by_their_names_and_the_second_time_there_is_a_hint(number, name):
+def test_each_wrong_answer_has_its_message_and_the_second_time_there_is_a_hint(number, name):
     source, _, tried = gone_through(number)[0][name]
     (solution,) = (text for kind, _, text, *_ in tried if kind == "solution")
     answer = solution.splitlines()[-1].partition("return ")[2] or solution.partition("= ")[2]
-    slips = [variant for variant in tried if variant[0] == "slip"]
-    assert len(slips) >= 3
-    for _, cause, text, first, second in slips:
+    entry, known = ANSWERS[number_of(source)], 0
+    for wrong, words in entry.slips.items():
+        report = asked_of(entry, wrong, number_of(source))
+        assert (report.state, report.cause, words in report.text) == ("wrong", "slip", True), f"{wrong}\n{report}"
+        known += 1
+    for kind, cause, text, first, second in tried:
+        if kind == "solution":
+            continue
+        known += 1
         assert first.state in ("wrong", "failed"), (text, first)
         assert first.cause == cause, f"{text}\n{first}"
-        assert "not " in first.text or first.state == "failed"
-        if first.state == "wrong":
-            assert not first.hint
-            assert second.hint
-            assert "Hint: " in second.text
-            assert hint_of(source) in second.hint
-            if len(answer) > 3:  # a single letter stands in many words
-                assert answer not in second.text
+        if first.state == "failed":
+            continue
+        assert LOOKS[cause].partition("{")[0] in first.text
+        assert cause or len(first.lines) > 1
+        assert not first.hint
+        assert "Hint: " in second.text
+        assert entry.hint in second.hint
+        if len(answer) > 3:  # a single letter stands in many words
+            assert answer not in second.text
+    assert known >= LEAST
 
 
-def hint_of(source):
-    """What the author of an exercise says at the second try."""
-    said = [word.value.value for word in ast.parse(source).body[-1].value.keywords if word.arg == "hint"]
-    return said[0] if said else ""
+PLAIN = [name for name, entry in ANSWERS.items() if entry.check is sv.check.answer]
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_number_for_a_word_and_a_word_for_a_number(name):
+    entry = ANSWERS[name]
+    asked = asked_of(entry, 3 if isinstance(entry.right, str) else "three", name)
+    expected = "a word in quotation marks; you gave 3" if isinstance(entry.right, str) else "a number; you gave 'three'"
+    assert (asked.state, f"Expected {expected}." in asked.text) == ("failed", True)
+    assert asked_of(entry, None, name).state == "failed"
+
+
+def test_every_exercise_of_the_table_is_asked_once():
+    assert sorted(number_of(source) for source in EXERCISES.values()) == sorted(ANSWERS)

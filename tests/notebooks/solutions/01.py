@@ -1,7 +1,4 @@
 # %% by-hand: solution
-# slip sign: = 18 => = -18
-# slip factor: 18 => 9
-# slip small: 18 => 6
 answer = 18
 
 
@@ -9,12 +6,14 @@ answer = 18
 # slip swapped: x, upstream * w => w, upstream * x
 # slip upstream: upstream * x, upstream * => x,
 # slip added: * x, upstream * => + x, upstream +
+# slip count: , upstream * w => + 0.0
+# slip local: upstream * x, upstream * w => upstream, upstream
+# slip twice: return upstream * x => return upstream * upstream * x
+# slip kind: return upstream * x => return "x times upstream"
+# slip none: return => return None if True else
 def rule(w, x, upstream):
     return upstream * x, upstream * w
 
 
 # %% one-step: solution
-# slip factor: 125 => 25
-# slip large: 0.125 => 8
-# slip small: 125 => 05
 answer = 0.125

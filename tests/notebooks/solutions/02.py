@@ -38,11 +38,43 @@ class Unit(nn.Module):
         return (sum(w * number for w, number in zip(self.weight, x, strict=True)) + self.bias).sigmoid()
 
 
+# %% unit: slip detached
+class Unit(nn.Module):
+    def __init__(self):
+        self.weight = nn.Parameter([0.1, 0.2, 0.3])
+        self.bias = nn.Parameter([0.0])
+
+    def forward(self, x):
+        return (sum(w.data * number for w, number in zip(self.weight, x, strict=True)) + self.bias[0]).sigmoid()
+
+
+# %% unit: slip inputs
+class Unit(nn.Module):
+    def __init__(self):
+        self.weight = nn.Parameter([0.1, 0.2, 0.3])
+        self.bias = nn.Parameter([0.0])
+
+    def forward(self, x):
+        return (sum(w * number for w, number in zip(self.weight, x[::-1], strict=True)) + self.bias[0]).sigmoid()
+
+
+# %% unit: slip none
+class Unit(nn.Module):
+    def __init__(self):
+        self.weight = nn.Parameter([0.1, 0.2, 0.3])
+        self.bias = nn.Parameter([0.0])
+
+    def forward(self, x):
+        (sum(w * number for w, number in zip(self.weight, x, strict=True)) + self.bias[0]).sigmoid()
+
+
 # %% error-slopes: solution
 # slip swapped: return 2 * (out - target), -2 => return -2 * (out - target), 2
 # slip factor: 2 * (out - target), -2 * (out - target) => out - target, target - out
 # slip sign: , -2 => , 2
 # slip value: 2 * (out - target), -2 * (out - target) => (out - target) ** 2, (out - target) ** 2
+# slip none: return => return None if True else
+# slip kind: 2 * (out - target), -2 => "2 * (out - target)", -2
 def slopes(out, target):
     return 2 * (out - target), -2 * (out - target)
 
@@ -51,6 +83,11 @@ def slopes(out, target):
 # slip sign: - => +
 # slip lr: - lr * weight => - weight
 # slip zero_grad: weight.grad = 0.0 => pass
+# slip replaced: weight.data - lr => -lr
+# slip nothing: weight.data = weight.data - => -
+# slip again: loss().backward() => loss().backward(), loss().backward()
+# slip constant: lr * weight => 0.01 * weight
+# slip nothing: loss().backward() => loss()
 def step(weights, loss, lr):
     for weight in weights:
         weight.grad = 0.0
@@ -60,7 +97,4 @@ def step(weights, loss, lr):
 
 
 # %% products: solution
-# slip small: 243 => 27
-# slip large: 243 => 324
-# slip small: 243 => 9
 answer = 243

@@ -1,19 +1,12 @@
 # %% by-hand: solution
-# slip factor: 7 => 14
-# slip sign: = 7 => = -7
-# slip small: 7 => 6
 answer = 7
 
+
 # %% too-early: solution
-# slip large: 1 => 7
-# slip sign: = 1 => = -1
-# slip small: 1 => 0
 answer = 1
 
+
 # %% in-order: solution
-# slip: t s q p => p q s t
-# slip: s q => q s
-# slip: q p => p q
 answer = "t s q p"
 
 
@@ -73,3 +66,26 @@ def backward(root):
     for node in reversed(order):
         for parent, slope in zip(node.parents, node.local_gradients, strict=True):
             parent.grad = node.grad * slope
+
+
+# %% whole-walk: slip library
+def backward(root):
+    root.backward()
+
+
+# %% whole-walk: slip backwards
+def backward(root):
+    order = []
+
+    def visit(node):
+        if node not in order:
+            for parent in node.parents:
+                visit(parent)
+            order.append(node)
+
+    visit(root)
+    for node in order:
+        node.grad = 0.0
+    root.grad = 2.0
+    for node in reversed(order):
+        push(node)

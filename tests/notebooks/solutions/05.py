@@ -1,7 +1,4 @@
 # %% three-times: solution
-# slip small: 18 => 6
-# slip factor: 18 => 9
-# slip sign: = 18 => = -18
 answer = 18
 
 
@@ -10,12 +7,16 @@ answer = 18
 # slip swapped: 2 * w * x + 1, w * w => w * w, 2 * w * x + 1
 # slip path: x + 1 => x
 # slip value: 2 * w * x + 1 => w * w * x + w
+# slip none: return => return None if True else
+# slip kind: 2 * w * x + 1, => "2 * w * x + 1",
 def slopes(w, x):
     return 2 * w * x + 1, w * w
 
 
 # %% the-loop: solution
 # slip zero_grad: optimizer.zero_grad() => pass
+# slip again: loss().backward() => loss().backward(), loss().backward()
+# slip nothing: optimizer.step() => pass
 def step(optimizer, loss):
     optimizer.zero_grad()
     loss().backward()
@@ -36,8 +37,12 @@ def step(optimizer, loss):
     loss().backward()
 
 
+# %% the-loop: slip nothing
+def step(optimizer, loss):
+    optimizer.zero_grad()
+    loss()
+    optimizer.step()
+
+
 # %% portions: solution
-# slip large: 3 => 4
-# slip factor: 3 => 12
-# slip sign: = 3 => = -3
 answer = 3

@@ -1,34 +1,32 @@
 # %% nudge: solution
-# slip: (x - h) ** 3 - 2 * (x - h) => x**3 - 2 * x
-# slip path: (x + h)) - ((x - h) ** 3 - 2 * (x - h) => x) - ((x - h) ** 3 - 2 * x
+# slip slip: (f(x + h) - f(x - h)) / (2 * h) => (f(x + h) - f(x)) / h
+# slip slip: f(x - h) => f(x)
+# slip slip: f(x + h) - => f(x) -
+# slip slip: - f => + f
+# slip slip: (2 * h) => h
+# slip sign: f(x + h) - f(x - h) => f(x - h) - f(x + h)
+# slip kind: return => return "slope" or
+# slip none: return => return None and
 def slope(x):
     h = 1e-5
-    return (((x + h) ** 3 - 2 * (x + h)) - ((x - h) ** 3 - 2 * (x - h))) / (2 * h)
-
-
-# %% nudge: slip sign
-def slope(x):
-    h = 1e-5
-    return (((x - h) ** 3 - 2 * (x - h)) - ((x + h) ** 3 - 2 * (x + h))) / (2 * h)
+    return (f(x + h) - f(x - h)) / (2 * h)
 
 
 # %% best: solution
-# slip: f"1e-{best:02} => "1e-12
-# slip: f"1e-{best:02} => "1e-01
-# slip: f"1e-{best:02} => "1e-02
-answer = f"1e-{best:02}"
+answer = "1e-06"
 
 
 # %% exp-rule: solution
-# slip input: * np => * a * np
 # slip local: np.exp(a) => 1
 # slip output: np.exp(a) => a
+# slip slip: np.exp(a) => np.exp(-a)
+# slip slip: np.exp(a) => 1 / a
+# slip upstream: upstream * => 1 *
+# slip none: return => return None if True else
+# slip slip: upstream * np => upstream * a * np
 def rule(a, upstream):
     return upstream * np.exp(a)
 
 
 # %% detective: solution
-# slip: 2 => 3
-# slip: 2 => 1
-# slip: 2 => 4
 answer = "layer 2"

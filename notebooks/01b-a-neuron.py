@@ -1,0 +1,255 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # A neuron, and twelve weights
+#
+# One weight alone learns one product. Several of them, added up, are a neuron. Three neurons are a network that turns
+# every colour into its opposite.
+#
+# **The question of this lesson: does the rule of one weight still work when there are twelve?**
+#
+# You need: forward, backward, step (lesson 01). It takes about 20 minutes.
+
+# %%
+import numpy as np
+
+import scalarviz as sv
+from scalarviz import nn, optim
+from scalarviz.run import Scene
+
+
+# %%
+def show(x, size=(680, 510), **options):
+    return sv.view.picture(x, size, **options)
+
+
+# %% [markdown]
+# ## 1. A perceptron
+#
+# A **perceptron** has several weights and one more number, the **bias**. It adds the products and the bias to
+# a sum `z`, and sends `z` through an **activation** function. Ours is the **sigmoid**, `1 / (1 + e**-z)`, which is
+# always between 0 and 1.
+
+# %%
+inputs, wanted = [0.9, 0.5, 0.1], 0.1
+w = [sv.Weight(0.8, name="w0"), sv.Weight(-0.4, name="w1"), sv.Weight(0.3, name="w2")]
+b = sv.Weight(0.2, name="bias")
+z = w[0] * inputs[0] + w[1] * inputs[1] + w[2] * inputs[2] + b
+out = z.sigmoid()
+loss = (out - wanted) ** 2
+print(f"z = {z.data:.4f}, output = {out.data:.4f}, loss = {loss.data:.4f}")
+
+# %% [markdown]
+# **Predict:** the output is too large. Which weight will have the largest gradient?
+#
+# This time nothing was called by hand: `z`, `out` and `loss` are values that remember how they were computed. One call
+# of `loss.backward()` applies the chain rule all the way back to the weights.
+
+# %%
+loss.backward()
+for weight in [*w, b]:
+    print(f"{weight.name}: value {weight.data:+.4f}, gradient {weight.grad:+.4f}")
+
+# %% [markdown]
+# ### The chain rule with the numbers filled in
+#
+# Three slopes lie on the path from the loss to `w0`. The slope of the sigmoid is `out * (1 - out)`.
+
+# %%
+by_output = 2 * (out.data - wanted)
+by_sum = out.data * (1 - out.data)
+by_weight = inputs[0]
+product = by_output * by_sum * by_weight
+print(f"{by_output:.4f} * {by_sum:.4f} * {by_weight} = {product:.4f}")
+
+# %% [markdown]
+# For `w1` and `w2` only the last factor differs, and for the bias it is 1. A step against these gradients makes the
+# loss smaller:
+
+# %%
+for weight in [*w, b]:
+    weight.step(lr=1.0)
+z = w[0] * inputs[0] + w[1] * inputs[1] + w[2] * inputs[2] + b
+print(f"loss before {loss.data:.4f}, after {(z.sigmoid().data - wanted) ** 2:.4f}")
+
+# %% [markdown]
+# `nn.Perceptron` is the same thing ready-made:
+
+# %%
+unit = nn.Perceptron(3, activation=nn.Sigmoid())
+unit.weight.data = [weight.data for weight in w]
+unit.bias.data = b.data
+print(f"output = {unit(inputs).data:.4f}")
+
+# %% [markdown]
+# ## 2. A gradient check
+#
+# Is a gradient right? Lesson 01 had a test for it: nudge, and look. A nudge to both sides makes it more exact.
+# This is called a **finite difference**.
+
+
+# %%
+def loss_of(w0, w1, w2, bias):
+    z = w0 * inputs[0] + w1 * inputs[1] + w2 * inputs[2] + bias
+    return (z.sigmoid() - wanted) ** 2
+
+
+nudge = 0.001
+high = loss_of(sv.Value(0.8 + nudge), -0.4, 0.3, 0.2).data
+low = loss_of(sv.Value(0.8 - nudge), -0.4, 0.3, 0.2).data
+print(f"nudged: {(high - low) / (2 * nudge):.6f}   chain rule: {product:.6f}")
+
+# %% [markdown]
+# `sv.gradcheck` does this for every argument of a function. It finds mistakes: a chain rule that forgets the slope of
+# the sigmoid gives a number that is far off.
+
+# %%
+check = sv.gradcheck(loss_of, 0.8, -0.4, 0.3, 0.2)
+print("gradients agree:", bool(check))
+print("largest error below 1e-9:", check.error < 1e-9)
+forgotten = by_output * by_weight
+print(f"without the sigmoid's slope: {forgotten:.4f} in place of {check.numeric[0]:.4f}")
+
+# %% [markdown]
+# ## 3. Twelve weights: a network
+#
+# Three perceptrons side by side that look at the same three inputs are a **layer**: 9 weights and 3 biases.
+# Its task: invert a colour. Red, green and blue go in as numbers from 0 to 1, and `1 - x` should come out of each.
+
+# %%
+net = nn.Network(3, 3, activation=nn.Sigmoid(), loss=nn.MSELoss())
+net.initialize(nn.init.uniform(0, 1), seed=0)
+levels = np.linspace(0, 1, 6)
+colours = np.array([[r, g, b] for r in levels for g in levels for b in levels])
+print(net)
+print(len(colours), "colours to learn from")
+
+# %% [markdown]
+# A `Run` takes the steps for all weights at once. A `Scene` says what to show beside the cubes: here one orange on its
+# way through the network, and its target.
+
+# %%
+sgd = optim.SGD(net.parameters(), lr=0.5)
+data = (colours, 1 - colours)
+run = sv.Run(net, nn.MSELoss(), sgd, data=data, engine="numpy", dtype="float64")
+orange, names = np.array([0.9, 0.5, 0.1]), ("r", "g", "b")
+scene = Scene("invert", run, orange, 1 - orange, names, names, panels=())
+show(scene)
+
+# %% [markdown]
+# This is before training. A row of cubes is one perceptron: its three weights, its bias, its sum and its output. The
+# weights start as random numbers between 0 and 1, the biases at 0. Orange should become blue, and becomes grey.
+#
+# Take one step. Then look at the same cubes coloured by the **gradient** of that step. The bar is logarithmic here,
+# because gradients can be of very different size.
+
+# %%
+start = net[0].weight.data.copy()
+run.step()
+show(scene, quantity="gradient")
+
+# %% [markdown]
+# All gradients are positive: the loss would rise with every weight. So the step has lowered them all. Now the
+# remaining steps, up to 3000:
+
+# %%
+first = run.loss
+run.step(2999)
+print(f"loss after step 1: {first:.4f}, after the others: {run.loss:.4f}")
+show(scene)
+
+# %% [markdown]
+# The network found what inverting is. The weight from red to red is strongly negative: more red in, less red out. So
+# are green to green and blue to blue. The other six weights are almost zero: a colour does not depend on the others.
+# Positive biases make black almost white. And orange becomes blue:
+
+# %%
+weights, biases = net[0].weight.data, net[0].bias.data
+print(weights.round(2))
+print("biases", biases.round(2))
+print("orange", orange, "->", run.predict([orange])[0].round(2))
+
+# %% [markdown]
+# ## 4. What it cannot do
+#
+# **It is not exact.** Inverting is a straight line, a sigmoid is an S: one layer comes near, and no nearer than its
+# shape allows. It did not "understand" colours. It made one number, the loss, small.
+
+# %%
+worst = abs(run.predict(colours) - (1 - colours)).max()
+print(f"largest error of an output: {worst:.2f}")
+
+# %% [markdown]
+# **One layer is not enough for every task.** Lesson 03 has one that it can never learn.
+#
+# **Objects are not how a large network is trained.** One object for every number is easy to understand, and slow. The
+# `Run` computed all 216 colours together. Lesson 02 shows that these are the same numbers.
+#
+# ## Live
+#
+# One perceptron with three inputs, as in section 1. Run the cell and press **into a step**, then **next micro-step**:
+# each small step says which numbers it multiplies.
+
+# %%
+sv.lesson("01b")
+
+# %% [markdown]
+# ## Now you
+
+# %% [markdown]
+# **1. The sum.** A neuron has the weights 2 and -1 and the bias 0.5. Its inputs are 1 and 3. What is its sum `z`?
+
+# %% tags=["exercise: sum"]
+answer = ...
+sv.check.exercise("01b.1", answer)
+
+# %% [markdown]
+# **2. A slope.** A sigmoid gives out 0.8. How large is its slope there?
+
+# %% tags=["exercise: slope"]
+answer = ...
+sv.check.exercise("01b.2", answer)
+
+# %% [markdown]
+# **3. The bias.** The slope of the loss with respect to the output is -0.4. The output of the sigmoid is 0.5, and the
+# only input is 3. What is the gradient of the **bias**?
+
+# %% tags=["exercise: bias"]
+answer = ...
+sv.check.exercise("01b.3", answer)
+
+
+# %% [markdown]
+# **4. A whole neuron.** The input is 3, the target 1: `f = (sigmoid(3 * w + b) - 1)**2`. Write its slopes with respect
+# to `w` and to `b`.
+
+
+# %%
+def sigmoid(z):
+    return 1 / (1 + np.exp(-z))
+
+
+# %% tags=["exercise: neuron"]
+def slopes(w, b):
+    out = sigmoid(3 * w + b)
+    delta = 2 * (out - 1) * ...  # the slope of f with respect to the sum
+    return delta * ..., delta * ...
+
+
+sv.check.exercise("01b.4", slopes)
+
+# %% [markdown]
+# ## To remember
+#
+# **However many weights there are, each gets its gradient by the same rule: the slopes along its path, multiplied.**

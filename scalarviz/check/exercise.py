@@ -1,0 +1,85 @@
+"""`exercise`: the check of an exercise of the lessons, by its number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from typing import Any
+
+from ..arguments import explained
+from ..checks import text
+from ..errors import UnknownNameError, listing, shown
+from .answer import answer
+from .points import near
+from .report import Report
+
+
+@dataclass(frozen=True, slots=True)
+class Exercise:
+    """An exercise: how it is checked, what is right, what a usual wrong answer means, and a hint for the second try.
+
+    `right` is the answer, or what the check compares with (`of`, `like`). Keys of `slips` are wrong answers: numbers,
+    words, or functions and classes in the place of the pupil's.
+    """
+
+    check: Callable[..., Report]
+    right: Any = None
+    slips: Mapping[Any, str] = field(default_factory=dict)
+    hint: str = ""
+
+    def report(self, given: Any) -> Report:
+        """The report of the check alone."""
+        name = {"module": "like"}.get(self.check.__name__, "of")
+        right = {} if self.right is None else {name: self.right}
+        return self.check(given, **right, hint=self.hint)
+
+
+@explained(name="check.exercise")
+def exercise(number: str, given: Any, truth: Any = None) -> Report:
+    """Check an exercise of the lessons.
+
+    Parameters
+    ----------
+    number : str
+        Lesson and exercise, such as ``"01.1"``.
+    given : float, str, callable or type
+        What the pupil wrote; ``...`` is an empty one.
+    truth : float or str, optional
+        What is right, where the notebook drew it by lot.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such exercise.
+
+    Examples
+    --------
+    >>> print(exercise("01.1", 6))
+    ✗ 01.1: not 6.
+      This is the slope of the loss with respect to y. Multiply it by the slope of y with respect to w.
+    """
+    table: Mapping[str, Exercise] = import_module("scalarviz.lessons.answers").ANSWERS
+    entry = table.get(text(number, "check.exercise: number"))
+    if entry is None:
+        raise UnknownNameError(f"check.exercise: no exercise {shown(number)}; there are {listing(table)}")
+    if entry.check is answer:
+        right = entry.right if truth is None else truth
+        return answer(given, right, title=number, hint=entry.hint, slips=entry.slips)
+    report = entry.report(given)
+    for slip, words in entry.slips.items() if report.state == "wrong" else ():
+        if _same(entry.report(slip), report):
+            return replace(report, cause="slip", looks=words)
+    return report
+
+
+def _same(one: Report, other: Report) -> bool:
+    """Whether both are wrong in the same way: at all points, or at the first one where a check keeps no others."""
+    if one.given is not None and other.given is not None:
+        return one.given.shape == other.given.shape and bool(near(one.given, other.given, 1e-8).all())
+    first, second = ([report.got or 0.0, report.expected or 0.0] for report in (one, other))
+    return one.lines[0] == other.lines[0] and bool(near(first, second, 1e-8).all())

@@ -1,0 +1,366 @@
+"""The exercises of the lessons: what is right, and what usual wrong answers mean. `sv.check.exercise` reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from ..check import answer, backward, gradient, module, training
+from ..check.asked import check_filled, title_of
+from ..check.backward import report_of
+from ..check.exercise import Exercise
+from ..check.report import Report, reported
+from ..check.walks import check_class, check_walk
+from ..nn import Linear, Perceptron, Sequential, Sigmoid
+from ..scalar import functions as sv
+from .lesson_10 import Bump
+
+
+def sums_and_products(rule: Any, of: Any = None, hint: str = "") -> Report:
+    """The report on the backward rule of both operations; the first one that is wrong."""
+
+    def find() -> Report:
+        reports = [report_of(rule, op, "", title_of(rule), (None, 1e-5, 0)) for op in ("add", "mul")]
+        return next((report for report in reports if not report), reports[-1])
+
+    return reported("backward", title_of(rule), hint, find)
+
+
+def forward_alone(cls: Any, of: Any = None, hint: str = "") -> Report:
+    """The report on what a pupil's own class of numbers computes."""
+    return reported("backward", "Value", hint, lambda: _filled(cls, lambda: check_class(cls, "Value", 1e-5, 0, False)))
+
+
+def plain_walk(walk: Any, of: Any = None, hint: str = "") -> Report:
+    """The report on a walk back through graphs of sums and products."""
+    return reported(
+        "backward", "backward", hint, lambda: _filled(walk, lambda: check_walk(walk, "backward", 1e-5, 0, True))
+    )
+
+
+ILLNESSES = {
+    "symmetric": "Then all hidden units would be equal. How many different units does it have?",
+    "rate": "Then the weights would jump far away. How large are they?",
+    "dead": "Then every hidden unit would say 0, and the gradient would be exactly 0.",
+    "saturated": "Then every hidden unit would say almost 1, and the gradient would be tiny.",
+    "bias": "Then the answer to 0 0 would be exactly 0.",
+    "vanishing": "Use one of the five words of the table.",
+    "healthy": "Its answers are not right. Compare them with the four that are wanted.",
+}
+ANSWERS = MappingProxyType({
+    # ---- 01 One weight
+    "01.1": Exercise(answer, 18.0, {
+        6: "This is the slope of the loss with respect to y. Multiply it by the slope of y with respect to w.",
+        9: "The slope of a square has a factor 2.",
+        3: "This is y, or the slope of y with respect to w. The loss has a slope, too.",
+        2: "This would be the gradient if the loss were w**2. Where is x?",
+        54: "One factor x is too many.",
+        0: "The gradient is 0 only where the loss is smallest.",
+    }, "First find the slope of the loss with respect to y. Then multiply it by which number?"),
+    "01.2": Exercise(backward, "mul"),
+    "01.3": Exercise(answer, 0.125, {
+        5: "This is the distance to go. The step is the rate times the gradient.",
+        8: "This is the other way round: divide the distance by the gradient.",
+        0.05: "This is the rate of section 6: it leaves 0.6 of the distance.",
+        0.3: "This rate overshoots: the weight lands beyond the goal.",
+        0.1: "Close: one step then leads to 1, not to 2.",
+        40: "This is the size of the gradient.",
+        0.2: "One step then leads to 5.",
+    }, "How far is it to go? How far does a step with rate 1 go?"),
+    # ---- 01b A neuron
+    "01b.1": Exercise(answer, -0.5, {
+        -1: "The bias is missing.",
+        5.5: "One weight is negative: its product is subtracted.",
+        -1.5: "The bias is added, not subtracted.",
+        1.5: "The weights were added without their inputs.",
+        4: "These are the inputs, added. Multiply each by its weight first.",
+        0.378: "This is the output of the neuron. The sum comes before the sigmoid.",
+        2: "This is the first product alone.",
+    }, "Two products, then add the bias."),
+    "01b.2": Exercise(answer, 0.16, {
+        0.8: "This is the output itself. Its slope is out * (1 - out).",
+        0.2: "This is 1 - out, one of two factors.",
+        0.64: "This is out * out. The second factor is 1 - out.",
+        0.25: "This is the largest slope that a sigmoid has, at the output 0.5.",
+        0.36: "This is 1 - out**2, the slope of a tanh.",
+        0.69: "This is the sigmoid of 0.8. The 0.8 is the output already.",
+        1: "Only a straight line has this slope everywhere.",
+    }, "The slope of a sigmoid is its output times what is missing to 1."),
+    "01b.3": Exercise(answer, -0.1, {
+        -0.3: "This is the gradient of the weight. The bias is multiplied by no input.",
+        -0.4: "The slope of the sigmoid is missing.",
+        -1.2: "This is the weight's gradient without the slope of the sigmoid.",
+        -0.2: "The slope of the sigmoid is out * (1 - out); one factor is missing.",
+        0.25: "This is the slope of the sigmoid alone. The loss has a slope, too.",
+        0: "The bias is part of the sum, so it moves the output.",
+        -0.033: "The bias is multiplied by 1, not divided by the input.",
+    }, "The last factor is what the bias is multiplied by."),
+    "01b.4": Exercise(gradient, lambda w, b: ((3 * w + b).sigmoid() - 1) ** 2, {
+        lambda w, b: _unit(w, b, lambda out: 1 - out * out): "this is the slope of a tanh: 1 - out**2.",
+        lambda w, b: _unit(w, b, lambda out: out): "out is the output of the sigmoid, not its slope.",
+        lambda w, b: (_unit(w, b)[1],) * 2: "w is multiplied by its input.",
+    }, "Three links: the square, the sigmoid, the sum."),
+    # ---- 02 RGB by hand
+    "02.1": Exercise(module, Perceptron(3, activation=Sigmoid())),
+    "02.2": Exercise(gradient, lambda out, target: (out - target) ** 2),
+    "02.3": Exercise(training),
+    "02.4": Exercise(answer, 243, {
+        9: "This is for one colour.",
+        27: "This is the number of colours. How many products does each need?",
+        81: "Each colour meets nine weights, not three.",
+        324: "A bias is added, not multiplied.",
+        12: "This is the number of weights and biases.",
+        486: "Forward alone: backward needs others.",
+        14580: "This is for all sixty steps.",
+        1944: "These are the products of 216 colours; here there are fewer.",
+    }, "How many products does one colour need, and how many colours are there?"),
+    # ---- 03 Why a hidden layer
+    "03.1": Exercise(answer, "0 0 0 1", {
+        "0 1 1 1": "This is *or*: it says 1 as soon as one bit is 1. Lower the bias.",
+        "1 1 1 1": "It says 1 to everything: the bias is too high.",
+        "0 0 0 0": "It says 0 to everything: the bias is too low.",
+        "1 1 1 0": "This is the opposite. Change the sign of all three numbers.",
+        "1 0 0 0": "It says 1 for 0 0 alone. The weights have the wrong sign.",
+        "0 0 1 1": "It looks at the first bit alone: the second weight is too small.",
+        "0 1 0 1": "It looks at the second bit alone: the first weight is too small.",
+    }, "What are the four sums w0 * x + w1 * y? Only the largest may come above 0 with the bias."),
+    "03.2": Exercise(answer, "1 1 1 0", {
+        "0 0 0 1": "This is *and*, the opposite. What happens if all three numbers change their sign?",
+        "0 1 1 1": "This is *or*. For 1 1 the answer should be 0.",
+        "1 1 1 1": "It says 1 to everything: the bias is too high.",
+        "0 0 0 0": "It says 0 to everything: the bias is too low.",
+        "1 0 0 0": "It says 1 for 0 0 alone: raise the bias.",
+        "1 1 0 0": "It looks at the first bit alone.",
+        "1 0 1 0": "It looks at the second bit alone.",
+    }, "What does a unit say if all three of its numbers change their sign?"),
+    "03.3": Exercise(answer, 6.0, {
+        5: "Weights of layers in a row are multiplied, not added.",
+        -1: "This is the bias of the one unit.",
+        2: "This is the weight of the first unit alone.",
+        3: "This is the weight of the second unit alone.",
+        1: "Multiply the two weights.",
+        7: "The bias of the first unit adds no weight.",
+        1.5: "Multiply the two weights; do not divide them.",
+    }, "Write 3 * (2 * x + 1) - 4 without brackets. What stands before the x?"),
+    "03.4": Exercise(answer, -0.138855, {
+        -0.0644925: "This is the first of two questions whose answer is 1. Add the other one.",
+        -0.0743629: "This is the second of two questions whose answer is 1. Add the other one.",
+        0.137707: "These are the two questions whose answer is 0.",
+        -0.154037: "This is the second column.",
+        -0.174748: "This is the third column.",
+        -0.001149: "This is the sum of all four.",
+        -0.148306: "These are the first two numbers of a row. A question is a row; add down the column.",
+    }, "A row of the table is a question. Which two rows have the answer 1?"),
+    "03.5": Exercise(backward, "sigmoid", {
+        lambda a, upstream: upstream * (1 - _sigmoid(a) ** 2): "this is the slope of tanh: 1 - y * y.",
+        lambda a, upstream: upstream * (1 - np.tanh(a) ** 2): "this is the rule of tanh, not of the sigmoid.",
+        lambda a, upstream: upstream * _sigmoid(a): "this is the output of the sigmoid, not its slope.",
+        lambda a, upstream: upstream * (1 - _sigmoid(a)): "this is one of two factors: y is missing.",
+    }),
+    # ---- 04 The order of backward
+    "04.1": Exercise(answer, 7.0, {
+        6: "This comes through b alone. c uses a directly, too.",
+        1: "This comes directly from c. The path through b is missing.",
+        4: "b is a * a: its slope counts a twice.",
+        3: "This is the value of a.",
+        12: "This is the value of c.",
+        9: "This is the value of b.",
+        5: "b uses a twice, and each use passes on 3.",
+    }, "a is used by b and by c: add what each of them passes on."),
+    "04.2": Exercise(answer, 1.0, {
+        7: "This is right for the right order. Here b passes on too early.",
+        6: "b passes on before it has anything.",
+        0: "c passes something on to a directly.",
+        3: "This is the value of a. Which gradient does b have when it passes on?",
+        2: "c uses a once.",
+        9: "This is the value of b.",
+        8: "b passes on once, and too early.",
+    }, "When b passes on first, which gradient does it have?"),
+    "04.3": Exercise(answer, "t s q p", {
+        "p q s t": "This is the order of forward. Backward begins at the result.",
+        "t q s p": "s uses q, so s passes on before q.",
+        "t s p q": "q uses p, so q passes on before p.",
+        "s t q p": "t uses s, so t passes on before s.",
+        "t q p s": "s uses q and p, so s comes before both.",
+        "t p q s": "s uses q and p: both wait for it.",
+        "q p s t": "Begin at the result, t.",
+    }, "Who uses q? All of them come before it."),
+    "04.4": Exercise(backward),
+    # ---- 05 Whose gradient is it?
+    "05.1": Exercise(answer, 18.0, {
+        6: "This is one gradient. Nobody cleared it, so all three calls are added.",
+        12: "These are two calls; there were three.",
+        216: "The calls are added, not multiplied.",
+        9: "This is the loss. Its slope is 2 * w.",
+        27: "Three times the loss. Add three slopes.",
+        3: "w stands twice in w * w: its slope is 2 * w.",
+        0: "Nobody cleared the gradient.",
+    }, "Every call finds the same gradient. What happens to the earlier ones?"),
+    "05.2": Exercise(gradient, lambda w, x: w * w * x + w),
+    "05.3": Exercise(training),
+    "05.4": Exercise(answer, 3, {
+        4: "Each portion is divided by 4 already, by its mean.",
+        12: "Each portion is divided by 4 already. Only a factor is left.",
+        1: "Without a division the sum of three means is too large.",
+        2: "How many portions are there?",
+        0.25: "Divide by a number above 1.",
+        9: "One factor 3 is enough.",
+        1 / 3: "This is what to multiply by. The question is what to divide by.",
+    }, "By which number is each portion divided already?"),
+    # ---- 06 The chain rule
+    "06.1": Exercise(answer, 2 * 0.0424432, {
+        0.0424432: "The slope of a square has a factor 2.",
+        -1.9151136: "This is delta for the target 1.",
+        0.0018: "This is the loss. Delta is its slope.",
+        1.9151136: "This is delta for the target 1, with another sign.",
+        0.9575568: "This is the distance to the old target.",
+        -0.0848864: "Is the output above or below the target?",
+        0: "The output is not at the target yet.",
+    }, "Delta is the slope of (y - target) ** 2 with respect to y. What is the target now?"),
+    "06.2": Exercise(backward, "tanh", {
+        lambda a, upstream: upstream * np.tanh(a) * (1 - np.tanh(a)): "this is the slope of a sigmoid: y * (1 - y).",
+        lambda a, upstream: upstream * _sigmoid(a) * (1 - _sigmoid(a)): "this is the rule of the sigmoid, not of tanh.",
+        lambda a, upstream: upstream * np.tanh(a): "this is the output of tanh, not its slope.",
+        lambda a, upstream: upstream * (1 - np.tanh(a)): "the result is squared in the slope: 1 - y**2.",
+    }),
+    "06.3": Exercise(gradient, lambda v, w: (v * sv.tanh(w) - 1) ** 2),
+    "06.4": Exercise(gradient, lambda w, b, v: (v * (3 * w + b) - 1) ** 2),
+    "06.5": Exercise(answer, 0.0, {
+        -3.7922: "This is the gradient with the old v0.",
+        -1.8961: "The factor v0 was left out. It is 0 now.",
+        1: "A product has the slope of its other factor: v0.",
+        -1.9151136: "This is delta of y. It goes on through v0.",
+        2: "This is the old v0.",
+        0.5: "This is the value of w00.",
+        0.9900: "This is the slope of tanh. The path has other factors, too.",
+    }, "Which factors lie on the path from w00 to the loss? v0 is one of them."),
+    # ---- 07 Why did this cube move?
+    "07.1": Exercise(answer, "pupil 6", {
+        "pupil 4": "Pupil 4 pulls hardest at the weight of practice. Here the question is sleep.",
+        "pupil 5": "This is the weakest pull. A large pull may be negative: look at the size.",
+        "pupil 0": "Pupil 0 sleeps most, but a pull is delta times sleep.",
+        "pupil 2": "This pull is the third in size.",
+        "pupil 3": "Look at the sizes of all eight numbers.",
+        "pupil 7": "Look at the sizes of all eight numbers.",
+        "pupil 1": "Look at the sizes of all eight numbers.",
+    }, "A large pull may be negative. Write \"pupil 0\" to \"pupil 7\"."),
+    "07.2": Exercise(answer, -1.1975, {
+        -0.30375: "This is the strongest pull alone.",
+        -0.1496875: "The eight numbers are divided by 8 already.",
+        -9.58: "The eight numbers are divided by 8 already; do not multiply again.",
+        -0.94998: "One pupil is missing.",
+        -0.24749: "This is one pupil's pull.",
+        -0.13500: "This is the pull of pupil 0.",
+        0.11975: "This is the step. The gradient comes before the learning rate.",
+        -0.11975: "This is the gradient times the learning rate.",
+    }, "The gradient is what all pupils pull together."),
+    "07.3": Exercise(answer, 7, {
+        6: "After 6 steps 0.53 of the speed is left.",
+        5: "Half of the speed is not 5 steps of 10 % of the first speed: each step takes 10 % of what is left.",
+        10: "The speed falls slower and slower, but half is reached before that.",
+        2: "Each step keeps 0.9, not 0.5.",
+        0.9: "Expected a number of steps.",
+        8: "It is below half one step before.",
+        -1: "Expected a number of steps.",
+    }, "Multiply by 0.9 again and again, and count."),
+    "07.4": Exercise(gradient, lambda w, b: ((w + b - 2) ** 2 + (3 * w + b - 4) ** 2) / 2),
+    # ---- 08 Nothing learns: the notebook draws by lot who has what
+    **{f"08.{k}": Exercise(answer, "", ILLNESSES, "Which line differs from the healthy one?") for k in range(1, 6)},
+    # ---- 09 Is my gradient right?
+    "09.1": Exercise(gradient, lambda x: x**3 - 2 * x, {
+        lambda x: (_cubic(x + 1e-5) - _cubic(x)) / 1e-5: "this nudges to one side only. It is near, but not as exact.",
+        lambda x: (_cubic(x + 1e-5) - _cubic(x)) / 2e-5: "this nudges to one side only, and divides by two nudges.",
+        lambda x: (_cubic(x) - _cubic(x - 1e-5)) / 2e-5: "this nudges to one side only, and divides by two nudges.",
+        lambda x: (_cubic(x + 1e-5) + _cubic(x - 1e-5)) / 2e-5: "the two results are subtracted, not added.",
+        lambda x: _cubic(x + 1e-5) - _cubic(x - 1e-5): "this is the change of f. Divide it by the change of x.",
+        lambda x: (_cubic(x + 1e-5) - _cubic(x - 1e-5)) / 1e-5: "from x - h to x + h it is 2 * h, not h.",
+        lambda x: 1.0: "x was nudged, but not f: compute f at both places.",
+    }),
+    "09.2": Exercise(answer, "1e-06", {
+        "1e-12": "This is the smallest nudge. Which line has the smallest error?",
+        "1e-01": "This is the largest nudge.",
+        "1e-02": "Smaller nudges are better than this one.",
+        "1e-05": "This is nearly the best. Compare its error with that of the next line.",
+        "1e-04": "Smaller nudges are better than this one.",
+        "1e-07": "Here the error rises already.",
+        "1e-08": "Here the error rises already.",
+    }, "The smallest error, not the smallest nudge. Write \"1e-01\" to \"1e-12\"."),
+    "09.3": Exercise(backward, "exp", {
+        lambda a, upstream: upstream * a * np.exp(a): "this is the rule from memory that nudging refuses.",
+        lambda a, upstream: upstream * a * np.exp(a - 1): "this is the slope of a power; a is the exponent here.",
+        lambda a, upstream: upstream / a: "this is the slope of the logarithm.",
+        lambda a, upstream: upstream * np.exp(-a): "the exponent has the wrong sign.",
+    }),
+    "09.4": Exercise(answer, "layer 2", {
+        "layer 1": "Then the gradients of layer 2 would be right.",
+        "layer 3": "Then the gradients of layer 3 would be wrong, too.",
+        "layer 4": "Then the gradients of layers 3 and 4 would be wrong, too.",
+        "layer 5": "The last layer has no activation.",
+        "layers 1 and 2": "One activation is enough: what is wrong spreads towards the input.",
+        "2": "Write it as \"layer 1\" to \"layer 4\".",
+        "layer 0": "The layers are numbered from 1 to 5.",
+    }, "What is wrong spreads backwards, as far as the input."),
+    # ---- 10 Your own operation
+    "10.1": Exercise(backward),
+    "10.2": Exercise(backward),
+    "10.3": Exercise(backward),
+    "10.4": Exercise(module, Sequential(Linear(3, 1, bias=False), Bump())),
+    # ---- 11 From a neuron to a GPT
+    "11.1": Exercise(answer, 0.25, {
+        4: "Shares add up to 1.",
+        1: "This is all of the shares together.",
+        0: "Each letter gets something: exp(score) is never 0.",
+        1.7: "This could be a score. A share lies between 0 and 1.",
+        1 / 27: "Here there are four letters, not 27.",
+        0.5: "This would be right for two letters.",
+        25: "Write a share of 1, not a percentage.",
+    }, "What do the four shares make together? Is any letter preferred?"),
+    "11.2": Exercise(answer, float(np.log(2)), {
+        0.5: "This is the share. The loss is -log(share).",
+        -float(np.log(2)): "The loss has a minus in front of the logarithm.",
+        1: "This is the logarithm to the base 2. np.log is the natural one.",
+        0.30103: "This is the logarithm to the base 10. np.log is the natural one.",
+        0: "The loss is 0 only at a share of 1.",
+        2: "This is 1 / share. Take its logarithm.",
+        3.2958: "This is the loss of someone who knows nothing.",
+    }, "np.log is there for you."),
+    "11.3": Exercise(gradient, lambda a, b: sv.log(sv.exp(a) + sv.exp(b)) - a),
+    "11.4": Exercise(answer, 4192, {
+        1264: "This is the network of this lesson.",
+        2528: "The plates grow in both directions: 16 x 16 is four times 8 x 8.",
+        5056: "The tables of letters grow in one direction only.",
+        3936: "One plate of 16 x 16 is missing: o, or position?",
+        3680: "Two plates of 16 x 16 are missing: o and position?",
+        3760: "A table of 27 x 16 is missing: token, or letters?",
+        3168: "A plate of 64 x 16 is missing: up, or down?",
+    }, "q, k, v and o are 16 x 16 each."),
+    # ---- 12 Write your own Value
+    "12.1": Exercise(forward_alone, hint="A result keeps its number, its two operands, and the name of the operation."),
+    "12.2": Exercise(sums_and_products, hint="The slope of a sum is 1; that of a product is the other factor."),
+    "12.3": Exercise(plain_walk, hint="Visit the parents of a node first, then write the node down."),
+    "12.4": Exercise(training),
+})  # fmt: skip
+"""By lesson and number."""
+
+
+def _filled(given: Any, find: Callable[[], Report]) -> Report:
+    check_filled(given)
+    return find()
+
+
+def _sigmoid(a: float) -> float:
+    return float(1 / (1 + np.exp(-a)))
+
+
+def _cubic(x: float) -> float:
+    return x**3 - 2 * x
+
+
+def _unit(w: float, b: float, slope: Callable[[float], float] = lambda out: out * (1 - out)) -> tuple[float, float]:
+    """The slopes of exercise 01b.4 with another slope of the sigmoid."""
+    out = _sigmoid(3 * w + b)
+    by_sum = 2 * (out - 1) * slope(out)
+    return 3 * by_sum, by_sum

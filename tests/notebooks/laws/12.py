@@ -1,0 +1,6 @@
+# %% after: print("slope of c with respect to a:", a.grad)
+assert (c.data, a.grad, b.grad) == (-4.0, -2.0, 2.0)
+
+# %% after:     print(bits, f"-> {unit(*bits).data:.3f}   wanted {wanted}")
+assert loss().data < 1e-4
+assert np.allclose([unit(*bits).data for bits in BITS], WANTED, atol=0.01)
