@@ -74,7 +74,7 @@ def hand_of(subject, told):
     """What a micro-step does to the cubes of a picture."""
 
     def hand(look, slab, colouring, activations, **bench):
-        scenery = SimpleNamespace(values=SimpleNamespace(lift=lambda rise, project: None))
+        scenery = SimpleNamespace(flow=None, values=SimpleNamespace(lift=lambda rise, project: None))
         inside = Inside(SimpleNamespace(subject=subject, theme=look, slab=slab, colouring=colouring, project=None,
                                         activations=activations, scenery=scenery, **bench))  # fmt: skip
         inside.told, colouring.opened = told, True
@@ -153,7 +153,8 @@ def test_sums_on_their_way_and_deltas_stand_beside_rows_as_in_the_window(recordi
     made.wait_for_function("([wide, high]) => scalarviz.player.view.width === wide", arg=size)
     made.keyboard.press(".")
     laid, walk = laid_out(subject, size, DARK), Walk(source.opened(alone=True), subject, source.frame())
-    places, kinds = row_places(laid.layout, laid.project, source.n_inputs), set()
+    written = SimpleNamespace(writes=lambda plate: True)  # so few units have their numbers on their cubes
+    places, kinds = row_places(laid.layout, laid.project, source.n_inputs, written), set()
     cubes = {plate.name for plate in laid.layout.plates}
     for at in range(1, len(walk) + 1):
         here = made.evaluate("""at => { scalarviz.stand(at);
