@@ -190,7 +190,7 @@ def told(graph: Graph, port: Port, batch: Any, sides: Sides) -> Open:
         return _around(port, given, batch)
     if port.shape is None:
         raise InputError(
-            f"{graph.name} does not say the shape of its input {port.name!r}; give that of one sample: "
+            f"{graph.name} does not give the shape of its input {port.name!r}; give the shape of one sample: "
             f"sv.load_onnx(path, sides={{{port.name!r}: (1, 28, 28)}})"
         )
     numbers = {name: side for name, side in sides.items() if isinstance(side, int)}
@@ -257,8 +257,8 @@ def entries(graph: Graph, batch: Any, sides: Sides) -> list[Entry]:
     if missing:
         names = list(dict.fromkeys(missing))
         raise InputError(
-            f"{graph.name} leaves open how large {listing(names)} {'is' if len(names) == 1 else 'are'}; say it: "
-            f"sv.load_onnx(path, sides={{{names[0]!r}: 16}}), or batch= if it counts the samples"
+            f"{graph.name} leaves {listing(names)} open; give the size: "
+            f"sv.load_onnx(path, sides={{{names[0]!r}: 16}}), or batch= if it is the number of samples"
         )
     return found
 
@@ -269,12 +269,12 @@ def _check_entry(graph: Graph, entry: Entry) -> None:
     if min(entry.shape, default=1) < 1:
         raise InputError(f"{said}; each side must be 1 or more")
     if prod(entry.shape) > MOST_ENTERED:
-        raise InputError(f"{said}; at most {MOST_ENTERED:,} numbers are taken: export it with smaller inputs")
+        raise InputError(f"{said}; at most {MOST_ENTERED:,} numbers are allowed; export it with smaller inputs")
     samples = entry.fixed or 1
     if samples * prod(entry.shape) > MOST_TRIED:
         raise InputError(
-            f"{said}, and the file is made for {samples:,} samples at once; at most {MOST_TRIED:,} numbers are taken: "
-            "export it with a batch of any size (dynamic_axes)"
+            f"{said}, and the file is made for {samples:,} samples at once; at most {MOST_TRIED:,} numbers are "
+            "allowed; export it with a batch of any size (dynamic_axes)"
         )
 
 
@@ -407,6 +407,6 @@ def _mixing(graph: Graph, constants: Tensors, given: Sequence[Entry]) -> str:
             break
     axes = listing(f"{entry.port.name} axis {entry.axis}" for entry in given if entry.axis is not None)
     return (
-        f"{graph.name}: {said} mixes samples (the axis of the samples: {axes}); a Module computes each by itself. If "
-        "they stand on another axis, say batch=; if there is no such axis, batch=False"
+        f"{graph.name}: {said} mixes samples (axis of the samples: {axes}), but a Module computes each sample alone. "
+        "If they stand on another axis, say batch=; if there is no such axis, batch=False"
     )

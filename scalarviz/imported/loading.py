@@ -66,7 +66,7 @@ def check_supported(graph: Graph) -> None:
     """Refuse a graph with nodes that are not known: all of them, with the reason for each."""
     found = [(node, supported(node, graph.opset)) for node in graph.nodes]
     if count := sum(bool(reason) for _, reason in found):
-        said = f"{count:,} of {len(graph.nodes):,} nodes cannot be computed here: {_told(found)}"
+        said = f"{count:,} of {len(graph.nodes):,} nodes are not supported: {_told(found)}"
         raise InputError(f"{graph.name}: {said}{_choice(graph, [node for node, reason in found if reason])}")
 
 
@@ -83,8 +83,8 @@ def check_known(order: Sequence[Found | Node], facts: Facts) -> None:
             moving.update(step.outputs)
     if said := _told(found):
         raise InputError(
-            f"{facts.graph.name}: nodes ask for numbers that are known before, which are computed from data or weights "
-            f"here: {said}"
+            f"{facts.graph.name}: some nodes need constants or shapes, but get numbers computed from data or weights: "
+            f"{said}"
         )
 
 
@@ -99,11 +99,11 @@ def _reason(node: Node, places: Iterable[int], facts: Facts) -> str:
         return "it has no derivative"
     asked = [k for k in places if k in KNOWN.get(node.operator, ())]
     if asked:
-        return f"its input {asked[0]} says what is made"
+        return f"its input {asked[0]} must be a constant or a shape"
     if places and node.operator == "Cast" and _rounds(node, facts):
-        return "rounding has no derivative; give whole numbers as such, or cut it off"
+        return "rounding has no derivative; give integers, or remove it"
     if places and node.operator in CUT and _cuts(node, facts):
-        return "of whole numbers it cuts off at the point, which has no derivative; cast them to floats before"
+        return "with integers it truncates, which has no derivative; cast them to floats first"
     return ""
 
 
@@ -265,7 +265,7 @@ def loaded(
     try:
         return _loaded(graph, batch, sides)
     except MemoryError:
-        raise InputError(f"{graph.name}: the memory does not suffice to try it out; close other programs") from None
+        raise InputError(f"{graph.name}: not enough memory to run it once; close other programs") from None
 
 
 def _loaded(graph: Graph, batch: str | int | Literal[False] | None, sides: Mapping[str, Any] | None) -> Loaded:
@@ -303,8 +303,8 @@ def _check_masks(graph: Graph, constants: Tensors, read: set[str]) -> None:
         used = node.operator == "Dropout" and not read.isdisjoint(node.outputs[1:])
         if used and np.any(constants.get(training, False)) and np.any(constants.get(ratio, 0.5)):
             raise InputError(
-                f"{graph.name}: Dropout {shown(node.name)} is in training and its mask {shown(node.outputs[1])} is "
-                "used; a mask is drawn anew in each step and cannot be kept: write the file with training_mode false, "
+                f"{graph.name}: Dropout {shown(node.name)} is in training mode and its mask {shown(node.outputs[1])} "
+                "is used, but each step draws a new mask; write the file with training_mode false, "
                 "or use the first output alone"
             )
 
@@ -334,7 +334,7 @@ def _axis_of(batch: Any) -> Any:
         return batch
     if isinstance(batch, bool) or not isinstance(batch, int):
         raise TypeMismatchError(
-            f"load_onnx: batch is the name of a side, the number of an axis, or False; got {shown(batch)}"
+            f"load_onnx: batch must be the name of a side, the number of an axis, or False, got {shown(batch)}"
         )
     return batch
 
@@ -343,5 +343,5 @@ def _patterns(trained: Any) -> list[str] | None:
     if trained is None:
         return None
     if isinstance(trained, str) or not isinstance(trained, Sequence):
-        raise TypeMismatchError(f"load_onnx: trained is a list of names such as ['fc*'], got {shown(trained)}")
+        raise TypeMismatchError(f"load_onnx: trained must be a list of names such as ['fc*'], got {shown(trained)}")
     return [text(name, "load_onnx: a name in trained") for name in trained]

@@ -110,7 +110,7 @@ def _entered(entrance: Entry, x: Any) -> Array:
         given = given.reshape(wanted)
     if given.ndim != len(wanted) or 0 in given.shape:
         said = f"{title} takes a sample of the shape {wanted}, got {shown(given.shape)}"
-        raise InputError(f"{said}; one sample is given at a time")
+        raise InputError(f"{said}; give one sample at a time")
     whole = given if entrance.axis is None else np.expand_dims(given, entrance.axis)
     return whole.view(Values)
 

@@ -59,7 +59,7 @@ def attributes_of(node: Any, where: str, outside: Outside) -> dict[str, Attribut
     for given in node.attribute:
         kind = _kind(given, where)
         if given.name in found:
-            raise FileFormatError(f"{where} has two attributes {shown(given.name)}; export the file anew")
+            raise FileFormatError(f"{where} has two attributes {shown(given.name)}; export the file again")
         if kind not in NOT_READ:
             found[given.name] = _value(given, kind, f"{where}: attribute {shown(given.name)}", outside)
     return found
@@ -70,7 +70,7 @@ def _kind(given: Any, where: str) -> str:
     names: dict[int, str] = {number: name for name, number in given.AttributeType.items() if number}
     held = [FIELDS[field.name] for field, _ in given.ListFields() if field.name in FIELDS]
     if given.type not in names and (given.type or len(held) != 1):
-        raise FileFormatError(f"{where}: attribute {shown(given.name)} has no kind that is known ({given.type})")
+        raise FileFormatError(f"{where}: attribute {shown(given.name)} has an unknown kind ({given.type})")
     return names.get(given.type) or held[0]
 
 
@@ -152,9 +152,9 @@ def check_entries(encoded: bytes, where: str) -> None:
                 raise IndexError
             if nodes > MOST_NODES or fields > MOST_FIELDS:
                 what = f"{MOST_NODES:,} nodes" if nodes > MOST_NODES else f"{MOST_FIELDS:,} entries"
-                raise FileFormatError(f"{where} has more than {what}, which no network needs; it is not read")
+                raise FileFormatError(f"{where} has more than {what}, which is more than is read")
     except (IndexError, KeyError):  # a length beyond the end, a kind that there is not
-        raise FileFormatError(f"{where} is no ONNX file, or a damaged one; export the network anew") from None
+        raise FileFormatError(f"{where} is not an ONNX file, or is damaged; export the network again") from None
 
 
 def _varint(encoded: bytes, at: int) -> tuple[int, int]:
@@ -206,7 +206,7 @@ def inlined(model: Any, where: str) -> Any:
     if not any(_key(node) in functions for node in said.node):
         return said
     if len(functions) < len(model.functions):
-        raise FileFormatError(f"{where} has two functions of one name; export it anew")
+        raise FileFormatError(f"{where} has two functions of one name; export it again")
     bodies = _Bodies(functions, model, where)
     nodes, size = bodies.sums(said.node, ())
     if nodes > MOST_NODES or size > LARGEST_BODIES:
@@ -242,7 +242,7 @@ class _Bodies:
                 continue
             if key in within or len(within) > MOST_DEEP:
                 said = "calls itself" if key in within else f"calls more than {MOST_DEEP} others, one in the other"
-                raise FileFormatError(f"{self.where}: function {shown(key[1])} {said}; export the file anew")
+                raise FileFormatError(f"{self.where}: function {shown(key[1])} {said}; export the file again")
             if key not in self.known:
                 self._check(self.functions[key])
                 self.known[key] = self.sums(self.functions[key].node, (*within, key))
@@ -275,13 +275,13 @@ class _Bodies:
         what = f"{self.where}: node {shown(call.name)} calls function {shown(function.name)}"
         for kind, formal, given in (("inputs", function.input, call.input), ("outputs", function.output, call.output)):
             if len(given) > len(formal):
-                raise FileFormatError(f"{what} with {len(given)} {kind}, it has {len(formal)}; export the file anew")
+                raise FileFormatError(f"{what} with {len(given)} {kind}, it has {len(formal)}; export the file again")
         names = dict.fromkeys(function.input, "")
         names |= dict(zip(function.input, call.input, strict=False))
         for formal, given in zip(function.output, call.output, strict=False):
             if given:
                 if names.get(formal):
-                    raise FileFormatError(f"{what}, whose output {shown(formal)} is its input; export the file anew")
+                    raise FileFormatError(f"{what}, whose output {shown(formal)} is its input; export the file again")
                 names[formal] = given
         attributes = {given.name: given for given in (*function.attribute_proto, *call.attribute)}
         for number, inner in enumerate(function.node):
@@ -326,9 +326,9 @@ def in_order(nodes: Sequence[Node], given: Collection[str], where: str) -> tuple
     except CycleError as error:
         names = [shown(nodes[number].name) for number in error.args[1][:-1]]
     more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
-    circle = f"nodes need each other in a circle: {' -> '.join(names[:SHOWN])}{more}"
-    said = f"node {names[0]} needs its own output" if len(names) == 1 else circle
-    raise FileFormatError(f"{where}: {said}; a network has no circles, export the file anew")
+    circle = f"nodes depend on each other in a cycle: {' -> '.join(names[:SHOWN])}{more}"
+    said = f"node {names[0]} depends on its own output" if len(names) == 1 else circle
+    raise FileFormatError(f"{where}: {said}; a network has no cycles; export the file again")
 
 
 def _makers(nodes: Sequence[Node], given: Collection[str], where: str) -> dict[str, int]:
@@ -339,8 +339,8 @@ def _makers(nodes: Sequence[Node], given: Collection[str], where: str) -> dict[s
             if name in found or name in given:
                 other = f"node {shown(nodes[found[name]].name)}" if name in found else "an input or a stored tensor"
                 raise FileFormatError(
-                    f"{where}: tensor {shown(name)} is made twice: by {other} and by node {shown(node.name)}; each "
-                    "name stands for one tensor, export the file anew"
+                    f"{where}: tensor {shown(name)} is made twice: by {other} and by node {shown(node.name)}; "
+                    "a name must be one tensor; export the file again"
                 )
             found[name] = number
     return found
@@ -375,9 +375,9 @@ def read_graph(path: StrPath) -> Graph:
     except OSError as error:
         raise unreadable(path, error) from None
     except UnicodeDecodeError:
-        raise FileFormatError(f"{where}: a name or a text in it is not UTF-8; export the file anew") from None
+        raise FileFormatError(f"{where}: a name or a text in it is not UTF-8; export the file again") from None
     except MemoryError:
-        raise InputError(f"{where}: the memory does not suffice to read it; close other programs") from None
+        raise InputError(f"{where}: not enough memory to read it; close other programs") from None
     return replace(graph, name=source.stem)
 
 
@@ -405,8 +405,7 @@ def _content(source: Path, where: str) -> bytes:
     size = source.stat().st_size
     if size > LARGEST_FILE:
         raise FileFormatError(
-            f"{where} has {size:,} bytes; an ONNX file has at most {LARGEST_FILE:,}, its weights may lie beside it: "
-            "save it with external data"
+            f"{where} has {size:,} bytes; an ONNX file has at most {LARGEST_FILE:,}; save the weights as external data"
         )
     check_memory(3 * size, where, "close other programs")  # the bytes, what protobuf makes of them, the arrays
     with source.open("rb") as file:
@@ -428,8 +427,8 @@ def _decoded(encoded: bytes, where: str) -> Any:
     except Exception:  # protobuf's own, which has no types, and what names and numbers of a damaged file raise
         model = None
     if model is None or not (model.HasField("graph") and model.ir_version > 0):
-        said = "is empty" if not encoded else "is no ONNX file, or a damaged one"
-        raise FileFormatError(f"{where} {said}; export the network anew")
+        said = "is empty" if not encoded else "is not an ONNX file, or is damaged"
+        raise FileFormatError(f"{where} {said}; export the network again")
     return model
 
 
@@ -483,8 +482,8 @@ def _opset(model: Any, where: str) -> int:
 
     if model.ir_version > IR_VERSION:
         raise FileFormatError(
-            f"{where} has the format version (IR) {model.ir_version}, the installed package onnx knows up to "
-            f"{IR_VERSION}; update it: pip install -U onnx"
+            f"{where} has the format version (IR) {model.ir_version}, but the installed package onnx supports up to "
+            f"{IR_VERSION}; update it with pip install -U onnx"
         )
     versions = [one.version for one in model.opset_import if one.domain in STANDARD]
     used = any(node.domain in STANDARD for node in model.graph.node)
@@ -493,7 +492,7 @@ def _opset(model: Any, where: str) -> int:
     opset = int(versions[0]) if versions else 1  # so it was before versions were written down
     if not 1 <= opset <= onnx_opset_version():
         raise FileFormatError(
-            f"{where} has operators of version (opset) {opset}, the installed package onnx knows 1 to "
+            f"{where} has operators of version (opset) {opset}, but the installed package onnx supports 1 to "
             f"{onnx_opset_version()}; update it (pip install -U onnx) or export with an older opset"
         )
     return opset
@@ -502,12 +501,12 @@ def _opset(model: Any, where: str) -> int:
 def _initializers(said: Any, where: str, outside: Outside) -> dict[str, Array]:
     """The stored tensors by name."""
     if len(said.sparse_initializer):
-        raise FileFormatError(f"{where} has sparse tensors, which are not read; export it with dense ones")
+        raise FileFormatError(f"{where} has sparse tensors, which are not supported; export it with dense tensors")
     found: dict[str, Array] = {}
     for tensor in said.initializer:
         what = f"{where}: tensor {shown(tensor.name)}"
         if not tensor.name or tensor.name in found:
-            raise FileFormatError(f"{what} is stored {'twice' if tensor.name else 'without a name'}; export it anew")
+            raise FileFormatError(f"{what} is stored {'twice' if tensor.name else 'without a name'}; export it again")
         found[tensor.name] = array_of(tensor, what, outside)
     return found
 
@@ -560,7 +559,7 @@ def _inputs(said: Any, constants: Mapping[str, Array], where: str) -> tuple[Port
     names: set[str] = set()
     for port in map(_port, said.input):
         if not port.name or port.name in names:
-            raise FileFormatError(f"{where}: input {shown(port.name)} is there twice or has no name")
+            raise FileFormatError(f"{where}: input {shown(port.name)} occurs twice or has no name")
         names.add(port.name)
         if port.name in constants:
             _check_said(port, constants[port.name], where)

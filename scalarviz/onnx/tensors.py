@@ -42,7 +42,9 @@ class Outside:
         path = _inside(self._folder, name, where)
         start, length = (_number(said.get(key, ""), key, where) for key in ("offset", "length"))
         if length is not None and length != size:
-            raise FileFormatError(f"{where} has {size:,} bytes by its shape, but {length:,} by its length; export anew")
+            raise FileFormatError(
+                f"{where} has {size:,} bytes by its shape, but {length:,} by its length; export again"
+            )
         try:
             _check_extent(path, start or 0, size, where)
             self._taken += size
@@ -63,16 +65,16 @@ def _inside(folder: Path, name: str, where: str) -> Path:
     except OSError as error:
         raise FileFormatError(
             f"{where} lies in the file {shown(name)}, which cannot be read ({(error.strerror or str(error)).lower()}); "
-            "put it beside the ONNX file"
+            "put it next to the ONNX file"
         ) from None
     except ValueError:  # a NUL
-        raise FileFormatError(f"{where} lies in {shown(name)}, which can be no file's name") from None
+        raise FileFormatError(f"{where} lies in {shown(name)}, which is not a valid file name") from None
     if not inside:
         raise FileFormatError(
-            f"{where} lies in {shown(name)}, outside the folder of the ONNX file; copy it there and export anew"
+            f"{where} lies in {shown(name)}, outside the folder of the ONNX file; copy it there and export again"
         )
     if not stat.S_ISREG(mode):
-        raise FileFormatError(f"{where} lies in {shown(name)}, which is no regular file")
+        raise FileFormatError(f"{where} lies in {shown(name)}, which is not a regular file")
     return path
 
 
@@ -97,7 +99,7 @@ def _piece(path: Path, start: int, size: int, where: str) -> bytearray:
     descriptor = os.open(path, FLAGS)
     with os.fdopen(descriptor, "rb", buffering=0) as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise FileFormatError(f"{where} lies in {path.name}, which is no regular file")
+            raise FileFormatError(f"{where} lies in {path.name}, which is not a regular file")
         file.seek(start)
         read = bytearray(size)
         at, view = 0, memoryview(read)
@@ -157,7 +159,7 @@ def array_of(tensor: Any, where: str, outside: Outside) -> Array:
     elif name in FIELDS:
         made = _numbers(tensor, name, shape, where, outside)
     else:
-        raise FileFormatError(f"{where} has the type {name}; known are {', '.join(FIELDS)}, STRING; export it as FLOAT")
+        raise FileFormatError(f"{where} has the type {name}; allowed: {', '.join(FIELDS)}, STRING; export it as FLOAT")
     made.flags.writeable = False
     return made
 
@@ -197,7 +199,7 @@ def _listed(given: Any, count: int, stored: np.dtype[Any], shape: tuple[int, ...
     flat = np.fromiter(given, np.uint64 if name in ("UINT32", "UINT64") else np.int64, count)
     kept: Array = flat.astype(stored)
     if name != "BOOL" and not np.array_equal(kept, flat):
-        raise FileFormatError(f"{where} has numbers beyond its type {name}; export the file anew")
+        raise FileFormatError(f"{where} has numbers that do not fit its type {name}; export the file again")
     return kept
 
 
@@ -205,7 +207,7 @@ def _check_amount(there: int, wanted: int, what: str, shape: tuple[int, ...], na
     if there != wanted:
         raise FileFormatError(
             f"{where} says the shape {shown(shape)} of {name}, which is {wanted:,} {what}{'' if wanted == 1 else 's'}, "
-            f"but {there:,} {'is' if there == 1 else 'are'} there; export the file anew"
+            f"but {there:,} {'is' if there == 1 else 'are'} there; export the file again"
         )
 
 

@@ -99,8 +99,8 @@ def advance_to_callback(run: Run, most: int) -> int:
         return advance_to_break(run, most)
     if run._calling is not None:
         raise StateError(
-            f"step: {run._calling.name} was called after step {run._training.steps:,} by this very training; "
-            "it must not step the run: let it change the run, the steps go on by themselves"
+            f"step: {run._calling.name} is a callback of this training (step {run._training.steps:,}) and cannot step "
+            "the run; it may change the run, and training continues by itself"
         )
     steps, again = run._training.steps, run.timeline.behind
     done = advance_to_break(run, min([most, *(each.every - steps % each.every for each in run._callbacks)]))
@@ -120,8 +120,8 @@ def _call_back(run: Run) -> None:
             callback.function(run)
         except Exception as error:
             raise StateError(
-                f"on_step: {callback.name} raised {type(error).__name__} after step {steps:,}: {error}; the step "
-                "is done, and run.step() goes on after it (the handle's .remove() ends the callback)"
+                f"on_step: {callback.name} raised {type(error).__name__} after step {steps:,}: {error}. The step is "
+                "done; run.step() continues after it. To end the callback, call .remove() of its handle"
             ) from error
         finally:
             run._calling = None
@@ -206,7 +206,7 @@ def holds(run: Run, condition: str) -> bool:
     read = Condition.read(condition, names_now(run), "holds:")
     back = next((load for load in read.expression.loads if load.before), None)
     if back is not None:
-        said = "it compares a step with the one before: break_on and find know when it becomes true"
+        said = "it compares a step with the one before; use break_on or find"
         raise fault(condition, back.start, said, "holds:")
     return bool(read.now(_numbers(run).read).any())
 

@@ -43,8 +43,8 @@ def batch_of(batch_size: int | None, samples: int, sampling: str) -> int:
     batch = integer("batch_size", batch_size, 1)
     if batch > samples and sampling == "epochs":
         raise InputError(
-            f"batch_size {shown(batch)} is larger than the data set of {samples} samples; at most {samples}, or draw "
-            'them with sampling="replacement"'
+            f"batch_size {shown(batch)} is larger than the data set of {samples} samples; use at most {samples}, or "
+            'sampling="replacement"'
         )
     if batch > rng.MOST_DRAWN:
         raise InputError(f"batch_size must be at most 2**32, got {shown(batch)}")
@@ -110,7 +110,7 @@ def check_run(weights: int, dtype: str, states: int, engine: str) -> None:
     """InputError if a run over so many weights needs more memory than is free; a scene asks before it builds."""
     arrays = 12 + 12 * states if engine in ("numpy", "objects") else 6 + 3 * states
     each = max(RECORDED, 22 + arrays * np.dtype(dtype).itemsize)
-    check_memory(weights * each, f"a run of {weights:,} weights", "take smaller layers")
+    check_memory(weights * each, f"a run of {weights:,} weights", "use smaller layers")
 
 
 # ---- Ids in data: the numbers of a sample that choose rows of tables are whole and in range
@@ -143,9 +143,9 @@ class Ids:
                 if bad.any():
                     first = int(np.argmax(bad))
                     raise InputError(
-                        f"{what}: {name}: sample {first}, column {column} is {numbers[first]}; it chooses one of "
-                        f"{rows} rows of a table, a whole number from 0 to {rows - 1} ({int(bad.sum())} of {len(bad)} "
-                        "samples are wrong there)"
+                        f"{what}: {name}: sample {first}, column {column} is {numbers[first]}; an id in a table of "
+                        f"{rows} rows must be a whole number from 0 to {rows - 1} ({int(bad.sum())} of {len(bad)} "
+                        "samples are wrong)"
                     )
         if self.half and inputs is not None:
             large = np.abs(inputs) >= TOO_LARGE
@@ -154,7 +154,7 @@ class Ids:
                 sample, column = np.argwhere(large)[0].tolist()
                 raise InputError(
                     f"{what}: the inputs: sample {sample}, column {column} is {inputs[sample, column]:g}; float16 "
-                    'holds numbers up to 65,504: scale the inputs, or take dtype="float32"'
+                    'holds numbers up to 65,504; scale the inputs, or use dtype="float32"'
                 )
 
 
@@ -177,8 +177,8 @@ def check_tables(tape: Tape, dtype: str) -> None:
     largest = max((node.table.rows for node in tape.nodes if node.table is not None), default=0)
     if dtype == "float32" and largest > EXACT:
         raise InputError(
-            f"a table of {largest:,} rows: float32 tells whole numbers apart up to 2**24 = {EXACT:,}, so some ids "
-            'would name another row; take dtype="float64"'
+            f"a table has {largest:,} rows, but float32 represents whole numbers exactly only up to 2**24 = {EXACT:,}; "
+            'use dtype="float64"'
         )
 
 
@@ -192,7 +192,7 @@ def as_samples(array: ArrayLike, what: str) -> NDArray[Any]:
     """`array` as (N, n): one-dimensional data has one number a sample, pictures become rows in C order."""
     found = real_array(array, what)
     if found.ndim == 0 or 0 in found.shape:
-        raise InputError(f"{what} must have the shape (samples, numbers a sample), none of them 0; got {found.shape}")
+        raise InputError(f"{what} must have the shape (samples, numbers per sample) without a 0, got {found.shape}")
     if found.ndim == 1:
         found = found[:, None]
     if not all_finite(found):
@@ -201,7 +201,7 @@ def as_samples(array: ArrayLike, what: str) -> NDArray[Any]:
         wrong = int(bad.reshape(len(bad), -1).any(axis=1).sum())
         raise InputError(
             f"{what}[{', '.join(map(str, place))}] is {found[place]}; {wrong} of {len(found)} samples "
-            "are not finite: clean the data first"
+            "are not finite; clean the data first"
         )
     return found.reshape(len(found), -1)
 
@@ -262,7 +262,7 @@ def as_pair(data: Any) -> tuple[NDArray[Any] | Source, NDArray[Any] | Source]:
     named = (x, "data[0] (the inputs)"), (y, "data[1] (the targets)")
     inputs, targets = (as_samples(*each) if (source := as_source(*each)) is None else source for each in named)
     if len(inputs) != len(targets):
-        raise InputError(f"data: {len(inputs)} inputs but {len(targets)} targets; they must pair up")
+        raise InputError(f"data: {len(inputs)} inputs but {len(targets)} targets; give one target for each input")
     return inputs, targets
 
 
@@ -280,15 +280,15 @@ def from_torch(data: Any, batch_size: int | None) -> tuple[Any, int | None]:
             or data.collate_fn is not torch.default_collate
         ):
             raise InputError(
-                "data: a Run draws its own batches, and this DataLoader has a sampler or a collate_fn; give "
-                "data=loader.dataset, or data=(X, Y) of what the loader makes"
+                "data: a Run draws its own batches, but this DataLoader has a sampler or a collate_fn; give "
+                "data=loader.dataset, or data=(X, Y) with the samples of the loader"
             )
         data, batch_size = data.dataset, data.batch_size if batch_size is None else batch_size
     if not isinstance(data, torch.Dataset):
         return data, batch_size
     title = f"data ({type(data).__name__})"
     if isinstance(data, torch.IterableDataset) or not hasattr(data, "__len__"):
-        raise InputError(f"{title} has no length; give data=(X, Y) of as many samples as you want")
+        raise InputError(f"{title} has no length; give data=(X, Y) with the samples to train on")
     try:
         if type(data) is torch.TensorDataset:
             x, y = map(_of_tensor, data.tensors)

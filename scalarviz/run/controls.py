@@ -91,7 +91,7 @@ def _there(reader: Reader) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """What all four kinds have; parts of the wrong kind or length are refused with a message.
+    """Base of the four kinds of controls.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class Control:
     does : str
         One sentence on what it does to learning, at most 120 characters.
     anew : bool
-        Whether what no longer fits starts anew: it stands below the others then, and says so.
+        Whether it re-initialises what no longer fits; such controls stand below the others and say so.
     value : callable
         ``value(reader)``: what it is set to; None where it cannot be had.
     change : callable
@@ -119,13 +119,11 @@ class Control:
     def __post_init__(self) -> None:
         what = type(self).__name__
         if type(self) is Control:
-            raise TypeMismatchError(
-                "Control is what the kinds have in common; allowed: Button, Slider, Segments, Switch"
-            )
-        _line(self.label, f"{what}: the label", LABEL)
+            raise TypeMismatchError("Control is an abstract base; allowed: Button, Slider, Segments, Switch")
+        _line(self.label, f"{what}: label", LABEL)
         said = f"{what} {self.label!r}"
-        _line(self.does, f"{said}: what it does", LONGEST)
-        if text(self.flag, f"{said}: the flag") and not self.flag.startswith("--"):
+        _line(self.does, f"{said}: does", LONGEST)
+        if text(self.flag, f"{said}: flag") and not self.flag.startswith("--"):
             raise InputError(f"{said}: the flag is {shown(self.flag)}; allowed: --name, or an empty text for none")
         flag(self.anew, f"{said}: anew")
         function(self.value, f"{said}: value")
@@ -140,7 +138,7 @@ class Control:
 
 @dataclass(frozen=True, slots=True)
 class Button(Control):
-    """Does something when it is pressed: ``change(None, reader)``. Its value only says whether it is there."""
+    """A button that calls ``change(None, reader)`` when it is pressed. Its value says only whether it is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +168,11 @@ class Segments(Control):
         given: Any = self.choices
         if isinstance(given, str) or not isinstance(given, Sequence):
             kind = type(given).__name__
-            raise TypeMismatchError(f"Segments {self.label!r}: choices are a row of values, got {kind} {shown(given)}")
+            raise TypeMismatchError(
+                f"Segments {self.label!r}: choices must be a sequence of values, got {kind} {shown(given)}"
+            )
         if not 2 <= len(given) <= 12 or any(one in given[:k] for k, one in enumerate(given)):
-            raise InputError(f"Segments {self.label!r}: two to twelve different choices, got {shown(given)}")
+            raise InputError(f"Segments {self.label!r}: choices must be 2 to 12 different values, got {shown(given)}")
         object.__setattr__(self, "choices", tuple(given))
 
     def taken(self, value: Any) -> Any:
@@ -272,7 +272,7 @@ class Layers(Control):
     def taken(self, value: Any) -> tuple[int, ...]:
         """`value` as a tuple of whole numbers above 0, few enough for a panel."""
         if not isinstance(value, tuple | list) or len(value) > MOST_LAYERS:
-            raise InputError(f"{self.label}: got {shown(value)}; allowed: up to {MOST_LAYERS} numbers of units")
+            raise InputError(f"{self.label}: got {shown(value)}; allowed: the units of up to {MOST_LAYERS} layers")
         return tuple(integer(self.label, units, 1, MOST_UNITS) for units in value)
 
 
@@ -303,4 +303,4 @@ def _rounded(value: float, log: bool, span: float) -> float:
 def _line(given: object, what: str, longest: int) -> None:
     said = text(given, what)
     if not said.strip() or len(said) > longest or len(said.splitlines()) > 1:
-        raise InputError(f"{what} is {shown(said)}; allowed: one line of 1 to {longest} characters")
+        raise InputError(f"{what} must be one line of 1 to {longest} characters, got {shown(said)}")

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 _CALLS = {
     "loss_function": "run.change(loss=...)",
-    "seed": "run.restart(seed=...) for other weights, or a new Run(..., seed=...) for another order of the samples",
+    "seed": "run.restart(seed=...) for new random weights, or a new Run(..., seed=...) for a new order of the samples",
     "dtype": "a new Run(..., dtype=...)",
     "threads": "a new Run(..., threads=...)",
     "device": "run.change(engine=...)",
@@ -84,7 +84,7 @@ AS_NOW = AsNow()
 def do(run: Run, edit: Edit, gesture: str) -> None:
     """Change the run between two steps; what was done stands in its log."""
     if not isinstance(edit, Edit):
-        raise TypeMismatchError(f"do: an Edit is wanted, such as SetWeights(0, [0.5]); got {type(edit).__name__}")
+        raise TypeMismatchError(f"do: expected an Edit, such as SetWeights(0, [0.5]), got {type(edit).__name__}")
     text(gesture, "do: the gesture")
     run._enter()
     edit = edit.resolved(run._hands)
@@ -179,10 +179,10 @@ def not_set(run: Run, name: str) -> UnknownAttributeError:
         how = _CALLS.get(name) or f"run.change({name}=...)"
         return UnknownAttributeError(f"run.{name} cannot be set; use {how}")
     if name in dir(run):
-        return UnknownAttributeError(f"run.{name} cannot be set; it is the Run's own")
+        return UnknownAttributeError(f"run.{name} cannot be set; it is read-only")
     near = get_close_matches(name, [*(n for n in dir(run) if n[0] != "_"), *changed, *_CALLS], 1, 0.7)
-    meant = f"did you mean {near[0]!r}?" if near else "a class of your own has its attributes in its body"
-    return UnknownAttributeError(f"a Run has no attribute {shown(name)}, nothing would read it; {meant}")
+    meant = f"did you mean {near[0]!r}?" if near else "to add an attribute, define it in the body of a subclass"
+    return UnknownAttributeError(f"a Run has no attribute {shown(name)}; {meant}")
 
 
 _ODD = 0x9E3779B97F4A7C15  # consecutive steps of one run share no numbers with those of the next seed
@@ -211,7 +211,7 @@ class RunHands:
         values, known = drawn_weights(run.model, run._tape, (run.seed + (run.steps + 1) * _ODD) % 2**64)
         if not known[span].all():
             name = run._graph.name_of(start + int(np.argmin(known[span])))
-            raise InputError(f"{name} cannot begin anew: no module of the model says how its weights are drawn")
+            raise InputError(f"{name} cannot be re-initialised: no module of the model has an initialiser for it")
         return values[span].astype(run._stored)
 
     def put_weights(self, start: int, numbers: NDArray[Any]) -> None:
@@ -236,7 +236,7 @@ class RunHands:
         """Whether the optimiser, or one of its parameter groups, has numbers of these names and takes them."""
         rules = self.run.optimizer.rules
         if group is not None and group >= len(rules):
-            raise InputError(f"there is no parameter group {group}, the optimiser has {len(rules)}")
+            raise InputError(f"there is no parameter group {group}; the optimiser has {len(rules)}")
         rules[group or 0].checked(numbers)
 
     def check_schedule(self, schedule: Schedule | None) -> None:
@@ -288,7 +288,7 @@ class RunHands:
             chosen[start : start + count] = True
         held = chosen[places_of(run.optimizer, run._tape)]
         if not held.any():
-            raise InputError("the optimiser holds none of these weights: they are not trained")
+            raise InputError("the optimiser holds none of these weights, so they are not trained")
         found = run.optimizer.parted(held, "SetNumbers")
         for j in found[2]:
             run.optimizer.rules[found[1][j]].checked(numbers)
@@ -340,7 +340,7 @@ class RunHands:
     def check_engine(self, engine: str) -> None:
         """Whether there is such an engine here."""
         if engine == "auto":
-            raise InputError("change: engine 'auto' chooses when a run starts; name one, as 'numba'")
+            raise InputError("change: engine 'auto' is only for a new run; name an engine, such as 'numba'")
         usable(engine, self.run._stored)
 
     def put_engine(self, engine: str, why: str) -> None:

@@ -96,8 +96,8 @@ def _tell_modes(run: Run, tape: Tape) -> None:
         return
     run._told_modes, kinds = tape, listing(sorted({type(module).__name__ for module in other}))
     said = (
-        f"eval() was called since the run was made ({kinds}): the run trains on as it was made, predictions are "
-        "in eval() anyhow. run.change(model=net) takes the modes of now, net.train() ends this"
+        f"eval() was called after the run was made ({kinds}). The run keeps training in its recorded mode; predictions "
+        "always use eval(). Call run.change(model=net) to use the current modes, or net.train() to end this warning"
     )
     warnings.warn_explicit(said, RuntimeWarning, "scalarviz", 0)
 
@@ -105,9 +105,9 @@ def _tell_modes(run: Run, tape: Tape) -> None:
 def _go_on_without(run: Run, lost: DeviceLostError) -> None:
     """An engine of the processor goes on: this process cannot use the device any more."""
     name = "numpy" if ENGINES["numba"].missing(0) else "numba"
-    why = f"{run._choice.name} computed {run._training.steps:,} steps before, then {lost}"
+    why = f"{run._choice.name} computed {run._training.steps:,} steps, then {lost}"
     run.do(SetEngine(name, why))
-    warnings.warn_explicit(f"{name} goes on with the training: {why}", RuntimeWarning, "scalarviz", 0)
+    warnings.warn_explicit(f"training continues on {name}: {why}", RuntimeWarning, "scalarviz", 0)
 
 
 def first_trainer(run: Run, problem: Problem) -> Trainer:

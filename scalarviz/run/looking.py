@@ -140,9 +140,7 @@ class FrameRequest:
             with suppress(TimeoutError):
                 self._came.exception(max(0.0, left))
             if left <= 0.0 and not self.done:
-                raise StateError(
-                    f"no frame came within {timeout:g} s: the engine is in the middle of a call; wait longer"
-                )
+                raise StateError(f"no frame within {timeout:g} s: the engine is still computing; use a longer timeout")
         try:
             return self._with_rows()
         finally:
@@ -307,12 +305,12 @@ def to_open(run: Run, frame: Frame | None, sample: Sample | None, step: int | No
     if step is None:
         return taken_here(run, frame, sample)
     if frame is not None:
-        raise InputError("open: a frame says which step is meant; give a frame or a step")
+        raise InputError("open: got a frame and a step; give one of them")
     step = integer("open: step", step, 0)
     first, newest = run.timeline.span
     if not first < step <= newest + 1:
         raise InputError(
-            f"open: there is no step {shown(step)}; allowed: {first + 1:,} to {newest + 1:,}, the coming one"
+            f"open: there is no step {shown(step)}; allowed: {first + 1:,} to {newest + 1:,} (the next step)"
         )
     own = None
     with _returning(run):
@@ -410,7 +408,7 @@ def _samples_of(run: Run, before: int, sample: Any) -> tuple[Data, NDArray[np.in
         return Data(data.dtype, data[:numbers, place]), place, None
     if not isinstance(sample, list | tuple) or len(sample) != 2:
         raise TypeMismatchError(
-            f"open: sample must be the number of one, or a pair (x, y), got {type(sample).__name__} {shown(sample)}"
+            f"open: sample must be an index, or a pair (x, y), got {type(sample).__name__} {shown(sample)}"
         )
     x = fitting([sample[0]], run._shapes[0], "open: the inputs of sample")
     y = fitting([sample[1]], run._shapes[1], "open: the targets of sample")
@@ -436,7 +434,7 @@ def why(run: Run, weight: Weight | str | int, step: int | None) -> Why:
         step = max(run._training.steps, run.timeline.span[0] + 1)
     opened = Opened(to_open(run, None, None, step))
     if opened.tape is not run._tape:
-        raise StateError(f"why: step {step:,} was done with another model; go there first (run.to)")
+        raise StateError(f"why: step {step:,} used another model; go there first with run.to({step})")
     found = terms_of(opened, index)
     say(str(found))
     return found
@@ -459,6 +457,8 @@ def compare(run: Run, step_a: int, step_b: int, most: int) -> Comparison:
             run.timeline.to(step)
             found[step] = run._store.value.copy(), run._training.loss
     if len({len(values) for values, _ in found.values()}) > 1:
-        raise StateError(f"compare: the model was changed between step {min(steps):,} and step {max(steps):,}")
+        raise StateError(
+            f"compare: the model changed between step {min(steps):,} and step {max(steps):,}; choose steps of one model"
+        )
     (a, loss_a), (b, loss_b) = (found[step] for step in steps)
     return compared(steps, (a, b), (loss_a, loss_b), run.tensors, most)

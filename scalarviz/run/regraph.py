@@ -141,8 +141,9 @@ def said_of(graph: Graph, old: Graph, fitting: Mapping[Block, Block]) -> str:
         kept.append(name if source in (path, "") else f"{name} (was {source})")
     if not begun and not moved:
         return ""
-    parts = [f"taken over: {_some(kept)}"] if kept else ["nothing is taken over"]
-    return "; ".join([*parts, *([f"new: {_some(begun)}"] if begun else [])])
+    if not kept:
+        return f"all new: {_some(begun)}"
+    return "; ".join([f"keeps {_some(kept)}", *([f"new: {_some(begun)}"] if begun else [])])
 
 
 def _some(names: list[str]) -> str:
@@ -406,14 +407,14 @@ def _hidden(model: Any) -> list[Place]:
     """The activations that a module with weights follows."""
     if not isinstance(model, Sequential):
         raise InputError(
-            f"change: activation is for an nn.Sequential, and the model is a {type(model).__name__}; give "
-            "model=, another one that holds the same weights"
+            f"change: activation needs an nn.Sequential, but the model is a {type(model).__name__}; give "
+            "model= with the new activations"
         )
     leaves = list(_leaves(model))
     last = max((k for k, (_, _, part) in enumerate(leaves) if part.parameters()), default=0)
     found = [place for place in leaves[:last] if isinstance(place[2], Activation)]
     if not found:
-        raise InputError("change: the model has no activation before a layer with weights; give model=")
+        raise InputError("change: the model has no hidden activation; give model=")
     return found
 
 
@@ -437,7 +438,7 @@ def _optimizer(run: Run, change: Change, model: Any, fitting: Mapping[Block, Blo
     if change.optimizer is None:
         same = [(b, i.tolist()) for b, i in held] == [(b, i.tolist()) for b, i in old.blocks()]
         if not same and len(old.rules) > 1:
-            raise InputError("change: which parameter group new weights are in is not known; give optimizer=, too")
+            raise InputError("change: the parameter group of the new weights is unknown; give optimizer= too")
         return old if same else holding(old, held)
     kind = OPTIMIZERS[change.optimizer] if isinstance(change.optimizer, str) else change.optimizer
     parameters: list[Any] = []
@@ -494,8 +495,6 @@ def _weights(
             with np.errstate(over="ignore"):
                 values = block.flat_value.astype(run._stored)
             if not np.isfinite(values).all():
-                raise InputError(
-                    f"change: a weight of {block.name or 'the model'} is no finite number of {run._stored}"
-                )
+                raise InputError(f"change: a weight of {block.name or 'the model'} is not finite in {run._stored}")
             fresh.append(Fresh(to, values, block.frozen_flags.copy()))
     return tuple(carried), tuple(fresh)

@@ -962,9 +962,9 @@ class Run:
 
     def _check_live(self) -> None:
         if self._closed:
-            raise StateError("this Run is closed; its weights are stand-alone again: make a new Run")
+            raise StateError("this Run is closed; make a new Run")
         if self._taken_by is not None:
-            raise StateError(f"another Run took over the weights of this one ({self._taken_by!r}); step that one")
+            raise StateError(f"another Run now trains these weights ({self._taken_by!r}); use that one")
         self._check_stands()
 
     def _enter(self) -> None:
@@ -974,8 +974,8 @@ class Run:
 
     def _check_stands(self) -> None:
         if self.timeline.away:
-            away = f"the run is on its way {self.timeline.away}: nothing can be done with it until it stands."
-            raise StateError(f"{away} A progress function gives that up by returning False")
+            away = f"the run is going {self.timeline.away}; wait until it arrives."
+            raise StateError(f"{away} A progress function cancels by returning False")
 
     def _lend(self) -> None:
         """A view of the live numbers is handed out: what is written through it is found at the next entry."""

@@ -165,13 +165,13 @@ class Source(Protocol):
 
     def activations(self, probe: ArrayLike, values: NDArray[Any] | None = None) -> dict[str, NDArray[Any]]:
         """``"input"`` and the row of every stage for one sample (n_inputs,), at flat `values` (default now)."""
-        raise self._cannot("send a sample through a network")
+        raise self._cannot("run a sample through a network")
 
     def rows(
         self, inputs: ArrayLike, stages: Sequence[str], values: NDArray[Any] | None = None
     ) -> dict[str, NDArray[Any]]:
         """The rows of some stages for many samples (N, n_inputs), each (N, outputs), at flat `values` (default now)."""
-        raise self._cannot("send samples through a network")
+        raise self._cannot("run samples through a network")
 
     def predict(self, inputs: ArrayLike, values: NDArray[Any] | None = None) -> NDArray[Any]:
         """The outputs for `inputs` (N, n_inputs), shape (N, n_outputs), at flat `values` (default now)."""
@@ -191,11 +191,11 @@ class Source(Protocol):
 
     def samples(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """Copies of the training inputs (N, n_inputs) and targets (N, n_targets)."""
-        raise self._cannot("name its data")
+        raise self._cannot("give its data")
 
     def sample(self, index: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Inputs (n_inputs,) and targets (n_targets,) of one of the :attr:`Facts.samples`, counted from 0."""
-        raise self._cannot("name its data")
+        raise self._cannot("give its data")
 
     @property
     def first_sample(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
@@ -212,15 +212,15 @@ class Source(Protocol):
 
     def edit(self, edit: Edit, *, gesture: str = "") -> None:
         """Apply an edit between two steps; edits of one `gesture` that replace each other count as one."""
-        raise self._cannot("be changed by hand")
+        raise self._cannot("be edited")
 
     def load(self, path: Path) -> int:
         """Go on from the weights in a file; returns their step."""
-        raise self._cannot("open weights")
+        raise self._cannot("load weights")
 
     def tell(self, *, step: object = None, loss: object = None, lr: object = None) -> None:
         """Take what the user's own loop says of its last step; None is unknown."""
-        raise StateError(f"{self.what} counts its steps and knows its loss itself; try update() without them")
+        raise StateError(f"{self.what} counts its own steps and loss; call update() without step, loss and lr")
 
     def to(self, step: int) -> None:
         """Go to `step`, which lies in :attr:`span`."""

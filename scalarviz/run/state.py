@@ -98,32 +98,30 @@ class State:
     def check(self, run: Run) -> None:
         """Raise InputError if `run` cannot go back to it; nothing is changed."""
         if self.graph.of() is not run:
-            raise InputError("the state is of another Run: its model and loss were recorded for that one")
+            raise InputError("the state is of another Run; use a state that this run gave")
         if self.setup.seed != run._problem.seed:
-            raise InputError(f"the state is of a run with seed {self.setup.seed}, this one has {run._problem.seed}")
+            raise InputError(f"the state has seed {self.setup.seed}, this run has seed {run._problem.seed}")
         if not lost(self.engine.name):
             run._hands.check_engine(self.engine.name)
         if self.buffers is not None:
             _check_buffers(constants_of(self.graph.model), self.buffers)
         modules = dict(asked(self.graph.model, "named_modules"))
         if self.modes is not None and self.modes.keys() != modules.keys():
-            raise InputError(f"the state is of a model with other modules: {listing(sorted(self.modes))}")
+            raise InputError(f"the state's model has other modules: {listing(sorted(self.modes))}")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> State:
         return self  # nothing of it is ever changed
 
     def __reduce__(self) -> NoReturn:
-        raise StateError(
-            "a State belongs to the Run that gave it and cannot be pickled: save(path) writes weights and optimiser"
-        )
+        raise StateError("a State cannot be pickled; run.save(path) writes weights and optimiser state")
 
 
 def _check_buffers(own: Mapping[str, NDArray[Any]], kept: Mapping[str, NDArray[Any]]) -> None:
     other = [name for name in kept if name not in own or not np.array_equal(own[name], kept[name], equal_nan=True)]
     if other or len(own) != len(kept):
         raise InputError(
-            f"the state's numbers of {listing(other or sorted(set(own) ^ set(kept)))} are not the model's, which "
-            "its recorded graph holds as constants; put them back into the model first"
+            f"the model's {listing(other or sorted(set(own) ^ set(kept)))} differ from the state's, and its recorded "
+            "graph holds them as constants; restore them in the model first"
         )
 
 
@@ -169,7 +167,7 @@ def take(run: Run, state: State) -> None:
     run._enter()
     if not isinstance(state, State):
         raise TypeMismatchError(f"take: a State is wanted, as run.state() gives it; got {type(state).__name__}")
-    with Atomic(run, lines=True), run.timeline.jump("back to a state", state.place):
+    with Atomic(run, lines=True), run.timeline.jump("return to a saved state", state.place):
         put(run, state)
 
 
@@ -321,7 +319,7 @@ def checkpoint_of(weights: dict[str, NDArray[Any]], state: dict[str, NDArray[Any
     except RecursionError:
         raise FileFormatError("its description of the run is nested too deeply") from None
     except ValueError as error:
-        raise FileFormatError(f"its description of the run cannot be used: {error}") from None
+        raise FileFormatError(f"its description of the run is invalid: {error}") from None
     entries = {name: about[name] for name in _ENTRIES if name in about}
     return Checkpoint(weights, state, **entries, rule={name: about[name] for name in RULE if name in about})
 
@@ -337,7 +335,7 @@ def _check(about: Any) -> dict[str, Any]:
         "notes": lambda notes: isinstance(notes, dict) and all(isinstance(text, str) for text in notes.values()),
     }
     if not isinstance(about, dict):
-        raise InputError(f"wanted names and values, got {shown(about)}")
+        raise InputError(f"expected names and values, got {shown(about)}")
     for name, fits in checks.items():
         if name in about and not fits(about[name]):
             raise InputError(f"{name} cannot be {shown(about[name])}")
@@ -345,7 +343,7 @@ def _check(about: Any) -> dict[str, Any]:
         raise InputError(wrong)
     lr = about.get("hyperparameters", {}).get("lr", 0.0)
     if isinstance(lr, bool) or not isinstance(lr, int | float) or lr < 0:
-        raise InputError(f"lr must be a number, at least 0; got {shown(lr)}")
+        raise InputError(f"lr must be a number of at least 0, got {shown(lr)}")
     return about
 
 
@@ -434,7 +432,7 @@ def load_run(run: Run, path: str | Path, *, optimizer: bool = True, keep: Collec
     if optimizer and saved.optimizer and saved.optimizer != own:
         raise InputError(
             f"{path} was trained with {saved.optimizer:.60}, this run uses {own}; use {saved.optimizer:.60}, or load "
-            "with optimizer=False to keep the weights and the step alone"
+            "with optimizer=False to take weights and step only"
         )
     try:
         if optimizer:

@@ -89,7 +89,7 @@ class Traveller:
         engine = kept.engine.name
         if lost(engine):
             raise StateError(
-                f"step {kept.step:,} was computed by {engine}, which this process has lost: it cannot be done again"
+                f"step {kept.step:,} cannot be recomputed: this process has lost {engine}, which computed it"
             )
         with Atomic(self.run, numbers=False):  # who travels puts back the numbers
             state.put(self.run, kept)
@@ -251,8 +251,8 @@ def seeded_as_before(run: Run, home: State) -> NDArray[Any]:
         values = seeded(run, seed_shown(run.frame()))
     except InputError as error:
         raise StateError(
-            f"restart: the run began with {len(first):,} weights and has {len(run._store.value):,} since its model was "
-            f"changed; {str(error).removeprefix('restart: ')}, or go back before that change (run.to)"
+            f"restart: the model was changed, from {len(first):,} to {len(run._store.value):,} weights; "
+            f"{str(error).removeprefix('restart: ')}, or go back before that change with run.to"
         ) from None
     for block, to in starts(run._tape).items():
         if block in before:
@@ -270,8 +270,8 @@ def seeded(run: Run, seed: int) -> NDArray[Any]:
     if missing:
         rest = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
         raise InputError(
-            f"restart: nobody knows how {listing(missing[:MOST_NAMED])}{rest} may be drawn anew: they were made by "
-            "hand. Let an initialiser draw them before the Run is made (net.initialize(...)), or restart without a seed"
+            f"restart: {listing(missing[:MOST_NAMED])}{rest} cannot be re-initialised: they were set by hand. Call "
+            "net.initialize(...) before you make the Run, or restart without a seed"
         )
     return values.astype(run._stored)
 

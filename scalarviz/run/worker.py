@@ -124,9 +124,9 @@ class Worker:
     def start(self) -> Self:
         """Start the thread; from now on reads and writes of the run's weights go through this worker."""
         if self._over or self._thread.ident is not None:
-            raise StateError("a Worker is started once; make a new one: Worker(run)")
+            raise StateError("a Worker can be started only once; make a new one with Worker(run)")
         if self.run._store.gate is not None:
-            raise StateError("another Worker trains this run; close that one first")
+            raise StateError("another Worker trains this run; close it first")
         self.latest = frame_now(self.run)  # the run may have gone on since this was made
         _switch_intervals.append(sys.getswitchinterval())
         sys.setswitchinterval(5e-4)  # the default of 5 ms would let a NumPy run stutter the viewer
@@ -149,7 +149,7 @@ class Worker:
         """
         timeout = waiting(timeout, "close: timeout")
         if threading.current_thread() is self._thread:
-            raise StateError("a Worker cannot be closed by what it does itself; close it from another thread")
+            raise StateError("a Worker cannot close itself; close it from another thread")
         with self._condition:
             self._closing = True
             self._condition.notify_all()
@@ -245,7 +245,7 @@ class Worker:
         request = self.request()
         with self._condition:
             if not self._condition.wait_for(lambda: self._gone() or (self._resting and not self._called()), timeout):
-                raise StateError(f"the training thread is still busy after {timeout:g} s; pause() it first")
+                raise StateError(f"the training thread is still busy after {timeout:g} s; call pause() first")
         return request.result() if self._gone() else self.latest
 
     def request(self, sample: NDArray[Any] | None = None, *, state: bool = False) -> FrameRequest:

@@ -10,6 +10,7 @@ from typing import Any
 from scalarviz.data.points import NOISE
 from scalarviz.run.controls import Button, Control, Reader, Segments, Switch
 from scalarviz.run.edits import AddSamples, Change, Edit, Refill, SetBatchSize
+from scalarviz.run.scene.own_controls import LAYERS
 from scalarviz.run.scene.scene import OwnFlags
 
 from ..options import SceneOptions
@@ -95,7 +96,7 @@ def controls_of(first: PointSet, hand: Hand, options: type[SceneOptions]) -> tup
         *(_feature(first, name) for name in FEATURES),
         _click(first, hand),
         control(
-            "hidden", "layers", "Units between input and output: what one layer cannot tell apart, two may.",
+            "hidden", "layers", LAYERS.does,
             anew=True, value=lambda reader: getattr(shape_of(reader.frame), "hidden", None),
             change=lambda value, reader: set_hidden(value),
         ),

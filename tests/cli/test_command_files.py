@@ -135,7 +135,7 @@ BROKEN = {
     "def build(o:\n": r"line 1: '\(' was never closed",
     "import no_such_module\n": "line 1: ModuleNotFoundError: No module named 'no_such_module'",
     "def f():\n    f()\nf()\n": "line 2: RecursionError",
-    "x = 1\n": "no function build",
+    "x = 1\n": "needs a function build",
     "Options = 3\ndef build(o): pass\n": "Options must be a subclass",
     "def build(o): pass\n": "must return an sv.Scene, got None",
     "def build(o):\n    raise ValueError('two\\nlines')\n": "line 2: ValueError: two lines",

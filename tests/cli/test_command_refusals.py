@@ -198,7 +198,7 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
         "--out x.png --out ./x.png": ("x.png", "--out and by --out"),
         "--no-such-flag": ("no such option", "scalarviz rgb --help"),
         "--micro": ("nothing is recorded", "--recording"),
-        "--recording one.svz": ("overwrites nothing",),
+        "--recording one.svz": ("does not overwrite",),
         "--story step": ("--story step", "--out"),
         "--story step --out x.png": ("of a film", "--out step.mp4"),
         "--at 31 --out x.png": ("--at 31", "0 to 1"),
@@ -278,7 +278,7 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
         "--expr 'log(w - 5)*x'": ("nan in 60 of 60 rows",),
     },
     "train --steps 2 --headless --engine numpy": {
-        "net.onnx": ("--data", "nothing was given"),
+        "net.onnx": ("--data", "got no value"),
         "net.onnx --data wide.npz": ("(3,)", "(2,)"),
         "net.onnx --data short.npz": ("4 samples in x and 3 in y",),
         "net.onnx --data nan.npz": ("nan.npz", "x[3, 1] is nan", "1 of 4"),
@@ -288,7 +288,7 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
         "pair.onnx --data ring.npz": ("pair.onnx", "2 outputs"),
     },
     "replay": {
-        "": ("RECORDING", "nothing was given", "--recording"),
+        "": ("RECORDING", "got no value", "--recording"),
         "one.svz --out p.png --at 7": ("no step 7", "5 and 10"),
         "one.svz --out p.png --at 31": ("0 to 30",),
         "one.svz --headless": ("--headless", "--out", "--html", "--json"),
@@ -297,13 +297,13 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
         "one.svz hidden.svz --out p.png": ("nothing to compare", "0.weight", "3×3"),
     },
     "view": {
-        "": ("nothing was given",),
-        "bad.onnx": ("no ONNX file",),
+        "": ("got no value",),
+        "bad.onnx": ("not an ONNX file",),
         "a.safetensors --headless": ("shows nothing",),
         "runs.svs a.safetensors": ("alone",),
     },
     "sweep": {
-        "": ("SCENE", "nothing was given"),
+        "": ("SCENE", "got no value"),
         "xor --nope": ("scalarviz sweep xor --help",),
         "xor --grid lr=0.1,0.5": ("0.1,0.5", "'lr=0.1 0.5'"),
         "xor --lr '0.1 0.5'": ('--grid "lr=0.1 0.5"',),

@@ -103,7 +103,7 @@ def test_after_a_restart_what_was_changed_is_in_it_too(made):
     scene.run.do(SetHidden((5, 4)))
     scene.run.do(SwitchFeature("x2", True))
     turn(scene, "data", "gauss")
-    assert "# without 3 changes on the way" in told(scene)
+    assert "# without 3 edits during training" in told(scene)
     scene.run.restart(seed=9)
     scene.run.step(12)
     typed_again(scene, "--features x,y,x2 --hidden 5,4", "--weights-seed 9")
@@ -130,15 +130,15 @@ def test_points_added_and_taken_away_by_hand_are_flags(made, tmp_path):
     assert len({array.tobytes() for array in scene.run.samples()[0]} - before) == 7
 
 
-ONE = "# without 1 change on the way"
+ONE = "# without 1 edit during training"
 POINT = f"--point 0,0,1 --steps 10 --engine numpy  {ONE}"
-RULE = f"{ONE} and the optimiser that it has now"
+RULE = f"{ONE} and the current optimiser"
 LEFT_OUT = [
     ("playground", lambda scene: AddPoint(scene.first, (0.0, 0.0), 1.0), POINT),
-    ("playground", lambda scene: SwitchFeature("x", False), f"{ONE} and what is frozen"),
+    ("playground", lambda scene: SwitchFeature("x", False), f"{ONE} and frozen weights"),
     ("playground", lambda scene: edits.Change(model=scene.run.model.with_hidden((4,))), ONE),
     ("texture", lambda scene: edits.SetOptimizer({"lr": 0.5}), ONE),
-    ("texture", lambda scene: edits.SetFrozen(0, np.ones(3, bool)), f"{ONE} and what is frozen"),
+    ("texture", lambda scene: edits.SetFrozen(0, np.ones(3, bool)), f"{ONE} and frozen weights"),
     ("texture", lambda scene: edits.SetLimits(clip_norm=1.0), f"{ONE} and clip_norm = 1"),
     ("texture", lambda scene: edits.SetOptimizer({"eps": 1e-3}), RULE),
 ]
@@ -165,7 +165,7 @@ def test_a_run_that_goes_on_from_a_file_names_it(made, tmp_path, name):
     typed_again(scene, "--load", "--steps 2")
     scene.run.change(lr=0.5)
     scene.run.step(1)
-    assert "# without 1 change on the way" in told(scene)
+    assert "# without 1 edit during training" in told(scene)
 
 
 OWN = '''"""A scene of one's own."""

@@ -92,8 +92,8 @@ FILES = {
     "an outer product": (sided(1, 2**17, nodes=[node("MatMul", "column x")], tensors=[COLUMN]), "(131072, 131072)"),
     "many outputs": (sided("N", 3, nodes=[node("Split", "x", "y z", num_outputs=2**60)]), 2**60),
     "a circle": (model(node("Add", "x c", "a", "one"), node("Exp", "a", "c", "two"), node("Relu", "c")),
-        "circle", "'one'", "'two'"),
-    "itself": (model(node("Add", "x y", "y", "self")), "'self' needs its own output"),
+        "cycle", "'one'", "'two'"),
+    "itself": (model(node("Add", "x y", "y", "self")), "'self' depends on its own output"),
     "missing": (model(node("Gemm", "x w b", "y", "first")), "'w' of node 'first'", "'b' of node 'first'"),
     "no outputs": (model(outputs=()), "no outputs"),
     "an output of nothing": (model(outputs=(Z,)), "'z'"),
@@ -189,8 +189,8 @@ OUTSIDE, UNREAD = "outside the folder", "cannot be read"
 PLACES = {
     "../secret": OUTSIDE, "/etc/passwd": OUTSIDE, "outside": OUTSIDE, "up/secret": OUTSIDE, "": OUTSIDE,
         ".": OUTSIDE,
-    "deeper": "no regular file", "pipe": "no regular file", "circle": UNREAD, "none": UNREAD, "a" * 5000: UNREAD,
-    "a\0b": "no file's name",
+    "deeper": "not a regular file", "pipe": "not a regular file", "circle": UNREAD, "none": UNREAD, "a" * 5000: UNREAD,
+    "a\0b": "not a valid file name",
 }  # fmt: skip
 
 

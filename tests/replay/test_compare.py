@@ -183,7 +183,7 @@ def test_every_action_works_or_says_why_not(hosted):
 
 
 @refusals({
-    "share": (lambda both: render(both, quantity="update/value"), InputError, "a difference has no share"),
+    "share": (lambda both: render(both, quantity="update/value"), InputError, "a difference has no update"),
     "a name": (lambda both: both.pair[0].record.compare("b.svz"), TypeMismatchError, "got str"),
 })  # fmt: skip
 def test_refused(refusal, pair):

@@ -81,9 +81,9 @@ def test_networks_that_were_changed_stand_as_they_were(record, window):
 
 @refusals({
     "no gradients": (lambda record: render(record(kept={"updates": True})[1], quantity="gradient"), InputError,
-                     "no gradients were recorded", "allowed: weight"),
+                     "gradients were not recorded", "allowed: weight"),
     "no updates": (lambda record: render(record(kept={"gradients": True})[1], quantity="update/value"), InputError,
-                   "no updates were recorded"),
+                   "updates were not recorded"),
     "between": (lambda record: render(record(every=5)[1], step=7), InputError, "no step 7", "5 and 10"),
     "no micro-steps": (lambda record: render(record()[1], SMALL, step=2, inside=1), FileFormatError, "step 3",
                        "not recorded"),

@@ -71,11 +71,11 @@ T, V = TypeMismatchError, InputError
 
 ROWS = {
     "switch(3)": (T, "label", 3), "switch('a\\nb')": (V, "label", "1 to 28"),
-    "switch('a', 'noise')": (V, "flag", "noise", "--name"), "switch('a', '', ' ')": (V, "what it does", "1 to 120"),
+    "switch('a', 'noise')": (V, "flag", "noise", "--name"), "switch('a', '', ' ')": (V, "does", "1 to 120"),
     "slider(value=3)": (T, "value", "function"), "slider(anew='yes')": (T, "anew", "yes", "True or False"),
     "slider(most=np.inf)": (V, "most", "finite", "inf"), "slider(least=1.0)": (V, 1.0, "least < most"),
     "slider(log=True)": (V, "0 < least < most"), "slider(usual=2.0)": (V, "usual", 2.0, "0 to 1"),
-    "segments('abc')": (T, "abc", "row of values"), "segments((1, 2, 1))": (V, "different"),
+    "segments('abc')": (T, "abc", "sequence of values"), "segments((1, 2, 1))": (V, "different"),
     "slider().taken('1')": (T, "'1'", "number"), "slider().taken(np.nan)": (V, "nan", "finite"),
     "slider(whole=True).taken(0.5)": (V, 0.5, "whole"), "segments(('a', 'b')).taken('c')": (V, "'c'", "a, b"),
     "switch('on').taken('yes')": (T, "yes", "True or False"), "LAYERS.taken((0,))": (V, "layers"),

@@ -42,9 +42,9 @@ EXAMPLES: dict[str, tuple[Any, str]] = {
     "Change": (edits.Change(activation="relu", numbers={"lr": 0.1}), "activation = relu, lr = 0.1"),
     "Change, classes": (edits.Change(activation="ReLU", optimizer=optim.Adam, numbers={"lr": 0.1}, batch_size=3),
                         "activation = relu, optimizer = Adam, lr = 0.1, batch size = 3"),
-    "SetTargets": (edits.SetTargets(1 - X), "other targets for 24 samples"),
-    "AddSamples": (edits.AddSamples(X[:1], X[:1]), "1 sample more"),
-    "Refill": (edits.Refill(X[:5], X[:5]), "5 other samples"),
+    "SetTargets": (edits.SetTargets(1 - X), "new targets for 24 samples"),
+    "AddSamples": (edits.AddSamples(X[:1], X[:1]), "add 1 sample"),
+    "Refill": (edits.Refill(X[:5], X[:5]), "new data: 5 samples"),
     "Together": (edits.Together((edits.SetWeights(6, [0.0]), edits.SetFrozen(6, [True]))),
                  "0.weight[2][0] = 0, and 1 more"),
     "Together, said": (edits.Together((edits.SetWeights(6, np.zeros(3)),), "zero row 2"), "zero row 2"),
@@ -53,7 +53,7 @@ EXAMPLES: dict[str, tuple[Any, str]] = {
     "Several, said": (edits.Several((edits.Refill(X[:5], X[:5]), edits.Change(activation="relu")), "five"), "five"),
     "ScaleWeights": (edits.ScaleWeights(((6, 3), (14, 1)), 0.5), "0.weight[2][0] and 3 more × 0.5"),
     "ScaleWeights, said": (edits.ScaleWeights(((6, 3),), 2, "row 2 of 0.weight"), "row 2 of 0.weight × 2"),
-    "RedrawWeights": (edits.RedrawWeights(((0, 16),), "layer 0"), "layer 0 begins anew"),
+    "RedrawWeights": (edits.RedrawWeights(((0, 16),), "layer 0"), "re-initialise layer 0"),
 }  # fmt: skip
 
 

@@ -145,7 +145,7 @@ def test_what_does_not_fit_is_refused_and_changes_nothing(refusal):
 
 OTHERS = {
     "run_of(Own()).change(activation='relu')": (V, "Sequential", "model="),
-    "run_of(NETWORKS['rgb'].ours()).change(activation='relu')": (V, "no activation", "model="),
+    "run_of(NETWORKS['rgb'].ours()).change(activation='relu')": (V, "no hidden activation", "model="),
     "run_of(Own()).restart(seed=1)": (V, "scale", "shift"),
     "lone().do(edits.RedrawWeights(((0, 1),)))": (V, "w", "module"),
     "make_run('mlp', optimizer='groups').change(model=NETWORKS['rgb'].ours())": (ANY, "optimizer="),

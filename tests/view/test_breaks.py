@@ -52,7 +52,7 @@ def test_a_condition_is_typed_and_pauses_the_run_where_it_becomes_true(hand):
     hand.view.toggle_run()
     for on in (True, False):
         for said in (hand.view.pace_text(), hand.run.engine.why):
-            assert ("one step a call, for breakpoint 2" in said) == on
+            assert ("checks breakpoint 2 after every step" in said) == on
         hand.run.breakpoints.disable(2)
 
 

@@ -259,7 +259,7 @@ def test_a_run_without_panels_has_none_and_no_panel_needs_gl(monkeypatch, tmp_pa
     monkeypatch.setattr(offscreen, "offscreen", None)
     with recorded(scene, tmp_path / "b.svz", 1) as record:
         assert {one.panel for one in record.pictures} == {"pictures", "colours"}
-    with pytest.raises(InputError, match=r"cannot write pictures of panels into .*gone\.svz"):
+    with pytest.raises(InputError, match=r"cannot write panel pictures to .*gone\.svz"):
         write_pictures(tmp_path / "gone.svz", [(1, Picture("a", 0, 1, 1, b"RIFF"))])
 
 

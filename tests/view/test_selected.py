@@ -100,7 +100,7 @@ def test_freezing_and_drawing_anew(hand):
     hand.click(hand.spot("freeze"))
     assert not hand.settled().frozen.any()
     drawn = hand.key("i").values.copy()
-    what = ["freeze neuron g of layer", "free neuron g of layer", "neuron g of layer begins anew"]
+    what = ["freeze neuron g of layer", "free neuron g of layer", "re-initialise neuron g of layer"]
     assert [entry.what for entry in hand.run.log] == what
     hand.key("z", ctrl=True)
     assert np.array_equal(hand.key("i").values, drawn)  # the same step of the same seed

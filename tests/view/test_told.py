@@ -84,5 +84,5 @@ def test_what_is_no_number_is_refused_and_changes_nothing(told):
     with pytest.raises(InputError, match="the 1 that"):
         source.edit(SetWeights(1, [1.0]))
     assert (source.frame().step, source.frame().loss) == (2, 0.5)
-    with pytest.raises(StateError, match="its loss itself"):
+    with pytest.raises(StateError, match="its own steps and loss"):
         subject_of(make_run("mlp", "mse", "sgd")).source.tell(loss=1.0)

@@ -124,7 +124,7 @@ def test_an_edit_in_the_past_starts_a_branch_and_its_ring_leads_back(hand):
 
 def test_undo_says_what_and_redo_returns_and_a_restart_begins_anew_and_can_be_undone(hand):
     hand.do("undo")
-    assert hand.view.notice().startswith("undo: nothing was changed")
+    assert hand.view.notice().startswith("undo: there is no edit")
     hand.do("raise_rate")
     for name, said, lr in (("undo", "undone: lr = 1", 0.5), ("redo", "done again: lr = 1", 1.0)):
         hand.do(name)

@@ -29,7 +29,7 @@ def reshape(call: Call) -> list[Array]:
     x, wanted = call.input(0), call.whole(1, "the shape")
     if not call.attribute("allowzero", 0):
         if any(side == 0 and k >= x.ndim for k, side in enumerate(wanted)):
-            raise call.wrong(f"the shape {shown(wanted)} keeps a side that the input of shape {x.shape} has not")
+            raise call.wrong(f"the shape {shown(wanted)} keeps a side that the input of shape {x.shape} does not have")
         wanted = [x.shape[k] if side == 0 else side for k, side in enumerate(wanted)]
     try:
         return [x.reshape(tuple(wanted))]
@@ -79,7 +79,7 @@ def transpose(call: Call) -> list[Array]:
     x = call.input(0)
     order = call.listed("perm", list(range(x.ndim))[::-1])
     if sorted(order) != list(range(x.ndim)):
-        raise call.wrong(f"the order {shown(order)} is none of the {x.ndim} axes of the shape {x.shape}")
+        raise call.wrong(f"the order {shown(order)} is not an order of the {x.ndim} axes of the shape {x.shape}")
     return [np.transpose(x, order)]
 
 
@@ -210,7 +210,7 @@ def _cast(call: Call, to: np.dtype[Any]) -> Array:
         return truth(x)
     if to.kind == "f" or (before is not None and before.kind in "iub"):
         return x
-    raise call.wrong(f"computed numbers are not rounded to {to}: that has no derivative")
+    raise call.wrong(f"rounding computed numbers to {to} has no derivative")
 
 
 def chosen_row(table: Array, index: Value) -> list[Any]:
@@ -256,7 +256,7 @@ def scatter(call: Call) -> list[Array]:
     (x, updates), indices = alike(call.input(0), call.input(2)), call.numbers(1, "the indices")
     parts, how = call.node.operator == "ScatterND", call.attribute("reduction", "none")
     if how != "none" and how not in JOINED:
-        raise call.wrong(f"the reduction {how!r}; none, add, mul, max and min are known")
+        raise call.wrong(f"the reduction {how!r}; allowed: none, add, mul, max, min")
     axis = axis_of(call.attribute("axis", 0), x.ndim)
     indices = indices if parts else places_of(call, indices, x.shape[axis])
     outer = indices.shape[:-1] if parts else indices.shape
@@ -314,7 +314,7 @@ def cut(call: Call) -> list[Array]:
     steps = [1] * len(starts) if steps is None else steps
     if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
         said = f"starts {shown(starts)}, ends {shown(ends)}, axes {shown(axes)}, steps {shown(steps)}"
-        raise call.wrong(f"{said} are no slice of {x.shape}")
+        raise call.wrong(f"{said} are not a slice of {x.shape}")
     index: list[Any] = [slice(None)] * x.ndim
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
         index[axis] = _span(start, end, step, x.shape[axis])
@@ -332,7 +332,7 @@ def _span(start: int, end: int, step: int, side: int) -> slice:
 def places_of(call: Call, indices: Array, side: int) -> Array:
     """Indices counted from the front."""
     if indices.dtype.kind not in "iu":
-        raise call.wrong("its indices are no whole numbers")
+        raise call.wrong("its indices are not whole numbers")
     if indices.size and (indices.min() < -side or indices.max() >= side):
         raise call.wrong(f"an index is outside of {-side} .. {side - 1}")
     return np.where(indices < 0, indices + side, indices)
@@ -352,7 +352,7 @@ def gather(call: Call) -> list[Array]:
 def _chosen(call: Call, table: Array, indices: Array, axis: int) -> Array:
     """Rows of a table along an axis that numbers of the graph choose, counted from 0."""
     if not table.ndim:
-        raise call.wrong("it chooses of a single number, which has no rows")
+        raise call.wrong("it picks rows from a single number, which has no rows")
     turned = dressed(np.moveaxis(bare(table), axis, 0))
     found = [x for index in bare(indices).ravel().tolist() for x in chosen_row(turned, index)]
     places, shaped = [*range(indices.ndim)], values(found, (*indices.shape, *turned.shape[1:]))
@@ -388,13 +388,13 @@ def pad(call: Call) -> list[Array]:
     widths = call.listed("pads") if call.version < 11 else call.whole(1, "the widths")
     axes = [axis_of(a, x.ndim) for a in call.row(3, "the axes", range(x.ndim))]
     if len(widths) != 2 * len(axes):
-        raise call.wrong(f"{len(widths)} widths for {len(axes)} axes; it takes one before and one behind each")
+        raise call.wrong(f"{len(widths)} widths for {len(axes)} axes; give one before and one after each axis")
     border = [(0, 0)] * x.ndim
     for k, axis in enumerate(axes):
         border[axis] = (widths[k], widths[k + len(axes)])
     if mode != "constant":
         if mode not in BORDERS:
-            raise call.wrong(f"the mode {shown(mode)}; {listing(BORDERS)} and constant are known")
+            raise call.wrong(f"the mode {shown(mode)}; allowed: {listing(BORDERS)}, constant")
         return [dressed(padded(x, border, mode=mode))]
     given = call.optional(2) if call.version >= 11 else None
     fill = np.asarray(call.attribute("value", 0.0)) if given is None else given

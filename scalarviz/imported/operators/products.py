@@ -141,7 +141,7 @@ def einsum(call: Call) -> list[Array]:
     names, result, sides = _names(call, equation, operands)
     room([sides[name] for name in result], not call.known)
     if prod(sides.values()) > MOST_PRODUCTS:
-        raise call.wrong(f"{prod(sides.values()):,} products; at most {MOST_PRODUCTS:,} are taken")
+        raise call.wrong(f"{prod(sides.values()):,} products; at most {MOST_PRODUCTS:,} are allowed")
     if call.known:
         return [np.asarray(np.einsum(equation, *operands, optimize="greedy"))]
     parts = [_diagonal(objects(x), own) for x, own in zip(operands, names, strict=True)]
@@ -177,7 +177,7 @@ def _names(call: Call, equation: str, operands: list[Array]) -> tuple[list[str],
         result = dots + "".join(sorted(c for c in set(letters) - set(dots) if letters.count(c) == 1))
     wanted = result.replace(DOTS, dots)
     if len(set(wanted)) != len(wanted) or not set(wanted) <= set(letters):
-        raise call.wrong(f"the equation {shown(equation)} has a result that is not made of its operands' axes")
+        raise call.wrong(f"the equation {shown(equation)} has a result with axes that no operand has")
     return full, wanted, dict(sides)
 
 

@@ -151,7 +151,9 @@ def batch_norm(call: Call) -> list[Array]:
     if not training:
         return [_by(x, scale, bias, mean, var, eps)]
     if call.version < 14:
-        raise call.wrong("it is exported for training with an old opset; take opset 14 or newer, or eval() first")
+        raise call.wrong(
+            "it was exported in training mode with an old opset; use opset 14 or newer, or call eval() first"
+        )
     momentum = float(call.attribute("momentum", 0.9))
     moments = _moments(np.moveaxis(bare(x), 1, 0).reshape(x.shape[1], -1), _batch_mean)
     now = [_by_channel(moment, x.ndim) for moment in moments]

@@ -70,16 +70,16 @@ def misfit(node: Node, opset: int) -> str:
 def _count(names: tuple[str, ...], least: int, most: int, what: str) -> str:
     if not least <= len(names) <= most:
         span = f"{least}" if least == most else f"{least} or more" if most > 1000 else f"{least} to {most}"
-        return f"it has {len(names):,} {what}{'' if len(names) == 1 else 's'}, the standard gives it {span}"
+        return f"it has {len(names):,} {what}{'' if len(names) == 1 else 's'}, the standard allows {span}"
     left_out = [str(place) for place, name in enumerate(names[:least]) if not name and what == "input"]
-    return f"its input {listing(left_out)} is left out, which it needs" if left_out else ""
+    return f"it needs its input {listing(left_out)}, which is left out" if left_out else ""
 
 
 def _attributes(node: Node, known: Mapping[str, Any]) -> str:
     for name, value in node.attributes.items():
         if name not in known:
             allowed = listing(sorted(known)) or "none"
-            return f"the standard knows no attribute {shown(name)} of it in this version; it knows {allowed}"
+            return f"the standard has no attribute {shown(name)} of it in this version; allowed: {allowed}"
         kind = str(known[name].type).rpartition(".")[2]
         one_by_one = kind.endswith("S")  # an empty row is of all kinds of rows
         if one_by_one and kind in KINDS and not isinstance(value, tuple):
@@ -95,27 +95,27 @@ QUANTISED = frozenset({
     "ConvInteger", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulInteger", "QLinearConv", "QLinearMatMul",
     "QuantizeLinear",
 })  # fmt: skip
-DOMAINS = {"com.microsoft": ": onnxruntime fuses nodes into it; let it write with ORT_ENABLE_BASIC"}
+DOMAINS = {"com.microsoft": ": onnxruntime fuses nodes into it; write the file with ORT_ENABLE_BASIC"}
 """What helps where nodes of another domain stand."""
 OLDEST, NEWEST = {"MaxPool": 1, "Upsample": 9}, 28
 """The oldest known version of an operator, by default the one of opset 8; the newest of all."""
 
 
 def supported(node: Node, opset: int) -> str:
-    """Why a node cannot be computed here, in one clause ("there is no such operator here"); empty where it can."""
+    """Why a node cannot be computed here, in one clause ("this operator is not supported"); empty where it can."""
     if node.domain not in ("", "ai.onnx"):
         return f"it is of the domain {node.domain!r}, not of the standard{DOMAINS.get(node.domain, '')}"
     if node.operator in QUANTISED:
-        return "it computes with quantised numbers, which have no gradient: take the file from before quantisation"
+        return "it computes with quantised numbers, which have no gradient; use the file from before quantisation"
     if node.operator not in TABLE:
-        return "there is no such operator here"
+        return "this operator is not supported"
     oldest, found = OLDEST.get(node.operator) or version(node.operator, 8), version(node.operator, opset)
     if found == 0:
         return f"opset {opset} has no such operator"
     if found < oldest:
-        return f"it is of version {found}, versions from {oldest} on are known: export with a newer opset"
+        return f"its version is {found}, but only {oldest} and newer are supported; export with a newer opset"
     if found > NEWEST:
-        return f"it is of version {found}, versions up to {NEWEST} are known: export with an older opset"
+        return f"its version is {found}, but only {NEWEST} and older are supported; export with an older opset"
     return misfit(node, opset)
 
 
@@ -173,8 +173,8 @@ class Call:
         found = self.input(place)
         if found.dtype == object:
             raise self.wrong(
-                f"{what} (its input {place}) is computed from data or weights; it must be known before: a constant, "
-                "or made of shapes"
+                f"{what} (its input {place}) is computed from data or weights; it must be a constant "
+                "or come from shapes"
             )
         return found
 
@@ -190,8 +190,8 @@ class Call:
         """All inputs, for an operator that has no form for Values."""
         if not self.known:
             raise self.wrong(
-                "it is taken of numbers that are known before (shapes, constants), but these are computed from data or "
-                "weights, and it has no derivative"
+                "it has no derivative, so its inputs must be constants or shapes; here they are computed from data or "
+                "weights"
             )
         return self.all()
 
@@ -209,7 +209,7 @@ class Call:
         shapes = ", ".join("none" if x is None else str(x.shape) for x in self.inputs[:5])
         more = f" and {len(self.inputs) - 5:,} more" if len(self.inputs) > 5 else ""
         return self.wrong(
-            f"inputs of the shapes {shapes}{more} do not go together ({' '.join(str(error).split())[:200]})"
+            f"inputs of the shapes {shapes}{more} do not fit together ({' '.join(str(error).split())[:200]})"
         )
 
 
@@ -238,9 +238,7 @@ UNFIT = (ValueError, LookupError, TypeError, OverflowError, ZeroDivisionError, R
 def _called(function: Function, call: Call) -> Sequence[Array]:
     for x in call.inputs:
         if x is not None and x.dtype.kind not in "biufO":
-            raise call.wrong(
-                f"an input of the type {x.dtype}; floats of 16 to 64 bits, whole numbers and truths are known"
-            )
+            raise call.wrong(f"an input of the type {x.dtype}; allowed: floats of 16 to 64 bits, integers and booleans")
     try:
         with np.errstate(all="ignore"):
             return [_as_array(x) for x in function(call)]
@@ -268,7 +266,7 @@ def compute(node: Node, tensors: Tensors, opset: int, dtypes: Mapping[str, np.dt
     try:
         found = TABLE[node.operator](call)
     except MemoryError:
-        raise InputError(f"{call.title}: the memory does not suffice for what it makes; take smaller inputs") from None
+        raise InputError(f"{call.title}: not enough memory for its result; use smaller inputs") from None
     tensors |= {name: array for name, array in zip(node.outputs, found, strict=False) if name}
 
 

@@ -95,10 +95,12 @@ def border(node: Node, sides: Sides, reach: Sides, stride: Sides) -> tuple[Sides
         less, more = tuple(t // 2 for t in totals), tuple(t - t // 2 for t in totals)
         return (less, more) if how == "SAME_UPPER" else (more, less)
     if how != "NOTSET":
-        raise InputError(f"auto_pad {how!r}; NOTSET, VALID, SAME_UPPER and SAME_LOWER are known")
+        raise InputError(f"auto_pad {how!r}; allowed: NOTSET, VALID, SAME_UPPER, SAME_LOWER")
     pads = node.listed("pads", [0] * (2 * rank))
     if len(pads) != 2 * rank or min(pads) < 0:
-        raise InputError(f"pads {pads} do not fit the sides {sides}: one number >= 0 before and one behind each")
+        raise InputError(
+            f"pads {pads} do not fit the sides {sides}: give one number >= 0 before and one after each side"
+        )
     return tuple(pads[:rank]), tuple(pads[rank:])
 
 
@@ -147,7 +149,7 @@ def pool(call: Call) -> list[Array]:
     places = windows(call, x.shape[2:], tuple(call.listed("kernel_shape", [])))
     mean = call.node.operator == "AveragePool"
     if any(call.node.outputs[1:]):
-        raise call.wrong("the places of the largest numbers (its second output) are not computed here")
+        raise call.wrong("its second output (the indices of the maxima) is not supported")
     if x.dtype != object and not mean:
         return [places.rows(x, -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min).max(-1)]
     counts = places.counted(x.shape[2:], bool(call.attribute("count_include_pad", 0)))
@@ -208,7 +210,7 @@ def _transposed_border(call: Call, sides: Sides, reach: Sides, stride: Sides) ->
         raise call.wrong(f"pads {pads} and output_padding {more} do not fit the sides {sides}")
     made = [w + m - a - b for w, m, a, b in zip(whole, more, pads[:rank], pads[rank:], strict=True)]
     if min(made) < 1:
-        raise call.wrong(f"pads {pads} leave nothing of the sides {whole}")
+        raise call.wrong(f"pads {pads} cut away all of the sides {whole}")
     return tuple(pads[:rank]), tuple(made)
 
 
@@ -267,7 +269,7 @@ def resize(call: Call) -> list[Array]:
         sizes = call.whole(3, "the sizes")
         scales = [n / x.shape[k] for k, n in zip(axes, sizes, strict=True)]
     if call.attribute("keep_aspect_ratio_policy", "stretch") != "stretch":
-        raise call.wrong("its sizes shall keep the sides' ratio; export it with the sizes themselves")
+        raise call.wrong("it keeps the aspect ratio, which is not supported; export it with fixed sizes")
     if min(sizes, default=1) < 1 or max(sizes, default=1) > WIDEST or min(scales, default=1.0) <= 0.0:
         raise call.wrong(f"the sides {shown(sizes)} of the shape {x.shape}; each must be in 1 .. {WIDEST}")
     wanted = dict(zip(axes, sizes, strict=True))
@@ -284,13 +286,13 @@ def _shares(call: Call, before: int, after: int, scale: float, old: bool) -> Arr
     mode = call.attribute("mode", "nearest")
     way = "asymmetric" if old else call.attribute("coordinate_transformation_mode", "half_pixel")
     if way not in PLACES or mode not in ("nearest", "linear", "cubic"):
-        raise call.wrong(f"mode {mode!r} with {way!r} is not known here; nearest, linear and cubic are")
+        raise call.wrong(f"mode {mode!r} with {way!r} is not supported; allowed: nearest, linear, cubic")
     room((after, before))
     places, found = [PLACES[way](k, before, after, scale) for k in range(after)], np.zeros((after, before))
     if mode == "nearest":
         how = "floor" if old else call.attribute("nearest_mode", "round_prefer_floor")
         if how not in NEAREST:
-            raise call.wrong(f"the nearest_mode {shown(how)}; {listing(NEAREST)} are known")
+            raise call.wrong(f"the nearest_mode {shown(how)}; allowed: {listing(NEAREST)}")
         found[np.arange(after), [min(max(int(NEAREST[how](place)), 0), before - 1) for place in places]] = 1.0
         return found
     shrink = min(scale, 1.0) if call.attribute("antialias", 0) else 1.0

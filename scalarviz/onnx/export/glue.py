@@ -164,7 +164,9 @@ def write_rows(sheet: Sheet, places: Places, tape: Tape, key: Any, rows: Sequenc
         operands, shape = operands_of(sheet, places, columns)
         places.put(found, operation(sheet, code, operands, shape))
     else:
-        raise InputError(f"to_onnx: a {code} is drawn anew at every step, which ONNX has not; call net.eval() first")
+        raise InputError(
+            f"to_onnx: a {code} is redrawn in every step, which ONNX cannot express; call net.eval() first"
+        )
 
 
 def operands_of(sheet: Sheet, places: Places, columns: Rows) -> tuple[list[Operand], Shape]:

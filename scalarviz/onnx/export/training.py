@@ -175,7 +175,9 @@ class Pass:
             case "batch_mean":
                 return sheet.node("ReduceMean", rows.at(i.args[0]), shape=shape, lanes=False, axes=(-1,), keepdims=1)
             case "mask":
-                raise InputError("to_onnx: Dropout draws anew at every step, which ONNX cannot repeat; call its eval()")
+                raise InputError(
+                    "to_onnx: Dropout draws a new mask in every step, which ONNX cannot repeat; call its eval()"
+                )
         args, factors, _, _ = self._factors(i)
         products = sheet.node("Mul", rows.at(args), factors, shape=args.shape)
         made = sheet.node("ReduceSum", products, sheet.integers([1]), shape=shape, keepdims=0)
@@ -328,7 +330,7 @@ class TrainingStep:
         if loss is None or (hasattr(loss, "divides") and (not loss.divides or plan.n_targets > 1)):
             return sheet.fixed("Div", 1.0, sheet.samples())
         if not hasattr(loss, "divides"):
-            raise InputError(f"to_onnx: training=True does not write batch_shares, which {loss!r} has")
+            raise InputError(f"to_onnx: training=True does not support batch_shares, which {loss!r} has")
         classes: Operand = data.at([plan.n_inputs])
         ignored = -1.0 if loss.ignore_index is None else float(loss.ignore_index)
         share: Operand = 1.0

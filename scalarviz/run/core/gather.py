@@ -158,7 +158,7 @@ def weight_name(tensors: Sequence[Tensor], index: int) -> str:
         if tensor.start <= index < tensor.start + tensor.size:
             place = np.unravel_index(index - tensor.start, tensor.shape) if tensor.shape else ()
             return tensor.name + "".join(f"[{int(i)}]" for i in place)
-    raise InputError(f"no weight {index}; there are {sum(t.size for t in tensors)}")
+    raise InputError(f"there is no weight {index}; the run has {sum(t.size for t in tensors)}")
 
 
 # ---- Which weight is meant: a Weight, a name as messages print it, or a flat index
@@ -174,17 +174,17 @@ def index_of(tensors: Sequence[Tensor], tape: Tape, given: Any) -> int:
         start = starts(tape).get(given._block)
         if start is not None:
             return start + given._index
-        raise InputError(f"{shown(given)} is no weight of this run; those are {_names(tensors)}")
+        raise InputError(f"{shown(given)} is not a weight of this run; allowed: {_names(tensors)}")
     if isinstance(given, str):
         return _named(tensors, given)
     if isinstance(given, Block):
         start = starts(tape).get(given)
         name = next((t.name for t in tensors if start is not None and t.start <= start < t.start + t.size), "that")
-        raise TypeMismatchError(f"{name} is {given.size} weights; say which one, as {_example(tensors, name)}")
+        raise TypeMismatchError(f"{name} has {given.size} weights; name one, such as {_example(tensors, name)}")
     if isinstance(given, int | np.integer) and not isinstance(given, bool):
         return position(given, sum(t.size for t in tensors), "the weights")
     raise TypeMismatchError(
-        f"a weight is a Weight, its name as {weight_name(tensors, 0)!r}, or its flat index; got "
+        f"a weight must be a Weight, a name such as {weight_name(tensors, 0)!r}, or a flat index, got "
         f"{type(given).__name__} {shown(given)}"
     )
 
@@ -197,7 +197,7 @@ def _named(tensors: Sequence[Tensor], name: str) -> int:
             return found
     close = get_close_matches(text.partition("[")[0], [t.name for t in tensors], 1)
     hint = f"; did you mean {close[0]}?" if close else ""
-    raise UnknownNameError(f"no weight is called {shown(name)}; there are {_names(tensors)}{hint}")
+    raise UnknownNameError(f"there is no weight {shown(name)}; allowed: {_names(tensors)}{hint}")
 
 
 def _place_in(tensors: Sequence[Tensor], text: str, name: str) -> int | None:
@@ -211,11 +211,11 @@ def _place_in(tensors: Sequence[Tensor], text: str, name: str) -> int | None:
             return tensor.start
         if len(place) != len(tensor.shape):
             raise InputError(
-                f"{shown(name)}: {tensor.name} has the shape {tensor.shape}, so a weight of it has {len(tensor.shape)} "
-                f"numbers behind the name, as {_example(tensors, tensor.name)}"
+                f"{shown(name)}: {tensor.name} has the shape {tensor.shape}, so its weights have {len(tensor.shape)} "
+                f"indices after the name, such as {_example(tensors, tensor.name)}"
             )
         if any(i >= side for i, side in zip(place, tensor.shape, strict=True)):
-            raise InputError(f"{shown(name)}: {tensor.name} has the shape {tensor.shape}, counted from 0")
+            raise InputError(f"{shown(name)}: {tensor.name} has the shape {tensor.shape}; indices start at 0")
         return tensor.start + int(np.ravel_multi_index(place, tensor.shape)) if place else tensor.start
     return None
 

@@ -138,7 +138,7 @@ def record_update(optimizer: Any, limits: Limits = NO_LIMITS) -> Plan:
     if overrides_step(optimizer):
         raise InputError(
             f"{type(optimizer).__name__} overrides step(), which an engine cannot record; write its rule as "
-            "update(w, g, state, lr, t), or keep it for hand-written loops"
+            "update(w, g, state, lr, t), or use it in a hand-written loop"
         )
     return lower(limited_rule(optimizer, limits), encode=False)
 
@@ -260,7 +260,7 @@ def restore(tensors: Sequence[Tensor], targets: Mapping[str, NDArray[Any]], save
     problems = [f"missing {name}" for name in wanted if name not in saved]
     problems += [f"unexpected {name}" for name in saved if name not in wanted]
     problems += [
-        f"{name} has shape {found[name].shape}, the model {tensor.shape}"
+        f"{name} has shape {found[name].shape}, the model's has {tensor.shape}"
         for name, (tensor, _) in wanted.items()
         if name in found and found[name].shape != tensor.shape
     ]

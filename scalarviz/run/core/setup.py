@@ -116,7 +116,7 @@ def _pairs(graph: Graph, said: Any, what: str) -> Iterator[tuple[str, Tensor, li
     tensors = {t.name: t for t in graph.kept}
     for name, row in mapping(said, what).items():
         if name not in tensors or not isinstance(row, list) or len(row) % 2:
-            raise InputError(f"{what}: {shown(name)} is no tensor of this run with pairs of numbers")
+            raise InputError(f"{what}: {shown(name)} is not a tensor of this run with pairs of numbers")
         yield f"{what}: {name}", tensors[name], list(zip(row[::2], row[1::2], strict=True))
 
 
@@ -125,7 +125,7 @@ def _groups_of(graph: Graph, said: Any, count: int) -> Any:
     optimizer = graph.optimizer
     if not said:
         if count != len(optimizer.rules):
-            raise InputError(f"it has {count} parameter groups, this run {len(optimizer.rules)}")
+            raise InputError(f"it has {count} parameter groups, this run has {len(optimizer.rules)}")
         return optimizer.group_of
     flat = np.full(graph.tape.n_parameters, -1)
     for what, tensor, pairs in _pairs(graph, said, "members"):
@@ -136,7 +136,7 @@ def _groups_of(graph: Graph, said: Any, count: int) -> Any:
             at += many
     held = flat[places_of(optimizer, graph.tape)]
     if (held < 0).any() or len(np.unique(held)) != count:
-        raise InputError(f"its {count} parameter groups are not groups of the weights that this run trains")
+        raise InputError(f"its {count} parameter groups do not match the weights that this run trains")
     return held.astype(np.intp)
 
 
@@ -162,7 +162,9 @@ def read(
     given = {name: number for name, number in about.get("limits", {}).items() if name not in keep}
     limits = limits_of(**{**asdict(problem.limits), **given})
     if {"lr", SCHEDULE} & set(keep) and len(rules) != len(optimizer.rules):
-        raise InputError(f"it has {len(groups)} parameter groups, this run {len(optimizer.rules)}: no rate can be kept")
+        raise InputError(
+            f"it has {len(groups)} parameter groups, this run has {len(optimizer.rules)}, so no rate can be kept"
+        )
     rates = optimizer.lr_pace.rates if "lr" in keep else tuple(float(said.get("lr", 0.0)) for said in groups)
     now = setup_of(problem, optimizer)
     pace = now.pace
@@ -207,7 +209,7 @@ def _of_groups(name: str, about: Mapping[str, Any], computed: tuple[float, ...],
     if not said:
         return computed
     if not isinstance(said, list) or len(said) != groups:
-        raise InputError(f"{name}: one a parameter group is wanted, got {shown(said)}")
+        raise InputError(f"{name}: expected one number per parameter group, got {shown(said)}")
     return tuple(at_least_zero(one, name) for one in said)
 
 
@@ -219,11 +221,11 @@ def names_kept(optimizer: Optimizer) -> tuple[str, ...]:
 def checked_keep(keep: Any, optimizer: Optimizer) -> tuple[str, ...]:
     """Names of what stays as it is when a file is loaded."""
     if isinstance(keep, str) or not isinstance(keep, Collection):
-        raise TypeMismatchError(f"load: keep is a list of names, such as ['lr'], got {shown(keep)}")
+        raise TypeMismatchError(f"load: keep must be a list of names, such as ['lr'], got {shown(keep)}")
     there = names_kept(optimizer)
     unknown = [name for name in keep if name not in there]
     if unknown:
-        raise InputError(f"load: keep has no {listing(map(str, unknown))}; there are {listing(there)}")
+        raise InputError(f"load: keep has {listing(map(str, unknown))}; allowed: {listing(there)}")
     return tuple(keep)
 
 

@@ -341,9 +341,9 @@ def _first(training: Training) -> str:
         return ""
     at, name = wrong
     if at < training.problem.n_weights:
-        return f"; the first weight is {name}"
-    found = f"{name} has become {values[at]:g}"
-    return f"; the weights are finite, {found}: what it follows is too large for {values.dtype} (scale the inputs)"
+        return f"; the first weight that is not finite is {name}"
+    found = f"but {name} became {values[at]:g}"
+    return f"; the weights are finite, {found}: its samples are too large for {values.dtype}; scale the inputs"
 
 
 def diverged(training: Training, said: str, given: NDArray[Any], lr: float) -> DivergedError:
@@ -356,20 +356,20 @@ def diverged(training: Training, said: str, given: NDArray[Any], lr: float) -> D
     if (wrong := training.first(~np.isfinite(given))) is not None:
         said = f"{said}. {wrong[1]} was {given[wrong[0]]:g} before it"
         if spoilt.any():
-            return DivergedError(f"{said}; the optimiser's state is spoilt by it", spoilt=True)
-        return DivergedError(f"{said}: set it to a number, or load others")
+            return DivergedError(f"{said}; the optimiser's state now contains NaN", spoilt=True)
+        return DivergedError(f"{said}; set it to a number, or load other weights")
     large = training.first(np.abs(given[: problem.n_weights]) >= TOO_LARGE)
     if scale is not None and large is not None:
         return DivergedError(
-            f"{said}. {large[1]} was {given[large[0]]:g} before it, and float16 holds numbers up to 65,504: set it to "
-            'a smaller one, or take dtype="float32"'
+            f"{said}. {large[1]} was {given[large[0]]:g} before it, but float16 holds numbers up to 65,504; set it to "
+            'a smaller one, or use dtype="float32"'
         )
     if (before := training.first(spoilt & np.isfinite(problem.store.grad))) is not None:
         return DivergedError(f"{said}. The optimiser's state of {before[1]} was nan before it", spoilt=True)
     said += f". lr is {lr:g}"
     if scale is not None and scale.fixed and not np.isfinite(problem.store.grad).all():
         now = int(scale.numbers(problem)[0])
-        said += f", and loss_scale={now:,} is not halved where a gradient overflows (loss_scale='dynamic' is)"
+        said += f", and a fixed loss_scale={now:,} stays when a gradient overflows; use loss_scale='dynamic'"
     # the way back: the last step after which the loss was no larger than at first; just before now it may be huge
     steps, losses = training.history.step, training.history.loss
     good = training.steps if np.isnan(losses[0]) else int(steps[np.flatnonzero(losses <= losses[0])[-1]])

@@ -202,7 +202,7 @@ def within(hands: Hands, start: int, count: int) -> None:
     stop = start + count
     if stop > hands.n_weights:
         raise InputError(
-            f"weights {shown(start)} to {shown(stop - 1)} are not all among the {hands.n_weights} that there are"
+            f"weights {shown(start)} to {shown(stop - 1)} are out of range; the run has {hands.n_weights} weights"
         )
 
 
@@ -247,7 +247,7 @@ def write_edit(edit: Edit) -> str:
     try:
         return json.dumps(_encoded(edit), allow_nan=False)
     except ValueError:
-        raise InputError(f"{edit}: a number that is not finite cannot be written as JSON") from None
+        raise InputError(f"{edit}: JSON cannot store a number that is not finite") from None
 
 
 def read_edit(text: str) -> Edit:
@@ -255,14 +255,14 @@ def read_edit(text: str) -> Edit:
     try:
         said = json.loads(text)
     except (ValueError, TypeError, RecursionError) as error:
-        raise FileFormatError(f"no edit: {shown(text)} is no JSON ({type(error).__name__})") from None
+        raise FileFormatError(f"not an edit: {shown(text)} is not JSON ({type(error).__name__})") from None
     return _edit(said, text)
 
 
 def _edit(said: Any, text: str) -> Edit:
     """The edit that JSON says; `text` is what stood there."""
     if not isinstance(said, dict) or not isinstance(said.get(KIND), str) or said[KIND] not in Edit.kinds:
-        raise FileFormatError(f"no edit: {shown(text)}; {KIND!r} must be one of {listing(Edit.kinds)}")
+        raise FileFormatError(f"not an edit: {shown(text)}; {KIND!r} must be one of {listing(Edit.kinds)}")
     kind = Edit.kinds[said.pop(KIND)]
     _check_parts(kind, said)
     parts = {name: _decoded(part, f"{kind.__name__}: {name}") for name, part in said.items()}
@@ -298,7 +298,7 @@ def _encoded(part: Any) -> Any:
     if isinstance(part, tuple):
         return [_encoded(one) for one in part]
     if is_source(part):
-        raise InputError(f"{part.name} is read from elsewhere: an edit with it cannot be written; give arrays")
+        raise InputError(f"{part.name} is read from outside, so an edit with it cannot be written; give arrays")
     if not isinstance(part, str | int | float | None):
         return {"function": full_name(part)}
     return part
@@ -313,10 +313,10 @@ def _decoded(part: Any, what: str) -> Any:
         return _edit(part, json.dumps(part))
     if set(part) == {"function"}:
         raise FileFormatError(
-            f"{what} is the function {shown(str(part['function']))}, which cannot be read back: do it by hand"
+            f"{what} is the function {shown(str(part['function']))}, which a file cannot hold; apply this edit yourself"
         )
     if set(part) != _ARRAY:
-        raise FileFormatError(f"{what}: an array has {listing(sorted(_ARRAY))}, got {listing(map(str, part))}")
+        raise FileFormatError(f"{what}: an array must have {listing(sorted(_ARRAY))}, got {listing(map(str, part))}")
     return _array(part, what)
 
 

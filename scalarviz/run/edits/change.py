@@ -69,7 +69,7 @@ class Change(Edit):
         if self.sampling is not None:
             one_of(self.sampling, SAMPLINGS, "sampling")
         if not self._parts():
-            raise InputError("change: nothing is named; such as change(activation='relu')")
+            raise InputError("change: got no argument; name what to change, such as change(activation='relu')")
 
     def resolved(self, hands: Hands) -> Edit:
         if hands.goes_on_with(self.made):
@@ -142,7 +142,7 @@ def _loss(given: Any) -> Any:
 
 def _optimizer(given: Any) -> Any:
     fits = issubclass(given if isinstance(given, type) else type(given), optim.Optimizer)
-    return _part(given, "optimizer", OPTIMIZERS, fits, "an Optimizer or a class of them")
+    return _part(given, "optimizer", OPTIMIZERS, fits, "an Optimizer or its class")
 
 
 # ---- Edits of what a run learns from. A scene's own kind may have an `about`: what its samples are of (`Data.about`)
@@ -175,7 +175,7 @@ class SetTargets(Edit):
         hands.put_targets(self.targets, getattr(self, "about", None))
 
     def words(self, name: Names = numbered) -> str:
-        return f"other targets for {len(self.targets):,} samples"
+        return f"new targets for {len(self.targets):,} samples"
 
     def sets(self) -> Any:
         return ()
@@ -199,7 +199,7 @@ class AddSamples(Edit):
         hands.put_samples(self.inputs, self.targets, more=True, about=getattr(self, "about", None))
 
     def words(self, name: Names = numbered) -> str:
-        return f"{len(self.inputs):,} sample{'s' if len(self.inputs) > 1 else ''} more"
+        return f"add {len(self.inputs):,} sample{'s' if len(self.inputs) > 1 else ''}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -220,7 +220,7 @@ class Refill(Edit):
         hands.put_samples(self.inputs, self.targets, more=False, about=getattr(self, "about", None))
 
     def words(self, name: Names = numbered) -> str:
-        return f"{len(self.inputs):,} other samples"
+        return f"new data: {len(self.inputs):,} samples"
 
     def sets(self) -> Any:
         return ()
@@ -239,11 +239,11 @@ class Several(Edit):
     def __post_init__(self) -> None:
         given: Any = self.edits
         if not isinstance(given, tuple | list) or not all(isinstance(edit, Edit) for edit in given):
-            raise TypeMismatchError(f"Several: a row of edits is wanted, got {shown(given)}")
+            raise TypeMismatchError(f"Several: expected a sequence of edits, got {shown(given)}")
         if any(isinstance(edit, Call | Several) for edit in given):
-            raise InputError("Several: a function cannot be a part of it, nor another Several")
+            raise InputError("Several: a Call or another Several cannot be one of its edits")
         if not given or sum(isinstance(edit, Change) for edit in given) > 1:
-            raise InputError("Several: at least one edit is wanted, and at most one Change")
+            raise InputError("Several: expected at least one edit, and at most one Change")
         fix(self, edits=tuple(given), said=text(self.said, "Several: the words"))
 
     def resolved(self, hands: Hands) -> Edit:

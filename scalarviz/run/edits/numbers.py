@@ -28,7 +28,7 @@ def _numbers(array: Any, what: str) -> NDArray[Any]:
         with np.errstate(over="ignore"):
             found = found.astype(np.float64)
     if found.ndim != 1 or found.size == 0:
-        raise InputError(f"{what} must be a row of at least one number, got the shape {found.shape}")
+        raise InputError(f"{what} must be a one-dimensional array of at least one number, got the shape {found.shape}")
     return found if found.dtype.kind == "f" else found.astype(np.float64)
 
 
@@ -39,7 +39,7 @@ def _signed(number: Any, *, plus: bool = False) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SetWeights(Edit):
-    """The flat weights from `start` on become `numbers`."""
+    """Set the flat weights from `start` on to `numbers`."""
 
     start: int
     numbers: NDArray[Any]
@@ -62,7 +62,7 @@ class SetWeights(Edit):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AddToWeights(Edit):
-    """`numbers` are added to the flat weights from `start` on. In the log it stands as the values that came of it."""
+    """Add `numbers` to the flat weights from `start` on. The log stores the resulting values."""
 
     start: int
     numbers: NDArray[Any]
@@ -88,7 +88,7 @@ class AddToWeights(Edit):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SetFrozen(Edit):
-    """The weights from `start` on are left alone by the optimiser, or no longer: one flag each."""
+    """Freeze or unfreeze the weights from `start` on: one flag each."""
 
     start: int
     flags: NDArray[np.bool_]
@@ -96,7 +96,7 @@ class SetFrozen(Edit):
     def __post_init__(self) -> None:
         flags = real_array(self.flags, "SetFrozen: the flags")
         if flags.dtype != np.bool_ or flags.ndim != 1 or flags.size == 0:
-            raise TypeMismatchError(f"SetFrozen: flags must be a row of True and False, got {shown(self.flags)}")
+            raise TypeMismatchError(f"SetFrozen: flags must be an array of True and False, got {shown(self.flags)}")
         fix(self, start=integer("SetFrozen: start", self.start, 0), flags=flags)
 
     def check(self, hands: Hands) -> None:
@@ -137,7 +137,7 @@ def spans_of(spans: Any, what: str) -> Spans:
 def _apart(spans: list[tuple[int, int]], what: str) -> None:
     for (start, count), (other, _) in pairwise(spans):
         if start + count > other:
-            raise InputError(f"{what}: weight {other} stands in two of its parts; name it in one")
+            raise InputError(f"{what}: weight {other} is in two of its parts; name it in one")
 
 
 def called(said: str, spans: Spans, name: Names) -> str:
@@ -147,7 +147,7 @@ def called(said: str, spans: Spans, name: Names) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Together(Edit):
-    """Several edits of weights as one: none of them is done unless all fit."""
+    """Several edits of weights as one. All are applied, or none."""
 
     edits: tuple[Edit, ...]  # no two may set the same weights, nor the same flags
     said: str = ""  # what it is in words (``"zero row 2 of 0.weight"``); default: those of its parts
@@ -155,7 +155,7 @@ class Together(Edit):
     def __post_init__(self) -> None:
         given: Any = self.edits
         if not isinstance(given, tuple | list) or not given:
-            raise TypeMismatchError(f"Together: at least one edit of weights is wanted, got {shown(given)}")
+            raise TypeMismatchError(f"Together: expected at least one edit of weights, got {shown(given)}")
         for edit in given:
             if not isinstance(edit, _PARTS):
                 raise TypeMismatchError(
@@ -189,7 +189,7 @@ class Together(Edit):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScaleWeights(Edit):
-    """Some weights are multiplied by a number. In the log it stands as the values that came of it."""
+    """Multiply some weights by a number. The log stores the resulting values."""
 
     spans: Spans  # start and count of each part
     factor: float
@@ -221,7 +221,7 @@ class ScaleWeights(Edit):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RedrawWeights(Edit):
-    """Some weights begin anew, with random numbers of their layer's initialiser, which follow from seed and step."""
+    """Re-initialise some weights with their layer's initialiser. The random numbers follow from seed and step."""
 
     spans: Spans
     said: str = ""
@@ -237,15 +237,15 @@ class RedrawWeights(Edit):
     def resolved(self, hands: Hands) -> Edit:
         self.check(hands)
         parts = tuple(SetWeights(start, hands.drawn(start, count)) for start, count in self.spans)
-        return Together(parts, f"{self.said} begins anew" if self.said else "")
+        return Together(parts, f"re-initialise {self.said}" if self.said else "")
 
     def words(self, name: Names = numbered) -> str:
-        return f"{called(self.said, self.spans, name)} begins anew"
+        return f"re-initialise {called(self.said, self.spans, name)}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SetOptimizer(Edit):
-    """Numbers of the optimiser: learning rate, momentum, betas, weight decay, eps, those of a class of one's own."""
+    """Set numbers of the optimiser: learning rate, momentum, betas, weight decay, eps, or those of your own class."""
 
     numbers: tuple[tuple[str, Any], ...]  # by the names of the constructor's arguments
     group: int | None = None  # of one parameter group alone; default: of all
@@ -255,10 +255,12 @@ class SetOptimizer(Edit):
         try:
             given = dict(given)
         except (TypeError, ValueError):
-            raise TypeMismatchError(f"SetOptimizer: names with numbers are wanted, got {shown(given)}") from None
+            raise TypeMismatchError(
+                f"SetOptimizer: expected names with numbers, such as {{'momentum': 0.9}}, got {shown(given)}"
+            ) from None
         pairs = tuple((str(name), _plain(number)) for name, number in given.items())
         if not pairs:
-            raise InputError("SetOptimizer: no number is named; such as SetOptimizer({'momentum': 0.9})")
+            raise InputError("SetOptimizer: got no number; name one, such as SetOptimizer({'momentum': 0.9})")
         fix(self, numbers=pairs)
         if self.group is not None:
             fix(self, group=integer("SetOptimizer: group", self.group, 0))
@@ -281,7 +283,7 @@ class SetOptimizer(Edit):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SetLimits(Edit):
-    """Penalties of the loss, and limits of the gradient, from the next step on; None: no limit. See :class:`Run`."""
+    """Set penalties of the loss and limits of the gradient from the next step on; None: no limit. See :class:`Run`."""
 
     l1: float = 0.0
     l2: float = 0.0
@@ -306,7 +308,7 @@ class SetLimits(Edit):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SetSchedule(Edit):
-    """The rates follow a schedule from the next step on; None: they stay. One of yours is not read back."""
+    """Set the learning-rate schedule from the next step on; None: constant rates. A file cannot hold your own class."""
 
     schedule: Schedule | None
 
@@ -314,7 +316,7 @@ class SetSchedule(Edit):
         given: Any = self.schedule
         if not (given is None or isinstance(given, Schedule)):
             kind = type(given).__name__
-            raise TypeMismatchError(f"SetSchedule: an LRScheduler or None is wanted, got {kind}")
+            raise TypeMismatchError(f"SetSchedule: expected an LRScheduler or None, got {kind}")
 
     def check(self, hands: Hands) -> None:
         hands.check_schedule(self.schedule)
@@ -337,7 +339,7 @@ def _plain(number: Any, row: bool = False) -> Any:
         return tuple(_plain(one, row=True) for one in number)
     if isinstance(number, bool | int | float | str) or number is None:
         return number
-    raise TypeMismatchError(f"SetOptimizer: numbers, words or rows of them are wanted, got {type(number).__name__}")
+    raise TypeMismatchError(f"SetOptimizer: expected numbers, texts or sequences of them, got {type(number).__name__}")
 
 
 def _short(number: Any) -> str:
@@ -348,7 +350,7 @@ def _short(number: Any) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SetBatchSize(Edit):
-    """Samples a step, from the next step on."""
+    """Set the batch size from the next step on."""
 
     batch_size: int
 
@@ -370,7 +372,7 @@ class SetBatchSize(Edit):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SetSampling(Edit):
-    """How the samples of a step are chosen, and how many they are (None: as many as before), from the next step on."""
+    """Set how a step draws its samples, and how many (None: as before), from the next step on."""
 
     sampling: Sampling
     batch_size: int | None = None
@@ -398,7 +400,7 @@ class SetSampling(Edit):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SetEngine(Edit):
-    """Another engine computes from the next step on."""
+    """Set the engine that computes from the next step on."""
 
     engine: str
     why: str = "asked for"
@@ -420,14 +422,14 @@ class SetEngine(Edit):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Call(Edit):
-    """Whatever a function of the run does. It can be written by name, and not read back."""
+    """Call a function of the run. A file stores its name only, so it cannot be read back."""
 
     function: Callable[[Any], object]  # ``function(run)``, called between two steps
     what: str = ""  # what the log says; default: the function's name
 
     def __post_init__(self) -> None:
         if not callable(self.function):
-            raise TypeMismatchError(f"Call: a function of the run is wanted, got {type(self.function).__name__}")
+            raise TypeMismatchError(f"Call: expected a function of the run, got {type(self.function).__name__}")
         fix(self, what=text(self.what, "Call: what") or self.name)
 
     @property
@@ -444,7 +446,7 @@ class Call(Edit):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SetNumbers(Edit):
-    """Some weights train by other numbers than the rest: they become parameter groups of their own.
+    """Set optimiser numbers of some weights alone: they become parameter groups of their own.
 
     The rate is that of the next step. A schedule goes on with it as with a rate that is set by hand: it scales the
     schedule of these weights, or ends it where the schedule's own rate is 0. ``run.lr`` scales it with the others.

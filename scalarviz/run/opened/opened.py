@@ -232,7 +232,7 @@ class Opened:
         taken = self._taken
         before, gradient = float(taken.values[index]), float(self.gradient[index])
         if self.follows(index):
-            return Update(index, before, self._followed[index], gradient, (), "it follows what the steps compute")
+            return Update(index, before, self._followed[index], gradient, (), "the forward pass updates it")
         if self.skipped:
             return Update(index, before, before, gradient, (), SKIPPED)
         if not taken.trained[index]:
@@ -332,8 +332,8 @@ class Opened:
         state = self._taken.state
         if state is None:
             raise StateError(
-                f"the state of {self._taken.optimizer} before step {self.step:,} is not known: the run does not stand "
-                f"there; take run.open(step={self.step})"
+                f"the state of {self._taken.optimizer} before step {self.step:,} is unknown; "
+                f"use run.open(step={self.step})"
             )
         return state
 
@@ -378,12 +378,12 @@ class Opened:
             raise UnknownNameError(f"there is no stage {shown(stage)}; allowed: {listing(s.name for s in self.stages)}")
         given: Any = counts
         if not (given is None or isinstance(given, Iterable)) or (isinstance(given, np.ndarray) and given.ndim == 0):
-            raise TypeMismatchError(f"outer_products: counts are whole numbers, got {shown(counts)}; try [1, 2]")
+            raise TypeMismatchError(f"outer_products: counts must be whole numbers, got {shown(counts)}; try [1, 2]")
         rows = self._passes.network.rows_of[found.name]
         made = self._passes.network.places.made_of(int(rows[0]))
         if found.weight is None or made is None or made[0].kind not in LAYERS:
             linear = listing(repr(s.name) for s in self.stages if s.weight is not None) or "none"
-            raise InputError(f"outer_products: stage {stage!r} is {found.kind}; linear ones: {linear}")
+            raise InputError(f"outer_products: stage {stage!r} is {found.kind}, not linear; allowed: {linear}")
         wanted = None if counts is None else frozenset(integer("outer_products: a count", c, 1) for c in counts)
         return products_of(self._passes, rows, made[2], self.batch, wanted)
 

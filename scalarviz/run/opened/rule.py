@@ -337,7 +337,7 @@ def result_of(
 
 
 Float = NDArray[np.float64]
-SKIPPED = "the step was skipped, as its gradient is beyond float16; the loss scale is halved"
+SKIPPED = "the step was skipped: its gradient is too large for float16; the loss scale is halved"
 """Why a weight stays."""
 LANES = 1 << 16
 """Weights that go through the rule together."""

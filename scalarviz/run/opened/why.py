@@ -144,7 +144,7 @@ class Why:
 
     def _table(self) -> list[str]:
         if not self.rows:
-            return ["nothing that the loss is made of reads it: its gradient is 0"]
+            return ["the loss does not depend on it: its gradient is 0"]
         written = column([row.product for row in self.rows], self.others, self.total, more=self.more > 0)
         lines = [["sample", "where", "delta", "x", "delta · x"]]
         for row, product in zip(self.rows, written.rows, strict=True):
@@ -162,7 +162,7 @@ class Why:
         if self.engine_gradient is None or not isfinite(self.engine_gradient):
             return []
         away = abs(self.engine_gradient - self.gradient)
-        return [f"({self.engine}, found {digits_of(self.engine_gradient, 9)}: {digits_of(away, 2)} away)"]
+        return [f"({self.engine} computed {digits_of(self.engine_gradient, 9)}; difference {digits_of(away, 2)})"]
 
     def _rule(self) -> list[str]:
         if not self.update.lines:
@@ -171,7 +171,7 @@ class Why:
         for line in self.update.lines:
             found += [f"{line.name} = {line.formula}", f"{'':{len(line.name)}} = {line.equation()}"]
         if self.now is not None and not _close(self.now, self.update.after):
-            found.append(f"Since then it was changed: it is {digits_of(self.now)} now.")
+            found.append(f"It changed since then: it is {digits_of(self.now)} now.")
         return found
 
     def __repr__(self) -> str:
@@ -287,7 +287,7 @@ class Comparison:
             (before, by), after = sums.rows, sums.total
             lines.append(f"{row.name:{width}}  {before:>12}  {after:>12}  {by:>12}")
         if self.changed > len(self.rows):
-            lines.append(f"{self.changed - len(self.rows):,} more, each by less")
+            lines.append(f"{self.changed - len(self.rows):,} more moved, each by less")
         return "\n".join([head, "", *lines])
 
     def __repr__(self) -> str:

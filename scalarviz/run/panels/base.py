@@ -44,7 +44,7 @@ def check_field(given: Any, allowed: tuple[Any, ...], kind: str, name: str) -> N
     if given is None and NoneType in allowed:
         return
     if allowed == (str,):
-        text(given, f"{kind}: the {name}")
+        text(given, f"{kind}: {name}")
     elif hint is bool:
         flag(given, what)
     elif get_origin(hint) is Callable:
@@ -54,15 +54,15 @@ def check_field(given: Any, allowed: tuple[Any, ...], kind: str, name: str) -> N
             names = ["None" if one is NoneType else one.__name__ for one in allowed]
             tip = f"; try {_EXAMPLES[hint.__name__]}" if hint.__name__ in _EXAMPLES else ""
             said = f"{type(given).__name__} {shown(given)}"
-            raise TypeMismatchError(f"{what} is {' or '.join(names)}, got {said}{tip}")
+            raise TypeMismatchError(f"{what} must be {' or '.join(names)}, got {said}{tip}")
     elif get_origin(hint) is tuple and get_args(hint)[0] is str:
         if not isinstance(given, tuple | list) or not all(isinstance(word, str) for word in given):
-            raise TypeMismatchError(f"{what} is a tuple of texts, got {shown(given)}")
+            raise TypeMismatchError(f"{what} must be a tuple of texts, got {shown(given)}")
         if get_args(hint) == (str, str) and len(given) != 2:
             raise InputError(f"{what} has {len(given)} texts; allowed: 2")
     elif hint == tuple[int, int]:
         if not isinstance(given, tuple | list) or len(given) != 2:
-            raise InputError(f"{what} is (H, W), got {shown(given)}")
+            raise InputError(f"{what} must be (H, W), got {shown(given)}")
         for side, number in zip("HW", given, strict=True):
             integer(f"{kind}: {side}", number, 1)
     elif hint == tuple[float, float]:
@@ -88,7 +88,7 @@ def pair(given: Any, what: str) -> tuple[float, float]:
 def arrays_of(description: object, *names: str) -> list[NDArray[Any]]:
     """Fields of a description as arrays of real numbers."""
     kind = type(description).__name__
-    return [real_array(getattr(description, name), f"{kind}: the {name}") for name in names]
+    return [real_array(getattr(description, name), f"{kind}: {name}") for name in names]
 
 
 def above_zero(given: Any, what: str) -> None:
@@ -146,7 +146,7 @@ class Panel(Described):
         if (isinstance(given, str) and given in allowed) or (isinstance(given, Beside) and not self.among):
             return
         names = '"among"' if self.among else '"column", "overlay", "above" or Beside("name of a stage", unit)'
-        raise InputError(f"place of {type(self).__name__}: got {shown(given)}; allowed: {names}")
+        raise InputError(f"{type(self).__name__}: place: got {shown(given)}; allowed: {names}")
 
 
 # ---- Panels that a function of the user's own fills: pictures, and tables of words
@@ -205,14 +205,14 @@ class Table(Panel):
 def as_rows(given: Any, columns: int = 0) -> list[tuple[str, ...]]:
     """Checked rows of a table; `columns` words each, 0 for as many as the first has."""
     if isinstance(given, str) or not isinstance(given, Sequence):
-        raise InputError(f"rows are a list of rows, got {type(given).__name__} {shown(given)}")
+        raise InputError(f"rows must be a list of rows, got {type(given).__name__} {shown(given)}")
     rows: list[tuple[str, ...]] = []
     for number, row in enumerate(given):
         if isinstance(row, str) or not isinstance(row, Sequence) or not all(isinstance(word, str) for word in row):
             raise InputError(f"row {number} must be a list of str, got {shown(row)}")
         columns = columns or len(row)
         if len(row) != columns or not columns:
-            raise InputError(f"row {number} has {len(row)} words; allowed: {columns or 1}, as the others")
+            raise InputError(f"row {number} has {len(row)} words; allowed: {columns or 1}, as in the other rows")
         rows.append(tuple(row))
     return rows
 
@@ -300,5 +300,5 @@ class GraphPanel(Panel):
         made = given if isinstance(given, Made) else Made(given)
         roots = every(made.roots, "make")
         if not roots:
-            raise InputError("make returned an empty list; at least one Value is wanted")
+            raise InputError("make returned an empty list; return at least one Value")
         return Made(roots, text(made.note, "make: the note"))

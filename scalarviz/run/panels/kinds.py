@@ -293,7 +293,7 @@ class Features(Panel):
     def __post_init__(self) -> None:
         Panel.__post_init__(self)
         if not self.names or len(set(self.names)) < len(self.names):
-            raise InputError(f"Features: names are at least one, each once, got {shown(self.names)}")
+            raise InputError(f"Features: names must be one or more different names, got {shown(self.names)}")
 
 
 # ---- A picture that is painted by a network which is told places
@@ -384,7 +384,9 @@ class TestCurve(Described):
         Described.__post_init__(self)
         inputs, targets = arrays_of(self, "inputs", "targets")
         if not inputs.ndim or not targets.ndim or len(inputs) != len(targets) or not len(inputs):
-            raise InputError(f"TestCurve: got shapes {inputs.shape} and {targets.shape}; allowed: one target a sample")
+            raise InputError(
+                f"TestCurve: got shapes {inputs.shape} and {targets.shape}; allowed: one target per sample"
+            )
 
     def of(self, moment: Moment) -> Samples:
         """The data of a moment: always the same."""
@@ -534,7 +536,7 @@ class LossOver(Panel):
         _check_weights(self, 2)
         spans: Any = self.spans
         if not isinstance(spans, tuple | list) or len(spans) != len(self.weights):
-            raise InputError(f"LossOver: spans is one (low, high) a weight, got {shown(spans)}")
+            raise InputError(f"LossOver: spans must have one (low, high) per weight, got {shown(spans)}")
         for span in spans:
             pair(span, "LossOver: the ends of a span")
 
@@ -564,7 +566,7 @@ def _check_weights(panel: LossOver | TrainingLoop, most: int) -> None:
     weights: Any = panel.weights
     kind = type(panel).__name__
     if not isinstance(weights, tuple | list) or not weights:
-        raise TypeMismatchError(f"{kind}: weights is a tuple of flat numbers, got {shown(weights)}")
+        raise TypeMismatchError(f"{kind}: weights must be a tuple of flat indices, got {shown(weights)}")
     for weight in weights:
         integer(f"{kind}: a weight", weight, 0)
     names = len(panel.names)
@@ -637,7 +639,7 @@ class WordBoard(Panel):
         integer("WordBoard: most", self.most, 1)
         if len(self.word) > self.most or not set(self.word) <= set(self.letters):
             raise InputError(
-                f"WordBoard: the word is made of at most {self.most} of the letters {shown(self.letters)}, "
+                f"WordBoard: the word must have at most {self.most} of the letters {shown(self.letters)}, "
                 f"got {shown(self.word)}"
             )
         above_zero(self.temperature, "WordBoard: temperature")
@@ -674,7 +676,7 @@ class DigitBoard(Panel):
                 f"(N, {high * wide}) and (N,)"
             )
         if labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() > 9:
-            raise InputError(f"DigitBoard: labels are whole numbers 0 to 9, got {shown(labels)}")
+            raise InputError(f"DigitBoard: labels must be whole numbers from 0 to 9, got {shown(labels)}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -330,14 +330,14 @@ class Timeline:
         line = self.line if branch is None else self.find(branch)
         first = line.begins
         if not first <= step <= line.newest:
-            raise InputError(f"to: step {step:,} is not on this line; allowed: {first:,} to {line.newest:,}")
+            raise InputError(f"to: step {step:,} is not on this branch; allowed: {first:,} to {line.newest:,}")
         return self._go(line, step, line.done(step), progress)
 
     def back(self, n: int) -> None:
         """Go so many steps back."""
         n, here, first = integer("back: n", n, 0), self._training.steps, self.span[0]
         if here - n < first:
-            raise InputError(f"back: there is nothing {n:,} steps before step {here:,}; the first is {first:,}")
+            raise InputError(f"back: cannot go {n:,} steps back from step {here:,}; the first step is {first:,}")
         self.to(here - n)
 
     def switch(self, branch: Branch | int) -> None:
@@ -397,7 +397,7 @@ class Timeline:
             done = line.done(here)
             self._check_data(line, step, line.last_key(here, done))
         elif key is None:
-            raise StateError(f"step {step:,} is kept no longer: run.timeline.budget was too small for its branch")
+            raise StateError(f"step {step:,} is no longer kept; a larger run.timeline.budget keeps more of its branch")
         else:
             bare = step > key.step and not run.same_data(key.kept)
             if bare:  # its data was changed since: no step can be done again
@@ -426,7 +426,7 @@ class Timeline:
         key = line.last_key(step, edits)
         if key is None or key.step != step:
             self._check_data(line, step, key or nearest)
-            raise StateError(f"step {step:,} cannot be stood at: its data was changed by others since")
+            raise StateError(f"step {step:,} cannot be restored: its data was changed from outside")
         return key
 
     def _check_data(self, line: Line, step: int, key: Key | None) -> None:
@@ -436,7 +436,7 @@ class Timeline:
         after = [other.step for other in line.keys if other.step >= step]
         others = f" or {min(after):,}" if after else f" or {line.newest:,}" if step <= line.newest else ""
         raise StateError(
-            f"step {step:,} cannot be done again: its data was changed by others since. Kept moments can be stood at: "
+            f"step {step:,} cannot be recomputed: its data was changed from outside. You can go to the stored "
             f"step {key.step:,}{others}"
         )
 
@@ -459,7 +459,7 @@ class Timeline:
         """Go to before the last edit that was done; returns its words, StateError if there is none."""
         here, (jumped, edits), redo = self.place(), self._undoable(), self.redoable
         if jumped is None and edits < 0:
-            raise StateError("undo: nothing was changed before this step")
+            raise StateError("undo: there is no edit before this step")
         what = self.undone
         with Whole():
             self.redoable = [*redo, (here.line, here.step, what)]
@@ -480,7 +480,7 @@ class Timeline:
     def redo(self) -> str:
         """Go back to where :meth:`undo` came from; returns the edit's words, StateError if there is nothing."""
         if not self.redoable:
-            raise StateError("redo: nothing was undone since the last edit")
+            raise StateError("redo: nothing to redo since the last edit")
         line, step, what = self.redoable[-1]
         with Whole():
             self._go(line, step, line.done(step))
@@ -609,13 +609,13 @@ class Timeline:
         """The line of a branch; InputError if it is kept no longer, or never was."""
         number = branch.number if isinstance(branch, Branch) else branch
         if isinstance(number, bool) or not isinstance(number, int):
-            raise TypeMismatchError(f"a branch is one of run.branches, or its number; got {type(branch).__name__}")
+            raise TypeMismatchError(f"branch must be one of run.branches or its number, got {type(branch).__name__}")
         for line in self.lines:
             if line.number == number and (line is self.line or not line.cut):
                 return line
         kept = ", ".join(str(branch.number) for branch in self.branches())
         raise InputError(
-            f"there is no branch {shown(number)}; there are {kept} (others made room: run.timeline.budget)"
+            f"there is no branch {shown(number)}; allowed: {kept} (a larger run.timeline.budget keeps more)"
         )
 
     def close(self) -> None:

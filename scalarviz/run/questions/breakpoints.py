@@ -50,7 +50,7 @@ def search(timeline: Timeline, here: Callable[[], Here], progress: Progress | No
             key = timeline.line.nearest(stop - 1, timeline.line.done(stop - 1))
             start = first if key is None else key.step if key.whole else key.step + 1
             timeline.to(start)
-            with timeline.going("through its past"):
+            with timeline.going("through its history"):
                 condition: Condition | None = None
                 before: Before | None = None
                 for step in range(start, stop + 1):
@@ -145,7 +145,7 @@ class Breakpoints(Sequence[Breakpoint]):
     def remark(self) -> str:
         """What the enabled ones cost, one clause; empty where that is next to nothing."""
         slow = [str(point.number) for point in self.enabled if not point.condition.of_losses]
-        return f"one step a call, for breakpoint{'s' * (len(slow) > 1)} {' and '.join(slow[:3])}" if slow else ""
+        return f"checks breakpoint{'s' * (len(slow) > 1)} {' and '.join(slow[:3])} after every step" if slow else ""
 
     @overload
     def __getitem__(self, place: int) -> Breakpoint: ...
@@ -163,12 +163,12 @@ class Breakpoints(Sequence[Breakpoint]):
     def numbered(self, which: Breakpoint | int) -> Breakpoint:
         """The breakpoint of that number, or itself."""
         if isinstance(which, bool) or not isinstance(which, Breakpoint | int):
-            raise TypeMismatchError(f"a breakpoint or its number is wanted, got {type(which).__name__} {shown(which)}")
+            raise TypeMismatchError(f"expected a breakpoint or its number, got {type(which).__name__} {shown(which)}")
         for point in self._all:
             if point is which or point.number == which:
                 return point
         numbers = listing(point.number for point in self._all) or "none"
-        raise InputError(f"there is no breakpoint {shown(which)}; there are {numbers}")
+        raise InputError(f"there is no breakpoint {shown(which)}; allowed: {numbers}")
 
     def remove(self, which: Breakpoint | int) -> None:
         """Take one away, by its number or itself; see :meth:`numbered` for errors."""

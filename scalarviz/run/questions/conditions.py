@@ -62,7 +62,7 @@ class Named:
     def vocabulary(self) -> Vocabulary:
         """What a condition may use."""
         known = {"dead": tuple(self.layers)} if self.rectifiers else {}
-        missing = {} if known else {"dead": "this model has no rectifier (nn.ReLU), whose units could be dead"}
+        missing = {} if known else {"dead": "the model has no ReLU, so no unit can be dead"}
         return Vocabulary(
             names=(*_NUMBERS, _TRUTH, *known, *map(self.key, self.tensors)),
             of={"grad": tuple(tensor.name for tensor in self.tensors), **known},
@@ -170,7 +170,7 @@ class Condition:
         expression = parse(text, named.vocabulary, what, "truth")
         if not expression.names:
             raise fault(
-                text, 0, f"there is no name in it, so it never changes; there are {named.vocabulary.listed()}", what
+                text, 0, f"it contains no name, so it never changes; allowed: {named.vocabulary.listed()}", what
             )
         expression.run(named.shaped, expression.keep(named.shaped))  # wrong [places] and shapes are said now
         return cls(expression)

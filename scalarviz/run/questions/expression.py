@@ -288,7 +288,7 @@ class Expression:
         found = read(load.key)
         for place in load.indices:
             if not found.ndim:
-                said = f"{brief(load.written)} has more [places] than {load.key} has"
+                said = f"{brief(load.written)} has too many [indices] for {load.key}"
                 raise fault(self.text, load.start, said, self.what)
             try:
                 found = np.asarray(found[position(place, len(found), load.key)])
@@ -302,7 +302,7 @@ class Expression:
             if len({*shapes, ()}) > 2:
                 np.broadcast_shapes(*shapes)
         except ValueError:
-            said = f"{function.name!r} cannot join arrays of shapes {' and '.join(map(str, shapes))}"
+            said = f"{function.name!r} cannot combine arrays of shapes {' and '.join(map(str, shapes))}"
             raise fault(self.text, apply.start, said, self.what) from None
         dtype = np.float64 if function.takes == "number" else np.bool_
         return np.asarray(function.compute(*(operand.astype(dtype, copy=False) for operand in operands)))

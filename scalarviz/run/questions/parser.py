@@ -109,10 +109,10 @@ def _words(of: tuple[str, ...]) -> re.Pattern[str]:
 
 
 _INSTEAD = {
-    "=": "== compares", "^": "** is the power", "&": "and joins two conditions", "|": "or joins two conditions",
-    "!": "not turns a condition round", "%": "there is no remainder", "≤": "write <=", "≥": "write >=",
+    "=": "write ==", "^": "write ** for a power", "&": "write and", "|": "write or",
+    "!": "write not", "%": "there is no remainder operator", "≤": "write <=", "≥": "write >=",
     "≠": "write !=", "×": "write *", "·": "write *", "−": "write -", "÷": "write /",
-    '"': "the quote has no end", "'": "the quote has no end",
+    '"': "close the quote", "'": "close the quote",
 }  # fmt: skip
 _IN_PYTHON = {"crosses": "in", "changes": "is None"}
 _WIDE = 8
@@ -141,10 +141,10 @@ def parse(text: str, vocabulary: Vocabulary, what: str = "the expression", kind:
     try:
         found = reader.visit(ast.parse(reader.python(), mode="eval").body)
     except (RecursionError, MemoryError):
-        said = "there are more operators in a row than can be read: put some of them in parentheses"
+        said = "too many operators in a row; put some of them in parentheses"
         raise fault(text, 0, said, what) from None
     if kind == "truth" and found == "number":
-        raise fault(text, 0, f"a condition is wanted, and this is a number; {_COMPARE}", what)
+        raise fault(text, 0, f"expected a condition, got a number; {_COMPARE}", what)
     return Expression(text, what, tuple(reader.out), found if kind is None else kind)
 
 
@@ -162,8 +162,8 @@ class _Reader:
         return fault(self.text, place if isinstance(place, int) else place.start(), said, self.what)
 
     def refuse(self, word: Word, wanted: str) -> ExpressionError:
-        there = "the text ends" if word.lastgroup == "end" else f"there is {shown(word.group())}"
-        return self.fault(word, f"{there} where {wanted} is wanted")
+        got = "the end of the text" if word.lastgroup == "end" else shown(word.group())
+        return self.fault(word, f"expected {wanted}, got {got}")
 
     def python(self) -> str:
         """The text for Python; refused unless operands and operators take turns and parentheses are closed."""
@@ -173,17 +173,17 @@ class _Reader:
             kind, text = word.lastgroup, word.group()
             sign = text if kind == "sign" else ""
             if kind == "bad":
-                instead = f": {_INSTEAD[text]}" if text in _INSTEAD else ""
-                raise self.fault(word, f"{text!r} is no part of an expression{instead}")
+                instead = f"; {_INSTEAD[text]}" if text in _INSTEAD else ""
+                raise self.fault(word, f"{text!r} is not allowed in an expression{instead}")
             if len(opened) + deep > DEEPEST:
-                raise self.fault(word, f"it is nested more than {DEEPEST} deep")
+                raise self.fault(word, f"it is nested too deeply; at most {DEEPEST} levels are allowed")
             if sign == ")" and (opened[-1] == _IN_CALL if last == "," else ended and len(opened) > 1):
                 opened.pop()
                 ended = True
             elif ended and kind == "broken" and name:
                 raise self.refuse(self.words[at + 1], "a whole number, a comma or ]")
             elif last == "changes" and sign in OPERATORS and OPERATORS[sign].gives == "number":
-                raise self.fault(word, "'changes' before it needs parentheses round it and its number")
+                raise self.fault(word, "put 'changes' and its number in parentheses")
             elif ended and sign in OPERATORS:
                 ended, deep = sign == "changes", deep + 1 if sign == "**" else 0
             elif ended and sign == "," and opened[-1] == _IN_CALL:
@@ -194,7 +194,7 @@ class _Reader:
             elif ended and (kind != "end" or len(opened) > 1):
                 raise self.refuse(word, opened[-1])
             elif sign == "not" and last in OPERATORS and OPERATORS[last].takes == "number":
-                raise self.fault(word, "'not' here needs parentheses round it and its condition")
+                raise self.fault(word, "put 'not' and its condition in parentheses")
             elif sign in ("-", "+", "not"):
                 deep += 1
             elif kind in ("number", "operand", "part"):
@@ -267,10 +267,10 @@ class _Reader:
             else:
                 links = []
                 if name == "crosses" and "truth" in (kind, self.visit(right)):
-                    raise self.fault(sign, "'crosses' stands between two numbers, as in 0.weight[0][0] crosses 0")
+                    raise self.fault(sign, "'crosses' needs a number on each side, as in 0.weight[0][0] crosses 0")
                 operands = self.out[begin:]
                 if self.back or any(isinstance(i, Load) and i.before for i in operands):
-                    raise self.fault(sign, f"{name!r} of something that looks back itself: one step is kept, not two")
+                    raise self.fault(sign, f"{name!r} cannot contain another look back: only one earlier step is kept")
                 self.out += [replace(i, before=True) if isinstance(i, Load) else i for i in operands]
                 self.out.append(Apply(OPERATORS[name], 2 * (1 + (name == "crosses")), sign.start()))
             kind = "truth"
@@ -278,7 +278,7 @@ class _Reader:
 
     def apply(self, function: Function, word: Word, kinds: Sequence[Kind], place: int | None = None) -> Kind:
         if function.takes == "truth" and "number" in kinds:
-            said = f"{shown(function.name)} takes conditions, and this is a number; {_COMPARE}"
+            said = f"{shown(function.name)} needs conditions, got a number; {_COMPARE}"
             raise self.fault(word.start() if place is None else place, said)
         self.out.append(Apply(function, len(kinds), word.start()))
         return function.gives
@@ -313,9 +313,9 @@ class _Reader:
         if 0 < len(number) < 20 and (rest in vocabulary.names or (vocabulary.free and rest.isidentifier())):
             return f"there is no {shown(name)}; did you mean {number} * {rest}?"
         if self.is_function(name):
-            return f"{shown(name)} is a function: it has something in parentheses behind it"
+            return f"{shown(name)} is a function; write its operands in parentheses"
         if vocabulary.free:
-            return f"there is no {shown(name)}: a name is a word of letters, digits and _, and has nothing inside it"
+            return f"there is no {shown(name)}: a name has only letters, digits and _"
         near = nearest(name, [*vocabulary.names, *vocabulary.of])
         return f"there is no {shown(name)}{near or ';'} allowed: {vocabulary.listed()}"
 
@@ -324,7 +324,7 @@ class _Reader:
         of, inner = word["of"], word["inner"]
         name, allowed = inner if inner[0] not in "\"'" else inner[1:-1], self.vocabulary.of[of]
         if name not in allowed:
-            said = f"{shown(of)} takes one of {some(allowed)}, and not {shown(name)}{nearest(name, allowed)}"
+            said = f"{shown(of)} takes one of {some(allowed)}, got {shown(name)}{nearest(name, allowed)}"
             raise self.fault(word.start("inner"), said)
         return self.load(f"{of}({name})", word["first"] + word["then"], word)
 
@@ -334,38 +334,44 @@ class _Reader:
         place = self.words[args[0].col_offset // _WIDE].start()
         function = functions.function(name)
         if name in vocabulary.of:
-            raise self.fault(place, f"{shown(name)} takes one of {some(vocabulary.of[name])}, and nothing else")
+            raise self.fault(place, f"{shown(name)} takes one name of {some(vocabulary.of[name])}")
         if function is None:
             if name in vocabulary.absent:
                 raise self.fault(word, self.unknown(name))
             if name in vocabulary.names:
-                raise self.fault(word, f"{shown(name)} is a number and takes nothing in parentheses")
+                raise self.fault(word, f"{shown(name)} is a number, not a function; remove the parentheses")
             known = [*vocabulary.of, *functions.names(of_graphs=vocabulary.free)]
-            near = nearest(name, known) or "."
-            raise self.fault(word, f"there is no function {shown(name)}{near} There are {', '.join(known)}")
+            near = nearest(name, known) or ";"
+            raise self.fault(word, f"there is no function {shown(name)}{near} allowed: {', '.join(known)}")
         if not function.least <= len(args) <= function.most:
-            wanted = str(function.least) if function.least == function.most else f"1 to {function.most:,}"
-            raise self.fault(word, f"{shown(name)} takes {wanted} in parentheses, got {len(args)}")
+            wanted = (
+                f"{function.least} operand{'s' * (function.least > 1)}"
+                if function.least == function.most
+                else f"1 to {function.most:,} operands"
+            )
+            raise self.fault(word, f"{shown(name)} takes {wanted}, got {len(args)}")
         if name != "before":
             return self.apply(function, word, [self.visit(arg) for arg in args], place)
         if self.back:
-            raise self.fault(word, "'before' inside 'before': only one step is kept")
+            raise self.fault(word, "'before' cannot contain 'before': only one earlier step is kept")
         self.back = True
         kind = self.visit(args[0])
         self.back = False
         if not any(isinstance(i, Load) for i in self.out[begin:]):
-            raise self.fault(word, "'before' of something that no step changes")
+            raise self.fault(word, "'before' needs a name that a step can change")
         return kind
 
 
 Number = Value | SupportsFloat
 
 _MANY: Mapping[str, Callable[[Sequence[Number]], Value]] = {"max": largest, "min": smallest}
-_NO = "a formula has none; where(a > b, x, y) chooses one of two numbers"
+_NO = "not allowed in a formula; where(a > b, x, y) chooses between two numbers"
 _REFUSED = {
     **dict.fromkeys(("and", "or", "not", "==", "!=", "nan"), _NO),
-    **dict.fromkeys(("norm", "sum", "mean", "any", "all"), "it is of arrays, and in a formula every name is a number"),
-    "sign": "it has no derivative; where(a > 0, 1, -1) is the same",
+    **dict.fromkeys(
+        ("norm", "sum", "mean", "any", "all"), "it needs an array, and every name in a formula is one number"
+    ),
+    "sign": "it has no derivative; use where(a > 0, 1, -1)",
 }
 
 
@@ -438,9 +444,9 @@ def _refusal(instruction: Instruction) -> str:
     """Why a formula cannot have what a condition can; empty where it can."""
     match instruction:
         case Load(before=True) | Apply(function=Function(name="crosses" | "changes")):
-            return "'before', 'changes' and 'crosses' look back, and a formula knows nothing of the step before"
+            return "'before', 'changes' and 'crosses' need an earlier step, which a formula does not have"
         case Load(indices=(_, *_), written=written):
-            return f"{shown(written)}: every name is one number and has no [places]"
+            return f"{shown(written)}: every name in a formula is one number; remove the [indices]"
         case Apply(function=Function(name=name, op=""), count=count):
-            return f"{name!r} stands in a chain of comparisons; {_NO}" if count > 2 else f"{name!r}: {_REFUSED[name]}"
+            return f"{name!r} in a chain of comparisons: {_NO}" if count > 2 else f"{name!r}: {_REFUSED[name]}"
     return ""

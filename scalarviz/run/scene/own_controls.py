@@ -115,7 +115,7 @@ def hidden_edit(
 
 
 LAYERS = Layers(
-    "layers", "--hidden", "Units between input and output: what one layer cannot tell apart, two may.",
+    "layers", "--hidden", "Units of each hidden layer. Two layers can separate what one layer cannot.",
     anew=True, value=_hidden, change=hidden_edit,
 )  # fmt: skip
 """Those of a network of plain layers."""
@@ -254,37 +254,37 @@ def own_controls(reader: Reader, bends: Sequence[str] = (), had: Had | None = No
     usual = first if first is not None and RATES[0] <= first <= RATES[1] else None
     return (
         Slider(
-            "learning rate", "--lr", "How far each step follows the gradient: too little crawls, too much flies apart.",
+            "learning rate", "--lr", "Size of a step along the gradient. Too small learns slowly; too large diverges.",
             least=RATES[0], most=RATES[1], log=True, usual=usual, value=lambda reader: _number("lr", reader),
             change=lambda value, reader: SetOptimizer((("lr", float(value)),)),
         ),
         _batch(reader.settings.samples),
         Segments(
             "optimiser", "--optimizer",
-            "What a step makes of the gradient: Adam gives every weight a stride of its own.",
+            "Rule that turns gradients into updates. Adam scales each weight's update by itself.",
             choices=(*RULES, *(rule for rule in remembered if rule not in RULES)), value=optimizer_rule,
             change=lambda value, reader: _rule_edit(value, reader, remembered),
         ),
         Slider(
             MOMENTUM, "",
-            "How much of the last step the next one keeps: more rolls on through dips, and past the goal.",
+            "Share of the last update that the next one keeps. More crosses small dips, and may overshoot.",
             least=0.1, most=0.99, usual=USUAL_MOMENTUM, value=lambda reader: _number(MOMENTUM, reader) or None,
             change=lambda value, reader: _set_momentum(float(value), reader),
         ),
         Segments(
             "regularisation", ", ".join(_FLAGS.values()),
-            "Pulls weights towards 0: L1 brings many of them close to it, L2 makes all of them smaller.",
+            "Penalty that pulls weights towards 0. L1 makes many nearly 0; L2 makes all of them smaller.",
             choices=(_NONE, _L1, _L2), value=_penalty_kind, change=_penalty_edit,
         ),
         Slider(
             "regularisation rate", _FLAGS.get(_penalty_kind(reader), ""),
-            "How hard the weights are pulled, beside what the data asks for.",
+            "Strength of the penalty on the weights, relative to the loss.",
             least=1e-5, most=1.0, log=True, usual=USUAL_PENALTY, value=_penalty_size,
             change=lambda value, reader: _penalised(_L1 if _limits(reader).l1 else _L2, float(value), reader),
         ),
         Segments(
             "activation", "--activation",
-            "What bends between the layers: without a bend many layers are no more than one.",
+            "Non-linear function between the layers. Without one, many layers act like a single layer.",
             choices=tuple(dict.fromkeys((*_CLOSE, *bends))), value=activation_of,
             change=lambda value, reader: None if value == activation_of(reader) else Change(activation=value),
         ),
@@ -295,7 +295,7 @@ def _batch(samples: int) -> Control:
     sizes = [size for size in _BATCHES if size < samples]
     if len(sizes) < 2:  # of few samples: one, half of them, all
         sizes = sorted({1, samples // 2} - {0, samples}) if samples > 5 else list(range(1, samples))
-    does = "Samples whose gradients a step averages: few are quick and noisy, many are slow and smooth."
+    does = "Samples that each step averages. Few are fast and noisy; many are slow and smooth."
     if samples < 2:  # nothing to choose
         return Button("batch", "", does, value=lambda reader: None, change=lambda value, reader: None)
     return Segments(
@@ -420,28 +420,28 @@ class Command:
     def _lost(self, reader: Reader, setup: Setup, said: Mapping[str, Any]) -> Iterator[str]:
         own, first, fields, options = self._scene.own_flags, self._first, self._fields, reader.options
         if any(value == Path("-") for value in said.values()):
-            yield "what came on the standard input"
+            yield "the standard input"
         if count := sum(1 for _ in self._unsaid(reader)):
-            yield f"{count} {'change' if count == 1 else 'changes'} on the way"
+            yield f"{count} {'edit' if count == 1 else 'edits'} during training"
         yield from () if own is None else own.lost(reader)
         grown = {name for name in said if said[name] != getattr(options, name)} & {"hidden", "activation", "features"}
         if not grown and _network(reader.stages) != self._network:
-            yield "the network that it is now"
+            yield "the current network"
         unusual = unusual_numbers(setup.optimizer, setup.numbers)
         if (setup.optimizer, unusual) != (first.optimizer, unusual_numbers(first.optimizer, first.numbers)):
             momentum = {MOMENTUM: USUAL_MOMENTUM} if said.get("optimizer") == MOMENTUM else {}
             if said.get("optimizer") is None or unusual != momentum:
-                yield "the optimiser that it has now"
+                yield "the current optimiser"
         if "batch" not in fields and setup.batch_size != first.batch_size:
-            yield f"a batch of {setup.batch_size:,}"
+            yield f"batch size {setup.batch_size:,}"
         limits = replace(setup.limits, **{name: 0.0 for name in ("l1", "l2") if name in fields})
         if limits != NO_LIMITS:
             yield str(SetLimits(limits.l1, limits.l2, limits.clip_norm, limits.clip_value))
         seed = seed_shown(reader.frame)
         if seed != options.seed and "weights_seed" not in fields and options.load is None:
-            yield f"the first weights of seed {seed}"
+            yield f"the initial weights of seed {seed}"
         if reader.frame.frozen.any():
-            yield "what is frozen"
+            yield "frozen weights"
 
     def _unsaid(self, reader: Reader) -> Iterator[Edit]:
         """The edits on the way but those before the first step that flags say as well."""

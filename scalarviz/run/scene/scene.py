@@ -70,9 +70,9 @@ class Room:
 
     def __post_init__(self) -> None:
         text(self.name, "Room: the name")
-        _check(_is_number(self.width), self.width, "Room: width is a number of pixels")
+        _check(_is_number(self.width), self.width, "Room: width must be a number of pixels")
         if not 0 < self.width <= WIDEST:
-            raise InputError(f"Room: width is more than 0 and at most {WIDEST:g} pixels, got {shown(self.width)}")
+            raise InputError(f"Room: width must be more than 0 and at most {WIDEST:g} pixels, got {shown(self.width)}")
 
 
 Column = tuple[Placed, ...] | Room
@@ -93,7 +93,7 @@ class Group:
         given: Any = self.columns
         columns = [c for c in given if not isinstance(c, Room)] if isinstance(given, tuple) else []
         fits = bool(columns) and all(c and isinstance(c, tuple) and _is_row(c, Placed) for c in columns)
-        wanted = "Group: columns is a tuple of Rooms and of tuples of Placed, at least one of these, as "
+        wanted = "Group: columns must be a tuple of Rooms and of tuples of Placed, at least one of these, such as "
         _check(fits, given, wanted + '((Placed("0.weight", "first"),),)')
 
     @property
@@ -112,12 +112,12 @@ class Plan:
     def __post_init__(self) -> None:
         given: Any = self.groups
         fits = bool(given) and isinstance(given, tuple) and _is_row(given, Group)
-        _check(fits, given, "Plan: groups is a tuple of Groups, at least one")
+        _check(fits, given, "Plan: groups must be a tuple of at least one Group")
         text(self.stream, "Plan: the stream")
         for what, names in (("tensor", [p.tensor for p in self.plates]), ("room", [r.name for r in self.rooms])):
             twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
             if twice is not None:
-                raise InputError(f"Plan: the {what} {shown(twice)} comes twice; each has one place")
+                raise InputError(f"Plan: the {what} {shown(twice)} occurs twice; each needs one place")
 
     @property
     def rooms(self) -> list[Room]:
@@ -140,7 +140,7 @@ class Plan:
                     f"Plan: {placed.tensor} has the shape {known[placed.tensor].shape}; a plan places matrices"
                 )
         if left_out := sorted(known.keys() - {placed.tensor for placed in self.plates}):
-            raise InputError(f"Plan: it leaves out {listing(left_out)}; every tensor needs a place")
+            raise InputError(f"Plan: {listing(left_out)} are missing; every tensor needs a place")
 
 
 # ---- `Story`: what will happen, and what has happened
@@ -183,15 +183,15 @@ class Story:
 
     def __post_init__(self) -> None:
         for what, words in (("sentence", self.sentence), ("headline", self.headline)):
-            text(words, f"Story: the {what}")
+            text(words, f"Story: {what}")
             if len(words) > LONGEST or len(words.splitlines()) > 1:
-                raise InputError(f"Story: the {what} has {len(words)} characters; allowed: one line of {LONGEST}")
+                raise InputError(f"Story: {what} has {len(words)} characters; allowed: one line of {LONGEST}")
         if not self.sentence.strip():
-            raise InputError("Story: the sentence is empty; try 'They should turn every colour into its opposite.'")
-        for what, asked in (("the claim", self.claim), ("reached", self.reached), ("anew", self.anew)):
+            raise InputError("Story: sentence is empty; try 'They should invert every colour.'")
+        for what, asked in (("claim", self.claim), ("reached", self.reached), ("anew", self.anew)):
             if asked is not None:
                 function(asked, f"Story: {what}")
-        _check(_is_number(self.fall), self.fall, "Story: fall is a share of the loss")
+        _check(_is_number(self.fall), self.fall, "Story: fall must be a share of the loss")
         if not 0 < self.fall < 1:
             raise InputError(f"Story: fall must be more than 0 and less than 1, got {shown(self.fall)}; try 0.5")
 
@@ -313,30 +313,32 @@ class Scene:
     own_flags: OwnFlags | None = None
 
     def __post_init__(self) -> None:
-        text(self.name, "Scene: the name")
-        _check(isinstance(self.run, Run), self.run, "Scene: run is a Run")
+        text(self.name, "Scene: name")
+        _check(isinstance(self.run, Run), self.run, "Scene: run must be a Run")
         for what in ("input_names", "output_names", "hide"):
-            _check(_is_row(getattr(self, what), str), getattr(self, what), f"Scene: {what} is a tuple of texts")
+            _check(_is_row(getattr(self, what), str), getattr(self, what), f"Scene: {what} must be a tuple of texts")
         for what, row in (("probe", self.probe), ("probe_target", self.probe_target)):
             if row is not None:
                 real_array(row, f"Scene: {what}")
         kinds = "a tuple of panels, kinds of scalarviz.run.panels (LossCurve, Image, Table, ...) or subclasses of Panel"
-        _check(_is_row(self.panels, Panel), self.panels, f"Scene: panels= is {kinds}, as panels=(LossCurve(...),)")
+        _check(
+            _is_row(self.panels, Panel), self.panels, f"Scene: panels must be {kinds}, such as panels=(LossCurve(...),)"
+        )
         self.panels = tuple(self.panels)
         sentence, plates = 'Story("They should turn ...")', 'Plan((Group("layer", ((Placed("0.weight", "first"),),)),))'
         for what, kind, example in (("story", Story, sentence), ("plan", Plan, plates), ("own_flags", OwnFlags, "...")):
             given = getattr(self, what)
-            wanted = f"Scene: {what}= is a {kind.__name__} or None, as scalarviz.run.{example}"
+            wanted = f"Scene: {what} must be a {kind.__name__} or None, such as scalarviz.run.{example}"
             _check(given is None or isinstance(given, kind), given, wanted)
         if self.plan is not None:
             self.plan.check(self.run.tensors)
-        wanted = "Scene: controls= is a tuple of Button, Slider, Segments and Switch, see scalarviz.run.controls"
+        wanted = "Scene: controls must be a tuple of Button, Slider, Segments and Switch of scalarviz.run.controls"
         _check(_is_row(self.controls, Control), self.controls, wanted)
         self.controls = tuple(self.controls)
         labels = [one.label for one in self.controls]
         twice = next((label for k, label in enumerate(labels) if label in labels[:k]), None)
         if twice is not None:
-            raise InputError(f"Scene: two controls are called {shown(twice)}; each needs a name of its own")
+            raise InputError(f"Scene: two controls are called {shown(twice)}; each needs its own label")
         for what, called in (("command", self.command), ("table", self.table)):
             if called is not None:
                 function(called, f"Scene: {what}")
@@ -374,7 +376,7 @@ def sentence(model: Any, error: Any) -> str:
     said = first["msg"].removeprefix("Value error, ")
     if first["type"] == "missing":
         what = model.model_fields[name].description if name in model.model_fields else ""
-        return f"{flag}nothing was given" + (f"; wanted: {what}" if what else "")
+        return f"{flag}got no value" + (f"; expected: {what}" if what else "")
     if first["type"] == "value_error":  # one of our own: it names what it got
         return flag + str(said)
     return f"{flag}{said[:1].lower()}{said[1:]}, got {shown(first['input'])}"

@@ -136,7 +136,7 @@ def load_scene(name: str) -> LoadedScene:
     except (OSError, ValueError) as error:
         raise InputError(f"cannot read {path_text(path)!a}: {getattr(error, 'strerror', None) or error}") from None
     if text is None:
-        raise InputError(f"there is no scene file {path}; `scalarviz scenes` lists those that come with the package")
+        raise InputError(f"there is no scene file {path}; `scalarviz scenes` lists the included scenes")
     return scene_of_text(name, text)
 
 
@@ -155,7 +155,7 @@ def _checked(name: str, module: ModuleType) -> LoadedScene:
     base = importlib.import_module("scalarviz.scenes").SceneOptions
     options = getattr(module, "Options", base)
     if not callable(getattr(module, "build", None)):
-        raise FileFormatError(f"{name} is no scene: it has no function build(options) that returns a Scene")
+        raise FileFormatError(f"{name} is not a scene file: it needs a function build(options) that returns a Scene")
     if not (isinstance(options, type) and issubclass(options, base)):
         raise FileFormatError(f"{name}: Options must be a subclass of scalarviz.scenes.SceneOptions")
     return LoadedScene(Path(name).stem, module, options)

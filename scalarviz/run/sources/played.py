@@ -178,9 +178,11 @@ class Played(Source):
     def _near(self, step: int) -> str:
         steps, (first, newest) = self.steps, self.span
         if not first < step < newest:
-            return f"recorded are {first:,} to {newest:,}"
+            return f"it has steps {first:,} to {newest:,}"
         after = int(np.searchsorted(steps, step))
-        return f"recorded are {steps[after - 1]:,} and {steps[after]:,}, of {len(steps):,} from {first:,} to {newest:,}"
+        return (
+            f"the nearest are {steps[after - 1]:,} and {steps[after]:,}, of {len(steps):,} from {first:,} to {newest:,}"
+        )
 
     # ---- what is known of it
 
@@ -228,9 +230,9 @@ class Played(Source):
 
 
 NEVER = {
-    "gradient": ("gradients", "no gradients were recorded (gradients=True keeps them)"),
-    "update": ("updates", "no updates were recorded (updates=True keeps them)"),
-    "micro": ("micro", "no micro-steps were recorded (micro=True keeps them)"),
+    "gradient": ("gradients", "gradients were not recorded; record with gradients=True"),
+    "update": ("updates", "updates were not recorded; record with updates=True"),
+    "micro": ("micro", "micro-steps were not recorded; record with micro=True"),
 }
 """What the file has to hold for a quantity, and why there is none where it does not."""
 _NEEDS = {"|gradient|": "gradient", "update/value": "update"}
@@ -265,7 +267,7 @@ class RecordedSource(Played):
         self._place = len(self.steps) - 1 if along else self.record.at(step)
         self._shapes = self.record.shapes(self._place)
         self._close(former)
-        return f"the run went to another branch, at step {self.steps[-1]:,}" if another else ""
+        return f"the run changed to another branch, at step {self.steps[-1]:,}" if another else ""
 
     @property
     def at_end(self) -> bool:

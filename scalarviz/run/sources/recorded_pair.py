@@ -56,7 +56,7 @@ class RecordedPair(Played):
         if not shared:
             raise InputError(
                 f"nothing to compare: {names[0]} has {_shapes(a.tensors)}; {names[1]} has {_shapes(b.tensors)}; "
-                "allowed: two that share a tensor, by name and shape"
+                "allowed: recordings that share a tensor, by name and shape"
             )
         starts = np.cumsum([0, *(one.size for one, _ in shared)]).tolist()
         self._tensors = tuple(replace(one, start=start) for (one, _), start in zip(shared, starts, strict=False))
@@ -89,11 +89,11 @@ class RecordedPair(Played):
         a, b = (one.probe for one in self.pair)
         if a is None or b is None:
             missing = [name for name, probe in zip(self.names, (a, b), strict=True) if probe is None]
-            return f"rows of activations, which {' and '.join(missing)} {'have' if len(missing) > 1 else 'has'} not"
+            return f"rows of activations: not recorded in {' and '.join(missing)}"
         if not self._way:
-            return "rows of activations, as the layers are not the same"
+            return "rows of activations: the layers differ"
         if not np.array_equal(a, b):
-            return "rows of activations, as they are of different samples"
+            return "rows of activations: the samples differ"
         return "" if self._several else "rows of activations of a single layer"
 
     @property
@@ -114,10 +114,10 @@ class RecordedPair(Played):
         every = list(zip(self.names, self.pair, self._steps, strict=True))
         for name, one, own in every:  # what frames of another network hold is not what the last ones hold
             if own[0] > one.steps[0]:
-                yield f"{name} before step {own[0]:,}, when it had another network"
+                yield f"{name} before step {own[0]:,}: another network"
         for name, one, own in every:
             if own[-1] < one.steps[-1]:
-                yield f"{name} after step {own[-1]:,}, when it got another network"
+                yield f"{name} after step {own[-1]:,}: another network"
         for name, one, _ in every:
             if (count := len(one.past.branches) - 1) > 0:
                 yield f"{count:,} other branch{'es' if count > 1 else ''} of {name}"
@@ -138,7 +138,7 @@ class RecordedPair(Played):
             one.switch(branch)
             kept = one.settle_on(known)
         if kept[-1] < len(one.steps) - 1:
-            said = f"it got another network after step {one.steps[kept[-1]]:,}: compare both anew to see that"
+            said = f"the network changed after step {one.steps[kept[-1]]:,}; compare both again to see the rest"
         self._kept = tuple(kept if k == which else old for k, old in enumerate(self._kept))
         self._steps = tuple(one.steps[k] for one, k in zip(self.pair, self._kept, strict=True))
         self.left_out, self._past = tuple(self._without()), self._joined()
@@ -251,11 +251,11 @@ class RecordedPair(Played):
 
     def lacks(self, quantity: str) -> str:
         if quantity == "micro":
-            return "two recordings are shown: open one of them to walk through its steps"
+            return "a comparison has no micro-steps; open one recording alone"
         if quantity == "update/value":
-            return "a difference has no share of a value"
+            return "a difference has no update ÷ value"
         if quantity.startswith("|"):
-            return "the size of a difference is shown by its colour: G shows it with its sign"
+            return "colour already shows the size of a difference; press G for its sign"
         said = (f"{name}: {why}" for name, one in zip(NAMES, self.pair, strict=True) if (why := one.lacks(quantity)))
         return next(said, "")
 

@@ -533,7 +533,7 @@ class Watched(Source):
             if found is None:
                 first, newest = self.span
                 raise InputError(
-                    f"step {step:,} was not looked at; kept are {len(self._kept):,} steps from {first:,} to {newest:,}"
+                    f"step {step:,} was not kept; {len(self._kept):,} steps from {first:,} to {newest:,} are kept"
                 )
             self._standing = None if found is self.last else found
 

@@ -40,8 +40,8 @@ def numbers(name: str, leaf: Any) -> Numbers:
     tensor, device = is_tensor(leaf), getattr(leaf, "device", "cpu")
     if tensor and str(getattr(device, "type", device)) != "cpu":
         raise InputError(
-            f"{name} is on {device}; allowed: tensors in the CPU's memory, which are read in place; try a dict of "
-            "copies, params = {n: p.detach().cpu() for n, p in net.named_parameters()}, and update(params) a step"
+            f"{name} is on {device}; allowed: tensors in CPU memory; try a dict of "
+            "copies, params = {n: p.detach().cpu() for n, p in net.named_parameters()}, and update(params) per step"
         )
     try:
         array: Numbers = np.asarray(_plain(leaf.detach()).numpy() if tensor else leaf)
@@ -83,7 +83,7 @@ def _traced(leaf: object) -> bool:
 
 def _no_numbers(name: str, leaf: object, why: object) -> InputError:
     said = str(why).partition("\n")[0]
-    tip = "; try update outside of the compiled function, with what it returns" if _traced(leaf) else ""
+    tip = "; call update outside the compiled function, with its result" if _traced(leaf) else ""
     return InputError(f"array {name!r}: got {type(leaf).__name__} ({said}); allowed: numbers{tip}")
 
 
@@ -104,7 +104,7 @@ def module_parts(module: Any, path: str) -> list[Part]:
     parameters, made_anew = dict(module.named_parameters()), _made_anew(module)
     for name, one in parameters.items():
         if type(one).__name__.startswith("Uninitialized"):
-            raise InputError(f"{name} has no shape yet; try it after the first batch has gone through the network")
+            raise InputError(f"{name} has no shape yet; run one batch through the network first")
     begin = f"{path}." if path else ""
     return [
         *(Part(begin + name, one, role_of(name), not one.requires_grad) for name, one in parameters.items()),
@@ -167,7 +167,7 @@ def leaves(tree: Any) -> Iterator[tuple[str, Any]]:
 
 def _walk(x: Any, name: str, depth: int) -> Iterator[tuple[str, Any]]:
     if depth > DEEPEST:
-        raise InputError(f"{name[:40]}...: nested deeper than {DEEPEST} levels; allowed: a tree that ends")
+        raise InputError(f"{name[:40]}...: nested deeper than {DEEPEST} levels; a container may not contain itself")
     if _random(x):
         return
     if is_array(x) or isinstance(x, Real) or _numbers_only(x) or is_module(x):
@@ -299,7 +299,7 @@ def alike(new: Any, known: Any) -> bool:
 
 Float = NDArray[np.floating]
 Flags = NDArray[np.bool_]
-_SAME = "allowed: the same names and shapes each time; what has others is shown by a new window"
+_SAME = "allowed: the same names and shapes in every call; open a new window for other arrays"
 
 
 class Reader:
@@ -327,7 +327,7 @@ class Reader:
                 self._places[part.name] = Tensor(part.name, array.shape, self._size, part.role)
                 self._size += array.size
         if not self._size:
-            raise InputError("nothing to draw: got no numbers; allowed: at least one array with at least one element")
+            raise InputError("nothing to draw: got no numbers; give at least one array with at least one element")
         self._dtype = np.dtype(np.float64 if wide else np.float32)
         self.tensors = grouped(list(self._places.values()))
 
@@ -349,7 +349,9 @@ class Reader:
         Refuses other names or shapes than before, and params of a module, which is read in place.
         """
         if params is not None and self.in_place:
-            raise InputError("update: got params of a module, whose own are read in place; try update(loss=loss)")
+            raise InputError(
+                "update: got params, but the window reads the module's own parameters; try update(loss=loss)"
+            )
         if grads is not None and not alike(grads, self._grads):
             for name, leaf in leaves(grads):
                 self._fit(f"grads: {name}", name, shape_of(name, leaf))
@@ -365,9 +367,9 @@ class Reader:
         """Refuse an unknown name, but for an array without numbers, or another shape."""
         place = self._places.get(name)
         if place is None and 0 not in shape:
-            raise InputError(f"{said if name else 'an array by itself, without a name,'} is new; {_SAME}")
+            raise InputError(f"{said if name else 'an array without a name'} is new; {_SAME}")
         if place is not None and shape != place.shape:
-            raise InputError(f"{said}: got the shape {shape}, it was {place.shape}; {_SAME}")
+            raise InputError(f"{said}: got the shape {shape}, before it was {place.shape}; {_SAME}")
 
     def _fit_all(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         """Refuse any other arrays than those that there were: missing, new or of another shape."""

@@ -57,7 +57,7 @@ def write_pictures(path: StrPath, pictures: Sequence[tuple[int, Picture]]) -> No
         with closing(sqlite3.connect(address(path, "rw"), uri=True)) as database, database:
             database.executemany("INSERT INTO picture VALUES (NULL, ?, ?, ?, ?, ?)", rows)
     except sqlite3.Error as error:
-        raise InputError(f"cannot write pictures of panels into {path_text(path)}: {error}") from None
+        raise InputError(f"cannot write panel pictures to {path_text(path)}: {error}") from None
 
 
 def read_pictures(database: sqlite3.Connection, steps: Mapping[int, int]) -> tuple[Picture, ...]:
@@ -105,8 +105,8 @@ class Opened:
         self.database: sqlite3.Connection
         try:
             if (size := name.stat().st_size) < SMALLEST:
-                what = "empty" if not size else f"no {form.what}, or the first {size} bytes of one"
-                raise FileFormatError(f"{self._said} is {what}: nothing can be read")
+                what = "empty" if not size else f"not a {form.what}, or only its first {size} bytes"
+                raise FileFormatError(f"{self._said} is {what}; nothing can be read")
             if not os.access(name, os.R_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
             self.stamp = stamp(name)
@@ -127,7 +127,7 @@ class Opened:
             self._check_journal(path)
         self._use = FileUse(path, logged=logged)
         if self._use.foreign:
-            self.left_out = f"the log of another {self._form.what} stands beside it ({path.name}-wal) and was left out"
+            self.left_out = f"the log beside it ({path.name}-wal) belongs to another {self._form.what} and was left out"
             self.database = reading(path, alone=True)
             return self._check()
         self._logged = logged
@@ -149,8 +149,8 @@ class Opened:
         journal = path.with_name(f"{path.name}-journal")
         if journal.exists() and _ends_with(check_source(journal, "journal"), _NAMES_ANOTHER):
             raise FileFormatError(
-                f"{self._said} is not read: beside it stands {path_text(journal.name)}, which names another file to "
-                f"be deleted, as no {self._form.what} does; remove it, and what the file itself holds is read"
+                f"cannot read {self._said}: {path_text(journal.name)} beside it asks to delete another file, which no "
+                f"{self._form.what} does; remove {path_text(journal.name)} and try again"
             )
 
     def _mode(self) -> str:
@@ -165,7 +165,7 @@ class Opened:
             application = self._pragma("application_id")
         except DAMAGED as error:
             if "not a database" in str(error):
-                raise FileFormatError(f"{self._said} is no {self._form.what} ({self._form.made})") from None
+                raise FileFormatError(f"{self._said} is not a {self._form.what} ({self._form.made})") from None
             if isinstance(error, sqlite3.OperationalError):  # it is locked, or its folder is
                 raise InputError(f"cannot read {self._said}: {error}") from None
             # SQLite reads nothing of a file that is shorter than it says, but for this; nothing can be written anyway
@@ -174,14 +174,16 @@ class Opened:
             try:
                 application = self._pragma("application_id")
             except DAMAGED:
-                raise FileFormatError(f"{self._said} is cut off, and nothing of it can be read: {error}") from None
+                raise FileFormatError(f"{self._said} is cut off; nothing can be read: {error}") from None
         version = self._pragma("user_version")
         what, ours = self._form.what, self._form.version
         if application != self._form.application:
-            raise FileFormatError(f"{self._said} is an SQLite file of another program, no {what}")
+            raise FileFormatError(f"{self._said} is an SQLite file of another program, not a {what}")
         if version != ours:
-            why = "made by a newer scalarviz: update this one" if version > ours else "older than what is read"
-            raise FileFormatError(f"{self._said} is a {what} of version {version}, {why} (this reads {ours})")
+            why = "made by a newer scalarviz; update yours" if version > ours else "which is too old"
+            raise FileFormatError(
+                f"{self._said} is a {what} of version {version}, {why} (this scalarviz reads version {ours})"
+            )
         return short
 
     def _pragma(self, name: str) -> int:
@@ -199,7 +201,9 @@ class Opened:
                     shutil.copyfile(source, target)
             if stamp(path) == before:  # else it is being written, and the two may not belong together
                 return copy
-        raise InputError(f"cannot read {self._said}: it is being written in a folder where this program may not write")
+        raise InputError(
+            f"cannot read {self._said}: another program is writing it, in a folder that you cannot write to"
+        )
 
     @property
     def changed(self) -> bool:
@@ -281,7 +285,7 @@ def _check_tables(database: sqlite3.Connection, form: Format, said: str) -> None
     except DAMAGED as error:
         raise FileFormatError(f"{said} is damaged: {error}") from None
     if dict(found) != ours or len(found) != len(ours):
-        raise FileFormatError(f"{said} has other tables than a {form.what} has, or lost them: it is not read")
+        raise FileFormatError(f"{said} has other tables than a {form.what}, or lost some; it is not read")
 
 
 class Contents:
@@ -299,7 +303,7 @@ class Contents:
             self._read(short, known)
         except (*DAMAGED, FileFormatError) as error:
             self.close()
-            what = "is cut off, and nothing of it can be read" if short else "cannot be read"
+            what = "is cut off; nothing can be read" if short else "cannot be read"
             raise FileFormatError(f"{path_text(path)} {what}: {error}") from None
         except BaseException:
             self.close()
@@ -317,9 +321,9 @@ class Contents:
         index, lost = self.index, self.index.remarks
         if not len(index.frames):
             why = "; ".join(filter(None, [index.broken, *lost, left_out]))
-            raise FileFormatError(why or "it holds no frame that can be read")
+            raise FileFormatError(why or "it has no readable frame")
         if index.broken or self.branches.broken or short:
-            what = "its end is missing" if short else "it is damaged"
+            what = "the end is missing" if short else "it is damaged"
             lost.append(f"{what}: {len(index.frames):,} frames could be read")
         self.remark = "; ".join(filter(None, [*lost, left_out]))
         self.branches.reach(index.newest)
@@ -352,7 +356,7 @@ class Contents:
             if found.meta.get("log") == self.meta.get("log"):
                 return found
             found.close()
-        raise FileFormatError(f"{path_text(self.path)} is another file by now")
+        raise FileFormatError(f"{path_text(self.path)} was replaced by another file")
 
     @property
     def opened(self) -> Opened:

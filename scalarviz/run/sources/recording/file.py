@@ -109,7 +109,7 @@ class Format:
     objects: Mapping[str, str]
 
 
-RECORDING = Format("recording", "scalarviz SCENE --recording FILE makes one", APPLICATION, VERSION, OBJECTS)
+RECORDING = Format("recording", "make one with scalarviz SCENE --recording FILE", APPLICATION, VERSION, OBJECTS)
 
 LONGEST_EDIT = 1 << 20
 """Characters of an edit's JSON; of longer ones (other data) the words are kept."""
@@ -349,8 +349,8 @@ def check_length(target: Path, said: StrPath) -> None:
     """InputError if the names of what SQLite keeps beside a file would be too long."""
     if (size := len(os.fsencode(target.name))) > _LONGEST:
         raise InputError(
-            f"cannot write {path_text(said)}: its name has {size} bytes; allowed: {_LONGEST}, since files of that name "
-            "and -journal stand beside it while it is written"
+            f"cannot write {path_text(said)}: its name has {size} bytes; allowed: {_LONGEST}, as a file of that name "
+            "with -journal is written beside it"
         )
 
 
@@ -367,7 +367,7 @@ def check_apart(path: StrPath, *recordings: Path) -> None:
 
 def _there(path: StrPath) -> InputError:
     return InputError(
-        f"{path_text(path)} is there already, and a recording overwrites nothing: give another name, or remove it"
+        f"{path_text(path)} exists, and a recording does not overwrite files; give another name, or remove it"
     )
 
 

@@ -77,12 +77,12 @@ def read_networks(database: sqlite3.Connection, inputs: int) -> dict[int, Shapes
     """All networks by number; FileFormatError: names, shapes or places that cannot be, or too many."""
     tensors: dict[int, dict[str, Tensor]] = {}
     for network, *parts in _few(database, "SELECT network, name, shape, start, role FROM tensor"):
-        _check(_is_whole(network), "a number in it is none, or negative")
+        _check(_is_whole(network), "it has an invalid number")
         _add_tensor(tensors.setdefault(network, {}), *parts)
     stages: dict[int, dict[str, Stage]] = {network: {} for network in tensors}
     columns = "name, kind, outputs, weight, bias, shape, input_shape, sources, whole"
     for network, *parts in _few(database, f"SELECT network, {columns} FROM stage"):
-        _check(network in tensors, "it has stages of a network that it has not")
+        _check(network in tensors, "it has stages of an unknown network")
         _add_stage(stages[network], tensors[network], *parts)
     made = {n: Shapes(tuple(tensors[n].values()), tuple(found.values()), inputs) for n, found in stages.items()}
     for shapes in made.values():  # there need be no numbers of theirs: nothing else bounds them
@@ -105,11 +105,9 @@ def _add_tensor(known: dict[str, Tensor], name: Any, shape: Any, start: Any, rol
     last = next(reversed(known.values()), None)
     expected = last.start + last.size if last else 0
     words, sides = _name(name, known), _sides(shape)
-    _check(
-        role in get_args(Role) and start == expected, f"its tensor {words} lies nowhere, or is nothing that there is"
-    )
+    _check(role in get_args(Role) and start == expected, f"its tensor {words} has an invalid place or role")
     known[words] = Tensor(words, sides, expected, role)
-    _check(expected + prod(sides) <= MOST_NUMBERS, f"it has more than {MOST_NUMBERS:,} numbers a frame")
+    _check(expected + prod(sides) <= MOST_NUMBERS, f"it has more than {MOST_NUMBERS:,} numbers per frame")
 
 
 def _add_stage(known: dict[str, Stage], named: dict[str, Tensor], name: Any, kind: Any, outputs: Any, weight: Any,
@@ -117,16 +115,16 @@ def _add_stage(known: dict[str, Stage], named: dict[str, Tensor], name: Any, kin
     words = _name(name, known) if name != "" or known else ""  # the model itself
     said, read = f"its stage {words}", _list(sources)
     _check(isinstance(kind, str) and _is_whole(outputs) and outputs > 0, f"{said} has no kind or no outputs")
-    _check({weight, bias} <= {None, *named}, f"{said} has a weight that there is not")
+    _check({weight, bias} <= {None, *named}, f"{said} names an unknown weight")
     there = all(isinstance(one, str) and (one == "input" or one in known) for one in read)
-    _check(there, f"{said} reads what there is not")
+    _check(there, f"{said} reads from an unknown stage")
     known[words] = Stage(words, clean(kind, LONGEST_NAME), outputs, named.get(weight), named.get(bias), _sides(shape),
                          _sides(input_shape), tuple(read), whole == 1)  # fmt: skip
 
 
 def _name(name: Any, others: Collection[str]) -> str:
     right = isinstance(name, str) and name and name == clean(name, LONGEST_NAME) and name not in others
-    _check(bool(right), "a name in it is none, or comes twice")
+    _check(bool(right), "it has an invalid or repeated name")
     return str(name)
 
 
@@ -135,14 +133,14 @@ def _list(text: Any) -> list[Any]:
     with suppress(ValueError, RecursionError):
         said = json.loads(text) if isinstance(text, str) and len(text) < 1 << 20 else None
     if not isinstance(said, list):
-        raise FileFormatError("a shape in it is none")
+        raise FileFormatError("it has an invalid shape")
     return said
 
 
 def _sides(text: Any) -> tuple[int, ...]:
     sides = _list(text)
     right = len(sides) <= MOST_SIDES and all(type(side) is int and 0 <= side <= MOST_NUMBERS for side in sides)
-    _check(right and prod(sides) <= MOST_NUMBERS, "a shape in it is none, or too large")
+    _check(right and prod(sides) <= MOST_NUMBERS, "it has an invalid or too large shape")
     return tuple(sides)
 
 
@@ -185,7 +183,7 @@ class Branches:
         for number, parent, first, before, why in rows:
             known = parent is None or parent in self.twigs  # which are older: no circle is possible
             if not known or not all(_is_whole(x) for x in (number, first, before)) or not isinstance(why, str):
-                raise FileFormatError("a branch in it leaves one that there is not")
+                raise FileFormatError("it has a branch with an unknown parent")
             self.twigs[number] = Written(number, self.twigs.get(parent), first, before, clean(why), first)
 
     def _read_edits(self, database: sqlite3.Connection) -> None:
@@ -282,7 +280,7 @@ def fixed(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _gone(run: object) -> None:
-    raise StateError("a recording knows only the words of this edit")
+    raise StateError("a recording has only the words of this edit, so it cannot be repeated")
 
 
 def _applied(step: int, what: str, gesture: Any, written: Any) -> Applied:
@@ -343,12 +341,12 @@ class Index:
     @property
     def remarks(self) -> list[str]:
         """What is left out, a clause each."""
-        said = [f"{self.wrong:,} frames are not what they should be"] if self.wrong else []
+        said = [f"{self.wrong:,} frames are invalid"] if self.wrong else []
         if self.damaged:
             named = [f"{step:,}" for step in sorted(set(self.damaged))]
             more = [f"{len(named) - MOST_NAMED:,} more"] if len(named) > MOST_NAMED else []
             steps = listing([*named[:MOST_NAMED], *more])
-            said.append(f"damaged since it was written, and left out: step{'s' * (len(named) > 1)} {steps}")
+            said.append(f"damaged and left out: step{'s' * (len(named) > 1)} {steps}")
         return said
 
     def way(self, steps: Iterable[tuple[int, int, int]]) -> NDArray[np.int64]:

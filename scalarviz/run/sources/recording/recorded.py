@@ -150,7 +150,7 @@ class Numbers(Mapping[str, NDArray[np.float32]]):
 # ---- `Recorded`: a recording that is read. Numbers come from the file when they are asked for
 
 
-_LOST = "its file was changed since it was opened: open it anew"
+_LOST = "the file changed after it was opened; open it again"
 
 
 class Recorded:
@@ -218,7 +218,7 @@ class Recorded:
         self.branch = number
         entries = contents.index.way((twig.number, last, edits) for twig, last, edits in branches.way(number))
         if not len(entries):
-            raise FileFormatError(f"{path_text(self.path)}: branch {number} holds no frame that can be read")
+            raise FileFormatError(f"{path_text(self.path)}: branch {number} has no readable frame")
         self._frames = fixed(contents.index.frames[entries])
         columns = (fixed(self._frames[name].copy()) for name in ("step", "loss", "lr", "id", "network", "checksum"))
         self.steps, self.loss, self.lr, self._ids, self.networks, self._sums = columns
@@ -349,7 +349,7 @@ class Recorded:
         number, step, network = (int(of[k]) for of in (self._ids, self.steps, self.networks))
         try:
             if alone and sample is None:
-                raise FileFormatError("they were not recorded")
+                raise FileFormatError("not recorded")
             if self._open.altered:
                 raise FileFormatError(_LOST)
             with self._open.lock:
@@ -492,4 +492,4 @@ class Following:
                 former.close()
         if self._own.complete:
             return "the recording is complete"
-        return "" if lives else "the program that recorded it has ended without closing it"
+        return "" if lives else "the recording program ended without closing the file"

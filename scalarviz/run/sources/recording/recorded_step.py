@@ -267,13 +267,13 @@ def read_plan(text: Any, shapes: Shapes) -> Plan:
     try:
         said = _reader().validate_json(text if isinstance(text, str) and len(text) <= MOST_SAID else "", strict=True)
     except ValidationError:
-        raise FileFormatError("they are not written as micro-steps are") from None
+        raise FileFormatError("invalid format") from None
     if not 0 < len(said.steps) <= MOST_STEPS or len(said.rules) > MOST_RULES:
-        raise FileFormatError(f"there are {len(said.steps):,} of them")
+        raise FileFormatError(f"there are {len(said.steps):,}; allowed: 1 to {MOST_STEPS:,}")
     steps = tuple(_read_step(one, shapes) for one in said.steps)
     phases = [PHASES.index(step.phase) for step, _ in steps]
     if phases != sorted(phases) or phases.count(PHASES.index("loss")) != 1 or not {0, len(PHASES) - 1} <= {*phases}:
-        raise FileFormatError("they come in no order that a step has")
+        raise FileFormatError("invalid order of phases")
     rules = [
         RuleSaid(clean(rule.why), [(clean(name, LONGEST_NAME), list(map(_clean, line))) for name, line in rule.lines])
         for rule in said.rules
@@ -289,10 +289,10 @@ def _read_step(said: StepSaid, shapes: Shapes) -> tuple[MicroStep, str]:
     phase, kind, places, words, formula, column, joined, units, weights = said
     op = joined if joined in (*TABLE, TERMS, MAX, *OWN) else ""
     if not 0 <= phase < len(PHASES) or kind not in KINDS[PHASES[phase]] or not (op or joined in JOINED):
-        raise FileFormatError("one of them is of a phase or kind that there is not")
+        raise FileFormatError("one has an unknown phase or kind")
     place, *also = places if isinstance(places, list) and places else [places if isinstance(places, int) else -1]
     if not all(-1 <= k < len(shapes.stages) for k in (place, *also)) or not -1 <= column < 1 << 53:
-        raise FileFormatError("one of them is of a stage that there is not")
+        raise FileFormatError("one has an unknown stage")
     stage = shapes.stages[place] if place >= 0 else None
     outputs, name = (0, "") if stage is None else (stage.outputs, stage.name)
     step = MicroStep(PHASES[phase], kind, clean(words), _numbers(units, outputs), _numbers(weights, shapes.size),
@@ -312,16 +312,16 @@ def _read_step(said: StepSaid, shapes: Shapes) -> tuple[MicroStep, str]:
         or (joined and not op and not (kind == "stage" and 0 < len(step.units) <= FEW))
     )
     if wrong:
-        raise FileFormatError("one of them is about other numbers than its kind is")
+        raise FileFormatError("one has numbers that do not fit its kind")
     return step, joined
 
 
 def _numbers(runs: Runs, count: int) -> Rows:
     """Whole numbers below `count`, none of them twice."""
     if any(not 0 <= start < count or not 1 <= stop <= count for start, stop in runs):
-        raise FileFormatError("one of them names numbers that there are not")
+        raise FileFormatError("one names numbers out of range")
     if sum(stop - start for start, stop in runs) > count:
-        raise FileFormatError("one of them names numbers twice")
+        raise FileFormatError("one names a number twice")
     return np.concatenate([np.zeros(0, np.int64), *(np.arange(start, stop) for start, stop in runs)])
 
 
@@ -398,7 +398,7 @@ class RecordedStep:
         while self._at < len(self._flat):
             number, count = (_whole(part, 1 << 31) for part in self._next(2).tolist())
             if number >= len(self._plan.rules) or count > size:
-                raise FileFormatError("they tell of a rule that there is not")
+                raise FileFormatError("one names an unknown rule")
             rule = self._plan.rules[number]
             table = self._next(count * (WEIGHT + rule.size)).reshape(WEIGHT + rule.size, count)
             for place, terms, bias, delta, x, *lines in table.T.tolist():
@@ -462,15 +462,15 @@ def _inflated(numbers: Any, most: int) -> Float:
     try:
         found = press.decompress(numbers if isinstance(numbers, bytes) else b"", most + 1)
     except zlib.error:
-        raise FileFormatError("their numbers cannot be unpacked") from None
+        raise FileFormatError("the numbers cannot be unpacked") from None
     if len(found) > most or len(found) % 8 or not press.eof:
-        raise FileFormatError("they are more, or fewer, than a step of this network has")
+        raise FileFormatError("wrong count of numbers for this network")
     return np.frombuffer(found, "<f8").astype(np.float64)
 
 
 def _whole(number: float, end: int) -> int:
     if not (0 <= number < end and number == int(number)):  # NaN is none
-        raise FileFormatError("they tell of a weight, or a rule, that there is not")
+        raise FileFormatError("one names an unknown weight or rule")
     return int(number)
 
 
@@ -525,13 +525,13 @@ class MicroTable:
         asked = "SELECT plan, step, batch, divisor, loss, lr, numbers FROM micro WHERE frame = ? AND alone = ?"
         found = self._row(asked, (frame, int(sample is not None)))
         if found is None:
-            raise FileFormatError("they were not recorded")
+            raise FileFormatError("not recorded")
         plan, step, batch, divisor, loss, lr, numbers = found
         if step != after + 1:
-            raise FileFormatError(f"they are of step {step!r:.20}, and {after + 1:,} is the one that follows")
+            raise FileFormatError(f"they belong to step {step!r:.20}, not to step {after + 1:,}")
         good = type(batch) is int and 0 < batch < 1 << 53 and isinstance(divisor, float) and math.isfinite(divisor)
         if not good or (sample is not None and batch != 1):
-            raise FileFormatError("they are of no batch that there can be")
+            raise FileFormatError("impossible batch size or divisor")
         loss, lr = (float(x) if isinstance(x, int | float) else math.nan for x in (loss, lr))
         with np.errstate(all="ignore"):
             return RecordedStep(self._plan(plan, network, shapes), shapes, numbers, values, sample, step, batch,

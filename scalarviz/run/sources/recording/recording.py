@@ -25,7 +25,7 @@ from ..watched import Watched
 from .file import FileUse, address, check_apart, create, finish, keep_open, signed
 from .recorded import Recorded
 from .taken import news_of, written
-from .writer import Probing, Rows, Thinning, Writer
+from .writer import LOST, Probing, Rows, Thinning, Writer
 
 BUDGET = 200_000_000
 WAIT = 60.0
@@ -138,7 +138,7 @@ class Recording:
                 if items:  # between two frames there may be nothing
                     self._writer.put(items)
             except Exception as error:  # no memory, say: training goes on
-                self._writer.trouble = f"{self.path.name} is recorded no further: {type(error).__name__}: {error}"
+                self._writer.trouble = f"recording of {self.path.name} stopped: {type(error).__name__}: {error}"
         self.say()
 
     @property
@@ -147,7 +147,7 @@ class Recording:
         if self._writer.trouble or self._thinning.every == self._asked:  # asked after every call of the engine
             return self._writer.trouble
         size = f"{self._thinning.budget / 1e6:,.4g} MB"
-        return f"{self.path.name} has reached its {size}: every second frame is let go of, as often as is needed"
+        return f"{self.path.name} has reached {size}: every second frame is dropped whenever it is full"
 
     def say(self) -> None:
         """Tell the news, once, whichever thread sees them first."""
@@ -207,7 +207,7 @@ class Recording:
                     self._database.backup(target)  # nobody writes to it any more
                 target.execute("PRAGMA journal_mode = DELETE")
         except sqlite3.ProgrammingError:  # it was whole, and let go of
-            why = "somebody removed it, moved it, or put another file in its place"
+            why = LOST
             raise InputError(f"cannot copy {path_text(self.path)}: {why}") from None
         except sqlite3.Error as error:
             raise InputError(f"cannot copy {path_text(self.path)} to {path_text(path)}: {error}") from None
@@ -215,7 +215,7 @@ class Recording:
     def close(self) -> Path:
         """Record where the run stands, and complete the file; returns its path. StateError in a forked process."""
         if os.getpid() != self._process:
-            raise StateError("this recording belongs to the process that began it: close it there")
+            raise StateError("this recording belongs to the process that started it; close it there")
         if not self._closed:
             self._news.end(self)
             self._closed = True
@@ -256,7 +256,7 @@ def _temporary() -> Path:
         return Path(tempfile.mkdtemp(prefix=scratch())) / "run.svz"
     except OSError as error:
         why = (error.strerror or str(error)).lower()
-        raise InputError(f"cannot record into a temporary file: {why}; give a file with path=, or set TMPDIR") from None
+        raise InputError(f"cannot record to a temporary file: {why}; give a file with path=, or set TMPDIR") from None
 
 
 def _warn(said: str) -> None:

@@ -147,7 +147,7 @@ def read_about(text: str) -> About:
     with suppress(ValueError, RecursionError):
         said = json.loads(text) if len(text) <= MOST_WORDS else None
     if not isinstance(said, dict):
-        raise FileFormatError("what it says about its run is no JSON object")
+        raise FileFormatError("its description of the run is not a JSON object")
     for part in fields(About):
         with suppress(KeyError, ValidationError, ScalarvizError, RecursionError):  # not there, or a plan of nothing
             given = _readers()[part.name].validate_json(json.dumps(said[part.name]))
@@ -385,8 +385,8 @@ def news_of(x: Any, wanted: Mapping[str, bool]) -> News:
         return NewsOfWatched(x, wanted)
     if not isinstance(x, Run | Scene):
         raise TypeMismatchError(
-            f"Recording: a Run, a Scene or sv.watch(net) is recorded, got {type(x).__name__} {shown(x)}; a loop of "
-            "your own becomes a Run by sv.Run(model, loss, optimizer, data=(X, Y))"
+            f"Recording: expected a Run, a Scene or sv.watch(net), got {type(x).__name__} {shown(x)}; make a Run of "
+            "your own loop with sv.Run(model, loss, optimizer, data=(X, Y))"
         )
     return NewsOfRun(x, wanted)
 
@@ -521,8 +521,8 @@ class NewsOfWatched(News):
         for part in ("activations", "deltas", "micro"):
             if wanted[part]:
                 raise InputError(
-                    f"Recording: got {part} of what another library trains; allowed: gradients, updates; what goes "
-                    "through the network is seen of a Run alone"
+                    f"Recording: got {part} for a network that another library trains; allowed: gradients, updates. "
+                    "Only a Run records what happens inside the network"
                 )
         super().__init__(about_watched(x), len(x.last.values), wanted)
         self._watched, self._outside = x, Outside(x.tensors)
@@ -541,7 +541,7 @@ class NewsOfWatched(News):
         if begins:
             why = ""
             if self._branch >= 0:
-                self._first, why = max(frame.step - 1, 0), f"the loop began again, at step {frame.step:,}"
+                self._first, why = max(frame.step - 1, 0), f"the loop restarted at step {frame.step:,}"
             self._branch, self._round = self._branch + 1, x.rounds
             found.append(put("branch", 6, (self._branch, None, self._first, 0, why, 0)))
         kept = begins or last

@@ -215,6 +215,7 @@ ROOM = 32 << 20
 LOOK = 0.1
 LOST_AFTER = 1.0
 """Seconds between two looks whether the file is still there."""
+LOST = "the file was removed, moved or replaced"
 
 
 class Writer:
@@ -264,7 +265,7 @@ class Writer:
         with self._condition:
             told = self._told
             if not self._condition.wait_for(lambda: self._written >= told or self._deaf(), timeout):
-                raise StateError(f"the recording is not written within {timeout:g} s: the disk is slow; try again")
+                raise StateError(f"the recording was not written within {timeout:g} s: the disk is slow; try again")
 
     def close(self, then: Callable[[], None] | None = None) -> None:
         """Write what waits, end the thread and call `then`: here, or in the thread where it is the caller."""
@@ -329,7 +330,7 @@ class Writer:
             self._thinning.measure(sum(item.nbytes for item in items))
             self._look_for_it()
         except Exception as error:  # a full disk, no memory, a network's own bug: training goes on
-            self._refused(f"{type(error).__name__}: {error}; what was written stays")
+            self._refused(f"{type(error).__name__}: {error}; the frames written so far are kept")
 
     def _look_for_it(self) -> None:
         """A file that was removed can be written to, but by nobody read."""
@@ -337,10 +338,10 @@ class Writer:
         if now - self._seen >= LOST_AFTER:
             self._seen = now
             if not self._file.there:
-                self._refused("somebody removed it, moved it, or put another file in its place")
+                self._refused(LOST)
 
     def _refused(self, why: str) -> None:
-        self.trouble = f"{self._file.path.name} is recorded no further: {why}"
+        self.trouble = f"recording of {self._file.path.name} stopped: {why}"
 
 
 def _nothing() -> None:
