@@ -67,11 +67,11 @@ class Reader:
 
     @property
     def data(self) -> Data | None:
-        """What was learnt from at that moment, the same object as long as nobody changed it; None where nothing is."""
+        """The training data at that moment, the same object until someone changes it; None without data."""
         return self.frame.data
 
     def samples(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Copies of inputs (N, n_inputs) and targets (N, n_targets) of that moment; StateError if there are none."""
+        """Copies of inputs (N, n_inputs) and targets (N, n_targets) at that moment; StateError if there are none."""
         found = self.frame.samples()
         if found is None:
             raise StateError(f"{self.source.what} has no samples; try a Run or a Scene")
@@ -79,9 +79,9 @@ class Reader:
 
 
 Value = Callable[[Reader], Any]
-"""What it is set to at a moment; None: it cannot be had there, and is left out."""
+"""Its value at a moment; None hides the control."""
 Do = Callable[[Any, Reader], Edit | None]
-"""The edit that sets it to a value; None: there is nothing to be changed, or it has been done in another way."""
+"""The edit that sets it to a value; None if nothing is left to do."""
 
 
 def _there(reader: Reader) -> bool:
@@ -104,7 +104,7 @@ class Control:
     anew : bool
         Whether it re-initialises what no longer fits; such controls stand below the others and say so.
     value : callable
-        ``value(reader)``: what it is set to; None where it cannot be had.
+        ``value(reader)``: its current value; None hides the control.
     change : callable
         ``change(value, reader)``: the edit that sets it, or None.
     """
@@ -267,7 +267,7 @@ MOST_LAYERS, MOST_UNITS = 6, 512
 
 @dataclass(frozen=True, slots=True)
 class Layers(Control):
-    """How many units each hidden layer has, a tuple of whole numbers: a row of buttons, - and + for each layer."""
+    """The number of units of each hidden layer, as a row of buttons: - and + for each layer."""
 
     def taken(self, value: Any) -> tuple[int, ...]:
         """`value` as a tuple of whole numbers above 0, few enough for a panel."""

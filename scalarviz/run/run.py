@@ -230,7 +230,7 @@ class Run:
 
     @property
     def engine(self) -> EngineChoice:
-        """Which engine trains, why, and what it remarks of its work just now.
+        """The engine that trains, why it was chosen, and its current remarks.
 
         Examples
         --------
@@ -287,7 +287,7 @@ class Run:
 
     @property
     def history(self) -> History:
-        """Step, loss and learning rate of every step of this branch, those after the step of now included.
+        """Step, loss and learning rate of every step of this branch, later steps included.
 
         Examples
         --------
@@ -391,7 +391,7 @@ class Run:
     # ---- asking
 
     def open(self, frame: Frame | None = None, sample: Sample | None = None, *, step: int | None = None) -> Opened:
-        """A step with every number on the way, computed beside the run: the coming one, or any that was done.
+        """One step opened into micro-steps, computed beside the run: the next step, or any past one.
 
         Parameters
         ----------
@@ -441,7 +441,7 @@ class Run:
         return looking.why(self, weight, step)
 
     def compare(self, step_a: int, step_b: int, most: int = MOST) -> Comparison:
-        """Which weights moved most between two steps of this branch; the run stands as before, bit for bit.
+        """The weights that moved most between two steps of this branch; the run does not change.
 
         InputError: there is no such step. StateError: one is kept no longer.
 
@@ -459,7 +459,7 @@ class Run:
         return looking.compare(self, step_a, step_b, most)
 
     def break_on(self, condition: str, *, once: bool = False) -> Breakpoint:
-        """Let training stop after the step by which a condition becomes true.
+        """Pause training after the step in which a condition becomes true.
 
         Parameters
         ----------
@@ -498,7 +498,7 @@ class Run:
 
     @property
     def stopped_by(self) -> Stop | None:
-        """The breakpoint that stopped the run where it stands; its text says condition and numbers.
+        """The breakpoint that stopped the run at this step; its text gives condition and numbers.
 
         Examples
         --------
@@ -537,7 +537,7 @@ class Run:
     # ---- changing: all of it is an edit, and stands in the log
 
     def do(self, edit: Edit, *, gesture: str = "") -> None:
-        """Change the run between two steps; what was done stands in ``run.log``. InputError: it does not fit this run.
+        """Apply an edit between two steps and add it to ``run.log``. InputError: it does not fit this run.
 
         Parameters
         ----------
@@ -615,7 +615,7 @@ class Run:
 
     @property
     def batch_size(self) -> int:
-        """Samples a step; setting it is an edit.
+        """Samples per step; setting it is an edit.
 
         Examples
         --------
@@ -637,7 +637,7 @@ class Run:
         self.do(SetWeights(start, real_array(numbers, "set_weights: the numbers")))
 
     def set_numbers(self, weights: Any, **numbers: Any) -> None:
-        """Another learning rate, or other numbers of the optimiser, for some weights, from the next step on.
+        """Set the learning rate or other optimiser numbers of some weights, from the next step on.
 
         They become parameter groups of their own; see :class:`~scalarviz.run.edits.SetNumbers`.
 
@@ -659,7 +659,7 @@ class Run:
         self.do(SetNumbers(spans_in(weights, self._tape), numbers))  # type: ignore[arg-type]
 
     def set_targets(self, targets: ArrayLike) -> None:
-        """Train towards other targets (N, n_targets) from the next step on.
+        """Replace the targets (N, n_targets) from the next step on.
 
         InputError: another shape, numbers that are not finite, or targets that the loss cannot use.
 
@@ -670,7 +670,7 @@ class Run:
         self.do(SetTargets(real_array(targets, "set_targets: the targets")))
 
     def add_samples(self, inputs: ArrayLike, targets: ArrayLike) -> None:
-        """Learn from more samples as well, from the next step on.
+        """Add samples to the training data, from the next step on.
 
         A batch of all the data grows with it; a smaller one stays. The samples' order is that of the larger set.
 
@@ -691,7 +691,7 @@ class Run:
         self.do(AddSamples(*editing.both(inputs, targets, "add_samples")))
 
     def refill(self, inputs: ArrayLike, targets: ArrayLike) -> None:
-        """Learn from other data (N, n_inputs), (N, n_targets) instead, from the next step on; see :meth:`add_samples`.
+        """Replace the data by (N, n_inputs) and (N, n_targets), from the next step on; see :meth:`add_samples`.
 
         Any N: a batch of all the data stays one, and one larger than the new data becomes all of it.
 
@@ -705,7 +705,7 @@ class Run:
 
     @property
     def log(self) -> list[Applied]:
-        """The edits on the way to where the run stands, the oldest first.
+        """The edits that led to the current step, oldest first.
 
         Examples
         --------
@@ -716,7 +716,7 @@ class Run:
 
     @property
     def branches(self) -> tuple[Branch, ...]:
-        """All lines of steps that are kept, the oldest first; :meth:`switch` goes to another one.
+        """All kept branches, oldest first; :meth:`switch` goes to another one.
 
         Examples
         --------
@@ -727,7 +727,7 @@ class Run:
 
     @in_turn
     def to(self, step: int, branch: Branch | int | None = None, *, progress: Progress | None = None) -> bool:
-        """Stand at a step that was done, after its edits, with the bits of then; the steps after it follow as then.
+        """Go to a step of this branch, after its edits, with its exact numbers; later steps repeat bit for bit.
 
         InputError: there is no such step or branch. StateError: an engine that computed the steps is lost.
 
@@ -760,7 +760,7 @@ class Run:
 
     @in_turn
     def switch(self, branch: Branch | int) -> None:
-        """Go to the newest step of another branch; that of now stays. InputError: it is not kept (any more).
+        """Go to the newest step of another branch; the current one is kept. InputError: that branch is not kept.
 
         Examples
         --------
@@ -770,7 +770,7 @@ class Run:
         self.timeline.switch(branch)
 
     def restart(self, seed: int | None = None) -> None:
-        """Begin anew on a branch of its own: the first weights with the rate, batch, data and freezes of now.
+        """Restart on a new branch: the first weights with the current rate, batch, data and freezes.
 
         What was trained stays as a branch, and :meth:`undo` returns to it. Weights that :meth:`change` brought are
         drawn by the run's seed.
@@ -820,7 +820,7 @@ class Run:
 
     @in_turn
     def name(self, label: str, step: int | None = None) -> None:
-        """Give a step (default: that of now) a name, which the time bar shows; an empty one removes it.
+        """Give a step (default: the current one) a name, which the time bar shows; an empty one removes it.
 
         InputError: this branch has no such step.
 
@@ -834,7 +834,7 @@ class Run:
     # ---- keeping
 
     def state(self) -> State:
-        """All that the run is now, to go back to with :meth:`take`.
+        """The whole state of the run, to return to with :meth:`take`.
 
         Examples
         --------
@@ -843,7 +843,7 @@ class Run:
         return state.of_now(self)
 
     def take(self, moment: State) -> None:
-        """Go back to a state of this run, on a branch of its own: the next steps have the bits of those after it.
+        """Return to a state of this run on a new branch; the next steps repeat bit for bit.
 
         What was done since stays in ``run.branches``. InputError: the state is of another run.
 
@@ -864,7 +864,7 @@ class Run:
 
     @in_turn
     def save(self, path: str | Path, notes: Mapping[str, str] | None = None) -> None:
-        """Write weights, optimiser state and step of now to a safetensors file with PyTorch's names.
+        """Write the current weights, optimiser state and step to a safetensors file with PyTorch's names.
 
         See :func:`scalarviz.run.state.save_run`.
 
@@ -876,7 +876,7 @@ class Run:
 
     @in_turn
     def load(self, path: str | Path, *, optimizer: bool = True, keep: Collection[str] = ()) -> Checkpoint:
-        """Go on from a file; see :func:`scalarviz.run.state.load_run`.
+        """Continue from a file; see :func:`scalarviz.run.state.load_run`.
 
         Examples
         --------
@@ -886,7 +886,7 @@ class Run:
 
     @in_turn
     def to_onnx(self, path: str | Path, *, training: bool = False) -> None:
-        """Write the network of now to an ONNX file, or with `training` one whole training step.
+        """Write the current network to an ONNX file, or with `training` one whole training step.
 
         Parameters
         ----------
@@ -915,7 +915,7 @@ class Run:
         state.write_onnx(self, path, flag(training, "to_onnx: training"))
 
     def close(self) -> None:
-        """Return the weights of now to stand-alone float64 and let go of the past; frames of this step stay possible.
+        """Return the weights to stand-alone float64 and release the history; frames of this step stay possible.
 
         StateError: it is called by a function that is told of the way to another step.
 

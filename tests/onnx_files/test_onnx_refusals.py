@@ -51,7 +51,7 @@ UNWRITTEN = {
         "sv.where"),
     "a mask drawn in evaluation": (
         "write(it, Of(lambda x: [v * m for v, m in zip(x, mask.factors(2, 0.5))]), (2,))", InputError,
-            "drawn anew",
+            "redrawn",
     ),
     "returns nothing": ("write(it, Of(lambda x: None), (2,))", InputError, "Value", "list"),
 }  # fmt: skip

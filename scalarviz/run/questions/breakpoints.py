@@ -77,8 +77,8 @@ def search(timeline: Timeline, here: Callable[[], Here], progress: Progress | No
 class Breakpoint:
     """A condition that a run stops at when it becomes true.
 
-    `number` counts from 1 and stays its own. It has stopped the run `hits` times, last at `step`; `once` disables it
-    then. `trouble` says why it is not looked at: the model was changed to one without that weight.
+    `number` counts from 1 and never changes. It has stopped the run `hits` times, last at `step`; `once` disables it
+    after the first hit. `trouble` says why it is not checked: the model was changed and lacks that weight.
     """
 
     def __init__(self, number: int, condition: Condition, once: bool) -> None:
@@ -93,7 +93,7 @@ class Breakpoint:
 
     @property
     def enabled(self) -> bool:
-        """Whether it is looked at."""
+        """Whether it is checked."""
         return self._enabled and not self.trouble
 
     @enabled.setter
@@ -123,7 +123,7 @@ class Breakpoint:
 class Breakpoints(Sequence[Breakpoint]):
     """The breakpoints of one run, in the order in which ``run.break_on`` set them.
 
-    Any thread may change them: the run looks at them anew before every call of its engine.
+    Any thread may change them: the run reads them again before every call of its engine.
     """
 
     def __init__(self) -> None:
@@ -138,7 +138,7 @@ class Breakpoints(Sequence[Breakpoint]):
 
     @property
     def enabled(self) -> tuple[Breakpoint, ...]:
-        """Those that are looked at."""
+        """The breakpoints that are checked."""
         return tuple(point for point in self._all if point.enabled)
 
     @property
@@ -171,20 +171,20 @@ class Breakpoints(Sequence[Breakpoint]):
         raise InputError(f"there is no breakpoint {shown(which)}; allowed: {numbers}")
 
     def remove(self, which: Breakpoint | int) -> None:
-        """Take one away, by its number or itself; see :meth:`numbered` for errors."""
+        """Remove one, by its number or itself; see :meth:`numbered` for errors."""
         gone = self.numbered(which)
         self._all = tuple(point for point in self._all if point is not gone)
 
     def clear(self) -> None:
-        """Take all away."""
+        """Remove all."""
         self._all = ()
 
     def enable(self, which: Breakpoint | int) -> None:
-        """Look at one (again), by its number or itself; see :meth:`numbered` for errors."""
+        """Enable one, by its number or itself; see :meth:`numbered` for errors."""
         self.numbered(which).enabled = True
 
     def disable(self, which: Breakpoint | int) -> None:
-        """Look at one no more, by its number or itself; see :meth:`numbered` for errors."""
+        """Disable one, by its number or itself; see :meth:`numbered` for errors."""
         self.numbered(which).enabled = False
 
     def __repr__(self) -> str:
@@ -209,7 +209,7 @@ MOST_SAID = 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stop:
-    """Why a run stands where it stands: after the step by which conditions became true."""
+    """Why a run stopped: the conditions that became true in its last step."""
 
     step: int
     breakpoints: tuple[Breakpoint, ...]  # those of the conditions

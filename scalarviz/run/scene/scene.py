@@ -152,7 +152,7 @@ LONGEST = 120
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """One sentence of what will happen, and one of what has happened; wrong parts are refused with a message.
+    """One sentence on what the weights learn, and one on what they have learnt; wrong parts raise an error.
 
     Attributes
     ----------

@@ -300,7 +300,7 @@ class Watched(Source):
         self._kept.add(self.last)
 
     def show_flow(self, flow: Flow) -> None:
-        """Show what one sample makes at each layer, too."""
+        """Show the activations of one sample at each layer, too."""
         named, before = {tensor.name: tensor for tensor in self.tensors}, flow.sample.numel()
         stages = list[Stage]()
         for name, kind, _, outputs in flow.layers:

@@ -1,4 +1,4 @@
-"""`Recorded`: a recording that is read. Numbers come from the file when they are asked for."""
+"""`Recorded`: a recording that is read. Numbers are read from the file on demand."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ _LOST = "the file changed after it was opened; open it again"
 
 
 class Recorded:
-    """The frames of one branch of a recording; default: the branch on which the run ended.
+    """The frames of one branch of a recording; default: the branch of the last step.
 
     Parameters
     ----------
@@ -231,7 +231,7 @@ class Recorded:
         self.edits = branches.edits(number)
 
     def on(self, branch: Branch | int) -> Self:
-        """The same moment on another branch, to be closed by itself; InputError if there is no such branch."""
+        """Another branch of the same recording, to be closed by itself; InputError if there is no such branch."""
         return self._other(self._open.shared(), branch.number if isinstance(branch, Branch) else branch)
 
     def _other(self, contents: Contents, branch: int) -> Self:
@@ -249,12 +249,12 @@ class Recorded:
 
     @property
     def complete(self) -> bool:
-        """Whether whoever recorded it had closed it."""
+        """Whether the recording program closed it."""
         return self._open.complete
 
     @property
     def current(self) -> int:
-        """The number of the branch on which the run stood last."""
+        """The number of the branch of the last step."""
         return self._contents.current
 
     def release(self) -> None:
@@ -270,7 +270,7 @@ class Recorded:
 
     @property
     def branches(self) -> tuple[Branch, ...]:
-        """All branches, the oldest first; ``current`` is the one whose frames these are."""
+        """All branches, oldest first; ``current`` is the branch of these frames."""
         return self._contents.branches.all(self.branch)
 
     @cached_property
@@ -296,7 +296,7 @@ class Recorded:
 
     @property
     def probe(self) -> NDArray[np.float64] | None:
-        """The sample whose rows are recorded, shape (n_inputs,)."""
+        """The probe sample, whose activations are recorded, shape (n_inputs,)."""
         return None if self.about.probe is None else np.array(self.about.probe)
 
     def shapes(self, k: int) -> Shapes:
@@ -329,7 +329,7 @@ class Recorded:
 
     @property
     def walks(self) -> bool:
-        """Whether there are micro-steps after any of its frames."""
+        """Whether any frame has micro-steps."""
         return any(map(self.sides, range(len(self))))
 
     def sides(self, k: int) -> frozenset[bool]:
@@ -360,27 +360,27 @@ class Recorded:
 
     @property
     def values(self) -> Mapping[str, NDArray[np.float32]]:
-        """By the name of a tensor its values in all frames, (N, *shape); NaN where the network had it not."""
+        """The values of each tensor in all frames, (N, *shape), by name; NaN where the network did not have it."""
         return Numbers(self, "value")
 
     @property
     def gradients(self) -> Mapping[str, NDArray[np.float32]]:
-        """Likewise the gradients; empty where they were not recorded."""
+        """The gradients of each tensor in all frames, by name; empty where they were not recorded."""
         return Numbers(self, "gradient" if "gradients" in self.has else "")
 
     @property
     def updates(self) -> Mapping[str, NDArray[np.float32]]:
-        """Likewise what the steps did; NaN where nobody had looked at what another library trains before the step."""
+        """The updates of each tensor in all frames, by name; NaN where no earlier frame is known."""
         return Numbers(self, "moved" if "updates" in self.has else "")
 
     @property
     def activations(self) -> Mapping[str, NDArray[np.float32]]:
-        """By the name of a stage the probe's rows in all frames, (N, outputs); ``"input"`` is the probe."""
+        """The activations of the probe in all frames, (N, outputs), by stage; ``"input"`` is the probe itself."""
         return Numbers(self, "activation" if "activations" in self.has else "")
 
     @property
     def deltas(self) -> Mapping[str, NDArray[np.float32]]:
-        """Likewise how the probe's loss depends on them."""
+        """The deltas of the probe in all frames, (N, outputs), by stage."""
         return Numbers(self, "delta" if "deltas" in self.has else "")
 
     @property
@@ -414,7 +414,7 @@ class Recorded:
         return self._contents
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if not self._closed:
             self._closed = True
             self._contents.close()

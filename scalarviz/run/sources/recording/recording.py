@@ -1,4 +1,4 @@
-"""`Recording`: takes down a run while it trains, in a file that anybody can play back."""
+"""`Recording`: records a run while it trains, in a file that anybody can play back."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WAIT = 60.0
 
 
 class Recording:
-    """Records a run from where it stands, whatever moves it: steps, edits, ways back, other branches, a window.
+    """Records a run from its current step on: steps, edits, jumps and branches, whoever makes them.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class Recording:
 
     @property
     def news(self) -> str:
-        """That it records no further, or that it has begun to let go of frames; empty where it does neither."""
+        """A message if recording stopped or frames are being dropped; else empty."""
         if self._writer.trouble or self._thinning.every == self._asked:  # asked after every call of the engine
             return self._writer.trouble
         size = f"{self._thinning.budget / 1e6:,.4g} MB"
@@ -163,29 +163,29 @@ class Recording:
 
     @property
     def thinned(self) -> bool:
-        """Whether frames were let go of to keep the budget."""
+        """Whether frames were dropped to keep the budget."""
         return self._thinning.every != self._asked
 
     @property
     def trouble(self) -> str:
-        """Why it records no further; empty where nothing is wrong."""
+        """Why recording stopped; empty while it works."""
         return self._writer.trouble
 
     # ---- for whoever records
 
     def flush(self) -> None:
-        """Wait until all that the run has done is in the file; StateError if the disk takes longer than a minute."""
+        """Wait until everything so far is in the file; StateError if the disk takes longer than a minute."""
         if not self._closed:
             self._writer.flush(WAIT)
             self.say()
 
     def read(self) -> Recorded:
-        """What is recorded so far, to be closed by whoever asked; it does not follow what comes later."""
+        """The recording so far, which the caller closes; later steps are not added."""
         self.flush()
         return self.reader(self.path)
 
     def save(self, path: StrPath) -> Path:
-        """Write what is recorded so far to another file, whole or not at all; InputError if that cannot be."""
+        """Write the recording so far to another file, whole or not at all; InputError if that fails."""
         check_target(path)
         check_apart(path, self.path)
         self.flush()
@@ -213,7 +213,7 @@ class Recording:
             raise InputError(f"cannot copy {path_text(self.path)} to {path_text(path)}: {error}") from None
 
     def close(self) -> Path:
-        """Record where the run stands, and complete the file; returns its path. StateError in a forked process."""
+        """Record the last frame and complete the file; returns its path. StateError in a forked process."""
         if os.getpid() != self._process:
             raise StateError("this recording belongs to the process that started it; close it there")
         if not self._closed:
