@@ -102,8 +102,8 @@ def refused(path):
 TENSOR, STAGE = "UPDATE tensor SET {} WHERE number = 0", "UPDATE stage SET {}"
 WRONG_FILES: dict[str, tuple[str, ...]] = {
     "another program's": ("PRAGMA application_id = 252006674", "another program"),
-    "a newer version": (f"PRAGMA user_version = {VERSION + 1}", f"version {VERSION + 1}", "newer", f"reads {VERSION}"),
-    "an older version": ("PRAGMA user_version = 0", "version 0", "older"),
+    "a newer version": (f"PRAGMA user_version = {VERSION + 1}", f"version {VERSION + 1}", "newer", f"reads version {VERSION}"),
+    "an older version": ("PRAGMA user_version = 0", "version 0", "too old"),
     "a view": ("CREATE VIEW more AS SELECT * FROM frame", "tables"),
     "another column": ("ALTER TABLE frame ADD COLUMN more BLOB", "tables"),
     "a lost table": ("DROP TABLE picture", "tables"),
@@ -247,7 +247,7 @@ def test_a_journal_that_would_delete_another_file_is_left_alone(path):
         (None, "there is no recording"),
         (b"", "empty"),
         (b"SQLite format 3\0", "16 bytes"),
-        (bytes(5000), "is no recording"),
+        (bytes(5000), "is not a recording"),
     ],
 )
 def test_what_is_no_recording_is_named(tmp_path, content, fact):

@@ -93,7 +93,7 @@ EDITS = {
     "it.do(edits.Together((edits.SetWeights(0, [9.0]), edits.SetFrozen(30, [True, True]))))": (V, 31),
     "it.do(edits.Several(()))": (V, "one"), "it.do(edits.Several((edits.SetBatchSize(1), 3)))": (T, "edits"),
     "it.do(edits.Several((edits.Several((edits.SetBatchSize(1),)),)))": (V, "Several"),
-    "it.do(edits.Several((edits.Call(print),)))": (V, "function"),
+    "it.do(edits.Several((edits.Call(print),)))": (V, "Call"),
     "it.do(edits.Several((edits.Change(activation='relu'), edits.Change(loss='L1Loss'))))": (V, "one"),
     "it.do(edits.Several((edits.SetWeights(0, [1.0]), edits.Refill(X[:9], X[:9]), edits.SetBatchSize(10))))":
      (V, 10, 9),
@@ -147,7 +147,7 @@ OTHERS = {
     "run_of(Own()).change(activation='relu')": (V, "Sequential", "model="),
     "run_of(NETWORKS['rgb'].ours()).change(activation='relu')": (V, "no hidden activation", "model="),
     "run_of(Own()).restart(seed=1)": (V, "scale", "shift"),
-    "lone().do(edits.RedrawWeights(((0, 1),)))": (V, "w", "module"),
+    "lone().do(edits.RedrawWeights(((0, 1),)))": (V, "parameter 0", "module"),
     "make_run('mlp', optimizer='groups').change(model=NETWORKS['rgb'].ours())": (ANY, "optimizer="),
     "make_run('batch norm').change(batch_size=1)": (V, "batch of 1", "eval()"),
     "make_run('classes', 'cross-entropy').add_samples(X[:1], [3])": (V, 3, "sample 0"),
@@ -224,5 +224,5 @@ def test_text_that_is_no_edit_is_refused(text):
 ])  # fmt: skip
 def test_what_holds_an_object_is_written_by_name_and_not_read_back(edit):
     text = edits.write_edit(edit)
-    with pytest.raises(FileFormatError, match="cannot be read back"):
+    with pytest.raises(FileFormatError, match="which a file cannot hold"):
         edits.read_edit(text)
