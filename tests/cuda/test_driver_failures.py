@@ -155,12 +155,12 @@ def test_other_runs_notice_later_ones_are_refused_and_another_device_works(fake)
     second.step(5)
     garbage.step(2)
     first = lost(fake)
-    with pytest.warns(RuntimeWarning, match="cuda computed 2 steps before"):
+    with pytest.warns(RuntimeWarning, match="cuda computed 2 steps, then"):
         first.step(1)
     asked = len(fake.log)
     garbage.close()
     del garbage
-    with pytest.warns(RuntimeWarning, match="cuda computed 5 steps before") as said:
+    with pytest.warns(RuntimeWarning, match="cuda computed 5 steps, then") as said:
         second.step(2)
     assert len(said) == 1
     assert same(numbers(second), wanted)

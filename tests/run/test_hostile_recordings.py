@@ -102,7 +102,8 @@ def refused(path):
 TENSOR, STAGE = "UPDATE tensor SET {} WHERE number = 0", "UPDATE stage SET {}"
 WRONG_FILES: dict[str, tuple[str, ...]] = {
     "another program's": ("PRAGMA application_id = 252006674", "another program"),
-    "a newer version": (f"PRAGMA user_version = {VERSION + 1}", f"version {VERSION + 1}", "newer", f"reads version {VERSION}"),
+    "a newer version": (f"PRAGMA user_version = {VERSION + 1}", f"version {VERSION + 1}", "newer",
+        f"reads version {VERSION}"),
     "an older version": ("PRAGMA user_version = 0", "version 0", "too old"),
     "a view": ("CREATE VIEW more AS SELECT * FROM frame", "tables"),
     "another column": ("ALTER TABLE frame ADD COLUMN more BLOB", "tables"),

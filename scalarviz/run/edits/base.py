@@ -202,7 +202,7 @@ def within(hands: Hands, start: int, count: int) -> None:
     stop = start + count
     if stop > hands.n_weights:
         raise InputError(
-            f"weights {shown(start)} to {shown(stop - 1)} are out of range; the run has {hands.n_weights} weights"
+            f"weights {shown(start)} to {shown(stop - 1)} are out of range; number of weights: {hands.n_weights}"
         )
 
 
