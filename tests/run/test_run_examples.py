@@ -8,7 +8,7 @@ import pytest
 import scalarviz as sv
 from scalarviz import Run, nn, optim
 
-MOST = 45
+MOST = 46
 NAMES = [name for name in dir(Run) if name[0] != "_"]
 BEFORE = {
     "take": "before = run.state(); run.step(2)", "load": "run.save('run.safetensors')", "log": "run.lr = 0.2",
