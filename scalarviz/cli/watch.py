@@ -82,7 +82,7 @@ class Follower:
         self.watched: Watched | None = None
         self.handle: Handle | None = None
         self.taken: Taken | None = None
-        self.stop = Stop()
+        self.stop, self._failed = Stop(), 0
         shows = not (options.html or options.recording)
         self._probe = WindowProbe() if shows and has_window() else None
         self._reason = "" if self._probe or not shows else "there is no display"
@@ -98,7 +98,11 @@ class Follower:
         if flow is not None:
             watched.show_flow(flow)
         say(f"{self.name}: {called}, {watched.last.values.size:,} numbers")
-        tell = self._record(watched) if self._probe is None else self._show(watched)
+        try:
+            tell = self._record(watched) if self._probe is None else self._show(watched)
+        except ScalarvizError as error:  # the file may have come, or the disk filled up, since the flags were read
+            self._failed = fail(str(error))
+            return lambda **_: None
 
         def told(**step: Any) -> None:
             nonlocal tell
@@ -159,6 +163,8 @@ class Follower:
                 f"{self.name}: nothing was trained: no optimiser of PyTorch made a step, and no class with backward, "
                 "+ and * changed its weights"
             )
+        if self._failed:
+            return code or self._failed
         with self.stop as stop:
             if self.taken is not None:
                 self.taken.close()

@@ -250,6 +250,15 @@ def test_however_it_ends_its_exit_code_and_its_record_are_kept(cli, script, tmp_
         assert (recorded.complete, len(recorded), recorded.steps[-1]) == (True, 4, 3)
 
 
+def test_a_file_that_somebody_else_writes_meanwhile_is_kept_and_the_script_goes_on(cli, script, tmp_path):
+    other = "import pathlib\npathlib.Path('a.svz').write_text('of somebody else')\n"
+    result = cli("watch", "--recording", "a.svz", script(other + LOOSE))
+    assert (result.code, len(result.out.splitlines())) == (2, 3)
+    assert "a.svz" in result.err
+    assert "picture" not in result.err
+    assert (tmp_path / "a.svz").read_text() == "of somebody else"
+
+
 REFUSED = {
     ("--html", "a.html"): "SCRIPT",
     ("--html", "a.html", "no.py"): "no.py: there is no such file",

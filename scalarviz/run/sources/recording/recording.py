@@ -107,7 +107,11 @@ class Recording:
         self._thinning, self._asked = Thinning(database, every, budget), every
         notes = {"about": written(about), "every": str(every), "writer": signed()}
         notes |= {name: str(int(on)) for name, on in wanted.items()}
-        database.executemany("INSERT INTO meta VALUES (?, ?)", list(notes.items()))
+        try:
+            database.executemany("INSERT INTO meta VALUES (?, ?)", list(notes.items()))
+        except sqlite3.Error as error:
+            database.close()
+            raise InputError(f"cannot write {self.path}: {error}; free space, or name a file elsewhere") from None
         self._writer = Writer(database, Rows(database, self._thinning, probing), self._thinning, self._file)
         self._end = weakref.finalize(self, _ended, self._writer, database, self._file, self._temporary)
         self._said, self._closed, self._saying = "", False, threading.Lock()
