@@ -77,19 +77,19 @@ def misfit(
         pass
     parameters = {n: p for n, p in signature.parameters.items() if n != "self"}
     given = args[len(signature.parameters) - len(parameters) :]
-    allowed = f"It takes {listing(map(_brief, parameters.values()))}" if parameters else "It takes none"
+    allowed = f"It takes {listing(map(_brief, parameters.values()))}" if parameters else "It takes no argument"
     unknown = next((n for n in kwargs if n not in parameters), None)
     if unknown is not None:
         return f"{title} has no argument {unknown!r}{_hint(unknown, parameters, absent or {})} {allowed}"
     by_place = [n for n, p in parameters.items() if p.kind is not inspect.Parameter.KEYWORD_ONLY]
     if len(given) > len(by_place):
         named = [f"{n}=" for n in parameters if n not in by_place]
-        advice = f"; write the name before the others ({listing(named)})" if named else ""
-        return f"{title} takes {_many(len(by_place))} without a name, got {len(given)}{advice}. {allowed}"
+        advice = f"; give the others by name ({listing(named)})" if named else ""
+        return f"{title} takes {_many(len(by_place))} by position, got {len(given)}{advice}. {allowed}"
     twice = [n for n in by_place[: len(given)] if n in kwargs]
     if twice:
-        return f"{title}: {listing(twice)} is given twice, by its place and by its name. {allowed}"
-    return f"{title}: {listing(_missing(parameters, by_place[: len(given)], kwargs))} must be given. {allowed}"
+        return f"{title}: {listing(twice)} is given twice, by position and by name. {allowed}"
+    return f"{title}: {listing(_missing(parameters, by_place[: len(given)], kwargs))} is missing. {allowed}"
 
 
 def _hint(unknown: str, parameters: Mapping[str, Any], absent: Mapping[str, str]) -> str:

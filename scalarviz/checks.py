@@ -56,7 +56,7 @@ def text(given: object, what: str) -> str:
     """
     if isinstance(given, str):
         return given
-    raise TypeMismatchError(f"{what} must be a text, got {type(given).__name__} {shown(given)}")
+    raise TypeMismatchError(f"{what} must be a string, got {type(given).__name__} {shown(given)}")
 
 
 def mapping(given: object, what: str) -> Mapping[str, Any]:
@@ -70,7 +70,7 @@ def mapping(given: object, what: str) -> Mapping[str, Any]:
     if isinstance(given, Mapping) and all(isinstance(name, str) for name in given):
         return given
     raise TypeMismatchError(
-        f"{what} must be a mapping with texts as names, such as a dict, got {type(given).__name__} {shown(given)}"
+        f"{what} must be a mapping from strings, such as a dict; got {type(given).__name__} {shown(given)}"
     )
 
 
@@ -117,15 +117,15 @@ def position(index: Any, length: int, what: str, advice: str = "") -> int:
             raise TypeError
         place = operator.index(index)
     except TypeError:
-        raise TypeMismatchError(f"{what}[{shown(index)}]: an index is a whole number{advice}") from None
+        raise TypeMismatchError(f"{what}[{shown(index)}]: an index must be a whole number{advice}") from None
     if not -length <= place < length:
-        raise OutOfRangeError(f"{what}: there is no number {shown(place)}, it has {length} (0 .. {length - 1})")
+        raise OutOfRangeError(f"{what} has no index {shown(place)}; it has {length} entries (0 .. {length - 1})")
     return place % length
 
 
 def _number(x: Any) -> float:
     if x is None or isinstance(x, str | bytes | np.ndarray):  # NumPy would make NaN of None and read texts
-        raise TypeError(f"{type(x).__name__} {shown(x)} among them")
+        raise TypeError(f"it contains {type(x).__name__} {shown(x)}")
     return float(x)
 
 
@@ -148,7 +148,7 @@ def real_array(data: Any, what: str) -> NDArray[Any]:
         if array.dtype.kind not in "biuf":
             raise TypeError(f"dtype {array.dtype}")
         if np.ma.isMaskedArray(data):
-            raise TypeError("a masked array; take filled(...) or compressed()")
+            raise TypeError("a masked array; use filled(...) or compressed()")
         return array
     except Exception as error:  # elements of any class, which may raise what they like when asked for their number
         raise TypeMismatchError(

@@ -23,8 +23,8 @@ from typing import Any, ClassVar
 from .errors import MissingDependencyError
 
 WITHOUT = (
-    "Without one: sv.render(x) draws a picture, sv.Recording(...).save_html(path) writes a run as a page, "
-    "sv.live(x) is a notebook's cell; sv.show(x, block=False, required=False) lets a loop go on without a window"
+    "Without a window: sv.render(x) draws a picture, sv.Recording(...).save_html(path) writes a page, sv.live(x) "
+    "opens a notebook cell; sv.show(x, block=False, required=False) lets a loop go on"
 )
 """What to do where there is no display."""
 LIBRARIES = (
@@ -35,7 +35,7 @@ LIBRARIES = (
 INSTALL = 'a window needs Qt; install it with: pip install "scalarviz[desktop]"'
 
 
-GONE = "the display went away"
+GONE = "the connection to the display was lost"
 
 
 def has_display() -> bool:

@@ -84,7 +84,7 @@ class DivergedError(ScalarvizError, ArithmeticError):
         self.fact, self.good, self.spoilt = fact, good, spoilt
 
 
-SLOWER = "try a tenth"
+SLOWER = "try a tenth of the learning rate"
 """What is said of the learning rate after a divergence."""
 
 

@@ -50,10 +50,10 @@ __all__ = [
     "softmax", "softplus", "sqrt", "square", "sub", "sum", "tanh", "trace", "watch", "where",
 ]  # fmt: skip
 
-_ARRAYS = "data are NumPy arrays; what is trained is nn.Parameter(array) or sv.Weight(number)"
-_JOINED = "lists join as [*a, *b], arrays of Values by np.concatenate and np.stack"
-_LOSS = "losses are objects: nn.CrossEntropyLoss()(outputs, target)"
-_FILES = "run.save(path) and run.load(path) keep all of a run; net.state_dict() gives the arrays"
+_ARRAYS = "use NumPy arrays for data, and nn.Parameter(array) or sv.Weight(number) for weights"
+_JOINED = "join lists as [*a, *b], and arrays of Values with np.concatenate or np.stack"
+_LOSS = "call a loss object: nn.CrossEntropyLoss()(outputs, target)"
+_FILES = "run.save(path) and run.load(path) store a whole run; net.state_dict() gives the arrays"
 
 ABSENT = {
     **dict.fromkeys(("Tensor", "arange", "eye", "from_numpy", "linspace", "ones", "rand", "randn", "tensor", "zeros"),
@@ -61,10 +61,10 @@ ABSENT = {
     **dict.fromkeys(("cat", "concat", "hstack", "stack", "vstack"), _JOINED),
     **dict.fromkeys(("binary_cross_entropy", "cross_entropy", "mse_loss", "nll_loss"), _LOSS),
     **dict.fromkeys(("load", "save"), _FILES),
-    "manual_seed": "nn.init.manual_seed(0), or seed= of a layer",
-    "one_hot": "np.eye(n)[ids]", "matmul": "a @ b", "einsum": "a @ b, or sv.dot(a, b)",
-    "multinomial": "np.random.default_rng(0).choice(n, p=probabilities)",
-    "Module": "it is nn.Module", "Parameter": "it is nn.Parameter", "Linear": "it is nn.Linear",
-    "SGD": "it is optim.SGD", "Adam": "it is optim.Adam", "functional": "functions are here: sv.relu, sv.softmax",
+    "manual_seed": "use nn.init.manual_seed(0), or seed= of a layer",
+    "one_hot": "use np.eye(n)[ids]", "matmul": "use a @ b", "einsum": "use a @ b, or sv.dot(a, b)",
+    "multinomial": "use np.random.default_rng(0).choice(n, p=probabilities)",
+    "Module": "use nn.Module", "Parameter": "use nn.Parameter", "Linear": "use nn.Linear",
+    "SGD": "use optim.SGD", "Adam": "use optim.Adam", "functional": "use sv.relu, sv.softmax, ...",
 }  # fmt: skip
 """Names of PyTorch that are not here, and what is said of each."""

@@ -34,14 +34,14 @@ class InFile:
             return ""
         if size >= self._needed:
             return ""
-        return f"the file was shortened to {size:,} bytes, and what is read ends at {self._needed:,}"
+        return f"the file was shortened to {size:,} bytes; {self._needed:,} are needed"
 
 
 def check_length(array: NDArray[Any], what: str) -> None:
     """Raise InputError unless all numbers of an array can be read."""
     missing = InFile(array).missing() if array.base is not None else ""
     if missing:
-        raise InputError(f"{what}: {missing}; write it again as it was")
+        raise InputError(f"{what}: {missing}; restore the file")
 
 
 def _below(array: Any) -> tuple[mmap.mmap | None, int]:

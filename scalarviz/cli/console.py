@@ -27,7 +27,7 @@ class Closed(io.TextIOBase):
 
     def write(self, text: str) -> int:
         """Raise OSError, as a closed descriptor does."""
-        raise OSError(errno.EBADF, "it is closed")
+        raise OSError(errno.EBADF, "the stream is closed")
 
 
 @contextmanager

@@ -30,9 +30,9 @@ PACKAGES = (
 def command() -> Command:
     """The flags, and what runs the command."""
     flags = {
-        "scene": (str | None, argument("With --ops: also those it registers.")),
-        "report": (bool, Field(False, description="Also the versions that a bug report needs.")),
-        "ops": (bool, Field(False, description="What each engine makes of each operation instead.")),
+        "scene": (str | None, argument("With --ops: include the operations that this scene registers.")),
+        "report": (bool, Field(False, description="Also print the versions that a bug report needs.")),
+        "ops": (bool, Field(False, description="List instead how each engine compiles each operation.")),
     }
     return model_of("DoctorOptions", flags, ()), doctor
 
@@ -41,15 +41,13 @@ def doctor(options: Any) -> int:
     """Print the findings, with ``--report`` versions too, or the engines' operations. Returns 0."""
     scene = options.scene
     if options.report and options.ops:
-        raise InputError("doctor: --report and --ops are two answers; ask for one of them")
+        raise InputError("doctor: give --report or --ops, not both")
     if scene is not None and not options.ops:
-        raise InputError(
-            f"doctor examines this machine; {shown(scene)} goes with --ops: scalarviz doctor --ops {scene}"
-        )
+        raise InputError(f"doctor: a scene needs --ops, got {shown(scene)}; try: scalarviz doctor --ops {scene}")
     if scene is not None:
         if scene not in scene_names() and not scene.endswith(".py"):
             known = listing(scene_names())
-            raise InputError(f"no scene {shown(scene)}; name a file, as my_scene.py, or one of {known}")
+            raise InputError(f"there is no scene {shown(scene)}; give a file such as my_scene.py, or one of {known}")
         load_scene(scene)
     if options.ops:
         return _operations()
@@ -120,7 +118,7 @@ def _window() -> tuple[bool, str]:
     from ..display import WindowProbe, has_display
 
     if not has_display():
-        return False, "no display (DISPLAY and WAYLAND_DISPLAY are not set); film and picture are drawn without one"
+        return False, "no display (DISPLAY and WAYLAND_DISPLAY are not set); films and pictures need none"
     probe = WindowProbe()
     if reason := probe.reason():
         return False, reason
@@ -131,7 +129,7 @@ def _example() -> tuple[bool, str]:
     from ..io import example_photo
 
     try:
-        return True, "{} x {} pixels, out of scikit-image".format(*example_photo().size)
+        return True, "{} x {} pixels, from scikit-image".format(*example_photo().size)
     except ScalarvizError as error:
         return False, str(error)
 
@@ -146,7 +144,9 @@ def _cache() -> tuple[bool, str]:
     if len(warm) == len(DTYPES):
         return True, f"warm, in {folder()}"
     cold = f"cold for {listing(d for d in DTYPES if d not in warm)}"
-    return False, f"{cold}; {refusal() or 'a network compiles its own kernels, `scalarviz warmup` all of them'}"
+    return False, (
+        f"{cold}; {refusal() or 'each network compiles its own kernels; `scalarviz warmup` compiles all of them'}"
+    )
 
 
 def _layers() -> tuple[bool, str]:
@@ -165,7 +165,7 @@ def _cuda() -> tuple[bool, str]:
 def _notebook() -> tuple[bool, str]:
     install = 'install it with: pip install "scalarviz[notebook]"'
     if not find_spec("ipykernel"):
-        return False, f"ipykernel is not there; {install}"
+        return False, f"ipykernel is not installed; {install}"
     lab = f"jupyterlab {version('jupyterlab')}" if find_spec("jupyterlab") else f"no jupyterlab ({install})"
     return True, f"ipykernel {version('ipykernel')}, {lab}; `sv.render` draws pictures"
 

@@ -82,7 +82,7 @@ def _class_of(model: type[BaseModel]) -> type[Any]:
             for number, option in enumerate(order):
                 if option in order[:number] and option.name in files and not getattr(option, "multiple", False):
                     raise InputError(
-                        f"{option.opts[0]} is given twice; it names one file: write the other one by a second run"
+                        f"{option.opts[0]} is given twice; it takes one file: run the command again for the other file"
                     )
             return super().parse_args(context, arguments)
 

@@ -16,9 +16,12 @@ from .flags import Command, argument, model_of
 def command() -> Command:
     """The flags, and what runs the command."""
     flags = {
-        "folder": (str | None, argument("Where the notebooks are copied to.")),
-        "overwrite": (bool, Field(False, description="Replace files there that differ.")),
-        "outputs": (bool, Field(False, description="With what cells print and draw; else pupils predict first.")),
+        "folder": (str | None, argument("The folder into which to copy the notebooks.")),
+        "overwrite": (bool, Field(False, description="Replace files in the folder that differ.")),
+        "outputs": (
+            bool,
+            Field(False, description="Include the outputs of the cells; without them pupils predict first."),
+        ),
     }
     return model_of("LessonsOptions", flags, ()), lessons
 
@@ -28,17 +31,17 @@ def lessons(options: Any) -> int:
     if options.folder is None:
         for given, name in ((options.overwrite, "--overwrite"), (options.outputs, "--outputs")):
             if given:
-                raise InputError(f"lessons: {name} is about a folder: scalarviz lessons FOLDER {name}")
+                raise InputError(f"lessons: {name} needs a folder: scalarviz lessons FOLDER {name}")
         for one in shelf.lessons():
             tell(f"{one.number}  {one.title}")
-        say("Copy them with: scalarviz lessons FOLDER; then: jupyter lab FOLDER")
+        say("To copy them: scalarviz lessons FOLDER; to open them: jupyter lab FOLDER")
         return 0
     done = shelf.copy(options.folder, options.overwrite, options.outputs)
     for word, files in (("wrote", done.written), ("replaced", done.replaced)):
         for file in files:
             tell(f"{word} {path_text(file)}")
     for file in done.kept:
-        say(f"kept {path_text(file)}: yours is another one; --overwrite replaces it")
+        say(f"kept {path_text(file)}: your copy differs; --overwrite replaces it")
     if done.same:
-        say(f"{len(done.same)} of the files were there already")
+        say(f"{len(done.same)} of the files were already there")
     return 0

@@ -26,15 +26,15 @@ HELP_ALL = "--help-all"
 """Shows the flags that ``--help`` leaves out as well."""
 COMMANDS = {
     "scenes": "List the scenes.",
-    "tour": "A minute through all of it, in one window.",
-    "train": "Train a network out of an ONNX file on data of your own, watch it, and write it as ONNX again.",
-    "replay": "Show a recording (--recording makes one), or two beside each other with their difference.",
-    "view": "Show the numbers of a file (.onnx, .safetensors), or of two; the runs of a sweep (.svs) as a wall.",
-    "watch": "Run a script that trains with PyTorch, or a class Value of its own, and watch its weights.",
-    "sweep": "Many runs of a scene at once: every seed with every value of its options.",
-    "lessons": "List the lessons; with a folder, copy their notebooks there.",
-    "doctor": "Say what works here, and what to install for what does not.",
-    "warmup": "Compile the kernels into the cache, so that later starts are quick.",
+    "tour": "Take a one-minute walkthrough of every scene.",
+    "train": "Train a network from an ONNX file on your own data, watch it, and save it as ONNX.",
+    "replay": "Show a recording (made with --recording), or compare two side by side.",
+    "view": "Show the numbers of one or two files (.onnx, .safetensors), or the runs of a sweep (.svs).",
+    "watch": "Run a training script (PyTorch, or its own Value class) and watch its weights.",
+    "sweep": "Train a scene many times: every seed with every value of its options.",
+    "lessons": "List the lessons, or copy their notebooks into a folder.",
+    "doctor": "Check what works on this machine, and what to install for the rest.",
+    "warmup": "Compile the kernels into the cache so that later runs start quickly.",
 }
 SHOWN_BY = {".svs": "view", ".onnx": "view", ".safetensors": "view", ".svz": "replay"}
 """Which command shows a file, by its ending."""
@@ -114,7 +114,7 @@ def _app(arguments: list[str]) -> tuple[Any, str]:
 
     app = typer.Typer(
         add_completion=False,
-        help="Watch every weight of a small network while it trains. A scene of your own: scalarviz my_scene.py",
+        help="Watch every weight of a small network while it trains. Run your own scene: scalarviz my_scene.py",
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     asked = next((a for a in arguments if not a.startswith("-")), "")
@@ -146,7 +146,7 @@ def _add_asked(app: Any, name: str, arguments: list[str]) -> None:
             scene = scene_in(arguments)
             model, typed = sweep_options(load_scene(scene) if scene else None)
             run = partial(run_sweep, typed=typed)
-            summary += "" if scene else " `scalarviz sweep xor --help` lists those of a scene, too."
+            summary += "" if scene else " `scalarviz sweep xor --help` also lists the options of a scene."
         case _:
             from .run import run_scene
 
@@ -215,10 +215,10 @@ def scene_in(arguments: Sequence[str]) -> str | None:
 def _of_sweep(arguments: Sequence[str], said: str) -> str:
     scene = scene_in(arguments)
     if TYPED_APART in said and any(a == "--grid" or a.startswith("--grid=") for a in arguments):
-        return 'Try: one pair of quotation marks around an option and its values: --grid "lr=0.1 0.5 1"'
+        return 'Try: quote an option together with its values: --grid "lr=0.1 0.5 1"'
     flag, values = _several(arguments, said)
     if flag:
-        return f'Try: --grid "{flag.lstrip("-")}={values}", which tries each of them'
+        return f'Try: --grid "{flag.lstrip("-")}={values}" to try each value'
     return f"Try: scalarviz sweep {scene + ' ' if scene else ''}--help"
 
 

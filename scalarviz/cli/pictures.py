@@ -74,8 +74,8 @@ class Outputs:
         if self.stills:
             easel = self._easel_of(scene)
             if self.options.at is not None and self.options.at > scene.run.steps:
-                why = f"the run was stopped at step {scene.run.steps:,}"
-                self.failures.append(f"no picture of --at {self.options.at}: {why}")
+                why = f"the run stopped at step {scene.run.steps:,}"
+                self.failures.append(f"--at {self.options.at}: no picture was written, because {why}")
                 return written
             written += self.drawn(easel, str(scene.run.engine))
         return written
@@ -121,7 +121,7 @@ def _named(options: Any) -> Outputs:
     stills = [path for path in options.out if path.suffix.lower() in STILLS]
     for path in options.out:
         if path not in films and path not in stills:
-            raise InputError(f"--out {path}: allowed are a film ({listing(FILMS)}) or a picture ({listing(STILLS)})")
+            raise InputError(f"--out {path}: give a film ({listing(FILMS)}) or a picture ({listing(STILLS)})")
         check_target(path)
     if films:
         from ..view.out.files import check_fps, check_video
@@ -140,7 +140,8 @@ def _even_sides(films: list[Path], size: tuple[int, int]) -> list[str]:
 
     said, asked = ("{}x{}".format(*sides) for sides in (even(size), size))
     return [
-        f"{path} has {said} pixels: an MP4 has even sides, its last row or column stands twice; a .gif has {asked}"
+        f"{path} gets {said} pixels: an MP4 needs even sides, so its last row or column is repeated; a .gif keeps "
+        f"{asked}"
         for path in films if path.suffix.lower() == FILM
     ]  # fmt: skip
 
@@ -155,7 +156,7 @@ def _usual(name: str, options: Any) -> Outputs:
         check_video()
     except MissingDependencyError as error:
         outputs.films = []
-        outputs.notes.append(f"no film, only a picture: {error}")
+        outputs.notes.append(f"only a picture is written, no film: {error}")
     return outputs
 
 
@@ -164,7 +165,7 @@ def tells_a_step(options: Any) -> bool:
     if options.story == "training":
         return False
     if not any(path.suffix.lower() in FILMS for path in options.out):
-        raise InputError("--story step is of a film: name one with --out, as --out step.mp4")
+        raise InputError("--story step needs a film; add --out step.mp4")
     return True
 
 
@@ -174,9 +175,9 @@ def check_moment(options: Any, first: int) -> None:
         return
     last = first + options.steps
     if not first <= options.at <= last:
-        raise InputError(f"--at {options.at}: allowed are {first:,} to {last:,}, the steps of this run")
+        raise InputError(f"--at {options.at}: give a step of this run, {first:,} to {last:,}")
     if not (tells_a_step(options) or any(path.suffix.lower() in STILLS for path in options.out)):
-        raise InputError(f"--at is of a picture: name one with --out, as --out step-{options.at}.png")
+        raise InputError(f"--at needs a picture; add --out step-{options.at}.png")
 
 
 def check_heard(options: Any) -> None:
@@ -184,9 +185,9 @@ def check_heard(options: Any) -> None:
     if not (options.headless or options.out):
         return
     if options.paused:
-        options.refuse(["paused"], f"no window opens beside {'--headless' if options.headless else '--out'}")
+        options.refuse(["paused"], f"{'--headless' if options.headless else '--out'} opens no window")
     if not any(path.suffix.lower() in FILMS for path in options.out):
-        options.refuse(["fps"], "no film is made; name one with --out, as --out film.mp4")
+        options.refuse(["fps"], "no film is written; add --out film.mp4")
 
 
 def check_look(options: Any) -> None:

@@ -33,7 +33,7 @@ def check_page(options: Any, *, alone: bool) -> None:
     if options.html:
         check_target(options.html)
         if alone:
-            options.refuse(UNHEARD, "a page has a pace, a colour map and a look of its own, and nothing else is drawn")
+            options.refuse(UNHEARD, "a page has its own pace, colour map and look, and nothing else is drawn")
 
 
 def frames_of(weights: int) -> int:
@@ -69,7 +69,7 @@ def check_recording(options: Any) -> None:
     if options.recording:
         check_new(options.recording)
     elif not options.html:
-        options.refuse(["every", "micro"], "nothing is recorded; name a file with --recording, as --recording run.svz")
+        options.refuse(["every", "micro"], "nothing is recorded; add --recording run.svz")
 
 
 def begun(scene: Scene, options: Any) -> Recording | None:
@@ -112,7 +112,9 @@ class Taken:
                 return
             if recording.trouble:
                 self._failed = True
-                fail(f"{recording.path.name} does not hold the whole run")  # why was said when it happened
+                fail(
+                    f"{recording.path.name} is incomplete: it does not hold the whole run"
+                )  # why was said when it happened
             elif self._options.recording:
                 thinned = f" (thinned to every {recording.every:,} steps)" if recording.thinned else ""
                 say(f"wrote {self._options.recording}{thinned}")

@@ -34,10 +34,11 @@ _SHARED = (
 def command() -> Command:
     """The flags, those of the scenes that are of the picture alone and the files, and what runs the command."""
     flags = {
-        "recording": (Path, Field(description="what --recording wrote", json_schema_extra={"argument": True})),
-        "other": (Path | None, argument("another one, to be shown beside it with the difference")),
+        "recording": (Path, Field(description="recording (.svz) that --recording wrote",
+                      json_schema_extra={"argument": True})),
+        "other": (Path | None, argument("a second recording, to compare side by side")),
         "steps": (int | None, Field(None, ge=0, le=10**15, json_schema_extra={"shown": "the last one"},
-                                    description="the recorded step to which it is shown: the window stands there")),
+                                    description="the recorded step at which the window or the film ends")),
     }  # fmt: skip
     return model_of("ReplayOptions", flags, _SHARED), replay
 
@@ -65,10 +66,12 @@ def replay(options: Any) -> int:
             if record.remark:
                 say(f"{record.path.name}: {record.remark}")
             if not (record.complete or record.growing):
-                say(f"{record.path.name}: the program that recorded it ended without closing it: nothing is lost but "
-                    "what it had not told the disk")  # fmt: skip
+                say(
+                    f"{record.path.name}: the recording was not closed properly; only frames that were not yet on "
+                    "disk are lost"
+                )  # fmt: skip
         for line in getattr(shown.source, "left_out", ()):
-            say(f"{shown.name}: {line}: left out")
+            say(f"{shown.name}: {line} (left out)")
         if options.at is not None:
             _check_at(shown.source, options)
         whole = not options.html or _page(shown, options)
@@ -84,7 +87,7 @@ def replay(options: Any) -> int:
         if options.out or not (options.html or watched or figures):
             failures += _files(shown, options, stop).failures
         if stop:
-            say(f"scalarviz: {stop.word}{'; the files were written' if shown.written else ''}")
+            say(f"scalarviz: {stop.word}{'; the files are written' if shown.written else ''}")
         _report(shown, options.json_line)
         for line in failures:
             fail(line)
@@ -95,9 +98,9 @@ def _check_page(options: Any) -> None:
     """Refuse a page that cannot be written, or of a part of a recording."""
     check_page(options, alone=not options.out)
     if options.html and options.steps is not None:
-        raise InputError(f"--html {options.html}: a page is of all steps; leave out --steps")
+        raise InputError(f"--html {options.html}: a page holds all steps; leave out --steps")
     if options.headless and not (options.html or options.out or options.json_line):
-        raise InputError("--headless shows nothing: name a file with --out or --html, or ask for a line with --json")
+        raise InputError("--headless shows nothing; add --out FILE, --html FILE or --json")
 
 
 def _page(shown: Replayed, options: Any) -> bool:
@@ -130,7 +133,7 @@ def _opened(options: Any, open_files: ExitStack) -> Replayed:
 def _check_at(source: Played, options: Any) -> None:
     """Refuse a moment that no picture will show."""
     if not any(path.suffix.lower() in STILLS for path in options.out):
-        raise InputError(f"--at is of a picture: name one with --out, as --out step-{options.at}.png")
+        raise InputError(f"--at needs a picture; add --out step-{options.at}.png")
     here = source.place
     source.to(options.at)
     source.stand(here)

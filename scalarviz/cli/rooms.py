@@ -44,9 +44,9 @@ def open_wall(help_instead: Callable[[], int]) -> int:
     found = rooms()  # while Qt is tried out
     if reason := probe.reason():
         code = help_instead()
-        say(f"scalarviz: no window of all scenes: {reason}")
+        say(f"scalarviz: the window of all scenes cannot open: {reason}")
         return code
-    say("scalarviz: a window of all scenes; ? shows the keys, Ctrl+Q closes it. In words: scalarviz --help")
+    say("scalarviz: opening all scenes; ? shows the keys, Ctrl+Q closes the window. To list commands: scalarviz --help")
     return walk(found.at, found.called)
 
 
@@ -70,7 +70,7 @@ def open_tour(options: Any) -> int:
     found = rooms(presenting(options.theme, options.presenter))
     if reason := probe.reason():
         return fail(f"the tour needs a window: {reason}")
-    say("scalarviz: Space or Right leads on, Left back, Escape ends the tour on the wall of all scenes")
+    say("scalarviz: Space or Right goes on, Left goes back, Escape leaves the tour for the wall of all scenes")
     return walk(found.tour, TOUR)
 
 
@@ -152,8 +152,8 @@ def way_of(path: Path, doors: list[Door]) -> Way:
     door = next((d for name in TAKERS.get(option, ()) for d in doors if d.name == name), None)
     if door is None:
         raise InputError(
-            f"{path.name} is neither a picture nor a table nor weights "
-            f"({listing((*PICTURES[:3], *TABLES, *WEIGHTS))}); nothing else is opened, and nothing is run"
+            f"{path.name} cannot be opened; drop a picture, a table or weights "
+            f"({listing((*PICTURES[:3], *TABLES, *WEIGHTS))})"
         )
     does = "learns this picture" if option == "picture" else "learns this table"
     return door, {option: path}, f"{path.name}: {door.name} {does}"
@@ -167,9 +167,9 @@ def _weights(path: Path, doors: list[Door]) -> Way:
     door = next((d for d in doors if d.name == writer), None)
     if door is None:
         said = (
-            f"they are of {writer[:60]!r}, no scene of the package"
+            f"they belong to {writer[:60]!r}, which is not a scene of the package"
             if writer
-            else "they do not say which scene wrote them"
+            else "they do not name the scene that wrote them"
         )
-        raise FileFormatError(f"{path.name}: {said}; enter a scene and drop them there")
-    return door, {"load": path}, f"{path.name}: {door.name} goes on from these weights"
+        raise FileFormatError(f"{path.name}: {said}; open their scene and drop them there")
+    return door, {"load": path}, f"{path.name}: {door.name} trains on from these weights"

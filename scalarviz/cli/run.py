@@ -68,7 +68,7 @@ def built(loaded: LoadedScene, options: Any) -> Scene:
     """The scene of some options, as it begins."""
     scene = loaded.begun(options)
     if options.load and scene.run.lr == 0:
-        say(f"{scene.name}: the learning rate in {options.load} is 0, its schedule has ended: nothing will move")
+        say(f"{scene.name}: the learning rate in {options.load} is 0, as its schedule has ended; no weight will change")
     return scene
 
 
@@ -76,8 +76,8 @@ def _engine_line(name: str, scene: Scene, threads: int | None = None) -> str:
     """Which engine and why; also why there are fewer threads than asked for."""
     run, why = scene.run, scene.run.engine.why
     if threads is not None and run.engine.threads < threads:
-        more = "more do not pay or are not there" if run.engine.name == "numba" else "only numba takes more"
-        why += f"; of {threads} threads asked for, {more}"
+        more = "more bring no speed here, or do not exist" if run.engine.name == "numba" else "only numba takes more"
+        why += f"; you asked for {threads} threads: {more}"
     return f"{name}: {run.engine} ({why})"
 
 
@@ -99,7 +99,7 @@ class Training:
         try:
             error = self._without_window() if window is None else self._in_window(window)
         except MissingDependencyError as missing:  # of the window
-            say(f"{self.scene.name}: a film and a picture instead of a window: {missing}")
+            say(f"{self.scene.name}: writing a film and a picture instead of a window: {missing}")
             error = self._without_window()
         if error is not None:
             with self.stop.held():
@@ -107,7 +107,7 @@ class Training:
         self._write()
         self._report()
         if self.stop:
-            say(f"scalarviz: {self.stop.word}{'; the files were written' if self.written else ''}")
+            say(f"scalarviz: {self.stop.word}{'; the files are written' if self.written else ''}")
         at = None if window is not None else self.scene.run.stopped_by
         if at is not None:
             say(f"{self.scene.name}: stopped by {at}")
@@ -118,7 +118,7 @@ class Training:
     def hurried(self) -> int:
         """After a second signal: the weights, a line that says what is there, and the exit code."""
         if self.stop.cut and self.options.save and not self.saved:
-            self.failures.append(f"{self.options.save} was not written, since a step was interrupted")
+            self.failures.append(f"{self.options.save} was not written, because a step was interrupted")
         else:
             self._save()
         self._tell()
@@ -178,7 +178,7 @@ class Training:
             said = f"training stopped after step {step:,}: {type(error).__name__}: {error}"
         elif isinstance(error, DivergedError):  # which names its step
             if error.good is not None and hasattr(self.options, "lr") and run.lr:
-                said = f"{error.fact}; {SLOWER} of it, as --lr {run.lr / 10:.3g}"
+                said = f"{error.fact}; {SLOWER}: --lr {run.lr / 10:.3g}"
         else:
             said = f"training stopped after step {step:,}: {error}"
         if not self.saved:
@@ -202,11 +202,11 @@ class Training:
         if not path:
             return
         if path.exists() and _content(scene.run) == self.began:
-            say(f"{scene.name}: {path} is as it was, since no step was done and nothing was edited")
+            say(f"{scene.name}: {path} is unchanged: no step was done and nothing was edited")
             return
         if diverged or not np.isfinite(scene.run.values).all():
-            was = "; the file is as it was" if path.exists() else ""
-            say(f"{scene.name}: {path} was not written, since the training diverged{was}")
+            was = "; the old file is unchanged" if path.exists() else ""
+            say(f"{scene.name}: {path} was not written, because training diverged{was}")
             return
         try:
             scene.run.save(path, {WRITER: scene.name})

@@ -38,23 +38,23 @@ if TYPE_CHECKING:
     from ..run.scene.scene_file import LoadedScene
 
 OWN: dict[str, Any] = {
-    "scene": (str, Field(description="which scene, or a scene's file", json_schema_extra={"argument": True})),
-    "grid": (list[str], Field([], json_schema_extra={"metavar": "OPTION=VALUES"}, description="the values of an option "
-             "that are tried, as 'lr=0.1 0.5 1', 'lr=0.1..1:5' (five evenly), 'lr=1e-3..1:log4' (four, each by the "
-             "same factor more), 'batch=1..8'; may be repeated: every combination is tried")),
-    "seeds": (str, Field("10", json_schema_extra={"metavar": "N"}, description="how many of each, or which: 5..9, "
-              "'0 7 42'")),
-    "results": (Path | None, Field(None, json_schema_extra={"metavar": "FILE"}, description="keep the results in a "
-                "file (.svs); the same command goes on where it stopped, with more seeds as well")),
-    "table": (Path | None, Field(None, json_schema_extra={"metavar": "FILE", "written": True}, description="write a "
-              "table (.csv): options, seed, loss and what the scene reports, a line a run")),
-    "report": (Path | None, Field(None, json_schema_extra={"metavar": "FILE", "written": True}, description="write a "
-               "report (.html): plots, and the best, median and worst run to be played")),
-    "workers": (int | None, Field(None, ge=1, le=1024, json_schema_extra={"shown": "one a processor"},
-                description="processes that compute")),
-    "scheduler": (str | None, Field(None, json_schema_extra={"metavar": "ADDRESS"}, description="let a dask cluster "
-                  "compute, as tls://cluster:8786")),
-    "keyframes": (int, Field(0, ge=0, le=10_000, description="of how many moments of each run the weights are kept")),
+    "scene": (str, Field(description="scene to train, by name or file", json_schema_extra={"argument": True})),
+    "grid": (list[str], Field([], json_schema_extra={"metavar": "OPTION=VALUES"},
+             description="values of an option to try: 'lr=0.1 0.5 1', 'lr=0.1..1:5' (five, evenly spaced), "
+             "'lr=1e-3..1:log4' (four, by equal factors), 'batch=1..8'. May be repeated; every combination is tried")),
+    "seeds": (str, Field("10", json_schema_extra={"metavar": "N"},
+              description="number of seeds per combination, or which seeds: 5..9, '0 7 42'")),
+    "results": (Path | None, Field(None, json_schema_extra={"metavar": "FILE"},
+                description="keep the results in a file (.svs); the same command resumes it, also with more seeds")),
+    "table": (Path | None, Field(None, json_schema_extra={"metavar": "FILE", "written": True},
+              description="write a table (.csv), one line per run: options, seed, loss, figures of the scene")),
+    "report": (Path | None, Field(None, json_schema_extra={"metavar": "FILE", "written": True},
+               description="write a report (.html): plots, and the best, median and worst run to play")),
+    "workers": (int | None, Field(None, ge=1, le=1024, json_schema_extra={"shown": "one per processor"},
+                description="number of worker processes")),
+    "scheduler": (str | None, Field(None, json_schema_extra={"metavar": "ADDRESS"},
+                  description="compute on a dask cluster, such as tls://cluster:8786")),
+    "keyframes": (int, Field(0, ge=0, le=10_000, description="number of moments per run at which to keep the weights")),
 }  # fmt: skip
 """The flags of the command; those of the scene come behind them."""
 
@@ -93,10 +93,10 @@ def run_sweep(options: Any, typed: dict[str, Any]) -> int:
                 about = _computed(options, typed, file, results)
                 failures = _written(options, about, results, file)
         except (KeyboardInterrupt, ScalarvizError) as error:
-            kept = f"; the same command goes on with {options.results}" if options.results else ""
+            kept = f"; the same command resumes {options.results}" if options.results else ""
             if results and about is None and not kept:
                 _print(results)
-                kept = f"; these {len(results):,} runs were done, and --results FILE keeps them the next time"
+                kept = f"; {len(results):,} runs were done but not kept; --results FILE keeps them"
             if isinstance(error, ScalarvizError):
                 raise
             say(f"scalarviz: {stop.word}{kept}")
@@ -124,9 +124,9 @@ def grid_of(given: Sequence[str]) -> dict[str, str]:
         name, mark, values = text.partition("=")
         name = name.strip().lstrip("-").replace("-", "_")
         if not (name and mark and values.strip()):
-            raise InputError(f"--grid wants an option and its values, as 'lr=0.1 0.5 1', got {shown(text)}")
+            raise InputError(f"--grid needs an option and its values, such as 'lr=0.1 0.5 1'; got {shown(text)}")
         if name in found:
-            raise InputError(f"--grid: {name} is given twice; list its values behind one of them")
+            raise InputError(f"--grid: {name} is given twice; list all its values in one --grid")
         found[name] = values
     return found
 
@@ -139,7 +139,7 @@ def _check_files(options: Any) -> None:
         if path is not None:
             check_target(path)
             if path.suffix.lower() != ending:
-                raise InputError(f"{flag}: it is written as {ending} only; try {path.stem or 'runs'}{ending}")
+                raise InputError(f"{flag}: the file must end in {ending}; try {path.stem or 'runs'}{ending}")
 
 
 def _computed(options: Any, typed: dict[str, Any], file: Path | None, results: list[Result]) -> About:
@@ -158,7 +158,7 @@ def _watch(options: Any, going: Sweep, results: list[Result]) -> None:
     """Gather the results of a sweep; how it goes is told while it does."""
     name, total = Path(going.about.name).stem, going.about.total
     if going.before:
-        say(f"{name}: {going.before:,} of {total:,} runs are in {options.results} already")
+        say(f"{name}: {going.before:,} of {total:,} runs are already in {options.results}")
     with closing(going), Progress(name, going.before, total) as bar:
         note = Note(total)
         for result in going:
@@ -176,7 +176,7 @@ def _cluster(options: Any) -> Iterator[Executor | None]:
         yield None
         return
     if options.workers is not None:
-        raise InputError("--workers is of processes of this machine; leave it out beside --scheduler")
+        raise InputError("--workers sets the processes of this machine; leave it out with --scheduler")
     from ..sweep.cluster import Cluster, warning_of
 
     if warning := warning_of(options.scheduler):
@@ -259,7 +259,7 @@ def sentence(results: Sequence[Result]) -> str:
     learnt = [result for result in results if result.reached is not None]
     if learnt:
         stuck = sorted(result.seed for result in learnt if not result.reached)
-        said += f", {len(learnt) - len(stuck):,} learnt it"
+        said += f", {len(learnt) - len(stuck):,} succeeded"
         if stuck and len({repr(result.options) for result in results}) == 1 and len(stuck) <= 100:
             said += f", {len(stuck):,} did not (seed{'' if len(stuck) == 1 else 's'} {', '.join(map(str, stuck))})"
     diverged = sum(result.state == "diverged" for result in results)

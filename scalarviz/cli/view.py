@@ -33,16 +33,16 @@ _LISTED = 40
 def command() -> Command:
     """The flags, those of the scenes that are of the picture alone and the files, and what runs the command."""
     flags = {
-        "file": (Path, Field(description=".onnx, .safetensors, or .svs, what a sweep wrote",
+        "file": (Path, Field(description="file of weights (.onnx, .safetensors) or results of a sweep (.svs)",
                              json_schema_extra={"argument": True})),
-        "other": (Path | None, argument("another one, to be shown beside it with the difference")),
+        "other": (Path | None, argument("a second file, to compare side by side")),
         "only": (list[str], Field([], json_schema_extra={"metavar": "PATTERN"},
-                                  description='tensors whose names fit, as "layers.0.*"; may be repeated')),
+                                  description='tensors whose names match, such as "layers.0.*"; may be repeated')),
         "out": (list[Path], Field([], json_schema_extra={"metavar": "FILE", "written": True},
-                                  description="picture (.png) to write instead of opening a window; may be repeated; "
-                                  "of what a sweep wrote also a report (.html)")),
-        "scene": (Path | None, Field(None, json_schema_extra={"metavar": "FILE"}, description="of what a sweep wrote: "
-                                     "the scene's file (.py) that built the runs, which is run here")),
+                                  description="picture (.png) to write instead of opening a window, or for a sweep a "
+                                  "report (.html); may be repeated")),
+        "scene": (Path | None, Field(None, json_schema_extra={"metavar": "FILE"},
+                  description="for a sweep: the scene's file (.py) that built the runs; it is executed")),
     }  # fmt: skip
     return model_of("ViewOptions", flags, ("headless", "size", "theme", "presenter", "cmap")), view
 
@@ -54,7 +54,9 @@ def view(options: Any) -> int:
     if options.file.suffix.lower() == RESULTS:
         return view_runs(options)
     if options.scene is not None:
-        raise InputError(f"--scene is of the runs of a sweep (.svs); {options.file} holds numbers: leave it out")
+        raise InputError(
+            f"--scene needs the results of a sweep (.svs); {options.file} holds numbers: leave out --scene"
+        )
     from ..view.walls.stored import stored_subject
 
     paths = [path for path in (options.file, options.other) if path is not None]
@@ -74,16 +76,16 @@ def view(options: Any) -> int:
 
 def _check_targets(options: Any) -> None:
     if options.headless and not options.out:
-        raise InputError("--headless shows nothing: name a picture with --out")
+        raise InputError("--headless shows nothing; add --out FILE")
     for path in options.out:
         runs = options.file.suffix.lower() == RESULTS
         kinds, page = (FORMATS, f" or a report ({REPORT})") if runs else (STILLS, "")
         if path.suffix.lower() not in kinds and not (runs and path.suffix.lower() == REPORT):
-            raise InputError(f"--out {path}: allowed is a picture ({listing(kinds)}){page}; nothing moves in a file")
+            raise InputError(f"--out {path}: give a picture ({listing(kinds)}){page}; a file of numbers makes no film")
         check_target(path)
         for given in (options.file, options.other):
             if given is not None and path.exists() and given.exists() and path.samefile(given):
-                raise InputError(f"--out {path} is a file that is to be shown; name another")
+                raise InputError(f"--out {path} is the file to show; give another name")
 
 
 def _tell(name: str, subject: Subject) -> None:
@@ -92,7 +94,7 @@ def _tell(name: str, subject: Subject) -> None:
 
     source = subject.source
     say(f"{name}: {amount(subject.tensors)}")
-    for lines, what in ((getattr(source, "renamed", ()), ""), (getattr(source, "left_out", ()), ": left out")):
+    for lines, what in ((getattr(source, "renamed", ()), ""), (getattr(source, "left_out", ()), " (left out)")):
         for line in lines[:_LISTED]:
             say(f"{name}: {line}{what}")
         if len(lines) > _LISTED:
@@ -119,7 +121,7 @@ def view_runs(options: Any) -> int:
     Ctrl-C, SIGTERM and SIGHUP end the writing at once; what was there before is untouched.
     """
     if options.other is not None or options.only:
-        raise InputError(f"{options.file}: the runs of a sweep are shown alone; leave the other file and --only out")
+        raise InputError(f"{options.file}: a sweep is shown alone; leave out the second file and --only")
     check_source(options.file, "file of results")
     build = _build_of(options)
     if not options.out:
@@ -148,8 +150,10 @@ def _build_of(options: Any) -> SceneBuild | None:
         return scene_file(options.scene, about)
     if about.build_text and about.name.endswith(".py"):
         file = clean(Path(about.name).name, 200)
-        say(f"{options.file.stem}: only weights are shown: a text in a file is not run; with --scene {file} (the file "
-            "that built the runs) they have their panels and train on")  # fmt: skip
+        say(
+            f"{options.file.stem}: only weights are shown, because code inside a file is never run; give --scene "
+            f"{file} (the file that built the runs) to see panels and to train on"
+        )  # fmt: skip
     return None
 
 

@@ -26,10 +26,12 @@ def command() -> Command:
     """The flags, and what runs the command."""
     kind: JsonDict = {"metavar": "sm_90"}
     flags = {
-        "quiet": (bool, Field(False, description="Say nothing, give way to other programs.")),
+        "quiet": (bool, Field(False, description="Print nothing, and run at low priority.")),
         "gpu": (
             str | None,
-            Field(None, json_schema_extra=kind, description="For this kind of GPU too; none need be here."),
+            Field(
+                None, json_schema_extra=kind, description="Also compile for this kind of GPU; it need not be present."
+            ),
         ),
     }
     return model_of("WarmupOptions", flags, ()), warm_up
@@ -112,7 +114,7 @@ def _named(kind: str) -> Target:
     found = re.fullmatch(r"sm_(\d{2,3})", kind, re.ASCII)
     if found is None or int(found[1]) not in known:
         kinds = listing(f"sm_{number}" for number in known)
-        raise InputError(f"--gpu: this CUDA toolkit compiles for {kinds}; got {shown(kind)}")
+        raise InputError(f"--gpu: this CUDA toolkit compiles for {kinds}, got {shown(kind)}")
     number = int(found[1])
     return Target((number // 10, number % 10), None, kind)
 

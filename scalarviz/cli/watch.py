@@ -38,9 +38,9 @@ BUDGET = 64_000_000
 def command() -> Command:
     """The flags, which stand before the script, and what runs the command."""
     flags = {
-        "script": (Path, Field(description="a Python file that trains with PyTorch, or with a class Value of its own",
+        "script": (Path, Field(description="Python script that trains with PyTorch or with its own Value class",
                                json_schema_extra={"argument": True})),
-        "arguments": (list[str], argument("what the script is given; flags of this command stand before its name")),
+        "arguments": (list[str], argument("arguments for the script; put flags of scalarviz before the script's name")),
         "every": (int | None, Field(None, ge=1, le=10**12, json_schema_extra={"metavar": "STEPS", "shown": "1"},
                                     description="steps between two frames of the recording")),
     }  # fmt: skip
@@ -57,11 +57,11 @@ def watch(options: Any) -> int:
     if options.recording:
         check_new(options.recording)
     elif not options.html:
-        options.refuse(["every"], "nothing is recorded; name a file with --recording, as --recording run.svz")
+        options.refuse(["every"], "nothing is recorded; add --recording run.svz")
         if options.headless:
-            raise InputError("--headless shows nothing: name a file with --html or --recording")
+            raise InputError("--headless shows nothing; add --html FILE or --recording FILE")
     if not options.script.is_file():
-        raise InputError(f"{options.script}: there is no such file; name a Python script, as scalarviz watch train.py")
+        raise InputError(f"there is no file {options.script}; give a Python script: scalarviz watch train.py")
     follower = Follower(options)
     followed = hooks(follower.begin)
     try:
@@ -110,7 +110,7 @@ class Follower:
                 try:
                     tell(**step)
                 except ScalarvizError as error:  # the script goes on
-                    say(f"{self.name}: {called} is watched no further: {error}")
+                    say(f"{self.name}: {called} is no longer watched: {error}")
                     tell = lambda **_: None  # noqa: E731
 
         return told
@@ -160,8 +160,8 @@ class Follower:
         """The script has ended: keep the window if it went well, write what was asked for; returns the exit code."""
         if self.watched is None:
             return code or fail(
-                f"{self.name}: nothing was trained: no optimiser of PyTorch made a step, and no class with backward, "
-                "+ and * changed its weights"
+                f"{self.name}: nothing was trained: no PyTorch optimiser made a step, and no class with backward, + "
+                "and * changed its weights"
             )
         if self._failed:
             return code or self._failed
@@ -174,7 +174,7 @@ class Follower:
                     with stop.beside_a_window():
                         self.handle.wait()
                 return fail(GONE) if self.handle.display_lost else code or stop.code
-            say(f"{self.name}: a picture instead of a window: {self._reason or 'it could not be opened'}")
+            say(f"{self.name}: writing a picture instead of a window: {self._reason or 'it could not be opened'}")
             say(f"wrote {easel_of(self.name, self.options, self.watched).write(FOLDER / f'{self.name}.png', '')}")
             return code
 
@@ -190,7 +190,7 @@ def run_script(script: Path, arguments: list[str]) -> int:
             say(str(end.code))
             return 1
         except KeyboardInterrupt:
-            say(f"{script.stem}: interrupted; what was seen is kept")
+            say(f"{script.stem}: interrupted; the frames so far are kept")
             return INTERRUPTED
         except BaseException as error:
             trace = _from(script, error.__traceback__)

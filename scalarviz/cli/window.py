@@ -44,7 +44,7 @@ def show_file(
                 return _show(name, source, options, on_lost=lambda: fail(GONE), **more)
         except MissingDependencyError as missing:
             reason = str(missing)
-    say(f"{name}: {instead} instead of a window: {reason}")
+    say(f"{name}: writing {instead} instead of a window: {reason}")
     return False
 
 
@@ -82,7 +82,7 @@ class InWindow:
             return None
         with stop.beside_a_window():
             options = self.options
-            say(f"{scene.name}: Space begins and pauses, ? shows the keys, Ctrl+Q closes the window")
+            say(f"{scene.name}: Space starts and pauses, ? shows the keys, Ctrl+Q closes the window")
             handle = _show(
                 scene.name, scene, options, steps=options.steps, duration=options.duration, paused=options.paused,
                 on_lost=lambda: rescue(StateError(GONE)),
@@ -99,7 +99,7 @@ def _say_newest(scene: Scene, handle: Handle) -> None:
     """What is written is of the newest step, wherever the window stood."""
     stood, newest = getattr(handle.viewer, "left_at", None), scene.run.steps
     if stood is not None and stood != newest:
-        say(f"{scene.name}: the window stood at step {stood:,}; it went to the newest of its branch, {newest:,}")
+        say(f"{scene.name}: the window showed step {stood:,}; the files hold the newest step of its branch, {newest:,}")
 
 
 def _taken_back(run: Run, handle: Handle) -> Exception | None:

@@ -75,10 +75,13 @@ TARGETS: dict[str, Target] = {
     t.name: t
     for t in (
         Target("invert", "(r,g,b) -> (1-r, 1-g, 1-b)", lambda c: 1 - c, "turn every colour into its opposite"),
-        Target("rotate", "(r,g,b) -> (g,b,r)", lambda c: c[..., [1, 2, 0]], "pass red, green and blue on in a circle"),
         Target(
-            "gray", "each = 0.2126r + 0.7152g + 0.0722b (Rec. 709 luma)", _gray, "take the colour out of every colour"
+            "rotate",
+            "(r,g,b) -> (g,b,r)",
+            lambda c: c[..., [1, 2, 0]],
+            "rotate the channels: red, green and blue change places",
         ),
+        Target("gray", "each = 0.2126r + 0.7152g + 0.0722b (Rec. 709 luma)", _gray, "turn every colour into its grey"),
         Target(
             "sepia",
             "r' = .393r+.769g+.189b, g' = .349r+.686g+.168b, b' = .272r+.534g+.131b, clipped to 1",
@@ -93,7 +96,7 @@ TARGETS: dict[str, Target] = {
 def target(name: str) -> Target:
     """The entry of :data:`TARGETS`; UnknownNameError for another name."""
     if check_text(name, "a target") not in TARGETS:
-        raise UnknownNameError(f"there is no target {shown(name)}; there are {listing(TARGETS)}")
+        raise UnknownNameError(f"there is no target {shown(name)}; allowed are {listing(TARGETS)}")
     return TARGETS[name]
 
 
@@ -115,7 +118,7 @@ def parse_colour(text: str) -> NDArray[np.float64]:
     if len(digits) == 3:
         digits = "".join(2 * digit for digit in digits)
     if not re.fullmatch(r"[0-9a-fA-F]{6}", digits):
-        raise InputError(f"{shown(text)} is no colour; write it as #rrggbb or #rgb, for example #ff8800")
+        raise InputError(f"{shown(text)} is not a colour; write it as #rrggbb or #rgb, for example #ff8800")
     return np.array([int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4)])
 
 
@@ -123,7 +126,7 @@ def parse_pair(text: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """``#ff8800:#0044cc`` as two colours: what goes in and what should come out; InputError otherwise."""
     halves = check_text(text, "a pair of colours").split(":")
     if len(halves) != 2:
-        raise InputError(f'{shown(text)} is no pair of colours; write it as "#ff8800:#0044cc"')
+        raise InputError(f'{shown(text)} is not a pair of colours; write it as "#ff8800:#0044cc"')
     try:
         return parse_colour(halves[0]), parse_colour(halves[1])
     except InputError as error:
@@ -134,5 +137,5 @@ def hex_colour(colour: Colours) -> str:
     """A colour as ``#rrggbb``, rounded to the nearest level."""
     numbers = real_array(colour, "a colour")
     if numbers.shape != (3,) or np.isnan(numbers).any():
-        raise InputError(f"a colour is three numbers in 0..1, got {shown(colour)}")
+        raise InputError(f"a colour must be three numbers in 0..1, got {shown(colour)}")
     return "#" + "".join(f"{level:02x}" for level in np.rint(np.clip(numbers, 0.0, 1.0) * 255).astype(int).tolist())

@@ -63,12 +63,14 @@ def load_digits(source: str) -> Digits:
     folder = source.removeprefix(MNIST)
     if folder == source or not folder:
         raise InputError(
-            f"--data {source!r}: allowed are sklearn, mnist (which is downloaded once), or mnist:FOLDER with the "
-            "four MNIST files in FOLDER"
+            f"--data {source!r}: allowed are sklearn, mnist (downloaded once), or mnist:FOLDER for a folder with the "
+            "four MNIST files"
         )
     train, test = _mnist(Path(folder), "train"), _mnist(Path(folder), "t10k")
     if train[0].shape[1:] != test[0].shape[1:]:
-        raise FileFormatError(f"{folder}: pictures of {_size(train[0])} pixels to learn from, {_size(test[0])} to test")
+        raise FileFormatError(
+            f"{folder}: pictures of {_size(train[0])} pixels for training, {_size(test[0])} for the test"
+        )
     return Digits(*train, *test)
 
 
@@ -114,8 +116,8 @@ def _openml() -> Digits:
     except (OSError, ValueError) as error:  # no network, no such file, another checksum, another content
         said = " ".join(str(error).split())[:200]
         raise InputError(
-            f"--data mnist: MNIST cannot be downloaded or read ({type(error).__name__}: {said}); without a network "
-            "give a folder with its four files, as --data mnist:FOLDER: train-images-idx3-ubyte, "
+            f"--data mnist: MNIST cannot be downloaded or read ({type(error).__name__}: {said}); if you are offline, "
+            "give a folder with the four files, --data mnist:FOLDER: train-images-idx3-ubyte, "
             "train-labels-idx1-ubyte, t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte, plain or .gz"
         ) from None
     first = len(pictures) * 6 // 7
@@ -139,10 +141,12 @@ def _mnist(folder: Path, part: str) -> tuple[Pictures, Labels]:
             f"{pictures_path} has {len(pictures):,} pictures and {labels_path} has {len(labels):,} labels"
         )
     if min(pictures.shape[1:]) < 4:
-        raise FileFormatError(f"{pictures_path}: pictures of {_size(pictures)} pixels are too small; least 4 x 4")
+        raise FileFormatError(
+            f"{pictures_path}: pictures of {_size(pictures)} pixels are too small; the least is 4 x 4"
+        )
     if labels.max() >= CLASSES:
         row = int(np.argmax(labels >= CLASSES))
-        raise FileFormatError(f"{labels_path}: label {row} is {labels[row]}; allowed: digits 0 to 9")
+        raise FileFormatError(f"{labels_path}: label {row} is {labels[row]}; allowed are digits 0 to 9")
     return pictures[:, None].astype(np.float32) / np.float32(255), labels.astype(np.int64)
 
 

@@ -82,8 +82,8 @@ def read_samples(path: Path, shape: Shape) -> Samples:
         _check_length(path, *test)
         if test[1][0].size != y[0].size:
             raise InputError(
-                f"{path}: a sample of y_test has the shape {test[1].shape[1:]}, one of y {y.shape[1:]}; give them one "
-                "shape"
+                f"{path}: a sample of y_test has the shape {test[1].shape[1:]}, a sample of y {y.shape[1:]}; give "
+                "both the same shape"
             )
         return Samples(x, y, *test)
     return Samples(x, y, x[:0], y[:0])
@@ -105,10 +105,10 @@ def _arrays(path: Path) -> dict[str, Array]:
     found = read_arrays(path, ARRAYS, ARRAYS[:2], "data set")
     missing = [name for name in ARRAYS[2:] if name not in found]
     if len(missing) == 1:
-        raise FileFormatError(f"{path} has no array {missing[0]}; a test has both, x_test and y_test")
+        raise FileFormatError(f"{path} has no array {missing[0]}; test data need both x_test and y_test")
     wrong = [name for name, array in found.items() if not array.ndim or not array.size]
     if wrong:
-        raise FileFormatError(f"{path}: {wrong[0]} must be a row of samples, each of numbers, and not empty")
+        raise FileFormatError(f"{path}: {wrong[0]} must be a non-empty array of samples, each of numbers")
     return found
 
 
@@ -123,9 +123,7 @@ def _shaped(x: Array, shape: Shape, path: Path) -> Array:
 
 def _check_length(path: Path, x: Array, y: Array) -> None:
     if len(x) != len(y):
-        raise FileFormatError(
-            f"{path} has {len(x):,} samples in x and {len(y):,} in y; as many as each other are needed"
-        )
+        raise FileFormatError(f"{path} has {len(x):,} samples in x and {len(y):,} in y; give both the same number")
 
 
 def _folder(path: Path, shape: Shape) -> tuple[Array, Array, tuple[str, ...]]:
@@ -155,7 +153,7 @@ def _pictures(path: Path) -> tuple[list[Path], list[tuple[int, Path]]]:
         )
     empty = [each for k, each in enumerate(classes) if k not in {number for number, _ in files}]
     if empty:
-        raise InputError(f"{empty[0]} has no pictures; each folder in {path} is a class: fill it, or take it away")
+        raise InputError(f"{empty[0]} has no pictures; each folder in {path} is a class: fill it or remove it")
     return classes, files
 
 
@@ -170,7 +168,7 @@ def _shown(file: Path) -> bool:
     if file.name.startswith(".") or file.name.lower() in SYSTEMS_OWN:
         return False
     if not file.is_file():
-        raise InputError(f"{file} is no file; the folder of a class holds pictures alone, no folders")
+        raise InputError(f"{file} is not a file; the folder of a class may hold only pictures")
     return True
 
 
@@ -178,10 +176,10 @@ def _pixels(file: Path, shape: Shape) -> Array:
     try:
         rgb = load_picture(file).rgb
     except ScalarvizError as error:
-        raise type(error)(f"{error}; it lies in a folder of pictures to learn from") from None
+        raise type(error)(f"{error}; it is in a folder of training pictures") from None
     if rgb.shape[:2] != shape[1:]:
         raise InputError(
-            f"{file} has {rgb.shape[1]} x {rgb.shape[0]} pixels, the network takes {shape[2]} x {shape[1]}; "
-            "bring all pictures to that size first"
+            f"{file} has {rgb.shape[1]} x {rgb.shape[0]} pixels, the network takes {shape[2]} x {shape[1]}; resize "
+            "all pictures first"
         )
     return (rgb @ GREY)[None] if shape[0] == 1 else np.moveaxis(rgb, -1, 0)

@@ -73,14 +73,14 @@ def load_words(path: Path | None, context: int) -> Words:
     for number, word in enumerate(words, 1):
         if " " in word or not word.isprintable():  # the one space that can be printed
             raise FileFormatError(
-                f"{where}, line {number}: {word[:40]!r} is no word; wanted one a line, without spaces"
+                f"{where}, line {number}: {word[:40]!r} is not a word; give one word per line, without spaces"
             )
     words = list(dict.fromkeys(word for word in words if word))
     letters = "".join(sorted(set().union(*words)))
     if len(words) < 2:
-        raise FileFormatError(f"{where}: {len(words)} words; at least 2 are wanted, one a line")
+        raise FileFormatError(f"{where}: {len(words)} words; give at least 2, one per line")
     if len(letters) > MOST_LETTERS:
-        raise FileFormatError(f"{where}: {len(letters)} different letters; at most {MOST_LETTERS}")
+        raise FileFormatError(f"{where}: {len(letters)} different letters; allowed are {MOST_LETTERS}")
     held = min(HELD_BACK, len(words) // 10 or 1)
     order = rng.permute(np.arange(len(words)), len(words), SPLIT_SEED, 0).tolist()
     test, train = ([words[k] for k in part] for part in (order[:held], order[held:]))
@@ -99,8 +99,8 @@ def _read(path: Path) -> str:
     except OSError as error:
         raise InputError(f"--text {path} cannot be read: {error.strerror or error}") from None
     if len(found) > MOST_BYTES:
-        raise FileFormatError(f"{path} is larger than {MOST_BYTES >> 20} MB; take a part of its words")
+        raise FileFormatError(f"{path} is larger than {MOST_BYTES >> 20} MB; use fewer words")
     try:
         return found.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise FileFormatError(f"{path} is no text in UTF-8 (byte {error.start}); save it as UTF-8") from None
+        raise FileFormatError(f"{path} is not UTF-8 text (byte {error.start}); save it as UTF-8") from None

@@ -108,7 +108,9 @@ def sources(package: Path, patterns: Sequence[str]) -> list[tuple[str, str]]:
     for pattern in patterns:
         paths = sorted(package.glob(pattern))
         if not paths:
-            raise RuntimeError(f"no {pattern} in {package}: without the sources nobody knows which kernels are theirs")
+            raise RuntimeError(
+                f"{package} has no {pattern}: without the sources the cache cannot tell which kernels fit"
+            )
         found += [(path.relative_to(package).as_posix(), path.read_text(encoding="utf-8")) for path in paths]
     return found
 
@@ -160,8 +162,8 @@ def user_cache() -> Path:
         return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "scalarviz"
     except RuntimeError:  # pathlib's word for a home folder that nobody knows
         if own:
-            raise InputError(f"{OWN} is {own!r}, and there is no home folder of that user; name a folder") from None
-        raise InputError(f"there is no home folder to keep compiled kernels in; {OWN} names a folder") from None
+            raise InputError(f"{OWN} is {own!r}, but that user has no home folder; give a folder") from None
+        raise InputError(f"there is no home folder for compiled kernels; set {OWN} to a folder") from None
 
 
 class Place:
@@ -190,7 +192,7 @@ class Place:
                 file = stack.enter_context(open(self.make() / LOCK, "a", encoding="utf-8"))
                 while not _locked(file.fileno()):
                     if stopped():
-                        raise StateError("the kernels are not compiled: it was given up")
+                        raise StateError("the kernels are not compiled: compilation was cancelled")
                     time.sleep(0.1)
             yield
 
@@ -206,8 +208,8 @@ class Place:
             return str(error)
         for path in self._on_the_way(root, unit):
             if reason := foreign(path):
-                why = f"{path} {reason}; {OWN} names another folder"
-                return f"the cache folder {root} is not used, since compiled kernels are code: {why}"
+                why = f"{path} {reason}; set {OWN} to another folder"
+                return f"the cache folder {root} is not used, because compiled kernels are code: {why}"
         return ""
 
     def _on_the_way(self, root: Path, unit: str) -> Iterator[Path]:
@@ -235,7 +237,7 @@ class Place:
                     file.write(SAMPLE)
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
-            return f"the cache folder {folder} cannot be written ({reason}); {OWN} names another one"
+            return f"cannot write to the cache folder {folder} ({reason}); set {OWN} to another folder"
         return ""
 
     def prune(self) -> None:
@@ -341,7 +343,7 @@ class Filling(Generic[Unit]):
                 while thread.is_alive():
                     report(next((unit for unit in missing if not self.is_there(unit)), None))
                     if self.stopped():
-                        raise StateError("the kernels are not compiled: it was given up")
+                        raise StateError("the kernels are not compiled: compilation was cancelled")
                     thread.join(0.1)
         finally:
             for helper in helpers:

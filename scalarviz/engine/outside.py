@@ -94,9 +94,7 @@ class Mapped:
     def take(self, ids: Ids) -> Rows:
         """See `Source`. The file's size is looked at first: to read behind its end would end the process."""
         if missing := self._file.missing():
-            raise InputError(
-                f"{self.name}: {missing}; write it again as it was, or go on with other data: run.refill(...)"
-            )
+            raise InputError(f"{self.name}: {missing}; restore the file, or go on with other data: run.refill(...)")
         return native(self._rows[ids].reshape(len(ids), -1))
 
     def stamp(self) -> tuple[int, int, int] | None:
@@ -113,9 +111,9 @@ class Mapped:
         if now == before:
             return ""
         if now is None:
-            return f"{self.name} is no longer at its path; what was opened is read on"
+            return f"{self.name} is no longer at its path; the run keeps reading the opened file"
         if not isinstance(before, tuple) or now[0] != before[0]:
-            return f"{self.name} was replaced by another file; what was opened is read on"
+            return f"{self.name} was replaced by another file; the run keeps reading the opened one"
         return f"{self.name} was changed"
 
 
@@ -129,7 +127,7 @@ class Indexed:
         self.name, self._given, self._asking = f"{what} ({type(given).__name__})", given, threading.Lock()
         self._count = self._length()
         if self._count == 0:
-            raise InputError(f"{self.name} must have at least one sample, its length is 0")
+            raise InputError(f"{self.name} must have at least one sample, got length 0")
         self._shape: tuple[int, ...] | None = None
         self._shape = self._asked(slice(0, 1), 1).shape[1:]
         self.sample_shape = self._shape or (1,)
@@ -139,7 +137,7 @@ class Indexed:
             return len(self._given)
         except Exception as error:  # any class
             raise InputError(
-                f"{self.name}: its length cannot be had: {type(error).__name__}: {error!s:.200}"
+                f"{self.name}: its length cannot be read: {type(error).__name__}: {error!s:.200}"
             ) from error
 
     def __len__(self) -> int:
@@ -160,14 +158,14 @@ class Indexed:
                 found = self._given[wanted]
         except Exception as error:  # any class may be given
             raise InputError(
-                f"{self.name}: samples {where} could not be read (it is asked for slices and for arrays of numbers): "
+                f"{self.name}: samples {where} could not be read (indexed with slices and arrays of numbers): "
                 f"{type(error).__name__}: {error!s:.200}"
             ) from error
         rows = real_array(found, f"{self.name}[{where}]")
         right = rows.ndim > 0 and len(rows) == count and rows.size > 0
         if not right or (self._shape is not None and rows.shape[1:] != self._shape):
             one = "of one shape" if self._shape is None else f"of shape {self._shape}"
-            raise InputError(f"{self.name}: asked for {count} samples {one} ({where}) it gave the shape {rows.shape}")
+            raise InputError(f"{self.name}: {count} samples {one} ({where}) were requested, got the shape {rows.shape}")
         return native(rows)
 
     def stamp(self) -> int:
@@ -275,8 +273,8 @@ class Outside(Data):
                 if not fine.all():
                     row, column = (int(place) for place in np.argwhere(~fine)[0])
                     raise InputError(
-                        f"{source.name}: sample {ids[part][row]}, column {column} is {rows[part][row, column]}: clean "
-                        "the data, or go on with other samples: run.refill(...)"
+                        f"{source.name}: sample {ids[part][row]}, column {column} is {rows[part][row, column]}: "
+                        "clean the data, or go on with other samples: run.refill(...)"
                     )
         return rows
 

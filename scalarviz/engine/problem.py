@@ -381,7 +381,7 @@ class HostTrainer:
         """Go back to the last snapshot; StateError if there is none, or the optimiser has other arrays since."""
         arrays = self._changing()
         if not self._fit(arrays):
-            raise StateError(f"rewind: there is no snapshot of these {len(arrays)} arrays; call snapshot() first")
+            raise StateError(f"rewind: these {len(arrays)} arrays have no snapshot; call snapshot() first")
         for kept, array in zip(self._kept, arrays, strict=True):
             np.copyto(array, kept)
 
@@ -405,11 +405,11 @@ def check_coupled(program: Program, batch: int, lane_bytes: int, training: bool 
         return
     if training and batch < program.fewest:
         raise InputError(
-            "batch normalisation in training takes the variance of a channel over the batch, and a batch of 1 sample "
-            "has one number of it: take a larger batch, or call eval() of the norm"
+            "batch normalisation in training needs the variance of a channel over the batch, and a batch of 1 sample "
+            "has none; use a larger batch, or call eval() of the norm"
         )
     what = f"{program.n_rows:,} rows with their adjoints for all {batch:,} samples of a batch that is normalised"
-    check_memory(batch * lane_bytes, what, "take a smaller batch")
+    check_memory(batch * lane_bytes, what, "use a smaller batch")
 
 
 def factor_of(track: Track, batch: int) -> float:

@@ -198,7 +198,7 @@ def choose(engine: str, dtype: str, plan: Plan, update: Plan, batch: int) -> Eng
     if not why:
         return host
     if not ENGINES["cuda"].warm(dtype, operations(plan, update)):
-        cold = "but its kernels are not compiled yet: `scalarviz warmup` does that"
+        cold = "but its kernels are not compiled yet: run `scalarviz warmup`"
         return replace(host, why=f"{host.why}; {why}, {cold}")
     return EngineChoice("cuda", why, instead=host)
 
@@ -212,7 +212,7 @@ def _repaid_gpu(dtype: str, plan: Plan, batch: int) -> str:
 
     if simulated() or ENGINES["cuda"].missing(0):
         return ""
-    return f"a step would take numba about {1e3 * seconds:.2g} ms, which a GPU repays"
+    return f"a step would take numba about {1e3 * seconds:.2g} ms, so a GPU is faster"
 
 
 def _may_have_cuda() -> bool:

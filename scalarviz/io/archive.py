@@ -34,18 +34,18 @@ def read_arrays(path: StrPath, names: Sequence[str], needed: Sequence[str], what
     except (FileFormatError, InputError):
         raise
     except MemoryError:
-        raise InputError(f"{said}: the memory does not suffice for what it says to hold") from None
+        raise InputError(f"{said} states a size that exceeds the free memory") from None
     except Exception as error:  # what NumPy, zip and the ways to pack raise of bytes that are none of theirs
         if of_disk(error):
             raise unreadable(path, error) from None
-        raise FileFormatError(f"{said} is no .npz file of numbers, or a damaged one; {HOW}") from None
+        raise FileFormatError(f"{said} is not a .npz file of numbers, or is damaged; {HOW}") from None
 
 
 def _read(file: Any, said: str, names: Sequence[str], needed: Sequence[str]) -> dict[str, Array]:
     with zipfile.ZipFile(file) as archive:
         sizes = {part.filename: part.file_size for part in archive.infolist()}
         if len(sizes) < len(archive.infolist()):
-            raise FileFormatError(f"{said} holds two arrays of one name; {HOW}")
+            raise FileFormatError(f"{said} holds two arrays with the same name; {HOW}")
         there = [name.removesuffix(ENDING) for name in sizes]
         missing = [name for name in needed if name not in there]
         if missing:

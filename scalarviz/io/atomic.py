@@ -24,7 +24,7 @@ def as_path(path: object) -> Path:
     """`path` as a Path; TypeMismatchError if it is neither a text nor a path."""
     if isinstance(path, str | os.PathLike) and isinstance(os.fspath(path), str):
         return Path(path)
-    raise TypeMismatchError(f"a file's name is a text or a path, got {type(path).__name__} {shown(path)}")
+    raise TypeMismatchError(f"a file name must be a string or a path, got {type(path).__name__} {shown(path)}")
 
 
 def path_text(path: StrPath) -> str:
@@ -45,7 +45,7 @@ def check_target(path: StrPath) -> Path:
         if target.is_symlink():
             target = Path(os.path.realpath(target))
         if target.is_symlink():  # pathlib says nothing of it, or raises RuntimeError
-            raise InputError(f"cannot write {path}: its symbolic link leads in a circle")
+            raise InputError(f"cannot write {path}: its symbolic link points back to itself")
         if target.is_dir():
             raise InputError(f"cannot write {path_text(path)}: it is a folder; give a file name")
         if target.exists() and not target.is_file():
@@ -53,7 +53,7 @@ def check_target(path: StrPath) -> Path:
         # the folder decides who may replace a file, and root may everything: what its owner wants stands in its mode
         if target.exists() and not (mode := stat.S_IMODE(target.stat().st_mode)) & 0o222:
             why = f"it is read-only (mode {mode:04o})"
-            raise InputError(f"cannot write {path_text(path)}: {why}; give another name, or allow it: chmod u+w")
+            raise InputError(f"cannot write {path_text(path)}: {why}; give another name, or allow writing: chmod u+w")
         parent, made = target.absolute().parent, [target.name]
         while not parent.exists():
             parent, made = parent.parent, [*made, parent.name]
@@ -162,7 +162,7 @@ def _check_name(path: Path) -> None:
     except (FileNotFoundError, NotADirectoryError):
         pass
     except ValueError as error:  # a NUL, or letters that the file system's encoding has not
-        raise InputError(f"cannot write {path_text(path)!a}: no file can have that name ({error})") from None
+        raise InputError(f"cannot write {path_text(path)!a}: it is not a valid file name ({error})") from None
 
 
 # ---- Names of folders for files that nobody keeps: those of a process that was killed go away with the next one.

@@ -111,10 +111,10 @@ class CsvTable:
         if not cell:
             more = sum(not cells[int(row)].strip() for row in rows[1:])
             rest = f"{'them' if more else 'the row'} out"
-            return FileFormatError(f"{place} is empty{_others(more)}; every row needs a number there, or leave {rest}")
+            return FileFormatError(f"{place} is empty{_others(more)}; give every row a number there, or leave {rest}")
         if _says_nan(cell):
-            return FileFormatError(f"{place} says {shown(cell)}; a finite number is wanted, or leave the row out")
-        return FileFormatError(f"{place} says {shown(cell)}, which is no number{hint}")
+            return FileFormatError(f"{place} is {shown(cell)}; give a finite number, or leave the row out")
+        return FileFormatError(f"{place} is {shown(cell)}, which is not a number{hint}")
 
 
 def read_csv(path: StrPath) -> CsvTable:
@@ -142,12 +142,12 @@ def parse_csv(text: str, what: str = "the table") -> CsvTable:
         head = next(rows, None)
         if head is None:
             raise FileFormatError(
-                f"{what} is empty; wanted a line with names of columns, such as x,y,kind, and a row each"
+                f"{what} is empty; give a line of column names, such as x,y,kind, then one line per row"
             )
         names = _names(head, what)
         found = list(rows)
     if not found:
-        raise FileFormatError(f"{what} has names of columns and no rows")
+        raise FileFormatError(f"{what} has column names but no rows")
     widths = set(map(len, found))
     table = CsvTable(what, names, (), text, mark)
     if widths != {len(names)}:
@@ -164,7 +164,7 @@ def parse_csv(text: str, what: str = "the table") -> CsvTable:
     if len(names) == 1 or not _are_row_numbers(columns[0]):
         raise FileFormatError(f"{what}: column 1 has no name in the first line")
     return CsvTable(
-        what, names[1:], columns[1:], text, mark, ("the first column, which numbers the rows, is left out",)
+        what, names[1:], columns[1:], text, mark, ("the first column only numbers the rows, so it is left out",)
     )
 
 
@@ -193,7 +193,11 @@ def _rows(text: str, mark: str, what: str) -> Iterator[list[str]]:
                 yield cells
     except csv.Error as error:
         why = f"a cell is longer than {LONGEST:,} characters" if "field larger" in str(error) else str(error)
-        hint = "; is a quotation mark left open?" if "longer" in why or "quote" in why or "end of data" in why else ""
+        hint = (
+            ("; is a closing quotation mark missing?")
+            if "longer" in why or "quote" in why or "end of data" in why
+            else ""
+        )
         raise FileFormatError(f"{what}, line {reader.line_num}: {why}{hint}") from None
 
 
@@ -203,14 +207,13 @@ def _names(cells: list[str], what: str) -> tuple[str, ...]:
         raise FileFormatError(f"{what} has {len(names):,} columns; allowed: {WIDEST:,}")
     if None not in map(_parsed, names):
         raise FileFormatError(
-            f"{what}: the first line is {shown(', '.join(names))}; names of the columns are wanted there, such as "
-            "x,y,kind"
+            f"{what}: the first line is {shown(', '.join(names))}; give column names there, such as x,y,kind"
         )
     for k, name in enumerate(names):
         if not name and k:
             raise FileFormatError(f"{what}: column {k + 1} has no name in the first line")
         if name in names[:k]:
-            raise FileFormatError(f"{what}: two columns are called {name!r}; each needs a name of its own")
+            raise FileFormatError(f"{what}: two columns are called {name!r}; give each its own name")
     return names
 
 

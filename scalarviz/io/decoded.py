@@ -29,18 +29,18 @@ OTHERS = {
 def decoded(data: bytes, what: str) -> str:
     """Bytes as text; FileFormatError: they are too many, or those of a file that is no text."""
     if len(data) > LARGEST:
-        raise FileFormatError(f"{what} is larger than {LARGEST // 2**20:,} MiB; take a part of its rows")
+        raise FileFormatError(f"{what} is larger than {LARGEST // 2**20:,} MiB; use fewer rows")
     for head, kind in OTHERS.items():
         if data.startswith(head):
-            raise FileFormatError(f"{what} is no table of text but {kind}")
+            raise FileFormatError(f"{what} is not a text table but {kind}")
     for mark, coding in MARKS:
         if data.startswith(mark):
             try:
                 return data.decode(coding)
             except UnicodeDecodeError as error:
-                raise FileFormatError(f"{what} says that it is {coding} and is not: {error.reason}") from None
+                raise FileFormatError(f"{what} is marked as {coding}, but it is not: {error.reason}") from None
     if b"\0" in data:
-        raise FileFormatError(f"{what} is no table of text: it holds zero bytes")
+        raise FileFormatError(f"{what} is not a text table: it contains zero bytes")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:

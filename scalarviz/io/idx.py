@@ -63,8 +63,8 @@ def find_idx(folder: StrPath, name: str) -> Path:
         except OSError as error:  # a name that is too long
             raise unreadable(folder, error) from None
     if not folder.is_dir():
-        raise InputError(f"there is no folder {folder}; it should hold {names[0]} or {names[1]} and its like")
-    raise InputError(f"{folder} holds no {names[0]} and no {names[1]}; nothing is downloaded, put the file there")
+        raise InputError(f"there is no folder {folder}; give a folder with files such as {names[0]} or {names[1]}")
+    raise InputError(f"{folder} has neither {names[0]} nor {names[1]}; put the file there (nothing is downloaded)")
 
 
 def _array(file: BinaryIO | gzip.GzipFile, path: StrPath, dimensions: int) -> NDArray[np.uint8]:
@@ -72,8 +72,9 @@ def _array(file: BinaryIO | gzip.GzipFile, path: StrPath, dimensions: int) -> ND
     wanted = bytes([0, 0, UBYTE, dimensions])
     if head != wanted:
         raise FileFormatError(
-            f"{path} is no IDX file of unsigned bytes with {dimensions} dimension{'s' if dimensions > 1 else ''}: it "
-            f"begins with {head.hex(' ') or 'nothing'}, wanted {wanted.hex(' ')}"
+            f"{path} is not an IDX file of unsigned bytes with {dimensions} "
+            f"dimension{'s' if dimensions > 1 else ''}: it begins with {head.hex(' ') or 'nothing'}, wanted "
+            f"{wanted.hex(' ')}"
         )
     header = file.read(4 * dimensions)
     if len(header) < 4 * dimensions:
@@ -85,8 +86,8 @@ def _array(file: BinaryIO | gzip.GzipFile, path: StrPath, dimensions: int) -> ND
     body = file.read(size)
     if len(body) < size:
         raise FileFormatError(
-            f"{path} is cut short: {' x '.join(map(str, shape))} needs {size:,} bytes, {len(body):,} are there"
+            f"{path} is cut short: {' x '.join(map(str, shape))} needs {size:,} bytes, got {len(body):,}"
         )
     if file.read(1):
-        raise FileFormatError(f"{path} is longer than the {size:,} bytes that its header {shape} says")
+        raise FileFormatError(f"{path} is longer than the {size:,} bytes that its header {shape} states")
     return np.frombuffer(body, np.uint8).reshape(shape)

@@ -47,7 +47,7 @@ class Lut:
     def __post_init__(self) -> None:
         table = real_array(self.table, "a LUT's table")
         if table.ndim != 4 or table.shape != (len(table),) * 3 + (3,) or len(table) < SMALLEST:
-            raise InputError(f"a LUT's table has the shape (n, n, n, 3) with n >= {SMALLEST}, got {table.shape}")
+            raise InputError(f"a LUT's table must have the shape (n, n, n, 3) with n >= {SMALLEST}, got {table.shape}")
         text(self.title, "a LUT's title")
         for what, corner in (("low", self.low), ("high", self.high)):
             if real_array(corner, f"a LUT's {what}").shape != (3,):
@@ -63,7 +63,7 @@ class Lut:
         low, high = np.array(self.low), np.array(self.high)
         given = real_array(colours, "a LUT's colours").astype(np.float64)
         if given.ndim == 0 or given.shape[-1] != 3 or np.isnan(given).any():
-            nan = " with NaN among them" if np.isnan(given).any() else ""
+            nan = " containing NaN" if np.isnan(given).any() else ""
             raise InputError(f"a LUT takes colours of shape (..., 3), got {given.shape}{nan}")
         place = np.clip((given - low) / (high - low), 0, 1) * (self.points - 1)
         corner = np.minimum(place.astype(np.int64), self.points - 2)
@@ -96,7 +96,7 @@ def sample(function: Colours, points: int = POINTS, title: str = "scalarviz") ->
 def check_lut_name(path: StrPath) -> Path:
     """InputError if `path` cannot become a .cube file: its suffix or its folder."""
     if as_path(path).suffix.lower() != ".cube":
-        raise InputError(f"cannot write {path_text(path)}: a LUT's name ends in .cube")
+        raise InputError(f"cannot write {path_text(path)}: the file name of a LUT must end in .cube")
     return check_target(path)
 
 
@@ -124,14 +124,14 @@ def read_cube(path: StrPath) -> Lut:
     numbers = array("d")
     try:
         if source.stat().st_size > LARGEST_FILE:
-            raise FileFormatError(f"{path} is no .cube file: it has more than {LARGEST_FILE:,} bytes")
+            raise FileFormatError(f"{path} is not a .cube file: it has more than {LARGEST_FILE:,} bytes")
         with source.open(encoding="utf-8-sig") as lines:
             for number, line in enumerate(lines, 1):
                 _read_line(line, f"{path}, line {number}", head, numbers)
     except OSError as error:
         raise unreadable(path, error) from None
     except UnicodeDecodeError:
-        raise FileFormatError(f"{path} is no .cube file: it is not text in UTF-8") from None
+        raise FileFormatError(f"{path} is not a .cube file: it is not text in UTF-8") from None
     return _assemble(path, head, numbers)
 
 
@@ -141,10 +141,10 @@ def _read_line(line: str, where: str, head: dict[str, str], numbers: array[float
         return
     if word in KEYWORDS:
         if word in head:
-            raise FileFormatError(f"{where}: {word} stands there a second time")
+            raise FileFormatError(f"{where}: {word} occurs a second time")
         head[word] = rest.strip()
     elif word[0].isalpha():
-        raise FileFormatError(f"{where}: {word[:40]!r} is no keyword of a LUT; there are {listing(KEYWORDS)}")
+        raise FileFormatError(f"{where}: {word[:40]!r} is not a keyword of a LUT; known are {listing(KEYWORDS)}")
     else:
         numbers.extend(_three(line, where))
 
@@ -154,7 +154,7 @@ def _three(text: str, where: str) -> list[float]:
     words = text.split()
     numbers = [float(word) for word in words if re.fullmatch(NUMBER, word)]
     if len(numbers) != 3 or len(words) != 3 or not np.isfinite(numbers).all():
-        raise FileFormatError(f"{where}: wanted three numbers, got {shown(text.strip())}")
+        raise FileFormatError(f"{where}: expected three numbers, got {shown(text.strip())}")
     return numbers
 
 
@@ -163,7 +163,7 @@ def _assemble(path: StrPath, head: dict[str, str], numbers: array[float]) -> Lut
         kind = "a 1-D LUT" if "LUT_1D_SIZE" in head else "no .cube file"
         raise FileFormatError(f"{path} is {kind}: a 3-D LUT has a line LUT_3D_SIZE")
     if "LUT_1D_SIZE" in head:
-        raise FileFormatError(f"{path} has a 1-D LUT before its 3-D LUT; export it without the former")
+        raise FileFormatError(f"{path} has a 1-D LUT before its 3-D LUT; export it without the 1-D LUT")
     size = head["LUT_3D_SIZE"]
     points = int(size) if re.fullmatch("[0-9]{1,6}", size) else 0
     if not SMALLEST <= points <= LARGEST:

@@ -97,7 +97,7 @@ def load_picture(path: StrPath) -> Picture:
             with source.open("rb") as file, Image.open(file, formats=_kinds()) as opened:
                 return _decode(opened)
     except UnidentifiedImageError:
-        raise FileFormatError(f"{path} is not a picture; those that are read are {listing(_kinds())}") from None
+        raise FileFormatError(f"{path} is not a readable picture; allowed are {listing(_kinds())}") from None
     except FileFormatError as error:
         raise FileFormatError(f"{path}: {error}") from None
     except Image.DecompressionBombError:
@@ -116,7 +116,9 @@ def load_pair(source: StrPath, graded: StrPath) -> tuple[Picture, Picture]:
     first, second = load_picture(source), load_picture(graded)
     if first.size != second.size:
         sizes = ["{} x {}".format(*picture.size) for picture in (first, second)]
-        raise InputError(f"{source} has {sizes[0]} pixels and {graded} has {sizes[1]}; they must be the same picture")
+        raise InputError(
+            f"{source} has {sizes[0]} pixels and {graded} has {sizes[1]}; give two versions of one picture"
+        )
     if not (first.opaque & second.opaque).any():
         raise InputError(f"no pixel of {source} and {graded} is opaque in both")
     return first, second
@@ -133,7 +135,8 @@ def _decode(opened: ImageFile) -> Picture:
     width, height = opened.size
     if width * height > LARGEST:
         raise FileFormatError(
-            f"it is too large: {width:,} x {height:,} = {width * height:,} pixels, at most {LARGEST:,}; make it smaller"
+            f"it is too large: {width:,} x {height:,} = {width * height:,} pixels, allowed are {LARGEST:,}; make it "
+            "smaller"
         )
     if width * height == 0:
         raise FileFormatError(f"it has no pixel: {width} x {height}")
@@ -198,7 +201,9 @@ def _as_srgb(image: PillowImage) -> PillowImage:
 def check_picture_name(path: StrPath) -> Path:
     """InputError if `path` cannot become a picture: its suffix or its folder."""
     if as_path(path).suffix.lower() not in FORMATS:
-        raise InputError(f"cannot write {path_text(path)}: a picture's name ends in one of {listing(FORMATS)}")
+        raise InputError(
+            f"cannot write {path_text(path)}: the file name of a picture must end in one of {listing(FORMATS)}"
+        )
     return check_target(path)
 
 
@@ -214,10 +219,10 @@ def save_picture(path: StrPath, rgb: Floating | NDArray[np.uint8], alpha: Floati
     suffix = Path(path).suffix.lower()
     colours = _levels(rgb, path)
     if colours.ndim != 3 or colours.shape[2] != 3 or 0 in colours.shape:
-        raise InputError(f"a picture is an array of shape (H, W, 3), got {colours.shape}")
+        raise InputError(f"a picture must be an array of shape (H, W, 3), got {colours.shape}")
     if alpha is not None:
         if FORMATS[suffix] == "JPEG":
-            raise InputError(f"cannot write {path_text(path)}: JPEG has no transparency and the picture has; use .png")
+            raise InputError(f"cannot write {path_text(path)}: JPEG cannot store the picture's transparency; use .png")
         opacity = _levels(alpha, path)
         if opacity.shape != colours.shape[:2]:
             raise InputError(
@@ -239,7 +244,7 @@ def check_repaint(source: StrPath, target: StrPath) -> None:
     """InputError where :func:`repaint` could not write: another kind of file, or transparency that JPEG has not."""
     check_picture_name(target)
     if load_picture(source).alpha is not None and as_path(target).suffix.lower() in (".jpg", ".jpeg"):
-        raise InputError(f"{source} has transparency and JPEG has none; name --output as .png")
+        raise InputError(f"JPEG cannot store the transparency of {source}; use a .png file for --output")
 
 
 def repaint(source: StrPath, target: StrPath, function: Callable[[Array], Floating]) -> None:
@@ -288,7 +293,7 @@ def example_photo(name: str = "face") -> Picture:
     ``data`` extra.
     """
     if name not in EXAMPLES:
-        raise UnknownNameError(f"there is no example photograph {shown(name)}; allowed: {listing(EXAMPLES)}")
+        raise UnknownNameError(f"there is no example photograph {shown(name)}; allowed are {listing(EXAMPLES)}")
     file, part = EXAMPLES[name]
     spec = find_spec("skimage")  # located, not imported: that would cost half a second
     for folder in (spec.submodule_search_locations or []) if spec else []:

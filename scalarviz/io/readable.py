@@ -28,11 +28,11 @@ def check_source(path: StrPath, what: str) -> Path:
     except OSError as error:
         raise unreadable(path, error) from None
     except ValueError as error:  # a NUL, or letters that the file system's encoding has not
-        raise InputError(f"{path_text(path)!a} can be no file's name: {error}") from None
+        raise InputError(f"{path_text(path)!a} is not a valid file name: {error}") from None
     if stat.S_ISDIR(mode):
         raise InputError(f"{path_text(path)} is a folder, not {'an' if what[0] in 'aeiouAEIOU' else 'a'} {what}")
     if not stat.S_ISREG(mode):
-        raise InputError(f"{path_text(path)} is no regular file but a device or a pipe; copy what it gives into a file")
+        raise InputError(f"{path_text(path)} is a device or a pipe, not a regular file; copy its content into a file")
     return name
 
 
@@ -66,7 +66,7 @@ def refuse_pickle(path: Path) -> None:
     if pickle or (named and head == ZIP):
         source, target = path_text(path), path_text(path.with_suffix(".safetensors"))
         raise FileFormatError(
-            f"{source} holds a pickle, which is never opened: it can run any program when it is read; where you trust "
-            'it: python -c "import torch, safetensors.torch as s; s.save_file({k: v.clone().contiguous() for k, v in '
-            f"torch.load({source!r}, map_location='cpu', weights_only=True).items()}}, {target!r})\""
+            f"{source} holds a pickle; scalarviz never opens one, because it can run any program. If you trust the "
+            'file, convert it: python -c "import torch, safetensors.torch as s; s.save_file({k: v.clone().contiguous() '
+            f"for k, v in torch.load({source!r}, map_location='cpu', weights_only=True).items()}}, {target!r})\""
         )

@@ -51,7 +51,7 @@ def save_tensors(path: StrPath, tensors: Mapping[str, Array], metadata: Mapping[
     try:
         encoded = save(arrays, metadata={**text, SUM_KEY: checksum(arrays, text)})
     except UnicodeEncodeError as error:
-        raise InputError(f"cannot write {path}: a name or a note is no text that UTF-8 can hold: {error}") from None
+        raise InputError(f"cannot write {path}: UTF-8 cannot encode a name or a note: {error}") from None
     write_bytes(path, _ordered(encoded))
 
 
@@ -101,7 +101,7 @@ def tensors_of(path: StrPath, entries: Mapping[str, Entry], names: Iterable[str]
                 kind, shape, start, stop = entries[name]
                 if kind not in DTYPES:
                     raise FileFormatError(
-                        f"{path_text(path)} cannot be read: the weights {name!r} have the type {kind}; known are "
+                        f"{path_text(path)} cannot be read: the weights {name!r} have the type {kind}; allowed are "
                         f"{', '.join(DTYPES)}"
                     )
                 dtype = np.dtype(DTYPES[kind])
@@ -131,7 +131,7 @@ def _opened(path: StrPath) -> tuple[dict[str, Entry], dict[str, str]]:
         raise unreadable(path, error) from None
     except Exception as error:  # safetensors' own, and what a header that is none raises
         reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise FileFormatError(f"{path_text(path)} is no file of weights that can be read: {reason}") from None
+        raise FileFormatError(f"{path_text(path)} is not a readable file of weights: {reason}") from None
     header.pop("__metadata__", None)
     found = {
         name: Entry(said["dtype"], tuple(said["shape"]), *(begin + offset for offset in said["data_offsets"]))
@@ -158,7 +158,7 @@ def read_header(path: Path) -> tuple[dict[str, Any], int]:
     except RecursionError:
         raise ValueError("its header is nested too deeply") from None
     if not isinstance(header, dict):
-        raise ValueError("its header is no list of tensors")
+        raise ValueError("its header is not a list of tensors")
     return header, 8 + size
 
 
@@ -169,12 +169,12 @@ def parse_json(text: str) -> Any:
         found = dict(pairs)
         if len(found) < len(pairs):
             names = [name for name, _ in pairs]
-            raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} stands there twice")
+            raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} occurs twice")
         return found
 
     def finite(number: str) -> float:
         if not math.isfinite(float(number)):
-            raise ValueError(f"{number[:40]} is no finite number")
+            raise ValueError(f"{number[:40]} is not a finite number")
         return float(number)
 
     return json.loads(text, object_pairs_hook=once, parse_float=finite, parse_constant=finite)
@@ -186,15 +186,15 @@ def _verify(path: StrPath, tensors: Mapping[str, Array], metadata: Mapping[str, 
         return
     known = metadata.get(FORMAT_KEY, "none")
     if known not in (NUMBERS_ONLY, FORMAT):
-        raise FileFormatError(f"{path} has format {known[:40]}, known are {NUMBERS_ONLY}, {FORMAT}; update scalarviz")
+        raise FileFormatError(
+            f"{path} has format {known[:40]}; this version reads {NUMBERS_ONLY}, {FORMAT}; update scalarviz"
+        )
     said = metadata.get(SUM_KEY)
     if known == NUMBERS_ONLY and said is None:
         return
     text = {key: value for key, value in metadata.items() if key != SUM_KEY}
     if said != checksum(tensors, None if known == NUMBERS_ONLY else text):
-        raise FileFormatError(
-            f"{path} is damaged or was edited by hand: its numbers and its text do not match its checksum"
-        )
+        raise FileFormatError(f"{path} is damaged or was edited by hand: its content does not match its checksum")
 
 
 def checksum(tensors: Mapping[str, Array], text: Mapping[str, str] | None = None) -> str:

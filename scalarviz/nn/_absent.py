@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-_PLACE = "a network lies where its Run computes: sv.Run(..., engine=, dtype=)"
-_NEVER = "the numbers of a graph are never overwritten, so there is nothing to save; leave it out"
-_REDUCTION = "take reduction='mean' or reduction='sum'"
-_BATCH = "it has no running statistics; BatchNorm1d and BatchNorm2d have"
+_PLACE = "the Run chooses device and dtype: sv.Run(..., engine=, dtype=)"
+_NEVER = "a graph never overwrites its numbers; leave it out"
+_REDUCTION = "use reduction='mean' or reduction='sum'"
+_BATCH = "only BatchNorm1d and BatchNorm2d have running statistics"
 
 COMMON = {
     "device": _PLACE,
@@ -13,66 +13,66 @@ COMMON = {
     "inplace": _NEVER,
     "size_average": _REDUCTION,
     "reduce": _REDUCTION,
-    "weight": "every class and every output counts alike; a loss of your own is a function (outputs, targets) -> Value",
-    "pos_weight": "every class and every output counts alike; a loss of your own is a function (outputs, targets)",
-    "ignore_index": "leave such samples out of the data",
-    "label_smoothing": "the target is one class; a loss of your own is a function (outputs, targets) -> Value",
-    "in_features": "it is called n_in here",
-    "out_features": "it is called n_out here",
-    "dilation": "a window of a pool sees neighbouring places; Conv1d and Conv2d have dilation=",
-    "padding_mode": "the border is zeros",
-    "ceil_mode": "a rest that fills no window is left out; padding= makes room for it",
-    "return_indices": "the outputs come back alone",
-    "count_include_pad": "the zeros of the border are counted",
-    "divisor_override": "the divisor is the number of places; multiply the outputs by a number of your own",
-    "kdim": "queries, keys and values have embed_dim numbers each",
-    "vdim": "queries, keys and values have embed_dim numbers each",
-    "add_bias_kv": "keys and values are those that are given",
-    "add_zero_attn": "keys and values are those that are given",
-    "batch_first": "a sample has no batch dimension here: lists of positions",
-    "max_norm": "rows keep the length that training gives them",
-    "scale_grad_by_freq": "each use of a row counts alike",
-    "sparse": "gradients are kept for all rows",
+    "weight": "all classes and outputs have equal weight; for others write a loss function (outputs, targets) -> Value",
+    "pos_weight": "all classes and outputs have equal weight; for others write a loss function (outputs, targets)",
+    "ignore_index": "remove such samples from the data",
+    "label_smoothing": "the target is one class; for others write a loss function (outputs, targets) -> Value",
+    "in_features": "use n_in",
+    "out_features": "use n_out",
+    "dilation": "pooling windows have no gaps; Conv1d and Conv2d have dilation=",
+    "padding_mode": "padding is always with zeros",
+    "ceil_mode": "an incomplete window is dropped; use padding= to include it",
+    "return_indices": "only the outputs are returned",
+    "count_include_pad": "padding zeros are always counted",
+    "divisor_override": "the divisor is the window size; scale the outputs yourself",
+    "kdim": "queries, keys and values all have embed_dim numbers",
+    "vdim": "queries, keys and values all have embed_dim numbers",
+    "add_bias_kv": "no keys or values are added",
+    "add_zero_attn": "no keys or values are added",
+    "batch_first": "call it with one sample, a list of positions without a batch dimension",
+    "max_norm": "rows are never rescaled",
+    "scale_grad_by_freq": "gradients are never scaled by frequency",
+    "sparse": "gradients are always dense",
     "momentum": _BATCH,
     "track_running_stats": _BATCH,
-    "dim": "a sample has no batch dimension here: Unflatten((C, H, W))",
+    "dim": "a sample has no batch dimension: use Unflatten((C, H, W))",
 }
 
-_LIST = "a plain list holds parts as well: self.layers = [nn.Linear(2, 3), nn.Linear(3, 1)]"
+_LIST = "use a plain list: self.layers = [nn.Linear(2, 3), nn.Linear(3, 1)]"
 _STEPS = (
-    "write the steps out: with inner = nn.Linear(n_in + hidden, hidden), h = [v.tanh() for v in inner([*x, *h])] for "
-    "every x of the sequence"
+    "write the time steps out: with inner = nn.Linear(n_in + hidden, hidden), h = [v.tanh() for v in inner([*x, "
+    "*h])] for every x of the sequence"
 )
 _LOSS = "a loss of your own is a function (outputs, targets) -> Value"
 
 NAMES = {
-    "functional": "functions are sv.relu, sv.softmax, ...; losses are objects: nn.CrossEntropyLoss()(row, target)",
+    "functional": "use sv.relu, sv.softmax, ... for functions, and loss objects: nn.CrossEntropyLoss()(row, target)",
     "ModuleList": _LIST,
     "ModuleDict": _LIST,
-    "ParameterList": "a plain list holds them as well: self.tables = [nn.Parameter(a), nn.Parameter(b)]",
+    "ParameterList": "use a plain list: self.tables = [nn.Parameter(a), nn.Parameter(b)]",
     "RNN": _STEPS, "RNNCell": _STEPS, "LSTM": _STEPS, "LSTMCell": _STEPS, "GRU": _STEPS, "GRUCell": _STEPS,
-    "Transformer": "MultiheadAttention, LayerNorm and Linear make one",
-    "TransformerEncoderLayer": "MultiheadAttention, LayerNorm and Linear make one",
-    "TransformerEncoder": "MultiheadAttention, LayerNorm and Linear make one",
-    "Dropout1d": "Dropout drops numbers one by one", "Dropout2d": "Dropout drops numbers one by one",
-    "BatchNorm3d": "there are BatchNorm1d and BatchNorm2d",
-    "Buffer": "self.register_buffer(name, array) keeps an array",
-    "Conv3d": "there are Conv1d and Conv2d", "ConvTranspose2d": "there are Conv1d and Conv2d",
-    "InstanceNorm2d": "GroupNorm(channels, channels) is it",
+    "Transformer": "build it from MultiheadAttention, LayerNorm and Linear",
+    "TransformerEncoderLayer": "build it from MultiheadAttention, LayerNorm and Linear",
+    "TransformerEncoder": "build it from MultiheadAttention, LayerNorm and Linear",
+    "Dropout1d": "use Dropout, which drops single numbers", "Dropout2d": "use Dropout, which drops single numbers",
+    "BatchNorm3d": "use BatchNorm1d or BatchNorm2d",
+    "Buffer": "use self.register_buffer(name, array)",
+    "Conv3d": "use Conv1d or Conv2d", "ConvTranspose2d": "use Conv1d or Conv2d",
+    "InstanceNorm2d": "use GroupNorm(channels, channels)",
     "KLDivLoss": _LOSS, "CosineEmbeddingLoss": _LOSS, "TripletMarginLoss": _LOSS, "PoissonNLLLoss": _LOSS,
     "GaussianNLLLoss": _LOSS, "MarginRankingLoss": _LOSS, "SoftMarginLoss": _LOSS,
-    "Hardtanh": "in a forward of your own: [sv.clip(v, -1, 1) for v in x]",
-    "Softmax2d": "Softmax() takes a row",
+    "Hardtanh": "write in forward: [sv.clip(v, -1, 1) for v in x]",
+    "Softmax2d": "use Softmax(), which takes a row",
 }  # fmt: skip
 """PyTorch's names that the folder has not, and what is said of each."""
 
 METHODS = {
     "to": _PLACE, "cuda": _PLACE, "cpu": _PLACE, "double": _PLACE, "float": _PLACE, "half": _PLACE,
-    "register_parameter": "set it as an attribute: self.w = nn.Parameter(array)",
-    "register_forward_hook": "a Run shows every stage: run.frame(), run.open()",
-    "requires_grad_": "freeze() and unfreeze() say which weights are trained",
-    "fit": "a Run trains: sv.Run(net, loss, optimizer, data=(X, Y)).step(100)",
-    "predict": "net(x) takes one sample; a Run a batch: run.predict(X)",
-    "save": "run.save(path) keeps weights, optimiser and step; net.state_dict() gives the arrays",
+    "register_parameter": "set an attribute: self.w = nn.Parameter(array)",
+    "register_forward_hook": "use run.frame() or run.open() of a Run to see every stage",
+    "requires_grad_": "use freeze() and unfreeze()",
+    "fit": "train with a Run: sv.Run(net, loss, optimizer, data=(X, Y)).step(100)",
+    "predict": "use net(x) for one sample, run.predict(X) of a Run for a batch",
+    "save": "use run.save(path) to store weights, optimiser and step; net.state_dict() gives the arrays",
 }  # fmt: skip
 """Methods that PyTorch's modules (and other libraries') have, likewise."""

@@ -208,16 +208,16 @@ def dimensions(ndim: int, dim: Any, name: str, shape: tuple[int, ...]) -> tuple[
     given = tuple(range(ndim)) if dim is None else tuple(dim) if isinstance(dim, tuple | list) else (dim,)
     for d in given:
         if isinstance(d, bool) or not isinstance(d, int | np.integer) or not -ndim <= d < ndim:
-            raise InputError(f".{name}(dim): one of the dimensions of the shape {shape}, got {shown(dim)}")
+            raise InputError(f".{name}(dim): dim must be a dimension of the shape {shape}, got {shown(dim)}")
     found = tuple([int(d) % ndim for d in given])
     if len(set(found)) < len(found):
-        raise InputError(f".{name}(dim): each dimension of the shape {shape} once, got {shown(dim)}")
+        raise InputError(f".{name}(dim): give each dimension of the shape {shape} at most once, got {shown(dim)}")
     return found
 
 
 def one_dimension(array: Any, dim: Any, name: str) -> int:
     if isinstance(dim, tuple | list) or dim is None:
-        raise InputError(f".{name}(dim): one of the dimensions of the shape {array.shape}, got {shown(dim)}")
+        raise InputError(f".{name}(dim): dim must be a dimension of the shape {array.shape}, got {shown(dim)}")
     (place,) = dimensions(array.ndim, dim, name, array.shape)
     return place
 
@@ -276,14 +276,14 @@ def _places(find: Callable[..., Any], words: TensorWords, dim: Any, keepdim: boo
 Objects = NDArray[np.object_]
 
 ABSENT = {
-    "float": "numbers are float64; a comparison gives 0 and 1",
-    "long": "numbers are float64; take .data.astype(int) for whole numbers",
-    "int": "numbers are float64; take .data.astype(int) for whole numbers",
-    "to": "a network lies where its Run computes: sv.Run(..., engine=, dtype=)",
-    "cuda": "a network lies where its Run computes: sv.Run(..., engine='cuda')",
-    "zero_": "assign: x[...] = 0.0",
+    "float": "Values are float64; a comparison gives 0 and 1",
+    "long": "Values are float64; use .data.astype(int) for whole numbers",
+    "int": "Values are float64; use .data.astype(int) for whole numbers",
+    "to": "the Run chooses device and dtype: sv.Run(..., engine=, dtype=)",
+    "cuda": "the Run chooses the device: sv.Run(..., engine='cuda')",
+    "zero_": "assign instead: x[...] = 0.0",
     "retain_grad": "every Value keeps its gradient; leave it out",
-    "requires_grad": "Weights and Parameters are trained; Values are what is computed of them",
+    "requires_grad": "Weights and Parameters are trained; Values are computed from them",
 }
 """Attributes that PyTorch's arrays have, and what is said of each."""
 
@@ -315,7 +315,7 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
         if ufunc is np.matmul:
             return product(*operands)
         if ufunc.__name__ not in OPERATIONS:
-            raise TypeMismatchError(f"np.{ufunc.__name__} of Values: they know np.{listing(OPERATIONS)}")
+            raise TypeMismatchError(f"np.{ufunc.__name__} of Values: use np.{listing(OPERATIONS)}")
         return each(OPERATIONS[ufunc.__name__], *operands)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
@@ -339,7 +339,7 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
             super().__setitem__(index, given if given.ndim else given[()])
         except ValueError:
             raise InputError(
-                f"Values[...] = of the shape {given.shape}: what is meant has the shape {np.shape(self[index])}"
+                f"Values[...] = of the shape {given.shape}: the selected part has the shape {np.shape(self[index])}"
             ) from None
 
     def as_values(self) -> Values:
@@ -416,7 +416,7 @@ def as_objects(x: Any, what: str, level: int = 0) -> Objects:
     if isinstance(x, Value | Single):
         return np.array(as_value(x), dtype=object)
     if isinstance(x, Extremes):
-        raise TypeMismatchError(f"{what}: .max(dim) and .min(dim) give a pair; take its .values (or .indices)")
+        raise TypeMismatchError(f"{what}: .max(dim) and .min(dim) return a pair; use its .values (or .indices)")
     if isinstance(x, list | tuple):
         rows = [as_objects(item, what, level + 1) for item in x]
         if len({row.shape for row in rows}) > 1:
@@ -429,7 +429,7 @@ def as_objects(x: Any, what: str, level: int = 0) -> Objects:
     if array.dtype.kind == "O" and isinstance(x, np.ndarray):
         return as_objects(x.tolist(), what, level + 1)
     if array.dtype.kind not in "biuf" or isinstance(x, np.ma.MaskedArray):
-        raise TypeMismatchError(f"{what}: an operand is a number, a Value or an array of them, got {shown(x)}")
+        raise TypeMismatchError(f"{what}: an operand must be a number, a Value or an array of them, got {shown(x)}")
     return array.astype(np.float64).astype(object)
 
 
@@ -441,7 +441,7 @@ def each(name: str, *operands: Any) -> Any:
             found = np.frompyfunc(partial(apply, kernel(name)), len(given), 1)(*given)
     except ValueError:
         shapes = " and ".join(str(x.shape) for x in given)
-        raise InputError(f"{name}: arrays of the shapes {shapes} do not fit together (as NumPy broadcasts)") from None
+        raise InputError(f"{name}: NumPy cannot broadcast the shapes {shapes}") from None
     return found.view(Values) if isinstance(found, np.ndarray) else found
 
 
@@ -464,7 +464,7 @@ def product(a: Any, b: Any) -> Any:
 def only(array: Values, what: str) -> Value:
     """The Value of an array of one."""
     if array.size != 1:
-        raise InputError(f"{what} of an array of {array.size} Values: it is for one; take .sum(), .mean() or an index")
+        raise InputError(f"{what} needs one Value, got an array of {array.size}; use .sum(), .mean() or an index")
     return as_value(array.ravel()[0])
 
 

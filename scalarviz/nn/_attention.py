@@ -71,7 +71,7 @@ class MultiheadAttention(Module):
         self.num_heads = count(num_heads, "MultiheadAttention: num_heads")
         if self.embed_dim % self.num_heads:
             raise InputError(
-                f"MultiheadAttention: num_heads must divide embed_dim, got {self.embed_dim} / {self.num_heads}"
+                f"MultiheadAttention: embed_dim must be divisible by num_heads, got {self.embed_dim} / {self.num_heads}"
             )
         rows, biased = 3 * self.embed_dim, flag(bias, "MultiheadAttention: bias")
         self.in_proj_weight = Parameter.filled(0.0, (rows, self.embed_dim), self._title())
@@ -197,10 +197,12 @@ class MultiheadAttention(Module):
         if causal:
             mask = np.where(np.tri(asking, offering, dtype=bool), mask, -np.inf)
         if np.isnan(mask).any() or (mask == np.inf).any():
-            raise InputError(f"{self._title()}: attn_mask holds NaN or +inf; numbers, and -inf where nothing is seen")
+            raise InputError(
+                f"{self._title()}: attn_mask holds NaN or +inf; allowed are numbers, and -inf to hide a position"
+            )
         blind = np.flatnonzero((mask == -np.inf).all(axis=1))
         if len(blind):
-            raise InputError(f"{self._title()}: the mask leaves nothing to see for position {blind[0]}")
+            raise InputError(f"{self._title()}: attn_mask hides every position from position {blind[0]}")
         found: Mask = mask.tolist()
         return found
 

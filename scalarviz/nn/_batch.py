@@ -29,8 +29,9 @@ class Outputs(np.ndarray[Any, Any]):
     def backward(self, *_: Any, **__: Any) -> NoReturn:
         """Say how to train, since nothing leads back from a batch; always StateError."""
         raise StateError(
-            "backward: a module called with a batch gives numbers without a graph; train with sv.Run(net, loss, "
-            "optimizer, data=(X, Y)).step(), or call net(x) for each sample x and backward() of the mean of the losses"
+            "backward: a module called with a batch returns numbers without a graph; train with sv.Run(net, loss, "
+            "optimizer, data=(X, Y)).step(), or call net(x) for each sample x and backward() of the mean of the "
+            "losses"
         )
 
 
@@ -51,7 +52,9 @@ def batch_outputs(module: Module, x: Any) -> Outputs | None:
     tape, shape = found
     if tape.modes:
         names = sorted(titled(one, type(one).__name__) for one in tape.modes)
-        raise StateError(f"{names[0]} is in training, where a batch is a Run's; call net.eval() before net(array)")
+        raise StateError(
+            f"{names[0]} is in training mode, in which only a Run passes batches; call net.eval() before net(array)"
+        )
     return _computed(module, array, tape, shape)
 
 
@@ -90,8 +93,8 @@ def batch_loss(loss: Any, outputs: Outputs, targets: Any) -> Outputs:
     title = type(loss).__name__
     if outputs.ndim == 0 or wanted.ndim == 0 or len(wanted) != len(outputs):
         raise InputError(
-            f"{title}: outputs of the shape {outputs.shape} for targets of the shape {wanted.shape}; a batch has a "
-            "target for each sample"
+            f"{title}: outputs of the shape {outputs.shape} for targets of the shape {wanted.shape}; a batch needs "
+            "one target for each sample"
         )
     pairs = list(zip(np.asarray(outputs).tolist(), wanted.tolist(), strict=True))
     if loss.reduction == "none":

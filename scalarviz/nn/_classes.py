@@ -39,7 +39,7 @@ def loss_weights(given: Any, what: str) -> Numbers | None:
     array = np.asarray(given.tolist() if hasattr(given, "tolist") else given, dtype=object)
     row = np.atleast_1d(array)
     if isinstance(given, str | bytes) or row.ndim != 1 or row.size == 0 or not all(map(_finite, row)):
-        raise InputError(f"{what} must be a row of finite numbers, as [1.0, 2.0]; got {shown(given)}")
+        raise InputError(f"{what} must be a row of finite numbers, such as [1.0, 2.0]; got {shown(given)}")
     return tuple(float(number) for number in row)
 
 
@@ -201,8 +201,8 @@ class ClassLoss(Loss):
         """A recorded loss of one sample, of whose batch nothing is known."""
         if self.weight is not None:
             raise TracingError(
-                f"{type(self).__name__}: a mean with weights divides by the weights of the whole batch, which a "
-                "function around it does not know: give the loss itself to the Run, or take reduction='sum'"
+                f"{type(self).__name__}: a weighted mean divides by the weights of the whole batch, which a function "
+                "around the loss cannot know; pass the loss itself to the Run, or use reduction='sum'"
             )
         return self._recorded(self.row(outputs), target, math.nan)
 
@@ -210,8 +210,8 @@ class ClassLoss(Loss):
         """The part of a sample whose class is not known yet; `ignored` where it counts for nothing."""
         if len(row) == 1:  # a class other than 0 would be taken in silence
             raise InputError(
-                f"{type(self).__name__}: one output for a target that is the number of a class; it needs one output a "
-                "class, at least 2 of them: of a nested output take a whole row; of yes and no take BCEWithLogitsLoss"
+                f"{type(self).__name__}: got one output for a class index; it needs one output per class, at least "
+                "2. Of a nested output pass a whole row; for two classes with one output use BCEWithLogitsLoss"
             )
         recorder = tracing.active()
         if recorder is not None:  # the targets are checked by those who have them
@@ -259,9 +259,9 @@ class ClassLoss(Loss):
             return every(row, type(self).__name__)
         if len(shape) != 1 or shape[0] == 0:
             raise InputError(
-                f"{type(self).__name__}: one sample at a time, a row of one number a class; got the shape {shape} of "
-                f"{type(outputs).__name__}. Of a batch: sv.mean([loss(o, t) for o, t in zip(outputs, targets)]), or "
-                "let a Run take it; of a picture: nn.Flatten() at the end of the model"
+                f"{type(self).__name__}: takes one sample at a time, a row with one number per class; got the shape "
+                f"{shape} of {type(outputs).__name__}. For a batch use sv.mean([loss(o, t) for o, t in zip(outputs, "
+                "targets)]) or a Run; for a picture end the model with nn.Flatten()"
             )
         return [as_value(v) for v in row]
 
@@ -301,17 +301,17 @@ class ClassLoss(Loss):
         if not bad.any():
             return
         row = int(np.argmax(bad))
-        many = f" ({int(bad.sum())} of {len(bad)} are not)" if len(bad) > 1 else ""
-        ignored = "" if self.ignore_index in (None, -100) else f", or {self.ignore_index}, which is left out"
+        many = f" ({int(bad.sum())} of {len(bad)} targets are wrong)" if len(bad) > 1 else ""
+        ignored = "" if self.ignore_index in (None, -100) else f", or {self.ignore_index}, which is ignored"
         raise InputError(
-            f"{type(self).__name__}: {whose.format(row=row)} is {column[row]}; a target is the number of a class, a "
-            f"whole number 0 .. {classes - 1} for {classes} outputs{ignored}{many}"
+            f"{type(self).__name__}: {whose.format(row=row)} is {column[row]}; a target must be a class index, 0 .. "
+            f"{classes - 1} for {classes} outputs{ignored}{many}"
         )
 
     def _one_number(self, got: str) -> str:
         return (
-            f"{type(self).__name__} takes one target a sample, the number of its class, got {got}; of one-hot rows "
-            "take argmax(axis=1)"
+            f"{type(self).__name__} takes one target per sample, its class index, got {got}; convert one-hot rows "
+            "with argmax(axis=1)"
         )
 
     def extra_repr(self) -> str:
@@ -358,9 +358,7 @@ def selected(mask: Sequence[Value], row: Sequence[Any]) -> Value:
 def _number(target: Any, loss: Loss) -> float:
     number = target.data if isinstance(target, Value) else target
     if not isinstance(number, int | float | np.integer | np.floating) or isinstance(number, bool):
-        raise InputError(
-            f"{type(loss).__name__}: a target is the number of a class, a whole number; got {shown(number)}"
-        )
+        raise InputError(f"{type(loss).__name__}: a target must be a class index, a whole number; got {shown(number)}")
     try:
         return float(number)
     except OverflowError:  # a whole number that no float holds
@@ -393,7 +391,7 @@ class Softmax(Module):
         given: Any = dim
         if isinstance(given, bool) or not isinstance(given, int | np.integer) or given not in (1, -1):
             raise InputError(
-                f"{type(self).__name__}: dim must be 1 or -1, the classes of an N x C batch; got {shown(dim)}"
+                f"{type(self).__name__}: dim must be 1 or -1, the class dimension of an N x C batch; got {shown(dim)}"
             )
         self.dim = int(dim)
 
@@ -495,8 +493,8 @@ class CrossEntropyLoss(ClassLoss):
     def _no_ignoring(self) -> None:
         if self.ignore_index is not None and self.ignore_index >= 0:
             raise InputError(
-                f"CrossEntropyLoss: ignore_index={self.ignore_index} is for targets that are the number of a class; a "
-                "row of shares has none"
+                f"CrossEntropyLoss: ignore_index={self.ignore_index} needs class indices as targets, got a row of "
+                "probabilities"
             )
 
     def check_targets(self, targets: NDArray[Any], n_outputs: int) -> None:

@@ -42,7 +42,7 @@ def pair(given: Any, what: str, least: int) -> Pair:
             f"{what} must be a whole number >= {least} or a pair of them (rows, columns), got {shown(given)}"
         )
     if max(sides) > WIDEST:
-        raise InputError(f"{what} is {shown(given)}, wider than any picture here; at most {WIDEST}")
+        raise InputError(f"{what} is {shown(given)}, too wide for any picture; give at most {WIDEST}")
     return int(sides[0]), int(sides[1])
 
 
@@ -203,7 +203,7 @@ class Conv(Sliding):
         if given not in ("valid", "same"):
             raise InputError(f"{name}: padding must be whole numbers, 'valid' or 'same', got {given!r}")
         if given == "same" and set(self.stride) != {1}:
-            raise InputError(f"{name}: padding='same' goes with stride 1 only, got stride {self.stride}")
+            raise InputError(f"{name}: padding='same' needs stride 1, got stride {self.stride}")
         return given
 
     def _groups(self, given: Any) -> int:
@@ -211,7 +211,7 @@ class Conv(Sliding):
         groups = count(given, f"{name}: groups")
         for channels, what in ((self.in_channels, "in_channels"), (self.out_channels, "out_channels")):
             if channels % groups:
-                raise InputError(f"{name}: {channels} {what} do not make {groups} groups of the same size")
+                raise InputError(f"{name}: groups={groups} must divide the {channels} {what}")
         return groups
 
     def forward(self, x: Any) -> Any:

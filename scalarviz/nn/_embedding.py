@@ -69,8 +69,8 @@ def _span(table: Any) -> Span:
         return table.parameter, table.start, table.shape
     loose = isinstance(table, list | tuple)
     raise TypeMismatchError(
-        f"gather: the table must be a Parameter with a row an id, got {type(table).__name__} {shown(table)}"
-        + ("; weights in lists cannot be chosen from: make the table with nn.Embedding(num, dim)" if loose else "")
+        f"gather: the table must be a Parameter with one row per id, got {type(table).__name__} {shown(table)}"
+        + ("; a list of weights cannot be indexed by a Value: use nn.Embedding(num, dim)" if loose else "")
     )
 
 

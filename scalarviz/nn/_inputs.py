@@ -37,7 +37,9 @@ def as_input(x: Any, module: object, level: int = 0) -> Any:
     if isinstance(x, str) or not isinstance(x, SupportsFloat):
         if isinstance(x, Sequence) and not isinstance(x, str):
             return [as_value(v) for v in x]
-        raise TypeMismatchError(f"{type(module).__name__}: an input is a number or a sequence of them, got {shown(x)}")
+        raise TypeMismatchError(
+            f"{type(module).__name__}: an input must be a number or a sequence of numbers, got {shown(x)}"
+        )
     return Value(x)
 
 

@@ -31,12 +31,12 @@ def as_row(x: Any, n: int, title: str) -> list[Value]:
     row = [x] if isinstance(x, Value) else x
     if row and isinstance(row[0], list):
         raise InputError(
-            f"{title} takes {n} inputs of one sample at a time, a row of numbers; got the shape {shape_of(row)}. "
-            "Put nn.Flatten() before it for a picture; give a batch as an array, net(np.array(rows))"
+            f"{title} takes one sample at a time, a row of {n} numbers; got the shape {shape_of(row)}. For a picture "
+            "put nn.Flatten() before it; for a batch pass an array, net(np.array(rows))"
         )
     if len(row) != n:
         joined = n > 1 and len(row) > n and len(row) % n == 0
-        hint = "; rows are lists, which + joins: to add two, [a + b for a, b in zip(x, y)]" if joined else ""
+        hint = "; rows are lists, which + joins; to add two rows write [a + b for a, b in zip(x, y)]" if joined else ""
         raise InputError(f"{title} takes {n} inputs, got {len(row)}{hint}")
     return list(row) if not isinstance(row, list) else row
 

@@ -39,8 +39,8 @@ def batch_reduction(loss: Callable[[Any, Any], Any]) -> Joined:
     """How a Run reduces `loss` over a batch: its own attribute, or the mean for a plain function."""
     if getattr(loss, "reduction", None) == "none":
         raise InputError(
-            f"{type(loss).__name__}(reduction='none') gives no single number, and a Run minimises one: take "
-            "reduction='mean' or reduction='sum'"
+            f"{type(loss).__name__}(reduction='none') gives one number per output, but a Run minimises a single "
+            "number; use reduction='mean' or reduction='sum'"
         )
     return joined_of(getattr(loss, "batch_reduction", "mean"), "the loss's batch_reduction")
 
@@ -101,11 +101,11 @@ class Loss:
             raise InputError(misfit(self, found, wanted))
         if _nested(outputs) and _nested(targets) and _form(outputs) != _form(targets):
             raise InputError(
-                f"{type(self).__name__}: outputs and targets of {len(found)} numbers each are nested in different "
-                "ways; give both the same shape, or one of them as a plain row"
+                f"{type(self).__name__}: outputs and targets of {len(found)} numbers each are nested differently; "
+                "give both the same shape, or one of them as a flat row"
             )
         if not found:
-            raise InputError(f"{type(self).__name__}: no outputs; the mean of nothing is undefined")
+            raise InputError(f"{type(self).__name__}: got no outputs, of which a mean is undefined")
         terms = self.terms(found, wanted)
         if self.reduction == "none":
             return terms if self.factor == 1.0 else [term * self.factor for term in terms]
@@ -237,8 +237,8 @@ class HingeEmbeddingLoss(Loss):
         if bad.any():
             row = int(np.argmax(bad))
             raise InputError(
-                f"HingeEmbeddingLoss: a target is 1 or -1, got {shown(targets[row].tolist())} for sample {row}; of 0 "
-                "and 1 take 2*y - 1"
+                f"HingeEmbeddingLoss: a target must be 1 or -1, got {shown(targets[row].tolist())} for sample {row}; "
+                "convert 0 and 1 with 2*y - 1"
             )
 
 
@@ -254,10 +254,10 @@ def reduce_sum(terms: list[Value]) -> Value:
 def misfit(loss: Loss, outputs: Sequence[Any], targets: Sequence[Any]) -> str:
     advice = f"give targets of shape (N, {len(outputs)}), or let the model end in {len(targets)}"
     if len(targets) == 1:
-        advice += "; for the number of a class take CrossEntropyLoss"
+        advice += "; for class indices use CrossEntropyLoss"
     return (
         f"{type(loss).__name__}: outputs of shape ({len(outputs)},){_made_by(outputs)} for targets of shape "
-        f"({len(targets)},), which must pair up: {advice}"
+        f"({len(targets)},); they must match: {advice}"
     )
 
 
@@ -278,7 +278,7 @@ def _row(numbers: Any, loss: Loss) -> Any:
         return [numbers]
     array = np.asarray(numbers)
     if array.dtype.kind not in ("biufO" if isinstance(numbers, np.ndarray | Elementwise) else "biuf"):  # O: of Values
-        raise InputError(f"{type(loss).__name__} takes a row of numbers, or nested ones; got {shown(numbers)}")
+        raise InputError(f"{type(loss).__name__} takes a row of numbers, or nested rows; got {shown(numbers)}")
     return array.ravel().tolist()
 
 

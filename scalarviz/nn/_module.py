@@ -202,7 +202,7 @@ class Module:
         *inputs
             As given to the call; numbers have become Values, sequences lists of Values, nested ones nested lists.
         """
-        raise TypeMismatchError(f"{type(self).__name__} defines no forward(self, x); a Module needs one to be called")
+        raise TypeMismatchError(f"{type(self).__name__} has no forward(self, x); define it before you call the module")
 
     def __call__(self, *inputs: Inputs) -> Any:
         """``forward`` of one sample: numbers, Values, or sequences of them.
@@ -254,16 +254,17 @@ class Module:
         """
         outputs, title = flatten(self._books.outputs), type(self).__name__
         if not outputs:
-            raise StateError(f"{title}.backward: nothing to walk; call the module with a sample first")
+            raise StateError(f"{title}.backward: there is no graph yet; call the module with a sample first")
         if any(value._parents is UNTRACKED for value in outputs):
             raise StateError(
-                f"{title}.backward: the last call was under sv.no_grad(), which keeps no graph; call it again"
+                f"{title}.backward: the last call was under sv.no_grad(), which builds no graph; call the module "
+                "again outside it"
             )
         whole = isinstance(upstreams, np.ndarray) and upstreams.ndim == 0  # one number in an array's clothes
         many = isinstance(upstreams, Sequence | np.ndarray) and not whole
         given: list[Any] = list(upstreams) if many else [upstreams] * len(outputs)  # type: ignore[arg-type]
         if len(given) != len(outputs):
-            raise InputError(f"{title}.backward: {len(given)} upstream gradients for {len(outputs)} outputs")
+            raise InputError(f"{title}.backward: got {len(given)} upstream gradients for {len(outputs)} outputs")
         numbers = [as_number(u, f"{title}.backward: an upstream gradient") for u in given]
         return backward_between(outputs, numbers, flatten(self._books.inputs))
 

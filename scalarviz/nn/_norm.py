@@ -174,9 +174,7 @@ class GroupNorm(Norm):
         self.num_groups = count(num_groups, "GroupNorm: num_groups")
         self.num_channels = count(num_channels, "GroupNorm: num_channels")
         if self.num_channels % self.num_groups:
-            raise InputError(
-                f"GroupNorm: {self.num_channels} channels do not make {self.num_groups} groups of the same size"
-            )
+            raise InputError(f"GroupNorm: num_groups={self.num_groups} must divide the {self.num_channels} channels")
         self.eps = epsilon(eps, "GroupNorm")
         affine = flag(affine, "GroupNorm: affine")
         self._begin((self.num_channels,), f"GroupNorm({self.num_groups}, {self.num_channels})", affine, affine)
@@ -467,14 +465,14 @@ class BatchNorm(Norm):
             return True
         if by_batch and one:
             raise InputError(
-                f"{self._titled()} is in training: it normalises a batch by its own mean and variance, so by hand it "
-                f"takes N samples at once, N x {self._wanted()}; got one of shape {shape}. Call net.eval() to "
-                "normalise it by running_mean and running_var; a Run trains with whole batches by itself"
+                f"{self._titled()} is in training: it normalises by the mean and variance of the batch, so it takes "
+                f"N samples at once, N x {self._wanted()}; got one of shape {shape}. Call net.eval() to normalise it "
+                "by running_mean and running_var, or train with a Run, which passes whole batches"
             )
         if one and many:
             raise InputError(
-                f"{self._titled()}: the shape {shape} may be that of one sample C x L or of N samples of C numbers; "
-                f"write one as (1, {shape[0]}, {shape[1]}), several as ({shape[0]}, {shape[1]}, 1)"
+                f"{self._titled()}: the shape {shape} is ambiguous: one sample C x L, or N samples of C numbers; "
+                f"pass one sample as (1, {shape[0]}, {shape[1]}), N samples as ({shape[0]}, {shape[1]}, 1)"
             )
         if not (one or many):
             raise InputError(f"{self._titled()} takes a sample of shape {self._wanted()}, or N of them; got {shape}")

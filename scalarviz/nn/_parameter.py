@@ -31,7 +31,7 @@ def chosen(parameter: Parameter, start: int, shape: tuple[int, ...], id: Value, 
     offset, left, step = start, tuple(inner), prod(inner)
     for i in rest:
         if isinstance(i, Value):
-            raise InputError(f"{parameter._title()}: one index may be a Value, got {shown(rest)} behind the first")
+            raise InputError(f"{parameter._title()}: only the first index may be a Value, got {shown(rest)} after it")
         side, *deeper = left
         left = tuple(deeper)
         offset += position(i, side, parameter._title()) * prod(left)
@@ -42,7 +42,7 @@ def chosen(parameter: Parameter, start: int, shape: tuple[int, ...], id: Value, 
         return _nested(left, offset + int(number) * step, parameter.weight)
     if id._op is None:
         raise OutOfRangeError(
-            f"{parameter._title()}: there is no row {shown(number)}; an id is a whole number from 0 to {rows - 1}"
+            f"{parameter._title()}: there is no row {shown(number)}; an id must be a whole number from 0 to {rows - 1}"
         )
     return _nested(left, offset, lambda at: Value(math.nan))
 
@@ -70,7 +70,7 @@ BYTES = 52
 def fits(shape: tuple[int, ...], title: str, what: str = "weights") -> None:
     """Check that this computer could hold so many numbers."""
     count = prod(shape)
-    check_memory(count * BYTES, f"{title} has {shown(count)} {what} in {len(shape)} dimensions", "take smaller layers")
+    check_memory(count * BYTES, f"{title} has {shown(count)} {what} in {len(shape)} dimensions", "use smaller layers")
     if len(shape) > 32:  # NumPy has 64 dimensions, 32 in its first version
         raise InputError(f"{title} has {len(shape)} dimensions; at most 32")
 
@@ -137,7 +137,9 @@ class Span(Elementwise):
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeMismatchError("len() of a Parameter without dimensions; it holds one Weight, parameter[()]")
+            raise TypeMismatchError(
+                "len(): a Parameter without dimensions has no length; it holds one Weight, parameter[()]"
+            )
         return self.shape[0]
 
     def __getitem__(self, index: Any) -> Any:
@@ -249,8 +251,8 @@ class Parameter(Block, Span):
     def _overwrite(self, numbers: ArrayLike) -> Parameter:
         if not tracing.untracking():
             raise StateError(
-                f"{self._title()}: it is changed in place (+=, -=, *=, /=, [...] =) under sv.no_grad() only, where "
-                "nobody wants its gradient; elsewhere write p = p - ..., or assign to p.data"
+                f"{self._title()}: a change in place (+=, -=, *=, /=, [...] =) is allowed only under sv.no_grad(); "
+                "elsewhere write p = p - ..., or assign to p.data"
             )
         self.data = numbers
         return self

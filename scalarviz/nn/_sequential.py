@@ -60,13 +60,13 @@ class Sequential(Module):
     def _add(self, name: object, module: Any) -> None:
         if not isinstance(module, Module):
             hint = f"; did you mean {module.__name__}()?" if isinstance(module, type) else ""
-            hint = "; a list of modules is given with a star: Sequential(*layers)" if type(module) in LISTS else hint
+            hint = "; unpack a list of modules: Sequential(*layers)" if type(module) in LISTS else hint
             raise TypeMismatchError(f"Sequential: part {name} must be a Module, got {shown(module)}{hint}")
         key = str(name) if type(name) is int else text(name, "Sequential: a name")
         if not key or "." in key or hasattr(self, key):
             raise InputError(
-                f"Sequential: a part cannot be called {shown(key)}; a name is not empty, has no dot, and is no "
-                "attribute or method of a Sequential"
+                f"Sequential: {shown(key)} cannot name a part; a name must not be empty, contain a dot, or be an "
+                "attribute or method of Sequential"
             )
         if not key.isdecimal():
             self._names = (*self._names, key)
@@ -124,9 +124,7 @@ class MLP(Sequential):
             raise InputError(f"MLP: hidden must be a whole number or a list of them, got {shown(hidden)}")
         inner = [count(n, "MLP: hidden") for n in (given if isinstance(given, Sequence) else [given])]
         if n_out is None and not (isinstance(given, Sequence) and given):
-            raise TypeMismatchError(
-                f"MLP: the width of the output is missing; write nn.MLP({shown(n_in)}, {shown(given)}, 1)"
-            )
+            raise TypeMismatchError(f"MLP: the output width is missing; write nn.MLP({shown(n_in)}, {shown(given)}, 1)")
         widths = [count(n_in, "MLP: n_in"), *inner, *([] if n_out is None else [count(n_out, "MLP: n_out")])]
         parts: list[Module] = []
         for k, (before, behind) in enumerate(pairwise(widths)):
@@ -139,7 +137,8 @@ def _made(activation: Any) -> Module:
     made = activation() if callable(activation) and not isinstance(activation, Module) else activation
     if not isinstance(made, Module) or made is activation:
         raise TypeMismatchError(
-            f"MLP: activation must make a module, as the class nn.ReLU or lambda: nn.ELU(0.5); got {shown(activation)}"
+            "MLP: activation must return a module, such as the class nn.ReLU or lambda: nn.ELU(0.5); got "
+            f"{shown(activation)}"
         )
     return made
 

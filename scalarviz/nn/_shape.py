@@ -54,8 +54,8 @@ class Flatten(Module):
         first, last = (d - 1 if d > 0 else d + len(sides) for d in (self.start_dim, self.end_dim))
         if not 0 <= first <= last < len(sides):
             raise InputError(
-                f"{titled(self, repr(self))} has no dimensions to join in a sample of shape {shape}: it has "
-                f"1 .. {len(sides)} (0 is the batch), and start_dim must not be above end_dim"
+                f"{titled(self, repr(self))} cannot flatten a sample of shape {shape}: its dimensions are 1 .. "
+                f"{len(sides)} (0 is the batch), and start_dim must be <= end_dim"
             )
         return (*sides[:first], prod(sides[first : last + 1]), *sides[last + 1 :])
 
@@ -67,7 +67,8 @@ class Flatten(Module):
 def _dimension(given: object, what: str) -> int:
     if isinstance(given, bool) or not isinstance(given, int | np.integer) or given == 0:
         raise InputError(
-            f"{what} must be a whole number other than 0, the batch, which a sample here has not; got {shown(given)}"
+            f"{what} must be a whole number other than 0 (the batch dimension, which a sample lacks); got "
+            f"{shown(given)}"
         )
     return int(given)
 

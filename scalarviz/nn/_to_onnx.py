@@ -67,9 +67,7 @@ def _shapes(module: Module, given: Any) -> list[Shape]:
         try:
             signature(module.forward).bind(*shapes)
         except TypeError as error:
-            raise InputError(
-                f"to_onnx: shape lists {len(shapes)} things that {type(module).__name__} is called with: {error}"
-            ) from None
+            raise InputError(f"to_onnx: shape has {len(shapes)} inputs for {type(module).__name__}: {error}") from None
         return shapes
     if given is not None:
         return [_checked(given)]
@@ -78,8 +76,8 @@ def _shapes(module: Module, given: Any) -> list[Shape]:
     known = known_shape(module) or _trained_shape(module)
     if known is None:
         raise InputError(
-            f"to_onnx: {type(module).__name__} does not say which samples it takes; give the shape of one, as "
-            "shape=(3,) for three numbers or shape=(1, 28, 28) for a picture"
+            f"to_onnx: {type(module).__name__} does not fix the shape of a sample; give it, such as shape=(3,) for "
+            "three numbers or shape=(1, 28, 28) for a picture"
         )
     return [known]
 
@@ -110,6 +108,6 @@ def _trained_shape(module: Any) -> Shape | None:
 def _checked(given: Any) -> Shape:
     if not isinstance(given, tuple):
         raise TypeMismatchError(
-            f"to_onnx: shape is a tuple such as (3,) or (1, 28, 28), or a list of those; got {shown(given)}"
+            f"to_onnx: shape must be a tuple such as (3,) or (1, 28, 28), or a list of tuples; got {shown(given)}"
         )
     return tuple(integer("to_onnx: a side of shape", side, 1, WIDEST) for side in given)

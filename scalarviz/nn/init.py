@@ -211,7 +211,7 @@ def apply(module: Module, initializer: Function | None = None, seed: int | None 
     rule = pytorch_default() if initializer is None else initializer
     if not callable(rule):
         raise TypeMismatchError(
-            f"an initialiser is a function (shape, fan_in, fan_out, draw), got {shown(initializer)}"
+            f"an initialiser must be a function (shape, fan_in, fan_out, draw), got {shown(initializer)}"
         )
     given: Any = module
     if isinstance(given, type) or not callable(getattr(given, "named_modules", None)):
@@ -293,5 +293,9 @@ if not TYPE_CHECKING:
         """Say how PyTorch's functions that write into an array are called here."""
         own = name.removesuffix("_")
         said = f"net.initialize(nn.init.{own}()) draws" if own in __all__ else "net.initialize(nn.init.normal()) draws"
-        absent = {name: f"{said} all weights anew, parameter.data = array sets those of one"} if name != own else {}
+        absent = (
+            {name: f"{said} re-initialises all weights; parameter.data = array sets those of one parameter"}
+            if name != own
+            else {}
+        )
         raise no_name(__name__, name, __all__, absent)

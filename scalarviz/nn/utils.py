@@ -66,7 +66,7 @@ def clip_grad_norm_(
         else:
             length = float((numbers**kind).sum() ** (1 / kind))
         if strict and not math.isfinite(length):
-            raise StateError(f"clip_grad_norm_: the length of the gradients is {length}; nothing was changed")
+            raise StateError(f"clip_grad_norm_: the norm of the gradients is {length}; no gradient was changed")
         factor = min(1.0, most / (length + TINY)) if length == length else math.nan
         for block, places in parts:
             block.flat_grad[places] *= factor

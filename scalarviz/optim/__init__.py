@@ -16,20 +16,18 @@ __all__ = [
     "SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "Schedule", "lr_scheduler",
 ]  # fmt: skip
 
-_SPEED = "every engine has one way to do a step, its fastest"
+_SPEED = "every engine already takes its fastest step; leave it out"
 _ABSENT = {
     "decoupled_weight_decay": "take AdamW",
     "foreach": _SPEED,
     "fused": _SPEED,
     "capturable": _SPEED,
-    "differentiable": "a step is no part of the graph",
-    "learning_rate": "it is called lr",
+    "differentiable": "a step is never part of the graph; leave it out",
+    "learning_rate": "use lr",
 }
 """PyTorch's arguments that the rules have not, and what is said of each: refused, never dropped."""
 
-_OWN = (
-    "there are SGD, Adam, AdamW, RMSprop, Adagrad; a rule of your own is a subclass of optim.Optimizer with an update"
-)
+_OWN = "use SGD, Adam, AdamW, RMSprop or Adagrad, or write a subclass of optim.Optimizer with an update"
 _RULES = dict.fromkeys(("ASGD", "Adadelta", "Adamax", "LBFGS", "Lion", "Muon", "NAdam", "RAdam", "Rprop"), _OWN)
 """PyTorch's rules that the folder has not, and what is said of each."""
 

@@ -54,11 +54,11 @@ def remade(said: Any, optimizer: Optimizer, groups: int) -> LRScheduler:
     if "arguments" in given and kind in KINDS:
         return _made(given, optimizer, base)
     if own is None or type(own).__name__ != kind:
-        raise InputError(f"a {kind:.60} cannot be made from its numbers; make one for the optimiser first")
+        raise InputError(f"a {kind:.60} cannot be rebuilt from its numbers; create one for the optimiser first")
     if own.base_lrs == base:
         return own
     if len(own.base_lrs) != len(base):
-        raise InputError(f"the {kind} is for {len(base)} parameter groups, that of the run for {len(own.base_lrs)}")
+        raise InputError(f"the {kind} has {len(base)} parameter groups, but the run has {len(own.base_lrs)}")
     twin = own.rebound(optimizer)
     twin.base_lrs = base
     return twin
@@ -72,7 +72,7 @@ def _made(said: Mapping[str, Any], optimizer: Optimizer, base: tuple[float, ...]
     if kind is SequentialLR:
         parts = arguments.get("schedulers")
         if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
-            raise InputError(f"{title}: schedulers is a list of schedules, got {shown(parts)}")
+            raise InputError(f"{title}: schedulers must be a list of schedules, got {shown(parts)}")
         known = [isinstance(part.get("kind"), str) and part["kind"] in KINDS and "arguments" in part for part in parts]
         if not all(known):
             raise InputError(f"{title}: its parts must be among {listing(KINDS)}")

@@ -66,8 +66,8 @@ class Grouped:
                 twice = next((place for place in places.tolist() if place in known), None)
                 if twice is not None:
                     raise InputError(
-                        f"{title}: weight {twice} of {block.name or 'a parameter'} is in group {known[twice]} and in "
-                        f"group {j}; each is in one"
+                        f"{title}: weight {twice} of {block.name or 'a parameter'} is in groups {known[twice]} and "
+                        f"{j}; put each weight in one group"
                     )
                 known.update(dict.fromkeys(places.tolist(), j))
             self.numbers.append({name: part for name, part in group.items() if name != "params"})
@@ -83,7 +83,7 @@ def _groups_in(params: Any) -> list[Mapping[str, Any]]:
     wrong = next((part for part in params if not isinstance(part, Mapping)), None)
     if wrong is not None:
         raise TypeMismatchError(
-            f"params: some are groups ({{'params': ...}}) and one is a {type(wrong).__name__}; give groups alone"
+            f"params mixes groups ({{'params': ...}}) and a {type(wrong).__name__}; give only groups"
         )
     return list(params)
 
@@ -111,7 +111,7 @@ class ParamGroup(MutableMapping[str, Any]):
     def __setitem__(self, name: str, number: Any) -> None:
         name = text(name, "the name of a number of a parameter group")
         if name == "params":
-            raise InputError("which weights a parameter group has is fixed; make another optimiser")
+            raise InputError("the weights of a parameter group are fixed; create another optimiser")
         if name == INITIAL:
             pace, new = self._optimizer.lr_pace, at_least_zero(number, f"a parameter group: {INITIAL}")
             known = pace.initial or pace.rates
@@ -120,7 +120,7 @@ class ParamGroup(MutableMapping[str, Any]):
         self._optimizer.set_group({name: number}, self._index)
 
     def __delitem__(self, name: str) -> None:
-        raise InputError(f"a parameter group keeps its {shown(name)}")
+        raise InputError(f"a parameter group cannot lose its {shown(name)}")
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and (name == "params" or name in self._optimizer.group_numbers(self._index))

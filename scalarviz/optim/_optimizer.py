@@ -49,8 +49,8 @@ def unknown(optimizer: Optimizer, name: str) -> str:
     near = get_close_matches(name, numbers, 1)
     meant = f"; did you mean {near[0]!r}?" if near else "."
     return (
-        f"{title} has no {shown(name)}, a step would not read it{meant} It has {listing(numbers)}; a class of your own "
-        "sets further attributes in its __init__"
+        f"{title} has no attribute {shown(name)}{meant} It has {listing(numbers)}; your own subclass can set more in "
+        "its __init__"
     )
 
 
@@ -152,7 +152,7 @@ class Optimizer:
     def __init__(self, params: Iterable[Block | Weight], lr: float) -> None:
         title = type(self).__name__
         if type(self).update is Optimizer.update and not overrides_step(self):
-            raise TypeMismatchError(f"{title} says nothing about a step; give it update(self, w, g, state, lr, t)")
+            raise TypeMismatchError(f"{title} has no rule for a step; define update(self, w, g, state, lr, t)")
         given = Grouped(params, title)
         self._held = given.held
         self.lr = lr
@@ -177,7 +177,7 @@ class Optimizer:
         -------
         new_w, new_state : Value, dict of str to Value
         """
-        raise TypeMismatchError(f"{type(self).__name__} has no update; a Run needs one, a step() alone is not enough")
+        raise TypeMismatchError(f"{type(self).__name__} has no update; a Run needs one in addition to step()")
 
     def state_start(self, name: str) -> float:
         """What the state of a name starts at: 0; a subclass may say otherwise."""
@@ -284,7 +284,9 @@ class Optimizer:
         if (run := self._run()) is not None:
             run._optimizer_asked()
 
-    def _check_free(self, what: str, instead: str = "take run.step() and run.load(path), or first run.close()") -> None:
+    def _check_free(
+        self, what: str, instead: str = "use run.step() and run.load(path), or call run.close() first"
+    ) -> None:
         if self._run() is not None:
             raise StateError(
                 f"{type(self).__name__}: {what}, but a Run trains with this optimiser and holds its state; {instead}"
@@ -395,7 +397,7 @@ class Optimizer:
             else:
                 places.append(j)
         if len(sources) > MOST:
-            raise InputError(f"{title}: at most {MOST} parameter groups, there would be {len(sources)}")
+            raise InputError(f"{title}: at most {MOST} parameter groups, got {len(sources)}")
         numbers = self.moment().numbers
         found = GroupNumbers(tuple(numbers[j] for j in sources), of if len(sources) > 1 else np.zeros(0, np.intp))
         return found, tuple(sources), tuple(places)
@@ -470,7 +472,9 @@ class Optimizer:
         before = self.lr_pace.moment()
         if schedule is not None and (isinstance(schedule, type) or not hasattr(schedule, "rebound")):
             title = type(self).__name__
-            raise TypeMismatchError(f"{title}: a schedule is an LRScheduler or None, got {type(schedule).__name__}")
+            raise TypeMismatchError(
+                f"{title}: a schedule must be an LRScheduler or None, got {type(schedule).__name__}"
+            )
         self.lr_pace.follow(None if schedule is None else schedule.bound(self))
         name, moving = self.momentum_name, schedule is not None and schedule.moving
         if moving and name is not None:  # its state is there even where the momentum was 0

@@ -153,7 +153,7 @@ class ReduceLROnPlateau(LRScheduler):
         standing, pace = self._standing("step()"), self.optimizer.lr_pace
         self.optimizer._check_free("its schedule is stepped by hand", BY_ITSELF)
         if metrics is None:
-            raise InputError("ReduceLROnPlateau: step(loss) wants the loss that it is to look at")
+            raise InputError("ReduceLROnPlateau: step(loss) needs the loss to watch")
         schedule: Any = pace.schedule
         new = schedule._seen(standing, as_number(metrics, "ReduceLROnPlateau: the loss"))
         pace.rates, pace.standing = new.rates, new
@@ -199,11 +199,11 @@ class SequentialLR(LRScheduler):
     ) -> None:  # fmt: skip
         given: Any = schedulers
         if not isinstance(given, list | tuple) or not all(isinstance(one, LRScheduler) for one in given):
-            raise TypeMismatchError(f"SequentialLR: schedulers is a list of schedules, got {shown(schedulers)}")
+            raise TypeMismatchError(f"SequentialLR: schedulers must be a list of schedules, got {shown(schedulers)}")
         if any(isinstance(one, ReduceLROnPlateau) for one in given):
-            raise InputError("SequentialLR: a ReduceLROnPlateau looks at losses; it cannot be one of several in a row")
+            raise InputError("SequentialLR: a ReduceLROnPlateau cannot be part of a sequence, because it needs losses")
         if any(one._optimizer() is not optimizer for one in given):
-            raise InputError("SequentialLR: all schedules are made for the optimiser that it is made for")
+            raise InputError("SequentialLR: all schedules must belong to the same optimiser as the sequence")
         self.schedulers = list(given)
         self.milestones = whole_numbers(milestones, "SequentialLR: milestones")
         if len(self.milestones) != len(self.schedulers) - 1:
@@ -212,13 +212,13 @@ class SequentialLR(LRScheduler):
                 f"got {len(self.milestones)}"
             )
         if any(a >= b for a, b in pairwise([0, *self.milestones])):
-            raise InputError(f"SequentialLR: milestones rise, each above 0; got {shown(milestones)}")
+            raise InputError(f"SequentialLR: milestones must rise and be above 0; got {shown(milestones)}")
         if any(one.moving for one in self.schedulers):
-            raise InputError("SequentialLR: a part cannot move the momentum; give OneCycleLR cycle_momentum=False")
+            raise InputError("SequentialLR: a part cannot change the momentum; pass cycle_momentum=False to OneCycleLR")
         given_epoch: Any = last_epoch
         if not isinstance(given_epoch, int | np.integer) or given_epoch != -1:
             raise InputError(
-                f"SequentialLR: last_epoch must be -1, got {shown(last_epoch)}; load_state_dict() goes on elsewhere"
+                f"SequentialLR: last_epoch must be -1, got {shown(last_epoch)}; to resume use load_state_dict()"
             )
         super().__init__(optimizer, last_epoch, unit=unit)
 

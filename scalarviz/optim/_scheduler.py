@@ -20,7 +20,9 @@ UNITS = ("step", "epoch")
 """What a Run steps a schedule after: every training step, or as many as the data has batches."""
 
 
-BY_ITSELF = "the Run steps the schedule, after each step or, with unit='epoch', each epoch: leave out scheduler.step()"
+BY_ITSELF = (
+    "the Run steps the schedule after each step (with unit='epoch', after each epoch); leave out scheduler.step()"
+)
 
 
 class Standing(NamedTuple):
@@ -75,12 +77,12 @@ class LRScheduler:
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1, *, unit: str = "step") -> None:
         title = type(self).__name__
         if not isinstance(optimizer, Optimizer):
-            raise TypeMismatchError(f"{title}: an optimiser is wanted, got {type(optimizer).__name__}")
+            raise TypeMismatchError(f"{title} needs an optimiser, got {type(optimizer).__name__}")
         self._first = 1 + integer(f"{title}: last_epoch", last_epoch, -1, LAST_STEP)
         self.unit = one_of(unit, UNITS, f"{title}: unit")
         self._optimizer, self._mark = weakref.ref(optimizer), object()
         if type(self).at is LRScheduler.at and type(self).table is LRScheduler.table:
-            raise TypeMismatchError(f"{title} does not say its rates; give it at(self, counts)")
+            raise TypeMismatchError(f"{title} does not define its rates; define at(self, counts)")
         self.base_lrs = self._base(optimizer.lr_pace.moment()) if self._first == 0 else self._resumed(optimizer)
         self._check()
         optimizer.lr_schedule = self
@@ -97,8 +99,8 @@ class LRScheduler:
         first = optimizer.lr_pace.initial
         if len(first) != len(optimizer.lr_pace.rates):
             raise InputError(
-                f"{type(self).__name__}: last_epoch={self._first - 1} goes on, and the rates that it began with are "
-                "not known; give them as 'initial_lr' of the parameter groups"
+                f"{type(self).__name__}: last_epoch={self._first - 1} resumes a schedule, but its initial rates are "
+                "unknown; give them as 'initial_lr' of the parameter groups"
             )
         return first
 
@@ -111,7 +113,7 @@ class LRScheduler:
             return self
         if len(self.base_lrs) != len(optimizer.lr_pace.rates):
             raise InputError(
-                f"{type(self).__name__} is for {len(self.base_lrs)} parameter groups, the optimiser has "
+                f"{type(self).__name__} has {len(self.base_lrs)} parameter groups, but the optimiser has "
                 f"{len(optimizer.lr_pace.rates)}"
             )
         return self.rebound(optimizer)
@@ -165,17 +167,19 @@ class LRScheduler:
             raise
         except Exception as error:
             raise InputError(
-                f"{self!r} gives no rate {asked}: {type(error).__name__}: {error!s:.200}; "
-                "optimizer.lr_schedule = None goes on without it"
+                f"{self!r} gives no rate {asked}: {type(error).__name__}: {error!s:.200}; to go on without it set "
+                "optimizer.lr_schedule = None"
             ) from error
         if rates.shape != shape:
-            raise InputError(f"{self!r}: at() gives an array of the shape (counts, groups) {shape}, got {rates.shape}")
+            raise InputError(
+                f"{self!r}: at() must return an array of the shape (counts, groups) {shape}, got {rates.shape}"
+            )
         good = np.isfinite(rates) & (rates >= 0)
         if not good.all():
             row, group = np.argwhere(~good)[0]
             raise InputError(
-                f"{self!r} gives the rate {rates[row, group]:g} after {int(counts[row]):,} steps; a rate is a finite "
-                "number >= 0"
+                f"{self!r} gives the rate {rates[row, group]:g} after {int(counts[row]):,} steps; a rate must be a "
+                "finite number >= 0"
             )
         return rates
 
@@ -246,7 +250,7 @@ class LRScheduler:
         """Whose rates it sets; StateError where nobody holds that one any more."""
         optimizer = self._optimizer()
         if optimizer is None:
-            raise StateError(f"{type(self).__name__}: its optimiser is gone")
+            raise StateError(f"{type(self).__name__}: its optimiser no longer exists")
         return optimizer
 
     def _standing(self, what: str) -> Any:
@@ -255,8 +259,8 @@ class LRScheduler:
         if getattr(pace.schedule, "_mark", None) is not self._mark:  # it, or it for other parameter groups
             now = "the rates were set by hand where its own was 0" if pace.schedule is None else f"now {pace.schedule}"
             raise StateError(
-                f"{type(self).__name__}.{what}: it is no longer the schedule of its optimiser ({now}); several in a "
-                "row are a SequentialLR"
+                f"{type(self).__name__}.{what}: it is no longer the schedule of its optimiser ({now}); to chain "
+                "schedules use SequentialLR"
             )
         return pace.standing
 

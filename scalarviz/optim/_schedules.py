@@ -188,7 +188,7 @@ class LinearLR(LRScheduler):
 def whole_numbers(given: object, what: str) -> list[int]:
     """A list of whole numbers that are at least 0."""
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise TypeMismatchError(f"{what} is a list of whole numbers, got {type(given).__name__} {shown(given)}")
+        raise TypeMismatchError(f"{what} must be a list of whole numbers, got {type(given).__name__} {shown(given)}")
     return [steps_of(f"{what}[{i}]", one, 0) for i, one in enumerate(given)]
 
 
@@ -259,8 +259,8 @@ class OneCycleLR(LRScheduler):
         self.cycle_momentum = self.moving = flag(cycle_momentum, "OneCycleLR: cycle_momentum")
         if self.moving and getattr(optimizer, "momentum_name", "") is None:
             raise InputError(
-                f"OneCycleLR: {type(optimizer).__name__} has neither momentum nor betas that cycle_momentum=True could "
-                "move; give cycle_momentum=False"
+                f"OneCycleLR: {type(optimizer).__name__} has neither momentum nor betas for cycle_momentum=True; "
+                "pass cycle_momentum=False"
             )
         self.total_steps = _total(total_steps, epochs, steps_per_epoch)
         self.pct_start = finite(pct_start, "OneCycleLR: pct_start", 0.0)
@@ -319,7 +319,7 @@ class OneCycleLR(LRScheduler):
     def step(self) -> None:
         """Go on by one, in a hand-written loop; InputError after the last step."""
         if self.last_epoch >= self.total_steps:
-            raise InputError(f"OneCycleLR: the cycle has {self.total_steps:,} steps, and all are done")
+            raise InputError(f"OneCycleLR: the cycle of {self.total_steps:,} steps has ended")
         super().step()
 
 
@@ -387,7 +387,7 @@ class LambdaLR(LRScheduler):
         self._tapes = [known[id(one)] for one in self.lr_lambdas]
         super().__init__(optimizer, last_epoch, unit=unit)
         if any(tape is None for tape in self._tapes):
-            self.remark = "lr_lambda cannot be recorded: it is called with numbers, step by step"
+            self.remark = "lr_lambda cannot be recorded; it is called with a number at each step"
 
     def at(self, counts: NDArray[np.int64]) -> Floats:
         """``base_lr * lr_lambda(count)``."""
@@ -416,7 +416,7 @@ def _called(one: Factor, counts: NDArray[np.int64]) -> Floats:
 
 
 def _number(found: Any) -> float:
-    return as_number(found, "LambdaLR: what lr_lambda gives")
+    return as_number(found, "LambdaLR: the result of lr_lambda")
 
 
 def _computed(tape: Tape, counts: NDArray[np.int64]) -> Floats:

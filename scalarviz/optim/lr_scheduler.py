@@ -26,13 +26,13 @@ __all__ = [
     "ReduceLROnPlateau", "SequentialLR", "Standing", "StepLR",
 ]  # fmt: skip
 
-_ABSENT = {"verbose": "run.lr and get_last_lr() say the rates"}
+_ABSENT = {"verbose": "run.lr and get_last_lr() give the rates"}
 
 for _kind in map(globals().__getitem__, __all__):
     if issubclass(_kind, LRScheduler) and _kind is not LRScheduler:  # users' schedules have Python's own check
         explain(_kind, _ABSENT)
 
-_OWN = "LambdaLR takes any function of the count; several in a row are a SequentialLR"
+_OWN = "use LambdaLR for any function of the count, SequentialLR to chain schedules"
 _SCHEDULES = dict.fromkeys(
     ("ChainedScheduler", "ConstantLR", "CosineAnnealingWarmRestarts", "CyclicLR", "MultiplicativeLR", "PolynomialLR"),
     _OWN,

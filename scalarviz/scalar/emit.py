@@ -75,7 +75,7 @@ def translate(
         try:
             trees.append(ast.parse(expression, mode="eval").body)
         except SyntaxError as error:
-            raise InputError(f"{where}: {shown(expression)} is no expression ({error.msg})") from None
+            raise InputError(f"{where}: {shown(expression)} is not an expression ({error.msg})") from None
     writer = _Writer(trees, names, dialect, f"{where}: {', '.join(expressions)!r}")
     return writer.lines, writer.results
 

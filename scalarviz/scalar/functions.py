@@ -250,8 +250,8 @@ def _several(name: str, operands: Sequence[Any]) -> list[Operand]:
     for x in operands:
         if not _alone(x) and isinstance(x, Iterable | Sized):
             raise TypeMismatchError(
-                f"{name}(a, b) takes numbers and Values, {name}(xs) one sequence; got {type(x).__name__} as one of "
-                f"several; sv.{name}imum(p, q) goes through two arrays number by number"
+                f"{name}(a, b) takes numbers and Values, {name}(xs) takes one sequence; got {type(x).__name__} among "
+                f"several arguments. sv.{name}imum(p, q) compares two arrays element by element"
             )
     return list(operands)
 
@@ -265,7 +265,7 @@ def _values(name: str, xs: Iterable[Operand]) -> list[Value]:
     """`xs` as Values, at least one."""
     terms = _operands(name, xs)
     if len(terms) == 0:
-        raise InputError(f"{name} of nothing: give at least one Value")
+        raise InputError(f"{name} needs at least one Value, got none")
     return [as_value(x) for x in terms]
 
 
@@ -273,7 +273,7 @@ def _operands(name: str, xs: Iterable[Operand]) -> Sequence[Operand]:
     """`xs` as it is if it has a length (a layer's lazy row stays lazy), else its elements."""
     alone = isinstance(xs, Value) or (isinstance(xs, np.ndarray) and xs.ndim == 0)
     if alone or not isinstance(xs, Iterable | Sized):
-        raise TypeMismatchError(f"{name} takes one sequence, as {name}([a, b]); got {type(xs).__name__}")
+        raise TypeMismatchError(f"{name} takes one sequence, such as {name}([a, b]); got {type(xs).__name__}")
     return xs if isinstance(xs, Sized) else tuple(xs)  # type: ignore[return-value]
 
 
@@ -371,13 +371,13 @@ def call(ufunc: Any, method: str, operands: tuple[Any, ...], options: Mapping[st
     if name not in OPERATIONS or method != "__call__" or options:
         asked = name if method == "__call__" else f"{name}.{method}"
         raise TypeMismatchError(
-            f"np.{asked} of a Value{' with options' if options else ''}: it knows np.{listing(OPERATIONS)}. Take "
-            f"sv.sin, sv.dot and their like, or add an operation with sv.register"
+            f"np.{asked} of a Value{' with options' if options else ''}: supported are np.{listing(OPERATIONS)}. Use "
+            "sv.sin, sv.dot and the like, or add an operation with sv.register"
         )
     if any(getattr(operand, "ndim", 0) for operand in operands):
         raise TypeMismatchError(
-            f"np.{name} of a Value and an array: a Value is one number. Write [x * value for x in array], or let "
-            "np.array([a, b], dtype=object) hold Values"
+            f"np.{name} of a Value and an array: a Value is one number. Write [x * value for x in array], or put "
+            "Values into np.array([a, b], dtype=object)"
         )
     return apply(kernel(OPERATIONS[name]), *operands)
 

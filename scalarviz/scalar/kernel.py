@@ -32,7 +32,7 @@ class Kernel:
     --------
     >>> print(kernel("square").source.partition("def")[0])
     # square(a) = a * a
-    # its derivative by a: 2 * a
+    # its derivative with respect to a: 2 * a
     <BLANKLINE>
     <BLANKLINE>
     """
@@ -102,7 +102,7 @@ def pull_source(entry: ops.Op) -> str:
 def _source(entry: ops.Op, with_value: bool, with_pull: bool) -> str:
     lines = [f"# {entry.name}({', '.join(entry.args)}) = {entry.value}"]
     for arg, partial in zip(entry.args, entry.partials, strict=True):
-        lines.append(f"# its derivative by {arg}: {partial or 'none flows there'}")
+        lines.append(f"# its derivative with respect to {arg}: {partial or 'none'}")
     parts = ["\n".join(lines) + "\n"]
     if with_value:
         parts.append(function_source("value", entry.args, (entry.value,), PYTHON))

@@ -24,7 +24,7 @@ def shape_of(x: Any, what: str = "the input") -> Shape:
 
 def too_deep(what: str) -> InputError:
     """What is raised of lists that are nested without end."""
-    return InputError(f"{what} is nested in more than {DEEPEST} levels; a sample has one for each dimension")
+    return InputError(f"{what} is nested more than {DEEPEST} levels deep; a sample has one level per dimension")
 
 
 def _shape(x: Any, what: str, level: int) -> Shape:

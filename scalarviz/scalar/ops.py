@@ -102,7 +102,7 @@ def register(
     emit.translate((value,), names, emit.PYTHON, where=f"the value of operation {shown(name)}")
     for arg, partial in zip(names, op.partials, strict=True):
         if partial is not None:
-            where = f"the derivative of {shown(name)} by {shown(arg)}"
+            where = f"the derivative of {shown(name)} with respect to {shown(arg)}"
             emit.translate((partial,), (*names, "y"), emit.PYTHON, where=where)
     TABLE[name] = op
     return op
@@ -112,11 +112,11 @@ def _check_kinds(name: object, args: object, value: object, partials: object) ->
     texts = [name, value, *(args if isinstance(args, list | tuple) else [args])]
     if not all(isinstance(text, str) for text in texts):
         raise TypeMismatchError(
-            f"register {shown(name)}: the name, the operands and the value are texts, got {shown(texts)}"
+            f"register {shown(name)}: the name, the operands and the value must be strings, got {shown(texts)}"
         )
     if not isinstance(partials, list | tuple) or not all(p is None or isinstance(p, str) for p in partials):
         raise TypeMismatchError(
-            f"register {shown(name)}: derivatives are a tuple of texts or None, got {shown(partials)}"
+            f"register {shown(name)}: the derivatives must be a tuple of strings or None, got {shown(partials)}"
         )
 
 
@@ -130,21 +130,21 @@ def _check_entry(name: str, args: tuple[str, ...], partials: tuple[str | None, .
     if not name.isidentifier() or keyword.iskeyword(name):
         raise InputError(f"register: the name must be a Python identifier, got {shown(name)}")
     if len(name) > LONGEST:  # files of compiled kernels are called so, too
-        raise InputError(f"register: a name has at most {LONGEST} characters, got {len(name):,}: {shown(name)}")
+        raise InputError(f"register: a name may have at most {LONGEST} characters, got {len(name):,}: {shown(name)}")
     if name in RESERVED:
-        raise InputError(f"register: {name!r} is a node of graphs already that is no operation; choose another name")
+        raise InputError(f"register: {name!r} already names a node that is not an operation; choose another name")
     if name in TABLE:
-        raise InputError(f"register: an operation {shown(name)} exists already; choose another name")
+        raise InputError(f"register: the operation {shown(name)} already exists; choose another name")
     if "y" in args:
         raise InputError(
-            f"register {shown(name)}: 'y' names the result in a derivative, so no operand can be called so; got "
-            f"{shown(args)}, take another letter"
+            f"register {shown(name)}: 'y' names the result in derivatives, so no operand may have this name; got "
+            f"{shown(args)}, choose another letter"
         )
     names = all(a.isidentifier() and not keyword.iskeyword(a) and not a.startswith("_") for a in args)
     if not 1 <= len(args) <= 3 or len(set(args)) != len(args) or not names:
         raise InputError(
-            f"register {shown(name)}: one to three different operand names, Python identifiers that do not begin "
-            f"with '_'; got {shown(args)}"
+            f"register {shown(name)}: give one to three different operand names, Python identifiers that do not "
+            f"begin with '_'; got {shown(args)}"
         )
     if len(partials) != len(args):
         raise InputError(
@@ -157,7 +157,7 @@ def get(name: str) -> Op:
     try:
         return TABLE[name]
     except KeyError:
-        raise UnknownNameError(f"no operation {shown(name)}; there are {listing(TABLE)}") from None
+        raise UnknownNameError(f"there is no operation {shown(name)}; known are {listing(TABLE)}") from None
 
 
 def _sigmoid(a: str, turned: bool = False) -> str:

@@ -100,7 +100,9 @@ class Single(Values):
     def value(self) -> Value:
         """The Value; TypeMismatchError once the list was changed and has not one element any more."""
         if len(self) != 1:
-            raise TypeMismatchError(f"a list of {len(self)} outputs is no number; take one of them, outputs[0]")
+            raise TypeMismatchError(
+                f"expected a number, got a list of {len(self)} outputs; use one of them, outputs[0]"
+            )
         return self[0]
 
     def __getattr__(self, name: str) -> Any:

@@ -177,14 +177,14 @@ class Block:
         if self._gate() is not None:
             name = self.name or "a weight"
             raise StateError(
-                f"{name}: its Run trains in a thread, which computes the gradient at every step; read .grad, or close "
-                "the window (or the Worker) and then set it"
+                f"{name}: cannot set .grad while a thread of its Run computes it at every step; close the window (or "
+                "the Worker) first"
             )
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise StateError(
-            "what an optimiser or a graph holds of a Weight cannot be copied or pickled by itself; copy the Weight and "
-            "make the optimiser anew from the copy"
+            "cannot copy or pickle the reference of an optimiser or a graph to a Weight; copy the Weight and create "
+            "the optimiser again from the copy"
         )
 
     def weight(self, index: int) -> Weight:
@@ -206,10 +206,10 @@ class Block:
     def _check_index(self, index: object) -> None:
         title = f"a weight of {self.name or 'a block'}"
         if isinstance(index, bool) or not isinstance(index, int | np.integer):
-            raise TypeMismatchError(f"{title}: its number must be a whole number, got {shown(index)}")
+            raise TypeMismatchError(f"{title}: the index must be a whole number, got {shown(index)}")
         if not 0 <= index < self.size:
             raise OutOfRangeError(
-                f"{title}: there is no number {shown(index)}, it has {self.size} (0 .. {self.size - 1})"
+                f"{title}: there is no index {shown(index)}; it has {self.size} weights (0 .. {self.size - 1})"
             )
 
     def _adopt(self, weight: Weight) -> None:

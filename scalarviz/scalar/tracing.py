@@ -78,8 +78,8 @@ def forbid(what: str) -> None:
     """Raise a TracingError if this thread is recording, with `what` was asked and ``sv.where`` as the way to choose."""
     if _threads and active() is not None:
         raise TracingError(
-            f"{what} of a Value while its graph is being recorded: its number is not known yet, and one branch "
-            "would be frozen in silence. Choose with sv.where(condition, a, b); keep numbers as Values"
+            f"{what} of a Value while its graph is being recorded: its number is not known yet, and the recording "
+            "would silently keep one branch. Choose with sv.where(condition, a, b), and keep numbers as Values"
         )
 
 
@@ -87,7 +87,7 @@ def forbid(what: str) -> None:
 def recording() -> Iterator[Recorder]:
     """Make operations of this thread build symbols instead of computing numbers."""
     if active() is not None:
-        raise TracingError("a recording cannot start inside another one; record the outer function only")
+        raise TracingError("a recording cannot start inside another one; record only the outer function")
     recorder = Recorder()
     before = put(recorder)  # perhaps sv.no_grad: what is recorded is for an engine, which makes its own gradients
     try:
@@ -141,8 +141,8 @@ class no_grad:
     def __enter__(self) -> None:
         if active() is not None:
             raise TracingError(
-                "sv.no_grad() inside a function that is being recorded: nothing is computed there yet. Leave it out: "
-                "a Run makes gradients for training only, run.predict makes none"
+                "sv.no_grad() is not allowed inside a function that is being recorded. Leave it out: a Run computes "
+                "gradients only for training, run.predict computes none"
             )
         self._before.append(put(NO_GRAD))
 
@@ -154,7 +154,7 @@ class no_grad:
         if not callable(function) or inspect.isgeneratorfunction(function):
             kind = "a function that yields" if callable(function) else f"{type(function).__name__} {shown(function)}"
             raise TypeMismatchError(
-                f"sv.no_grad decorates a function, got {kind}; write `with sv.no_grad():` around what it is about"
+                f"sv.no_grad decorates a function, got {kind}; put the code under `with sv.no_grad():`"
             )
 
         @wraps(function)

@@ -23,8 +23,8 @@ from .single import Many, Single, as_number
 def _refusing(symbol: str) -> Callable[..., Any]:
     def refuse(self: object, *others: Any) -> Any:
         raise TypeMismatchError(
-            f"{symbol} is no operation of Values; they have + - * / ** and the functions of the table (sv.sin, sv.dot, "
-            "...), and sv.register adds one"
+            f"Values do not support {symbol}; use + - * / **, the functions (sv.sin, sv.dot, ...), or add one with "
+            "sv.register"
         )
 
     return refuse
@@ -172,7 +172,7 @@ class Value:
     def label(self, label: str) -> None:
         given: object = label
         if not isinstance(given, str):
-            raise TypeMismatchError(f"{type(self).__name__}: the label must be a text, got {shown(given)}")
+            raise TypeMismatchError(f"{type(self).__name__}: the label must be a string, got {shown(given)}")
         self._label = label
 
     # ---- the chain rule
@@ -194,8 +194,7 @@ class Value:
         if self._op is None:
             if self._parents is UNTRACKED:
                 raise StateError(
-                    "backward() of a number that was computed under sv.no_grad(): nothing leads back from it to the "
-                    "weights; compute it again outside"
+                    "backward(): this number was computed under sv.no_grad() and has no graph; compute it again outside"
                 )
             cleared = self.grad is None
             self.grad = upstream if cleared else self.grad + upstream
@@ -308,7 +307,7 @@ class Value:
     __hash__ = object.__hash__
 
     def __float__(self) -> float:
-        tracing.forbid("float() (math.sin, math.exp and their like call it: take sv.sin, sv.exp)")
+        tracing.forbid("float() (math.sin, math.exp and the like call it: use sv.sin, sv.exp)")
         return self.data
 
     def __int__(self) -> int:
@@ -317,10 +316,10 @@ class Value:
 
     def __index__(self) -> int:
         tracing.forbid(
-            "an index or a range() (a list cannot be read by it: nn.Embedding and sv.gather(table, id) can; the number "
-            "of a class is read by nn.CrossEntropyLoss and nn.NLLLoss)"
+            "an index or a range() (use nn.Embedding or sv.gather(table, id) to read a table; nn.CrossEntropyLoss "
+            "and nn.NLLLoss take class indices)"
         )
-        raise TypeMismatchError(f"a Value is no index: it is {self.data!r}, a float; take int(value)")
+        raise TypeMismatchError(f"a Value cannot be an index: it is the float {self.data!r}; use int(value)")
 
     def __round__(self, digits: int | None = None) -> float:
         tracing.forbid("round()")
@@ -333,7 +332,7 @@ class Value:
         return format(self.data, spec)
 
     def __bool__(self) -> bool:
-        tracing.forbid("bool() (an if, and, or, while; Python's max() and min(): take sv.max, sv.min)")
+        tracing.forbid("bool() (from if, and, or, while; for Python's max() and min() use sv.max, sv.min)")
         return self.data != 0.0
 
     def __repr__(self) -> str:
@@ -348,8 +347,9 @@ class Value:
     def __reduce__(self) -> tuple[Any, ...]:
         if self._op is not None or isinstance(self, Symbol):
             raise StateError(
-                "a node of a graph cannot be copied or pickled: the graph lives in this process. Take float(node) "
-                "for its number, state_dict() for a model's numbers, or sv.trace(function, n_inputs) for the graph"
+                "a node of a graph cannot be copied or pickled: the graph exists only in this process. Use "
+                "float(node) for its number, state_dict() for a model's numbers, or sv.trace(function, n_inputs) for "
+                "the graph"
             )
         return _leaf, (self.data, self.grad, self.label)
 
@@ -387,7 +387,7 @@ class _Untracked(tuple[Value, ...]):
 UNTRACKED = _Untracked()
 """What a number that was computed under ``sv.no_grad`` has instead of parents."""
 
-LEFT = "a symbolic Value left its recording; use the numbers of the Run or call the model again"
+LEFT = "a symbolic Value is used outside its recording; use the numbers of the Run, or call the model again"
 
 
 class Symbol(Value):
@@ -408,12 +408,15 @@ class Symbol(Value):
         raise TracingError(LEFT)
 
     def __hash__(self) -> int:
-        tracing.forbid("a key of a dict or a set (it is none of theirs: take sv.where, or sv.gather(table, id))")
+        tracing.forbid("a key of a dict or a set (use sv.where, or sv.gather(table, id))")
         return object.__hash__(self)
 
     def backward(self, upstream: SupportsFloat = 1.0) -> float | None:
         """Raises `TracingError`: the engine makes the gradients of a recorded graph."""
-        raise TracingError("backward() inside a recorded function: return the loss; its gradient is made by the engine")
+        raise TracingError(
+            "backward() is not allowed inside a recorded function; return the loss, and the engine computes the "
+            "gradient"
+        )
 
     def __repr__(self) -> str:
         return f"Symbol(op={self._op.name if self._op else 'input'})"

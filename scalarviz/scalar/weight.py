@@ -273,7 +273,7 @@ class Weight(Value):
 
 def _text(name: object) -> str:
     if not isinstance(name, str):
-        raise TypeMismatchError(f"the name of a Weight is a text, got {type(name).__name__} {shown(name)}")
+        raise TypeMismatchError(f"the name of a Weight must be a string, got {type(name).__name__} {shown(name)}")
     return str(name)
 
 
@@ -295,7 +295,7 @@ Indices = NDArray[np.intp]
 def named_blocks(given: Any, title: str, name: str) -> list[tuple[Block, Indices]]:
     """Blocks in order of their first mention, with the indices that the argument `name` mentions."""
     if isinstance(given, Block | Weight | str | np.ndarray) or not isinstance(given, Iterable):
-        raise TypeMismatchError(f"{title}: {name} is a list, such as net.parameters(); got {type(given).__name__}")
+        raise TypeMismatchError(f"{title}: {name} must be a list, such as net.parameters(); got {type(given).__name__}")
     found: dict[Block, set[int]] = {}
     for i, part in enumerate(given):
         if isinstance(part, Weight):
@@ -304,6 +304,6 @@ def named_blocks(given: Any, title: str, name: str) -> list[tuple[Block, Indices
             found.setdefault(part, set()).update(range(part.size))
         else:
             kind = type(part).__name__
-            hint = "; a number that is trained is sv.Weight(number)" if isinstance(part, Value) else ""
+            hint = "; to train a number use sv.Weight(number)" if isinstance(part, Value) else ""
             raise TypeMismatchError(f"{title}: {name}[{i}] must be a Parameter or a Weight, got {kind}{hint}")
     return [(block, np.array(sorted(held), np.intp)) for block, held in found.items()]

@@ -52,13 +52,13 @@ def read_about(text: str) -> About:
     try:
         about = TypeAdapter(About).validate_json(text if len(text) <= MOST_WORDS else "")
     except ValidationError:
-        raise FileFormatError("what it says of its sweep cannot be read") from None
+        raise FileFormatError("its description of the sweep cannot be read") from None
     counts = (*about.seeds, about.steps, about.total, about.keyframes)
     if not all(0 <= count < 1 << 64 for count in counts) or not all(about.grid.values()):
-        raise FileFormatError("it has a count that cannot be one, or an option without values")
+        raise FileFormatError("it has an impossible count, or an option without values")
     # counted, not listed: a file may promise any number of them
     if math.prod(map(len, about.grid.values())) * len(about.seeds) != about.total or about.total > MOST_RUNS:
-        raise FileFormatError("it says a number of runs that is not that of its options and seeds")
+        raise FileFormatError("its number of runs does not match its options and seeds")
     return about
 
 

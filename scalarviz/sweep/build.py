@@ -101,7 +101,7 @@ class FunctionBuild:
         except (TypeError, ValueError):  # of one that says nothing of itself
             return
         if "seed" in names:
-            raise InputError(f"sweep: {self.name} gets its seed from seeds=; leave seed out of the options")
+            raise InputError(f"sweep: {self.name} takes its seed from seeds=; leave seed out of the options")
         anything = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in taken.values())
         for name in ("seed", *names):
             if name not in taken and not anything:

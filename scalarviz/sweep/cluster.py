@@ -41,8 +41,8 @@ def checked(address: object) -> str:
     match = ADDRESS.fullmatch(address) if isinstance(address, str) else None
     if not match or not 0 < int(match[3]) < 1 << 16:
         raise InputError(
-            f"the scheduler's address is tls://HOST:PORT, or tcp://HOST:PORT in a network that you trust, as "
-            f"tls://cluster:8786, got {shown(address)}"
+            "the scheduler's address must be tls://HOST:PORT, such as tls://cluster:8786 (or tcp://HOST:PORT in a "
+            f"network that you trust), got {shown(address)}"
         )
     return str(address).rstrip("/")
 
@@ -52,8 +52,8 @@ def warning_of(address: str) -> str:
     if not address.startswith("tcp:"):
         return ""
     return (
-        f"{address} is not encrypted and asks nobody who they are: whoever reaches that port runs code on the "
-        "scheduler and on its workers, and sees the runs; tls:// ends that"
+        f"{address} is neither encrypted nor authenticated: anyone who reaches that port can run code on the "
+        "scheduler and its workers, and see the runs; use tls://"
     )
 
 
@@ -78,7 +78,9 @@ def connected(address: str, timeout: float = TIMEOUT) -> Any:
             address, security=security, timeout=timeout, set_as_default=False, name="scalarviz-sweep"
         )
     except (OSError, TimeoutError, ValueError, TypeError, RuntimeError) as error:
-        raise InputError(f"no scheduler answers at {address}: {_reason(error)}; `dask scheduler` starts one") from None
+        raise InputError(
+            f"no scheduler answers at {address}: {_reason(error)}; start one with `dask scheduler`"
+        ) from None
     try:
         _check(client, address)
     except BaseException:
@@ -106,7 +108,7 @@ def _reason(error: BaseException) -> str:
     while error.__cause__ is not None:
         error = error.__cause__
     said = " ".join(str(error).split())[:300] or type(error).__name__
-    return "nobody is there" if said == "CancelledError" else said  # dask's own, of a connection that was given up
+    return "no answer" if said == "CancelledError" else said  # dask's own, of a connection that was given up
 
 
 def _check(client: Any, address: str) -> None:
@@ -118,7 +120,9 @@ def _check(client: Any, address: str) -> None:
     sides += [(f"its worker {name}", worker, here) for name, worker in found["workers"].items()]
     for side, said, wanted in sides:
         if other := differences(wanted, {name: _version(said, name) for name in wanted}):
-            raise InputError(f"{address}: {side} has other versions than are here: {other}; install the same on both")
+            raise InputError(
+                f"{address}: {side} has other versions than this machine: {other}; install the same on both"
+            )
 
 
 def _version(said: Any, name: str) -> str:
@@ -176,7 +180,9 @@ class Cluster(Executor):
     def submit(self, function: Any, /, *args: Any, **named: Any) -> Future[Any]:
         """The result of a job as a future: ``submit(compute, job)``. It can be cancelled until it is sent."""
         if function is not compute or len(args) != 1 or named or not isinstance(args[0], Job):
-            raise TypeMismatchError(f"a cluster computes jobs, as submit(compute, job), got {shown((function, *args))}")
+            raise TypeMismatchError(
+                f"a cluster computes only jobs, such as submit(compute, job), got {shown((function, *args))}"
+            )
         future: Future[Result] = Future()
         with self._turn:
             if self._lost or self._closed:
@@ -267,7 +273,7 @@ class Cluster(Executor):
             all_deaths = before + error.allowed_failures + 1
             if before and all_deaths >= DEATHS:  # it was alone
                 last = getattr(error.last_worker, "address", error.last_worker)
-                said = f"{all_deaths} workers died that computed it, the last one at {last}"
+                said = f"{all_deaths} workers died while computing it, the last one at {last}"
                 future.set_result(failure(replace(job, tries=job.tries + max(deaths - 1, 0)), said))
             else:
                 with self._turn:
@@ -284,7 +290,9 @@ class Cluster(Executor):
             one.future.set_exception(self._gone())
 
     def _gone(self) -> StateError:
-        return StateError(f"the scheduler at {self.address} is gone; what was computed is kept, and the same goes on")
+        return StateError(
+            f"the scheduler at {self.address} no longer answers; results are kept, and the same command resumes"
+        )
 
     async def _heard(self, event: tuple[float, Any]) -> None:
         """Workers have come or gone. The scheduler has the jobs of a dead one computed again."""
@@ -305,7 +313,7 @@ class Cluster(Executor):
             runs = sum(len(self._sent[name]) for name in names)
         if runs:
             how = "left" if said.get("expected") else "died"
-            self._said(f"the worker {said.get('worker')} {how}; its {runs:,} runs are computed by others")
+            self._said(f"the worker {said.get('worker')} {how}; its {runs:,} runs go to other workers")
 
 
 # ---- What a sweep does in the processes of somebody else's cluster: it is imported there, by its name.

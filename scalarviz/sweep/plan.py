@@ -64,11 +64,11 @@ def plan_of(
         fixed["steps"] = integer("sweep: steps", steps, 1, 10**12)
     both = values.keys() & fixed.keys()
     if both:
-        raise InputError(f"sweep: {listing(sorted(both))} is swept and given as well; leave one of them out")
+        raise InputError(f"sweep: {listing(sorted(both))} is both swept and given; leave one of the two out")
     listed = _seeds(seeds)
     runs = len(listed) * math.prod(map(len, values.values()))
     if runs > MOST_RUNS:
-        raise InputError(f"sweep: {runs:,} runs; allowed: {MOST_RUNS:,}")
+        raise InputError(f"sweep: {runs:,} runs are too many; allowed are {MOST_RUNS:,}")
     combinations = []
     for chosen in product(*values.values()):
         given = dict(zip(values, chosen, strict=True))
@@ -78,7 +78,7 @@ def plan_of(
     grid_told = {name: list(dict.fromkeys(labels[name] for _, labels, _ in combinations)) for name in values}
     for name, told in grid_told.items():
         if len(told) != len(values[name]):
-            raise InputError(f"sweep: two values of {name} are told alike: {listing(map(shown, told))}")
+            raise InputError(f"sweep: two values of {name} have the same text: {listing(map(shown, told))}")
     about = About(
         made.name, made.text, grid_told, listed, min(count for _, _, count in combinations), runs,
         f"{time.strftime('%Y-%m-%d %H:%M')}, scalarviz {program_version()}".rstrip(),
@@ -93,8 +93,8 @@ def _build(build: Any) -> Build:
     if not isinstance(build, str):
         if not callable(build):
             raise TypeMismatchError(
-                "sweep: build is a function that returns a Run, or the name of a scene or of its file, got "
-                f"{type(build).__name__} {shown(build)}"
+                "sweep: build must be a function that returns a Run, or the name of a scene or of its file, got "
+                "{type(build).__name__} {shown(build)}"
             )
         return FunctionBuild(build)
     if build.endswith(".py"):
@@ -104,7 +104,9 @@ def _build(build: Any) -> Build:
             raise InputError(f"cannot read {shown(build)}: {getattr(error, 'strerror', None) or error}") from None
     if build.isidentifier() and not build.startswith("_") and find_spec(f"scalarviz.scenes.{build}") is not None:
         return SceneBuild(build)
-    raise InputError(f"sweep: no scene {shown(build)}; `scalarviz scenes` lists them, a file's name ends in .py")
+    raise InputError(
+        f"sweep: there is no scene {shown(build)}; run `scalarviz scenes` for a list, or give a file that ends in .py"
+    )
 
 
 def check_sent(build: Build) -> None:
@@ -121,8 +123,8 @@ def check_sent(build: Build) -> None:
         why = "it was defined at a prompt or in a notebook"
     if why:
         raise InputError(
-            f"sweep: {build.name} cannot be sent to other processes ({why}): define it in a file and import it from "
-            "there, or compute in this process, with workers=0"
+            f"sweep: {build.name} cannot be sent to other processes ({why}); define it in a file and import it, or "
+            "use workers=0 to compute in this process"
         )
 
 
@@ -136,10 +138,14 @@ def _field(build: Build, name: str) -> str:
         if wanted in (field, flag_of(field, info).lstrip("-").replace("-", "_").lower()):
             if field in fields:
                 return str(field)
-            why = "it is of pictures and words" if field in OF_PICTURES else "every run would write that file"
-            why = "seeds are counted by --seeds (in Python: seeds=)" if field == "seed" else why
-            raise InputError(f"sweep: {name} cannot be given: {why}")
-    raise InputError(f"sweep: {build.name} has no option {shown(name)}; allowed: {listing(fields)}")
+            why = (
+                ("it concerns only pictures and messages")
+                if field in OF_PICTURES
+                else "every run would write the same file"
+            )
+            why = "use --seeds (in Python: seeds=)" if field == "seed" else why
+            raise InputError(f"sweep: {name} is not allowed: {why}")
+    raise InputError(f"sweep: {build.name} has no option {shown(name)}; allowed are {listing(fields)}")
 
 
 def sweepable(options: Any) -> list[str]:
@@ -160,10 +166,10 @@ def _values(build: Build, given: Any, name: str) -> list[Any]:
     elif isinstance(given, Iterable) and not isinstance(given, Mapping | bytes):
         values = [value.item() if isinstance(value, np.generic) else value for value in islice(given, MOST + 1)]
     else:
-        raise TypeMismatchError(f"{what} wants a list of values, or a text as '0.1 0.5 1', got {shown(given)}")
+        raise TypeMismatchError(f"{what} needs a list of values, or a string such as '0.1 0.5 1', got {shown(given)}")
     if not 1 <= len(values) <= MOST:
         more = "more than " if len(values) > MOST else ""
-        raise InputError(f"{what} has {more}{min(len(values), MOST):,} values; allowed: 1 to {MOST:,}")
+        raise InputError(f"{what} has {more}{min(len(values), MOST):,} values; allowed are 1 to {MOST:,}")
     return values
 
 
@@ -173,7 +179,7 @@ def _seeds(given: Any) -> list[int]:
     if isinstance(given, Sequence | range | np.ndarray) and not isinstance(given, bytes):
         seeds = [integer("sweep: a seed", seed, 0, 2**64 - 1) for seed in given]
         if not seeds or len(set(seeds)) < len(seeds):
-            raise InputError(f"sweep: seeds are a number of them, or some that differ, got {shown(given)}")
+            raise InputError(f"sweep: seeds must be a count or a list of different seeds, got {shown(given)}")
         return seeds
     return list(range(integer("sweep: seeds", given, 1, MOST)))
 
@@ -183,7 +189,7 @@ def _checked(build: Build, given: dict[str, Any], seed: int) -> tuple[int, dict[
     if isinstance(build, FunctionBuild):
         build.check([name for name in given if name != "steps"])
         if "steps" not in given:
-            raise InputError("sweep: how many steps? give steps=1000")
+            raise InputError("sweep: the number of steps is missing; give it, such as steps=1000")
         return integer("sweep: steps", given["steps"], 1, 10**12), given
     from pydantic import ValidationError
 
@@ -200,7 +206,7 @@ def _apart(error: ValidationError) -> str:
     parts = [part.strip() for part in str(first["input"]).split(",")]
     if not first["loc"] or len(parts) < 2 or not all(isinstance(plain_value(part), int | float) for part in parts):
         return ""
-    return f"; between values stand blanks: '{first['loc'][0]}={' '.join(parts)}'"
+    return f"; separate values with spaces: '{first['loc'][0]}={' '.join(parts)}'"
 
 
 def _label(given: Any, made: Any) -> Label:
@@ -232,11 +238,11 @@ def values_of(text: str, what: str) -> list[str]:
         else:
             values += _range(ends[0], ends[1], bool(found[3]), found[4], f"{what} {part}")
         if len(values) > MOST:
-            raise InputError(f"{what}: more than {MOST:,} values, of {shown(text)}")
+            raise InputError(f"{what}: more than {MOST:,} values in {shown(text)}")
     seen: set[str] = set()
     twice = next((value for value in values if value in seen or seen.add(value)), None)  # type: ignore[func-returns-value]
     if twice is not None:
-        raise InputError(f"{what}: {shown(twice)} stands there twice, of {shown(text)}")
+        raise InputError(f"{what}: {shown(twice)} occurs twice in {shown(text)}")
     return values
 
 
@@ -247,7 +253,7 @@ def _parts(text: str, what: str) -> list[str]:
     try:
         return list(reader)
     except ValueError:
-        raise InputError(f"{what}: a quotation mark is left open in {shown(text)}") from None
+        raise InputError(f"{what}: a closing quotation mark is missing in {shown(text)}") from None
 
 
 def _number(text: str) -> float | None:
@@ -270,15 +276,18 @@ def _range(first: float, last: float, logs: bool, count: str | None, said: str) 
     """The values of a range, as texts."""
     if count is None:
         if first != int(first) or last != int(last):
-            raise InputError(f"{said}: how many? {said.rsplit(maxsplit=1)[-1]}:5 is five evenly, :log5 by a factor")
+            raise InputError(
+                f"{said} has no count; write {said.rsplit(maxsplit=1)[-1]}:5 for five evenly spaced values, :log5 "
+                "for equal factors"
+            )
         if not 0 <= last - first < MOST:
-            raise InputError(f"{said}: a range goes from the smaller number to the larger one, with at most {MOST:,}")
+            raise InputError(f"{said}: a range must go from the smaller number to the larger, at most {MOST:,}")
         return [str(number) for number in range(int(first), int(last) + 1)]
     number = int(count)
     if not 2 <= number <= MOST:
-        raise InputError(f"{said}: a range has from 2 to {MOST:,} values, got {number:,}")
+        raise InputError(f"{said}: a range must have 2 to {MOST:,} values, got {number:,}")
     if logs and not (first > 0 and last > 0):
-        raise InputError(f"{said}: a range by a factor needs numbers above 0 at both ends")
+        raise InputError(f"{said}: a :log range needs numbers above 0 at both ends")
     shares = (k / (number - 1) for k in range(number))
     if logs:
         found = [math.exp((1 - share) * math.log(first) + share * math.log(last)) for share in shares]
@@ -291,9 +300,9 @@ def seeds_of(text: str) -> list[int]:
     """Seeds: ``20`` is the first twenty, ``5..9`` and ``0 7 42`` are these."""
     values = values_of(text, "--seeds")
     if not values or not all(value.isascii() and value.isdigit() and int(value) < 1 << 64 for value in values):
-        raise InputError(f"--seeds: how many, as 20, or which ones, as 5..9 or '0 7 42', got {shown(text)}")
+        raise InputError(f"--seeds must be a count, such as 20, or a list, such as 5..9 or '0 7 42', got {shown(text)}")
     if len(values) > 1 or ".." in text:
         return [int(value) for value in values]
     if not 1 <= int(values[0]) <= MOST:
-        raise InputError(f"--seeds: from 1 to {MOST:,} of them, got {shown(text)}; a single one, N, is N..N")
+        raise InputError(f"--seeds: allowed are 1 to {MOST:,} seeds, got {shown(text)}; for one seed N write N..N")
     return list(range(int(values[0])))

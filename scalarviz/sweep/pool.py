@@ -35,11 +35,11 @@ _SENT = 2
 _STARTS = 3
 """So many processes in a row may end before they began to work, for each that there should be."""
 _NO_START = (
-    "the processes of the sweep end before they begin to work; in a script, call sweep under "
-    'if __name__ == "__main__":, or compute in this process, with workers=0'
+    "the processes of the sweep end before they start to work; in a script, call sweep under "
+    'if __name__ == "__main__":, or use workers=0 to compute in this process'
 )
-_REFUSED = "no process of the sweep can be started here: {}; in Python, workers=0 computes in this one"
-_DIED = "its process ended before it was done: it was killed, crashed, or had no memory"
+_REFUSED = "the sweep cannot start a process: {}; in Python, use workers=0 to compute in this one"
+_DIED = "its process ended early: it was killed, crashed, or ran out of memory"
 
 
 class WorkerDiedError(StateError):
@@ -76,13 +76,13 @@ class Pool(Executor):
                     slot.thread.start()
                     self._slots.append(slot)
                 if not self._slots:
-                    raise StateError(_REFUSED.format("there is no room for a thread"))
+                    raise StateError(_REFUSED.format("the system allows no more threads"))
             self._changed.notify()
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
         """End all processes at once; what is not done is cancelled."""
-        self._close("this pool of processes is closed", StateError("the pool was closed before it was done"))
+        self._close("this pool of processes is closed", StateError("the pool was closed before it finished"))
         for slot in self._slots if wait else ():
             slot.thread.join()
 

@@ -155,7 +155,7 @@ class Results(Kept):
     def _rows(self, number: int, which: str, step: int) -> list[tuple[Any, ...]]:
         number = integer("the number of a run", number, 0)
         if number >= self.about.total:
-            raise InputError(f"{path_text(self.path)} has {self.about.total:,} runs, from 0 on; got {number:,}")
+            raise InputError(f"{path_text(self.path)} has {self.about.total:,} runs, counted from 0; got {number:,}")
         with self._told():
             return self._all(
                 "SELECT number, step, tensors, checksum FROM weights "

@@ -85,7 +85,7 @@ def read_row(row: tuple[Any, ...]) -> Result:
     *cells, said = row
     try:
         if checksum(cells) != said:
-            raise FileFormatError("its checksum is another one")
+            raise FileFormatError("its checksum does not match")
         return _read(*cells)
     except FileFormatError:
         raise
@@ -105,7 +105,7 @@ def _read(
         and seed.isascii() and seed.isdigit() and len(seed) < 21
     )  # fmt: skip
     if not right:
-        raise FileFormatError("it says what no result can be")
+        raise FileFormatError("it holds impossible figures")
     return Result(
         number, labels, int(seed), next(s for s in STATES if s == state), steps, _number(loss),
         {name: _number(value) for name, value in told.items()}, None if reached is None else bool(reached),
@@ -134,7 +134,7 @@ def read_weights(row: tuple[Any, ...]) -> dict[str, Any]:
     from safetensors.numpy import load
 
     if not sound(row):
-        raise FileFormatError("the weights are damaged: their checksum is another one")
+        raise FileFormatError("the weights are damaged: their checksum does not match")
     try:
         return _in_order(load(row[2]), _beside(row[2]).get(ORDER, "[]"))
     except Exception as error:  # bytes of any kind; the package has errors of its own

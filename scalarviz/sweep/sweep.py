@@ -84,11 +84,11 @@ class Sweep(Iterator[Result], Kept):
     def shown(self) -> tuple[Path, Build]:
         """Its file, and what builds its runs."""
         if self._file is None:
-            raise InputError("a sweep is shown from its file: give sweep(..., results='runs.svs')")
+            raise InputError("showing a sweep needs its file: give sweep(..., results='runs.svs')")
         if self._waits and self._end.alive:
             raise InputError(
-                "a sweep with workers=0 computes when it is asked for results: take them all before it is shown, or "
-                "give it workers"
+                "a sweep with workers=0 computes only while you read its results; read them all before you show it, "
+                "or use workers"
             )
         return self._file, self._build
 
@@ -196,7 +196,7 @@ def _owner(plan: Plan, workers: int | None, executor: Executor | None) -> tuple[
         if not isinstance(executor, Executor):
             raise TypeMismatchError(f"sweep: executor must be a concurrent.futures.Executor, got {shown(executor)}")
         if workers is not None:
-            raise InputError("sweep: workers= is of processes of this machine; leave it out beside executor=")
+            raise InputError("sweep: workers= sets the processes of this machine; leave it out with executor=")
         check_sent(plan.build)
         return executor, _AHEAD_ELSEWHERE
     count = processors() if workers is None else integer("sweep: workers", workers, 0, 1024)
@@ -209,7 +209,7 @@ def _owner(plan: Plan, workers: int | None, executor: Executor | None) -> tuple[
 def _check_not_imported() -> None:
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         raise InputError(
-            'sweep: in a script, call it under if __name__ == "__main__":, as its processes import the file'
+            'sweep: in a script, call it under if __name__ == "__main__":, because its processes import the file'
         )
 
 
@@ -312,7 +312,7 @@ class Driver:
             if job.tries < TRIES:
                 self._waiting.appendleft(replace(job, tries=job.tries + 1))
                 return
-            result = failure(job, f"begun {job.tries} times; {said_of(error)}")
+            result = failure(job, f"tried {job.tries} times; {said_of(error)}")
         if self._file is not None:
             self._file.add(result)
         self.futures[job.number].set_result(result)

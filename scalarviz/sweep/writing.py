@@ -39,8 +39,8 @@ class ResultsFile:
         with Results(target) as there:
             if there.left_out:  # SQLite would put it into the file, in place of its results
                 raise InputError(
-                    f"{self._said} is not gone on with: {there.left_out}; its results are in neither file: move it to "
-                    "the file that it is of, or remove it"
+                    f"{self._said} cannot be resumed: {there.left_out}; its log belongs to another file: move the "
+                    "log to that file, or remove it"
                 )
             check_same(there.about, about, self._said)
             about = about if len(about.seeds) > len(there.about.seeds) else there.about
@@ -65,7 +65,7 @@ class ResultsFile:
                 self._database.execute("ROLLBACK")
                 raise InputError(
                     f"{self._said} is being written by another sweep, process {str(found[0]).split()[0]}: wait for "
-                    "that one, end it, or give another name"
+                    "it, end it, or give another name"
                 )
             # a log that begins later is not this file's log of before
             self._database.execute("DELETE FROM meta WHERE name = 'log'")
@@ -80,9 +80,9 @@ class ResultsFile:
     def add(self, result: Result) -> None:
         """Write a result in place of one that its run may have had; InputError: the disk is full, the file is gone."""
         if not self._file.there:
-            raise InputError(f"{self._said} was removed or replaced while its sweep went on: no result can be written")
+            raise InputError(f"{self._said} was removed or replaced during its sweep; no result can be written")
         marks = ", ".join("?" * (len(COLUMNS) + 1))
-        with self._told("; its results are kept, and the same sweep goes on with it"), self._database:
+        with self._told("; its results are kept, and the same sweep resumes it"), self._database:
             self._database.execute("BEGIN IMMEDIATE")
             self._database.execute(f"INSERT OR REPLACE INTO result VALUES ({marks})", row_of(result))
             self._database.execute("DELETE FROM weights WHERE number = ?", (result.number,))
@@ -113,7 +113,7 @@ def check_results(path: StrPath) -> Path:
     target = check_target(path)
     if target.suffix.lower() != ENDING:
         raise InputError(
-            f"{path_text(path)}: results are written as {ENDING} only; try {target.stem or 'runs'}{ENDING}"
+            f"{path_text(path)}: the file of results must end in {ENDING}; try {target.stem or 'runs'}{ENDING}"
         )
     check_length(target, path)
     return target.absolute()  # wherever the program goes meanwhile
@@ -125,14 +125,14 @@ def check_same(there: About, about: About, said: str) -> None:
         before, now = getattr(there, part), getattr(about, part)
         if not alike(before, now) or (part == "grid" and list(before) != list(now)):  # runs are counted by its order
             what = f"{part} {shown(before, 200)}, not {shown(now, 200)}"
-            what = "another text of its scene" if part == "build_text" else what
+            what = "another version of the scene's text" if part == "build_text" else what
             raise InputError(
-                f"{said} holds results of another sweep: {what}; give another name, or what it was made of"
+                f"{said} holds results of another sweep: {what}; give another name, or the options of that sweep"
             )
     if about.seeds[: len(there.seeds)] != there.seeds:
         raise InputError(
-            f"{said} holds results of other seeds: {_few(there.seeds)}, not {_few(about.seeds)}; give those, or those "
-            "and more, or another name"
+            f"{said} holds results of other seeds: {_few(there.seeds)}, not {_few(about.seeds)}; give those seeds "
+            "(and more, if you like), or another name"
         )
 
 

@@ -30,8 +30,8 @@ from ..scalar.weight import Weight
 from .tape import Node, Table, Tape, Terms, Track, weights_at
 
 SAID = (
-    "the recorded function drew random numbers ({}): they are constants of the graph, the same for every sample and "
-    "step. nn.Dropout draws anew; numbers that shall stay are drawn once, before the function"
+    "the recorded function drew random numbers ({}), which are now constants of the graph, the same for every sample "
+    "and step. Use nn.Dropout for new draws; draw fixed numbers before the function"
 )
 
 
@@ -141,7 +141,9 @@ def _blocks(given: Any) -> list[Block]:
     listed = isinstance(given, Iterable) and not isinstance(given, str | Block | np.ndarray)
     blocks: list[Any] = list(given) if listed else [None]
     if not all(isinstance(block, Block) for block in blocks):
-        raise TypeMismatchError(f"record: blocks is a list of Parameters, got {type(given).__name__} {shown(given)}")
+        raise TypeMismatchError(
+            f"record: blocks must be a list of Parameters, got {type(given).__name__} {shown(given)}"
+        )
     return blocks
 
 
@@ -213,7 +215,9 @@ class _Writer:
             if isinstance(value, Mask):
                 return Node("mask", index=value.number, number=value.p)
             if isinstance(value, Symbol):
-                raise InputError("a symbolic Value of another recording is part of this graph; record it as a whole")
+                raise InputError(
+                    "this graph contains a symbolic Value of another recording; record everything in one function"
+                )
             return Node("const", number=value.data)
         if isinstance(value, Dot):
             return self.dot(value)

@@ -314,7 +314,7 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "doctor": {
         "rgb": ("'rgb'", "doctor --ops rgb"),
-        "--ops --report": ("--report and --ops",),
+        "--ops --report": ("--report or --ops",),
         "--ops gone.py": ("gone.py",),
     },
     "lessons": dict.fromkeys(

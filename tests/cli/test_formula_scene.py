@@ -89,7 +89,7 @@ def test_another_column_is_learnt_beside_columns_of_words(run, tmp_path):
     said = run(
         "--csv", "geyser.csv", "--target", "waiting", "--expr", "a*duration + b", "--dtype", "float64", "--lr", "0.05"
     )
-    assert "the first column, which numbers the rows, is left out" in said.err
+    assert "the first column only numbers the rows, so it is left out" in said.err
     slope, offset = np.polyfit(x, y, 1)
     assert said.json["weight a"] == pytest.approx(slope, abs=1e-4)
     assert said.json["weight b"] == pytest.approx(offset, abs=1e-4)

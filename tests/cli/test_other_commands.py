@@ -148,7 +148,7 @@ def test_everything_that_speaks_of_the_cache_says_why_it_cannot_be_written(cli, 
         folder.mkdir()
         monkeypatch.setattr(f"{place}.tempfile.TemporaryFile", lambda dir: Full())
     monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(folder))
-    said = f"the cache folder {folder} cannot be written ({trouble}); SCALARVIZ_CACHE_DIR names another one"
+    said = f"cannot write to the cache folder {folder} ({trouble}); set SCALARVIZ_CACHE_DIR to another folder"
     (row,) = (line for line in cli("doctor").out.splitlines() if "numba cache" in line)
     assert row.endswith(f"cold for float32, float64; {said}")
     result = cli("warmup")
@@ -270,7 +270,7 @@ def test_a_run_that_fails_is_named_and_the_others_are_told(here, tmp_path):
     assert result.code == 2
     assert result.last.startswith("scalarviz: 1 of 3 runs failed; seed 1: ")
     assert "mine.py, line 4: KeyError: 'r'" in result.err
-    assert here(*line).err.startswith("mine: 2 of 3 runs are in r.svs already")
+    assert here(*line).err.startswith("mine: 2 of 3 runs are already in r.svs")
 
 
 def test_a_table_that_cannot_be_written_keeps_nothing_else_away(here, monkeypatch):
@@ -300,7 +300,7 @@ def test_runs_that_no_file_keeps_are_shown_when_a_sweep_is_cut_short(here, monke
     assert "these 2 runs were done" in result.last
     result = here(*XOR, "--seeds", 5, "--results", "r.svs")
     assert (result.code, result.out) == (130, "")
-    assert "the same command goes on with r.svs" in result.last
+    assert "the same command resumes r.svs" in result.last
 
 
 # ---- what is dropped on the window of all scenes
@@ -337,9 +337,9 @@ def test_a_file_goes_to_the_scene_that_learns_it(cli, doors, tmp_path, name, sce
 
 @pytest.mark.parametrize(
     ("name", "content", "says"),
-    [("my_scene.py", b"raise SystemExit('it was run')", "nothing is run"), ("x", b"", "nothing is run"),
+    [("my_scene.py", b"raise SystemExit('it was run')", "cannot be opened"), ("x", b"", "cannot be opened"),
      ("bad.png", b"no picture", "bad.png"), ("bad.csv", b"\0\1", "bad.csv"), ("gone.png", None, "gone.png"),
-     ("other.safetensors", b"tensors", "do not say which scene wrote them")],
+     ("other.safetensors", b"tensors", "do not name the scene that wrote them")],
 )  # fmt: skip
 def test_nothing_else_is_opened(doors, tmp_path, name, content, says):
     if content == b"tensors":

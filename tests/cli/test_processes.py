@@ -242,7 +242,7 @@ def test_a_signal_ends_a_sweep_at_once_and_the_same_command_goes_on(programs, tm
     at_least = done()
     os.killpg(run.process.pid, signal.SIGINT)  # as a terminal's Ctrl-C, which all processes get
     assert run.ended() == 130, run.err
-    assert run.err.splitlines()[-1] == "scalarviz: interrupted; the same command goes on with r.svs"
+    assert run.err.splitlines()[-1] == "scalarviz: interrupted; the same command resumes r.svs"
     assert listing(tmp_path).keys() == {"r.svs"}
     with pytest.raises(ProcessLookupError):  # none of them is left
         while True:

@@ -99,7 +99,7 @@ def test_a_run_that_diverges_keeps_the_former_weights_and_its_recording(blind, s
     result = blind(scene, *flags, "--steps", 90, "--save", "w.safetensors", "--recording", "run.svz", "--json")
     assert (result.code, result.out) == (2, "")
     assert "diverged at step" in result.last
-    assert re.search(r"lr is \S+; try a tenth of it, as --lr", result.last)
+    assert re.search(r"lr is \S+; try a tenth of the learning rate: --lr", result.last)
     assert sum("w.safetensors was not written" in line for line in result.err.splitlines()) == 1
     assert "run.to" not in result.err
     assert {**listing(), "run.svz": 0} == {**before, "run.svz": 0}
@@ -142,7 +142,7 @@ def test_a_third_ctrl_c_cuts_a_step_and_its_weights_are_not_kept(rgb, press, tmp
     press(sv.Run, "step", 3)
     result = rgb("--steps", 10**9, "--save", "w.safetensors")
     assert result.code == 130
-    assert "w.safetensors was not written, since a step was interrupted" in result.err
+    assert "w.safetensors was not written, because a step was interrupted" in result.err
     assert "interrupted again; nothing was written" in result.last
     assert os.listdir(tmp_path) == []
 
@@ -186,7 +186,7 @@ def test_a_schedule_that_has_ended_is_said(rgb):
     flags = ("--json", "--schedule", "cosine:30")
     assert "has ended" not in rgb(*flags, "--steps", 35, "--save", "ended.safetensors").err
     still = rgb("--json", "--load", "ended.safetensors", "--steps", 2)
-    assert "is 0, its schedule has ended: nothing will move" in still.err
+    assert "is 0, as its schedule has ended; no weight will change" in still.err
     again = rgb("--json", "--load", "ended.safetensors", "--steps", 2, "--schedule", "linear")
     assert "has ended" not in again.err
     assert again.json["loss"] < still.json["loss"]

@@ -233,8 +233,8 @@ ENDS = {  # what the script does after its steps: exit code, what is said
     "import sys; sys.exit(3)": (3, ""),
     "import sys; sys.exit('no data')": (1, "no data\n"),
     "def f():\n    return {}['missing']\nf()": (1, 'Traceback (most recent call last):\n  File "{}", line '),
-    "import signal; signal.raise_signal(signal.SIGINT)": (130, "interrupted; what was seen is kept"),
-    "raise KeyboardInterrupt": (130, "interrupted; what was seen is kept"),
+    "import signal; signal.raise_signal(signal.SIGINT)": (130, "interrupted; the frames so far are kept"),
+    "raise KeyboardInterrupt": (130, "interrupted; the frames so far are kept"),
 }
 
 
@@ -261,8 +261,8 @@ def test_a_file_that_somebody_else_writes_meanwhile_is_kept_and_the_script_goes_
 
 REFUSED = {
     ("--html", "a.html"): "SCRIPT",
-    ("--html", "a.html", "no.py"): "no.py: there is no such file",
-    ("--headless", "{}"): "--html or --recording",
+    ("--html", "a.html", "no.py"): "there is no file no.py",
+    ("--headless", "{}"): "--html FILE or --recording FILE",
     ("--every", "3", "{}"): "--recording",
     ("--recording", "a.txt", "{}"): ".svz",
     ("--nothing", "{}"): "--nothing",

@@ -114,7 +114,7 @@ BAD = {
     "npz": {
         b"": (".npz",), archive(("x.npy", b"no array")): (".npz",), archive(("x.npy", npy((4,)))): (".npz",),
         archive(("x.npy", npy((2**40,)))): (),
-        archive(("x.npy", npy((1,))), ("x.npy", npy((1,)))): ("two arrays of one name",),
+        archive(("x.npy", npy((1,))), ("x.npy", npy((1,)))): ("two arrays with the same name",),
         packed(x=np.array([1j])): ("x", "real numbers"), packed(y=X): ("no array x", "y"),
         archive(("a\nb", b""), ("c" * 300, b"")): ("'a\\nb'", "ccc"),
     },
@@ -153,7 +153,7 @@ BAD = {
         tensor("F33", [2]): ("read",), tensor("C64", [1]): ("C64",),
     },
     "picture": {
-        b"": ("not a picture",), b"hello": ("not a picture",), b"\x89PNG\r\n\x1a\n" + b"\0" * 40: (),
+        b"": ("not a readable picture",), b"hello": ("not a readable picture",), b"\x89PNG\r\n\x1a\n" + b"\0" * 40: (),
         HUGE: ("9,000 x 9,000", "81,000,000", "67,108,864"), picture()[:60]: ("damaged",),
         **{picture(kind, "F" if kind == "SPIDER" else "RGB"): ("PNG, JPEG, WEBP, AVIF, BMP",) for kind in
            ("SPIDER", "TGA", "PDF")},
@@ -209,7 +209,7 @@ class Harm:
 def test_pickles_are_not_opened(tmp_path, name, kind, protocol):
     path = tmp_path / name
     path.write_bytes(pickle.dumps({"w": Harm(tmp_path / "harm")}, protocol))
-    refused_in_a_line(lambda: READERS[kind](path), "pickle", "never opened", "net.safetensors")
+    refused_in_a_line(lambda: READERS[kind](path), "pickle", "never opens", "net.safetensors")
     assert not (tmp_path / "harm").exists()
 
 

@@ -136,12 +136,12 @@ def test_a_batch_of_one_number_a_channel_is_refused_as_in_pytorch(given, engine)
     net = mlp(nn, **given)
     with pytest.raises(ValueError, match="more than 1 value per channel"):
         beside(net, mlp(torch.nn, **given))(torch.tensor(x[:1]))
-    with pytest.raises(InputError, match=r"a batch of 1 sample .* take a larger batch"):
+    with pytest.raises(InputError, match=r"a batch of 1 sample .* use a larger batch"):
         Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (x, y), batch_size=1, engine=engine)
     run = Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (x, y), batch_size=9, engine=engine)
     run.step(2)
     before = run.values.copy()
-    with pytest.raises(InputError, match="take a larger batch"):
+    with pytest.raises(InputError, match="use a larger batch"):
         run.change(batch_size=1)
     assert run._problem.batch == 9
     np.testing.assert_array_equal(run.values, before)

@@ -179,7 +179,7 @@ def test_the_loss_of_a_batch_is_pytorchs_and_says_that_nothing_leads_back(loss, 
     np.testing.assert_allclose(found, wanted.numpy(), rtol=1e-12)
     with pytest.raises(StateError, match=r"sv\.Run.*mean of the losses"):
         found.backward()
-    with pytest.raises(InputError, match="a target for each"):
+    with pytest.raises(InputError, match="one target for each"):
         ours(net(x), y[:-1])
 
 

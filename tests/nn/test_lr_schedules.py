@@ -215,8 +215,8 @@ def test_other_things_that_do_not_fit():
         *((lambda w=wrong: schedule.load_state_dict(w), None) for wrong in (
             {}, 3, state | {"stepped": -1}, state | {"scales": [1.0, 2.0]}, state | {"more": 1})),
         *((lambda w=wrong: lr_scheduler.SequentialLR(optimizer, parts, w), None) for wrong in ([], [0], [1, 2])),
-        (lambda: lr_scheduler.SequentialLR(other, [schedule], []), "the optimiser that it is made for"),
-        (lambda: lr_scheduler.SequentialLR(other, [plateau], []), "looks at losses"),
+        (lambda: lr_scheduler.SequentialLR(other, [schedule], []), "the same optimiser as the sequence"),
+        (lambda: lr_scheduler.SequentialLR(other, [plateau], []), "it needs losses"),
     ):  # fmt: skip
         with pytest.raises(ScalarvizError, match=facts):
             call()

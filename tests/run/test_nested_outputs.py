@@ -101,7 +101,7 @@ def test_losses_pair_pictures_up_place_by_place_and_refuse_what_they_cannot_take
     net = nn.Conv2d(1, 1, 1, seed=0)
     run = Run(net, MSE, optim.SGD(net.parameters(), lr=0.1), (x, y), dtype="float64")
     assert run.evaluate(x, y) == pytest.approx(np.mean((run.predict(x) - y.reshape(4, 9)) ** 2))
-    with pytest.raises(sv.ScalarvizError, match="nested in different"):
+    with pytest.raises(sv.ScalarvizError, match="nested differently"):
         MSE([[1.0], [2.0]], [[1.0, 2.0]])
     net = nn.Linear(1, 3)
     for part, y, said in (

@@ -58,16 +58,16 @@ WEIGHTS = {
     "a text for a rate": (lambda: Weight(1.0).step(lr="fast"), TypeMismatchError, "lr", "number"),
     "a text for x": (lambda: Weight(1.0).forward("x"), TypeMismatchError, "x", "number"),
     "a text for a named weight": (lambda: setattr(Weight(1.0, name="w"), "data", "x"), TypeMismatchError, "'w'"),
-    "a label that is no text": (lambda: setattr(Value(1.0), "label", 1), TypeMismatchError, "label", "text"),
+    "a label that is no text": (lambda: setattr(Value(1.0), "label", 1), TypeMismatchError, "label", "string"),
     "weights for other inputs": (lambda: sv.dot([1.0, 2.0], [1.0] * 3), sv.ScalarvizError, 2, 3),
-    "no largest": (lambda: sv.max([]), sv.ScalarvizError, "nothing"),
+    "no largest": (lambda: sv.max([]), sv.ScalarvizError, "got none"),
     **{f"one of several {k}": (lambda w=wrong, f=fold: f(Value(1.0), w), TypeMismatchError, "sequence", "imum")
        for k, (wrong, fold) in enumerate((w, f) for w in ([1.0], "x") for f in (sv.max, sv.min))},
     "no point to check": (lambda: sv.gradcheck(lambda: Value(1.0)), sv.ScalarvizError, "one point"),
     "a float to check": (lambda: sv.gradcheck(lambda x: 1.0, 0.5), sv.ScalarvizError, "Value", "float"),
     **{f"endless for {type(module).__name__}": (lambda m=module: m(circle()), sv.ScalarvizError, "nested", 32)
        for module in (nn.ReLU(), nn.Flatten(), nn.Linear(2, 2), nn.Network(2, 2))},
-    **{f"index {index}": (lambda i=index: nn.Sequential(nn.Tanh(), nn.Tanh())[i], IndexError, "there is no number")
+    **{f"index {index}": (lambda i=index: nn.Sequential(nn.Tanh(), nn.Tanh())[i], IndexError, "no index")
        for index in (-3, 2, 10**30)},
 }  # fmt: skip
 OF_NUMPY = {
@@ -103,7 +103,7 @@ DRAWS = {
     "a seed beyond": (lambda: rng.uniform(2**64, 1, 0, 3), InputError, "seed", 0),
     "half a seed": (lambda: rng.uniform(0.5, 1, 0, 3), InputError, "seed", "whole"),
     "a step below": (lambda: rng.uniform(0, 1, -1, 3), InputError, "step", 0),
-    "fewer than none": (lambda: rng.uniform(0, 1, 0, -3), InputError, "negative"),
+    "fewer than none": (lambda: rng.uniform(0, 1, 0, -3), InputError, ">= 0"),
     "the end of a stream": (lambda: rng.uniform(0, 1, 0, 4, start=2**33), InputError, "another stream"),
     "a target": (lambda: data.target("blue"), UnknownNameError, "blue", "invert, rotate, gray, sepia, warm"),
     **{f"colour {text!r}": (lambda t=text: data.parse_colour(t), InputError, "colour", "#")

@@ -36,7 +36,7 @@ def test_what_a_recording_cannot_do_is_said_with_a_way_out_and_ends_it(how):
     assert way_out in str(caught.value) or how in ("local", "another")
     assert (Value(1.0) + 1).data == 2.0  # the thread computes numbers again
     assert "Symbol" in repr(symbols[0])
-    with pytest.raises(TracingError, match="left its recording"):
+    with pytest.raises(TracingError, match="outside its recording"):
         symbols[0].data  # noqa: B018
 
 

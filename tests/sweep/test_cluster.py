@@ -164,7 +164,7 @@ def test_an_encrypted_cluster_computes_the_bits_of_here_from_the_scenes_text(sit
         futures = [cluster.submit(compute, small(number, pause=0.02)) for number in range(40)]
         cancelled = {number for number in range(20, 40) if futures[number].cancel()}
         results = {number: future.result(60) for number, future in enumerate(futures) if number not in cancelled}
-        with pytest.raises(TypeMismatchError, match="computes jobs"):
+        with pytest.raises(TypeMismatchError, match="computes only jobs"):
             cluster.submit(print, small(0))
     with pytest.raises(StateError, match="is closed"):
         cluster.submit(compute, small(0))
@@ -198,7 +198,7 @@ def test_other_addresses_are_refused_and_what_is_open_to_everybody_is_said():
         with pytest.raises(InputError, match="tls://HOST:PORT"):
             checked(address)
     assert warning_of("tls://cluster:8786") == ""
-    assert "whoever reaches that port runs code" in warning_of("tcp://cluster:8786")
+    assert "anyone who reaches that port can run code" in warning_of("tcp://cluster:8786")
 
 
 # ---- whichever is killed
@@ -243,7 +243,7 @@ def killed_scheduler(site: Site, scene: str, file: Path) -> None:
         results = going(scene, file, executor=cluster)
         next(results)
         site.scheduler.kill()
-        with pytest.raises(StateError, match=f"the scheduler at {site.address} is gone; what was computed is kept"):
+        with pytest.raises(StateError, match=f"the scheduler at {site.address} no longer answers; results are kept"):
             list(results)
     door.touch()
     assert len(list(going(scene, file, workers=0))) == SEEDS
@@ -260,7 +260,7 @@ def killed_by_a_run(site: Site, small, monkeypatch) -> None:
         futures = [cluster.submit(compute, small(number, kills=number == 7)) for number in range(16)]
         results = [future.result(120) for future in futures]
     assert [result.number for result in results if result.state != "done"] == [7]
-    assert "2 workers died that computed it, the last one at tls://127.0.0.1:" in results[7].error
+    assert "2 workers died while computing it, the last one at tls://127.0.0.1:" in results[7].error
     assert results[7].tries == 2
     assert sum("died" in line for line in lines) == 2
 

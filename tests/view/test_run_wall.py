@@ -179,7 +179,7 @@ def small(seed=0, lr=0.5):
 def test_the_picture_of_a_sweep_is_its_wall_and_what_is_of_one_run_or_of_no_file_is_refused(tmp_path):
     path, size = tmp_path / "small.svs", (640, 400)
     with sv.sweep(small, {"lr": [0.1, 0.5]}, 2, steps=5, results=path, workers=0) as going:
-        with pytest.raises(InputError, match="take them all before it is shown"):
+        with pytest.raises(InputError, match="read them all before you show it"):
             sv.show(going)
         assert len(list(going)) == 4
         assert np.array_equal(sv.render(going, size), wall_picture(path, size, build=going.shown()[1]))
@@ -193,5 +193,5 @@ def test_the_picture_of_a_sweep_is_its_wall_and_what_is_of_one_run_or_of_no_file
     with sv.sweep.Results(path) as results:  # which holds no function
         assert np.array_equal(sv.render(results, size), wall_picture(path, size))
     no_file = sv.sweep(small, None, 1, steps=5, workers=0)
-    with no_file as going, pytest.raises(InputError, match="a sweep is shown from its file"):
+    with no_file as going, pytest.raises(InputError, match="showing a sweep needs its file"):
         sv.render(going)
