@@ -26,21 +26,21 @@ class UnknownNameError(ScalarvizError, KeyError):
 
 
 class UnknownAttributeError(ScalarvizError, AttributeError):
-    """An attribute that is set and that an object does not have, or that another call changes."""
+    """An attribute that cannot be set: the object does not have it, or another call changes it."""
 
 
 class OutOfRangeError(InputError, IndexError):
-    """An index that there is not; an IndexError, which Python's own protocols look for."""
+    """An index out of range; an IndexError, because Python's own protocols look for one."""
 
 
 class ExpressionError(InputError):
-    """A text that is no expression, or not one of what there is; the message ends with the text and a caret under it.
+    """A text that is not a valid expression; the message ends with the text and a caret under the mistake.
 
     Attributes
     ----------
     text : str
     place : int
-        Where in `text` the trouble is, counted from 0.
+        The index in `text` of the mistake, counted from 0.
     """
 
     def __init__(self, message: str, text: str = "", place: int = 0) -> None:
@@ -89,23 +89,23 @@ SLOWER = "try a tenth of the learning rate"
 
 
 class DeviceError(ScalarvizError, RuntimeError):
-    """A GPU, or its driver, does not do what it was asked for."""
+    """A GPU or its driver failed."""
 
 
 class DeviceMemoryError(DeviceError, MemoryError):
-    """The memory of a GPU does not suffice; the message says what was asked for and what would fit."""
+    """A GPU has too little memory; the message gives the size requested and a size that fits."""
 
 
 class DeviceLostError(DeviceError):
-    """A GPU that nothing can be asked of any more: it broke off, or it is gone."""
+    """A GPU that no longer answers: it stopped, or it is gone."""
 
 
 class MissingDependencyError(ScalarvizError, ImportError):
-    """An optional package, a system library or a display is not there; the message says what to do."""
+    """An optional package, a system library or a display is missing; the message says what to do."""
 
 
 class FileFormatError(ScalarvizError, ValueError):
-    """A file exists but does not hold what it should."""
+    """A file exists but its content is not as expected."""
 
 
 def listing(names: object) -> str:

@@ -42,7 +42,7 @@ def gradient(
     Parameters
     ----------
     fn : callable
-        With `of`: takes as many numbers as `of`, gives the slope by each of them (a tuple, or one number alone).
+        With `of`: takes as many numbers as `of`, returns the slope with respect to each (a tuple, or one number).
         Without: a function of Values that gives a Value, as :func:`scalarviz.gradcheck` takes it.
     of : callable or str, optional
         Whose slopes: a function of Values, or the name of an operation.
@@ -257,7 +257,7 @@ def anywhere(name: str, seed: int = 0) -> Places | None:
 
 
 def result_taken_for_input(name: str, there: Places, k: int, upstream: Floats) -> list[Guess]:
-    """The slope by the `k`-th operand with the operand for the result: tanh with ``1 - a * a``."""
+    """The slope with respect to operand `k`, with the operand for the result: tanh with ``1 - a * a``."""
     entry = ops.get(name)
     partial = entry.partials[k]
     if partial is None or len(entry.args) != 1:

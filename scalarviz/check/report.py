@@ -118,16 +118,16 @@ _COLOURS = {"right": "#1a7f37", "wrong": "#b35900", "empty": "#57606a", "failed"
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was found; true if the exercise is solved.
+    """The result of a check; true if the exercise is solved.
 
     Attributes
     ----------
     title : str
-        What was checked, as the pupil called it.
+        The name of the pupil's function or class.
     state : {"right", "wrong", "empty", "failed"}
-        "empty": there is still a ``...`` in it. "failed": it raises, gives nothing, or gives something else each time.
+        "empty": it still contains ``...``. "failed": it raises, returns None, or returns something else each time.
     lines : tuple of str
-        What is said first: the result, and where it differs.
+        The result, and where it differs.
     cause : str
         Short name of the mistake that gives the same numbers; empty where none was found.
     looks : str
@@ -137,7 +137,7 @@ class Report:
     got, expected : float or None
         There, at the first point that differs.
     hint : str
-        From the second failing call in a row on.
+        Advice, from the second failing call in a row on.
     """
 
     title: str
@@ -158,7 +158,7 @@ class Report:
 
     @property
     def text(self) -> str:
-        """All that is said, a line each."""
+        """The whole report, line by line."""
         first, *rest = self.lines
         told = [*rest, *([f"Looks like: {self.looks}"] if self.looks else [])]
         told += [f"Hint: {self.hint}"] if self.hint else []
@@ -200,7 +200,7 @@ _misses: dict[tuple[str, str], int] = {}
 
 
 def forget() -> None:
-    """Begin anew with counting failing calls: the next one gives no hint."""
+    """Reset the count of failing calls: the next one gives no hint."""
     _misses.clear()
 
 

@@ -190,7 +190,7 @@ class TensorWords(Many):
 
 
 class Extremes(NamedTuple):
-    """What ``x.max(dim)`` gives: the largest of each lane, and where in the lane it is."""
+    """The result of ``x.max(dim)``: the largest of each lane, and its place in the lane."""
 
     values: Any
     indices: Any

@@ -59,7 +59,7 @@ class Buffer(Block):
 
     @property
     def role(self) -> Literal["buffer", "count"]:
-        """What it is looked at as."""
+        """The kind of picture."""
         return "count" if self.whole else "buffer"
 
     def weight_name(self, index: int) -> str:

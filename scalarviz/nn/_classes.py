@@ -59,7 +59,7 @@ def one_each(loss: Loss, numbers: Numbers, what: str, outputs: int, each: str = 
 
 
 class BinaryLoss(Loss):
-    """What the two share: a weight of each output.
+    """Base of the two classes: each output has a weight.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ class ClassLoss(Loss):
         return apply(_WHERE, (target >= self.ignore_index) * (target <= self.ignore_index), ignored, part)
 
     def batch_part(self, outputs: Any, targets: Any) -> Value:
-        """What a sample adds to the loss of its batch, which is divided by the sum of `batch_shares` then."""
+        """The term of a sample in the loss of its batch, which is then divided by the sum of `batch_shares`."""
         row = self.row(outputs)
         if self.weight is not None:
             one_each(self, self.weight, "weight", len(row), "a class")
@@ -276,7 +276,7 @@ class ClassLoss(Loss):
         return given[0]
 
     def batch_shares(self, targets: NDArray[Any]) -> NDArray[np.float64]:
-        """What each sample of (N, 1) targets adds to the divisor of a mean, float64 of shape (N,)."""
+        """The share of each sample of (N, 1) targets in the divisor of a mean, float64 of shape (N,)."""
         return self._shares(targets[:, 0]) if self.divides and targets.shape[1] == 1 else np.ones(len(targets))
 
     def _shares(self, classes: NDArray[Any]) -> NDArray[np.float64]:
@@ -287,7 +287,7 @@ class ClassLoss(Loss):
         return shares
 
     def check_targets(self, targets: NDArray[Any], n_outputs: int) -> None:
-        """What a Run asks of targets (N, 1) of `n_outputs` classes; InputError names the first bad row."""
+        """Check targets (N, 1) of `n_outputs` classes for a Run; InputError names the first bad row."""
         if targets.ndim != 2 or targets.shape[1] != 1:
             raise InputError(self._one_number(f"the shape {targets.shape}"))
         column = targets[:, 0]

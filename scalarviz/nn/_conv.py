@@ -86,7 +86,7 @@ def bordered(plane: Sequence[Sequence[Any]], border: Border, fill: Any) -> list[
 
 
 class Sliding(Module):
-    """What convolutions and pools share: a window that slides over every channel."""
+    """Base of convolutions and pools: a window slides over every channel."""
 
     dimensions: ClassVar[int]
     kernel_size: Sides
@@ -128,7 +128,7 @@ class Sliding(Module):
         return planes if bare else [bordered(plane, border, fill) for plane in planes], rows, columns
 
     def _patches(self, planes: Any, rows: range, columns: range) -> list[list[Any]]:
-        """What each window sees of all planes (C x H x W), position by position in C order."""
+        """The numbers of all planes (C x H x W) in each window, position by position in C order."""
         (high, wide), (down, across) = self._field, self._apart
         return [
             [x for plane in planes for row in plane[top : top + high : down] for x in row[left : left + wide : across]]
@@ -145,7 +145,7 @@ class Sliding(Module):
 
 
 class Conv(Sliding):
-    """What the convolutions share.
+    """Base of the convolutions.
 
     Parameters
     ----------
@@ -280,7 +280,7 @@ class Conv2d(Conv):
 
 
 class Pool(Sliding):
-    """What the pools share: windows that slide over each channel of a row C x L or of a picture C x H x W.
+    """Base of the pools: windows slide over each channel of a row C x L or of a picture C x H x W.
 
     Parameters
     ----------

@@ -46,20 +46,20 @@ def batch_reduction(loss: Callable[[Any, Any], Any]) -> Joined:
 
 
 def batch_part(loss: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """What a sample adds to the loss of a batch, before that is divided by anything."""
+    """The term of a sample in the loss of a batch, before any division."""
     batch_reduction(loss)
     part: Callable[[Any, Any], Any] = getattr(loss, "batch_part", loss)
     return part
 
 
 def batch_shares(loss: Callable[[Any, Any], Any]) -> Shares | None:
-    """What each sample adds to the divisor of a mean, from its targets; None: 1."""
+    """The share of each sample in the divisor of a mean, from its targets; None: 1."""
     shares: Shares | None = getattr(loss, "batch_shares", None)
     return shares if batch_reduction(loss) == "mean" else None
 
 
 class Loss:
-    """What the losses share: an operation on every pair (output, target), summed or averaged.
+    """Base of the losses: an operation on every pair (output, target), summed or averaged.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class Loss:
         raise TypeMismatchError(f"{type(self).__name__} defines no term(output, target)")
 
     def extra_repr(self) -> str:
-        """What stands behind the reduction."""
+        """The arguments after the reduction."""
         return ", ".join(f"{name}={getattr(self, name):g}" for name in self._numbers)
 
     def __repr__(self) -> str:
@@ -232,7 +232,7 @@ class HingeEmbeddingLoss(Loss):
         return apply(_HINGE, output, target, self.margin)
 
     def check_targets(self, targets: NDArray[Any], n_outputs: int) -> None:
-        """What a Run asks before it takes targets (N, n_outputs)."""
+        """Check targets (N, n_outputs) for a Run."""
         bad = (np.abs(targets) != 1).any(axis=1)
         if bad.any():
             row = int(np.argmax(bad))

@@ -195,7 +195,7 @@ class Module:
     # ---- calling
 
     def forward(self, *inputs: Any) -> Any:
-        """What the module computes; a subclass overrides it.
+        """The outputs of the module for an input; a subclass overrides it.
 
         Parameters
         ----------
@@ -243,7 +243,7 @@ class Module:
         Returns
         -------
         list of float
-            The derivative by each input of the last call.
+            The derivative with respect to each input of the last call.
 
         Raises
         ------
@@ -590,7 +590,7 @@ class Module:
     # ---- printing
 
     def extra_repr(self) -> str:
-        """What stands between the parentheses of a module without children."""
+        """The text between the parentheses of a module without children."""
         return ""
 
     def __repr__(self) -> str:

@@ -29,7 +29,7 @@ Shape = tuple[int, ...]
 
 
 class Norm(Module):
-    """What the normalisations share: a `weight` that starts as ones and a `bias` that starts as zeros."""
+    """Base of the normalisations: a `weight` that starts as ones and a `bias` that starts as zeros."""
 
     weight: Parameter | None
     bias: Parameter | None
@@ -44,7 +44,7 @@ class Norm(Module):
 
 
 class RowNorm(Norm):
-    """What `LayerNorm` and `RMSNorm` share: numbers of the last dimensions are normalised together."""
+    """Base of `LayerNorm` and `RMSNorm`: numbers of the last dimensions are normalised together."""
 
     onnx_stacks: ClassVar[bool] = True
 

@@ -76,7 +76,7 @@ def fits(shape: tuple[int, ...], title: str, what: str = "weights") -> None:
 
 
 class Span(Elementwise):
-    """What `Parameter` and `ParameterView` share: weights of a Parameter that lie side by side."""
+    """Base of `Parameter` and `ParameterView`: weights of a Parameter that lie side by side."""
 
     __slots__ = ()
 
@@ -210,7 +210,7 @@ class Parameter(Block, Span):
 
     @property
     def role(self) -> str:
-        """What it is drawn as: ``"bias"`` if its owner holds it under that name, else ``"weight"``."""
+        """The kind of picture: ``"bias"`` if its owner holds it under that name, else ``"weight"``."""
         return "bias" if self.name.rpartition(".")[2] == "bias" else "weight"
 
     @property

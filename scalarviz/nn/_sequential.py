@@ -236,7 +236,7 @@ class Network(Sequential):
 
     @property
     def activation(self) -> Any:
-        """What is applied to the sums, or None."""
+        """The activation of the sums, or None."""
         return self[1] if len(self) > 1 else None
 
     @property

@@ -49,7 +49,7 @@ class Flatten(Module):
         return nest(flatten(x), self.flat_shape(shape))
 
     def flat_shape(self, shape: Shape) -> Shape:
-        """What becomes of a sample of that shape; InputError if it has no such dimensions."""
+        """The shape of the output for a sample of that shape; InputError if it has no such dimensions."""
         sides = shape or (1,)
         first, last = (d - 1 if d > 0 else d + len(sides) for d in (self.start_dim, self.end_dim))
         if not 0 <= first <= last < len(sides):

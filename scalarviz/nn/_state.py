@@ -38,7 +38,7 @@ class StateArray(np.ndarray[Any, Any]):
 
 
 class LoadResult(NamedTuple):
-    """What did not fit in a load that was not strict."""
+    """Names that did not match in a load that was not strict."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]

@@ -26,7 +26,7 @@ WIDEST = 1 << 32
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a network that was loaded keeps of its file, for when it is written again."""
+    """Facts of the file of a loaded network, kept for when it is written again."""
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]

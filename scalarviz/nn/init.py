@@ -133,7 +133,7 @@ def normal(mean: float = 0.0, std: float = 1.0) -> Initializer:
 
 
 def pytorch_default() -> Initializer:
-    """What ``torch.nn.Linear`` does: weights and biases uniform within ``1 / sqrt(fan_in)``."""
+    """Numbers as ``torch.nn.Linear`` draws them: weights and biases uniform within ``1 / sqrt(fan_in)``."""
     both = _within(lambda fan_in, fan_out: 1.0 / math.sqrt(fan_in))
     return Initializer(both, both, "pytorch_default()")
 
@@ -230,7 +230,7 @@ def rule_of(module: Module) -> Function | None:
 
 
 def drawn(module: Module, seed: int) -> dict[Parameter | Weight, FloatArray]:
-    """What every parameter of `module` would be if the initialiser that drew it last drew it anew; nothing is changed.
+    """New numbers for every parameter of `module`, from the initialiser that drew it last; nothing is changed.
 
     Where that is not known (it was pickled, or its weights are hand-made) it is :func:`pytorch_default`.
     """

@@ -1,4 +1,4 @@
-"""What hand-written loops do to gradients between ``backward()`` and ``optimizer.step()``, in PyTorch's words.
+"""Functions on gradients between ``backward()`` and ``optimizer.step()`` in hand-written loops, named as in PyTorch.
 
 A Run has arguments for it: ``Run(..., clip_norm=1.0, clip_value=0.5)``.
 """

@@ -180,7 +180,7 @@ class Optimizer:
         raise TypeMismatchError(f"{type(self).__name__} has no update; a Run needs one in addition to step()")
 
     def state_start(self, name: str) -> float:
-        """What the state of a name starts at: 0; a subclass may say otherwise."""
+        """The initial value of a state: 0; a subclass may return another one."""
         return 0.0
 
     def step(self) -> None:
@@ -324,7 +324,7 @@ class Optimizer:
 
     @property
     def lr_schedule(self) -> LRScheduler | None:
-        """What the rates follow."""
+        """The schedule of the rates."""
         return self.lr_pace.schedule
 
     @lr_schedule.setter
@@ -629,7 +629,7 @@ class Optimizer:
         return found
 
     def of_all(self, rule: Optimizer, inputs: list[Value], lr: Value, t: Value) -> list[Value]:
-        """What the rule of a group makes of a weight; states that it does not know stay."""
+        """The new weight and state by the rule of its group; unknown states stay."""
         w, g, *numbers = inputs
         state = dict(zip(self.state, numbers, strict=True))
         new_w, *new = rule._one([w, g, *(state[name] for name in rule.state)], lr, t)

@@ -53,7 +53,7 @@ def largest_error(found: Sequence[float], expected: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class GradCheck:
-    """What was compared; true if everything agrees.
+    """The compared gradients; true if all agree.
 
     Attributes
     ----------

@@ -137,7 +137,7 @@ class Dot(_Several):
 
     @property
     def local_gradients(self) -> tuple[float, ...]:
-        """The derivative by each of the `parents`: of a weight its input, of an input its weight, of the bias 1."""
+        """The derivative with respect to each of the `parents`: a weight has its input, an input its weight, b 1."""
         tracing.forbid(".local_gradients")
         if self.symbolic:
             raise TracingError(LEFT)
@@ -231,7 +231,7 @@ class Total(_Several):
         return untracked(node.data) if tracing.untracking() else node
 
     def slopes(self) -> NDArray[np.float64]:
-        """The derivative by each number."""
+        """The derivative with respect to each number."""
         if self.how == "square":
             return 2.0 * self.numbers
         return np.sign(self.numbers) if self.how == "abs" else np.ones(len(self.row))
@@ -243,7 +243,7 @@ class Total(_Several):
 
     @property
     def local_gradients(self) -> tuple[float, ...]:
-        """The derivative by each of the weights."""
+        """The derivative with respect to each of the weights."""
         self.data  # noqa: B018  (raises in a recording)
         return tuple(self.slopes().tolist())
 

@@ -58,13 +58,13 @@ def test_seeds():
 MANY = " ".join(map(str, range(9_999)))
 LR = "lr"
 ROWS = {
-    "how many": ("0.1..1", "how many", "0.1..1:5"), "downwards": ("5..1", "smaller"),
+    "how many": ("0.1..1", "has no count", "0.1..1:5"), "downwards": ("5..1", "smaller"),
     "one": ("0..1:1", 2, "10,000"), "log of 0": ("0..1:log3", "above 0"), "twice": ("1 1", "'1'", "twice"),
     "in a range": ("1..3 2", "'2'", "twice"), "an open quotation": ("'a", "quotation mark"),
     "too many": ("1..100000", "10,000"), "none": ([], LR, "0 values"),
     "too many in all": ("0..1:6000 2..3:6000", "10,000"),
     "twice among many": (MANY + " 9998", "'9998'", "twice"),
-    "a number": (3, LR, "list of values"), "equal": ([1, 1], "alike"), "bytes": (b"ab", "list of values"),
+    "a number": (3, LR, "list of values"), "equal": ([1, 1], "the same text"), "bytes": (b"ab", "list of values"),
     "a mapping": ({0.1: 1}, "list of values"), "no end": (itertools.count(), "10,000"),
 }  # fmt: skip
 CALLS = {
