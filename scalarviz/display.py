@@ -35,7 +35,7 @@ LIBRARIES = (
 INSTALL = 'a window needs Qt; install it with: pip install "scalarviz[desktop]"'
 
 
-GONE = "the connection to the display was lost"
+GONE = "the display went away"
 
 
 def has_display() -> bool:
