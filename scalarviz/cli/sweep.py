@@ -259,7 +259,7 @@ def sentence(results: Sequence[Result]) -> str:
     learnt = [result for result in results if result.reached is not None]
     if learnt:
         stuck = sorted(result.seed for result in learnt if not result.reached)
-        said += f", {len(learnt) - len(stuck):,} succeeded"
+        said += f", {len(learnt) - len(stuck):,} learnt it"
         if stuck and len({repr(result.options) for result in results}) == 1 and len(stuck) <= 100:
             said += f", {len(stuck):,} did not (seed{'' if len(stuck) == 1 else 's'} {', '.join(map(str, stuck))})"
     diverged = sum(result.state == "diverged" for result in results)
