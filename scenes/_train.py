@@ -53,18 +53,18 @@ class Options(SceneOptions):
         "ce: cross-entropy of classes; mse: mean square", None, shown="ce where y counts classes, else mse"
     )
     trained: list[str] = flag(
-        'names of the parameters that learn, such as "fc*"; may be repeated', [], metavar="NAMES", shown="all"
+        'names of the parameters to train, such as "fc*"; may be repeated', [], metavar="NAMES", shown="all"
     )
     samples: str | None = flag(
-        "the side of the file's input that counts samples: name, number or none",
+        "the axis of the file's input that counts samples: name, number or none",
         None,
         metavar="SIDE",
         shown="the first",
     )
     output: str | None = flag(
-        "the tensor of the file that is compared with the targets, by name", None, metavar="NAME", shown="its output"
+        "name of the tensor in the file that is compared with the targets", None, metavar="NAME", shown="its output"
     )
-    test: NotNegative = flag("share of the data that is held back for the test", 0.2, lt=1)
+    test: NotNegative = flag("share of the data held out for the test", 0.2, lt=1)
     steps: Steps = flag("training steps", 1000)
     lr: Positive = flag("learning rate of Adam", rates["adam"])
     schedule: ScheduleFlag = None
@@ -91,10 +91,10 @@ def build(options: Options) -> sv.Scene:
     if classes:
         _check_classes(read, makes // rows, rows, options)
     samples = read.split(options.test)
-    notes = [f"{len(samples.x):,} samples to learn from, {len(samples.test_x):,} for the test"]
+    notes = [f"{len(samples.x):,} training samples, {len(samples.test_x):,} test samples"]
     put_back = without_softmax(net) if classes else None
     if put_back is not None:
-        notes.append("the softmax at its end is in the loss; it stands in what --onnx writes")
+        notes.append("the final softmax is part of the loss; --onnx writes it too")
     if options.trained:
         train_only(net, options.trained)
     kit.check_memory(options, sum(p.numel() for p in net.parameters() if isinstance(p, nn.Parameter)))
@@ -108,7 +108,7 @@ def build(options: Options) -> sv.Scene:
         output_names=samples.names,
         panels=(LossCurve(f"{batch:,} samples a step", curve),),
         notes=notes,
-        story=Story(f"{options.network.name} should learn {options.data.name}.", claim=partial(_claim, samples=samples))
+        story=Story(f"{options.network.name} learns {options.data.name}.", claim=partial(_claim, samples=samples))
         if classes and rows == 1
         else None,
         options=options,
@@ -153,10 +153,10 @@ def _check_classes(samples: Samples, makes: int, rows: int, options: Options) ->
     """Let the numbers of classes be those that the network gives numbers for; samples are counted as in the file."""
     net, data = options.network, options.data
     if makes == 1:
-        raise InputError(f"{net} gives one number of a sample, cross-entropy takes one for each class; try --loss mse")
+        raise InputError(f"{net} returns one number per sample, cross-entropy needs one per class; try --loss mse")
     if len(samples.names) > makes:
         names = f"{len(samples.names)} classes ({listing(samples.names)})"
-        raise InputError(f"{data} has {names}, {net} gives numbers for {makes}")
+        raise InputError(f"{data} has {names}, {net} returns numbers for {makes}")
     for name, y in (("y", samples.y), ("y_test", samples.test_y)):
         if len(y):
             try:
@@ -175,16 +175,16 @@ def _loaded(options: Options) -> tuple[Loaded, str]:
     outputs, inputs = ([port.name for port in ports] for ports in (graph.outputs, graph.inputs))
     if len(outputs) != 1:
         raise InputError(
-            f"{options.network} has {len(outputs)} outputs ({listing(outputs)}), a loss takes one: name it (--output)"
+            f"{options.network} has {len(outputs)} outputs ({listing(outputs)}), a loss needs one: name it (--output)"
         )
     if len(inputs) != 1:
         raise InputError(
-            f"{options.network} has {len(inputs)} inputs ({listing(inputs)}), the data have x: train it in Python, "
+            f"{options.network} has {len(inputs)} inputs ({listing(inputs)}), the data only x: train it in Python, "
             "with a module of your own around sv.load_onnx(path)"
         )
     found: Loaded = loaded(graph, side, _sides(graph.inputs[0], side, options))
     if not found.net.parameters():
-        raise InputError(f"{options.network} has no weights: there is nothing to train")
+        raise InputError(f"{options.network} has no weights to train")
     return found, "float64" if graph.inputs[0].dtype == np.float64 else "float32"
 
 
@@ -206,14 +206,14 @@ def _curve(samples: Samples, classes: bool) -> TestCurve | None:
     count = min(len(samples.test_x), max(1, CURVE // max(samples.x[0].size, 1)))
     if not count:
         return None
-    return TestCurve(f"{count:,} samples of the test", samples.test_x[:count], samples.test_y[:count], accuracy=classes)
+    return TestCurve(f"{count:,} test samples", samples.test_x[:count], samples.test_y[:count], accuracy=classes)
 
 
 def _claim(moment: Moment, *, samples: Samples) -> str:
     """How many samples are told rightly that are not learnt from."""
     x, y = (part[:PIECE] for part in samples.asked)
     right = int(_right(moment.predict(x), y).sum())
-    return f"It now tells the class of {right:,} of {len(x):,} samples{' of the test' if len(samples.test_x) else ''}."
+    return f"It now classifies {right:,} of {len(x):,}{' test' if len(samples.test_x) else ''} samples correctly."
 
 
 def _right(found: Any, y: Any) -> Any:

@@ -44,14 +44,14 @@ def build(options: Options) -> sv.Scene:
     digits = load_digits(options.data)
     options = kit.resumed(options, channels=partial(kit.rows_in, step=3, least=2))
     if len(options.channels) != 2:
-        raise InputError(f"--channels wants two numbers, such as 6,12; got {','.join(map(str, options.channels))}")
+        raise InputError(f"--channels: allowed: two numbers, such as 6,12; got {','.join(map(str, options.channels))}")
     first, second = options.channels
     rest = second * (digits.side[0] // 4) * (digits.side[1] // 4)
     weights = (9 + 1) * first + (9 * first + 1) * second + (rest + 1) * CLASSES
     kit.check_memory(options, weights)
     net = network(digits.side, options.channels)
     net.initialize(nn.init.pytorch_default(), seed=options.seed)
-    notes = [f"{len(digits.train):,} digits to learn from, {len(digits.test):,} for the test"]
+    notes = [f"{len(digits.train):,} training digits, {len(digits.test):,} test digits"]
     batch = kit.batch_of(options, len(digits.train), "digit", notes)
     run = kit.train(options, net, nn.CrossEntropyLoss(), (digits.train, digits.train_labels), batch_size=batch)
     return sv.Scene(
@@ -67,7 +67,7 @@ def build(options: Options) -> sv.Scene:
             LossCurve(f"{batch:,} digits a step", _test_curve(digits)),
         ),
         notes=notes,
-        story=Story("They should read handwritten digits.", claim=partial(_claim, digits=digits)),
+        story=Story("They learn to read handwritten digits.", claim=partial(_claim, digits=digits)),
     )
 
 
@@ -75,7 +75,7 @@ def _claim(moment: Moment, *, digits: Digits) -> str:
     """How many digits are read rightly that are not learnt from."""
     test = _test_curve(digits)
     right = int((moment.predict(test.inputs).argmax(axis=1) == test.targets).sum())
-    return f"They now read {right:,} of {len(test.targets):,} digits that they never saw."
+    return f"They now read {right:,} of {len(test.targets):,} test digits correctly."
 
 
 def _test_curve(digits: Digits) -> TestCurve:

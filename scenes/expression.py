@@ -47,19 +47,19 @@ class Options(SceneOptions):
     rare = SceneOptions.rare | {"start"}
     steps: Steps = flag("training steps", 2000)
     expr: str = flag(
-        "the formula: columns by their names, every other name is a weight; or @FILE with it",
+        "the formula: column names are inputs, every other name is a weight; or @FILE",
         "a*tanh(w*x + b) + c",
         metavar="FORMULA|@FILE",
     )
     csv: Path | None = flag(
-        "a table with a line of names; its last column is what the formula should give, unless --target names another; "
-        "- is the standard input", None, metavar="FILE", shown="60 rows of a bent curve, x and y",
+        "a table with a line of names; the last column is the target, unless --target names another; "
+        "- is standard input", None, metavar="FILE", shown="60 rows of a bent curve, x and y",
     )  # fmt: skip
     target: str | None = flag(
-        "which column of the table the formula should give", None, metavar="COLUMN", shown="the last one"
+        "the column of the table that is the target", None, metavar="COLUMN", shown="the last one"
     )
     start: list[str] = flag(
-        "where a weight begins, as f=0.5; may be repeated; the others: uniform between -1 and 1",
+        "first value of a weight, as f=0.5; may be repeated; the others: uniform between -1 and 1",
         [],
         metavar="NAME=NUMBER",
     )
@@ -72,7 +72,7 @@ class Options(SceneOptions):
 def build(options: Options) -> sv.Scene:
     """Put the scene together: data, formula, loss, optimiser, and what to show."""
     if options.load is not None:
-        options.refuse(["start"], "the weights are those of the file of --load")
+        options.refuse(["start"], "--load sets the weights")
     options = kit.resumed(options)
     task = task_of(options)
     start = starts_of(options, task)
@@ -99,7 +99,7 @@ def build(options: Options) -> sv.Scene:
             LossCurve(rows),
         ),
         notes=task.notes,
-        story=Story(f"{law} should hold in {rows}.", claim=_claim),
+        story=Story(f"Find the weights for which {law} fits {rows}.", claim=_claim),
         hide=("seed",),  # where a weight begins is asked for by name
         whole_loss=len(task.samples) <= SMALL,
         options=options,
@@ -116,7 +116,7 @@ def off(source: Moment | sv.Run) -> float:
 def _claim(moment: Moment) -> str:
     """How near the answers are."""
     away = off(moment)
-    return f"The root mean square of its errors is now {away:.3g}." if np.isfinite(away) else ""
+    return f"The root mean square error is now {away:.3g}." if np.isfinite(away) else ""
 
 
 def report(scene: sv.Scene) -> dict[str, float]:
@@ -155,17 +155,17 @@ def task_of(options: Options) -> Task:
     table = _own() if options.csv is None else kit.read_table(options.csv)
     names, what, target = table.names, table.what, options.target or table.names[-1]
     if len(names) < 2:
-        raise FileFormatError(f"{what} has one column; wanted inputs and, as the last column, what is to be learnt")
-    wanted = table.numbers(target, "; --target names the column that is to be learnt")
+        raise FileFormatError(f"{what} has one column; allowed: inputs and, as the last column, the target")
+    wanted = table.numbers(target, "; --target names the target column")
     inputs = [name for name in names if name != target]
     found = formula(text, names, "--expr")
     if target in found.known:
         raise InputError(
-            f"--expr: {target!r} is the column that is to be learnt (--target chooses another), and the formula uses "
+            f"--expr: {target!r} is the target (--target chooses another), but the formula uses "
             f"it; inputs are {listing(inputs)}"
         )
     if not found.others:
-        raise InputError(f"--expr {shown(text, 72)}: there is no weight in it; every name but {listing(inputs)} is one")
+        raise InputError(f"--expr {shown(text, 72)}: it has no weight; every name except {listing(inputs)} is a weight")
     if len(found.others) > MOST_WEIGHTS:
         raise InputError(f"--expr has {len(found.others):,} weights; allowed: {MOST_WEIGHTS:,}")
     used = found.known or (inputs[0],)
@@ -215,13 +215,13 @@ def starts_of(options: Options, task: Task) -> Array:
             allowed = f"{names[0]}=0.5, for the weights {listing(names[:12])}"
             raise InputError(f"--start {text!r:.60}: {why}allowed: {allowed}")
         if name in [one[1] for one in given[:k]]:
-            raise InputError(f"--start {text!r:.60}: {name[:40]!r} was given a start already")
+            raise InputError(f"--start {text!r:.60}: {name[:40]!r} has a start already")
         try:
             value = float(number)
         except ValueError:
             value = np.nan
         if not abs(value) <= most:
-            raise InputError(f"--start {text!r:.60}: allowed are numbers of {options.dtype}, -{most:g} to {most:g}")
+            raise InputError(f"--start {text!r:.60}: allowed: numbers of {options.dtype}, -{most:g} to {most:g}")
         found[names.index(name)] = value
     numbers = dict(zip((*task.inputs, *names), (*task.samples.T, *found), strict=True))
     answers = np.broadcast_to(task.formula.expression.evaluate(numbers), len(task.samples))
@@ -229,8 +229,8 @@ def starts_of(options: Options, task: Task) -> Array:
     if len(bad):
         where = f"{len(bad):,} of {len(answers):,} rows, first in row {bad[0] + 1:,}"
         raise InputError(
-            f"--expr {shown(kit.short(task.formula.text, 60), 72)}: begun like this it is {answers[bad[0]]:g} in "
-            f"{where}; --start {names[0]}=1 says where a weight begins"
+            f"--expr {shown(kit.short(task.formula.text, 60), 72)}: it starts with {answers[bad[0]]:g} in "
+            f"{where}; try another start, such as --start {names[0]}=1"
         )
     return found
 

@@ -91,8 +91,8 @@ def batch_of(options: Any, there: int, thing: str, notes: list[str]) -> int:
     drawn = getattr(options, "sampling", "epochs") == "replacement"
     batch: int = options.batch if drawn else min(options.batch, there)
     if options.given("batch") and batch < options.batch:
-        all_of = f"the one {thing} that there is" if batch == 1 else f"all {batch:,} {thing}s that there are"
-        notes.append(f"a batch is {all_of}, not {options.batch:,}")
+        all_of = f"the only {thing}" if batch == 1 else f"all {batch:,} {thing}s"
+        notes.append(f"--batch: got {options.batch:,}; using {all_of}")
     return batch
 
 
@@ -156,7 +156,7 @@ def resumed(options: Chosen, **held: Callable[[Path], tuple[int, ...]]) -> Chose
         own = getattr(options, name)
         if options.given(name) and own != numbers:
             said, other = (",".join(map(str, some)) or "none" for some in (own, numbers))
-            holds = f"whose hidden layers are: {other}" if name == "hidden" else f"which holds {other}"
+            holds = f"whose hidden layers are: {other}" if name == "hidden" else f"which has {other}"
             raise InputError(f"--{name} {said} contradicts {options.load}, {holds}")
     saved, fields = settings_in(options.load, options.rates), type(options).model_fields
     chosen = getattr(options, "optimizer", None)
@@ -190,7 +190,7 @@ def rows_in(path: Path, first: int = 0, step: int = 2, least: int = 1) -> tuple[
     if len(names) < least:
         got = ", ".join(f"{name} {shape}" for name, shape in sorted(shapes.items())[:8]) or "no weights"
         raise FileFormatError(
-            f"{path} holds no network of this scene: wanted {first}.weight, {first + step}.weight, ..., got {got}"
+            f"{path} has no network of this scene: got {got}; allowed: {first}.weight, {first + step}.weight, ..."
         )
     return tuple(shapes[name][0] for name in names)
 
@@ -275,5 +275,5 @@ def read_table(path: Path) -> CsvTable:
     if path != STANDARD_INPUT:
         return read_csv(path)
     if sys.stdin is None:
-        raise InputError("--csv -: there is no standard input here; name a file")
+        raise InputError("--csv -: got no standard input; name a file")
     return parse_csv(decoded(sys.stdin.buffer.read(LARGEST + 1), "the standard input"), "the standard input")

@@ -51,13 +51,13 @@ def build(options: Options) -> sv.Scene:
     kit.check_memory(options, weights_of(words.tokens, options.context, options.embd, options.layers))
     net = GPT(words.tokens, options.context, options.embd, options.heads, options.layers, options.seed)
     adam = optim.Adam(net.parameters(), lr=options.lr, betas=BETAS)
-    count = f"{len(words.train):,} different words to learn from, {len(words.test):,} held back"
+    count = f"{len(words.train):,} training words, {len(words.test):,} held-out"
     notes = [f"{count}, {len(words.letters)} letters"]
     if longer := sum(len(word) >= options.context for word in (*words.train, *words.test)):
-        notes.append(f"{longer:,} of them are longer than --context {options.context} holds, and are cut")
+        notes.append(f"{longer:,} of them are longer than --context {options.context} and are cut")
     batch = kit.batch_of(options, len(words.train), "word", notes)
     run = kit.train(options, net, next_letter, words.samples(words.train), adam, batch_size=batch)
-    test = TestCurve(f"{len(words.test):,} held-back words", *words.samples(words.test))
+    test = TestCurve(f"{len(words.test):,} held-out words", *words.samples(words.test))
     known = set(SHOWN) <= set(words.letters) and len(SHOWN) < options.context
     shown = SHOWN if known else words.test[0][: options.context - 1]
     probe, target = words.samples([shown])
@@ -70,7 +70,7 @@ def build(options: Options) -> sv.Scene:
         panels=(board(words, shown, options.heads, options.layers), LossCurve(f"{batch:,} words a step", test)),
         notes=notes,
         plan=plan_of(options.layers, options.embd),
-        story=Story("They should invent names, letter by letter.", claim=partial(_claim, words, options), fall=FALL),
+        story=Story("They learn to invent names, letter by letter.", claim=partial(_claim, words, options), fall=FALL),
     )
 
 
@@ -78,7 +78,7 @@ def _claim(words: Words, options: Options, moment: Moment) -> str:
     """Words that it makes up, as they come."""
     make = partial(new_word, words, options.heads, options.layers)
     made = [make(moment, TEMPERATURE, k).word for k in range(3)]
-    return f"They now say {', '.join(word or 'nothing' for word in made)}."
+    return f"They now invent {', '.join(word or 'nothing' for word in made)}."
 
 
 def report(scene: sv.Scene) -> dict[str, float]:

@@ -39,9 +39,9 @@ class Options(SceneOptions):
     weights: int = flag("1: y = w x. 2: a neuron, y = w x + b", 1, choices=(1, 2))
     lr: Positive = flag("learning rate; 1.1 diverges", rates["sgd"])
     schedule: ScheduleFlag = None
-    w: Beginning = flag("where the weight begins", -1.5)
-    b: Beginning = flag("where the bias begins", 0.0)
-    noise: NotNegative = flag("how far points lie off the line", 0.0, le=1e6)
+    w: Beginning = flag("first value of the weight", -1.5)
+    b: Beginning = flag("first value of the bias", 0.0)
+    noise: NotNegative = flag("noise: distance of the points from the line", 0.0, le=1e6)
 
 
 def build(options: Options) -> sv.Scene:
@@ -49,7 +49,7 @@ def build(options: Options) -> sv.Scene:
     if options.weights == 1:
         options.refuse(["b"], "one weight has no bias; try --weights 2")
     if options.load is not None:
-        options.refuse(["w", "b"], "the weights are those of the file of --load")
+        options.refuse(["w", "b"], "--load sets the weights")
     options = kit.resumed(options)
     inputs, targets = points(options.noise, options.seed)
     net = nn.Sequential(nn.Linear(1, 1, bias=options.weights == 2))
@@ -99,8 +99,8 @@ def lowest(weights: int, inputs: NDArray[np.floating], targets: NDArray[np.float
 def story(weights: int) -> Story:
     """What is said at the beginning and at the end."""
     if weights == 1:
-        return Story("It should turn a line through 0 towards nine points.", claim=claim)
-    return Story("They should lay a line through nine points.", "One neuron: a weight and a bias.", claim=claim)
+        return Story("It learns to fit a line through 0 to nine points.", claim=claim)
+    return Story("They learn to fit a line to nine points.", "One neuron: a weight and a bias.", claim=claim)
 
 
 def claim(moment: Moment) -> str:
@@ -108,7 +108,7 @@ def claim(moment: Moment) -> str:
     inputs, targets = moment.source.samples()
     count = len(moment.frame.values)
     away = np.abs(moment.frame.values - lowest(count, inputs, targets)).max()
-    return "The ball is now at the lowest point." if away < NEAR else ""
+    return "The ball has reached the minimum." if away < NEAR else ""
 
 
 def report(scene: sv.Scene) -> dict[str, float]:

@@ -64,13 +64,11 @@ def parse_schedule(value: str) -> Any:
     """``cosine:1000`` as ("cosine", 1000), ``cosine`` as ("cosine", None)."""
     match = re.fullmatch(r"([a-z]+)(?::([0-9]{1,13}))?", value.strip())
     if match is None or match[1] not in SCHEDULES or not 1 <= int(match[2] or 1) <= MOST:
-        raise InputError(
-            f"there is no schedule {value[:80]!r}; allowed: {listing(SCHEDULES)}, as cosine or cosine:1000"
-        )
+        raise InputError(f"schedule: got {value[:80]!r}; allowed: {listing(SCHEDULES)}, as cosine or cosine:1000")
     if match[1] == "constant" and match[2]:
-        raise InputError(f"a constant rate has no number of steps, got {value!r}")
+        raise InputError(f"schedule: got {value!r}; constant takes no number of steps")
     if match[1] in ("step", "plateau") and not match[2]:
-        raise InputError(f"{match[1]} wants a number of steps, as {match[1]}:1000")
+        raise InputError(f"schedule: {match[1]} needs a number of steps, as {match[1]}:1000")
     return match[1], None if match[2] is None else int(match[2])
 
 
@@ -100,7 +98,7 @@ def parse_size(value: str) -> Any:
     least, most = SIDES
     if not match or not all(least <= int(side) <= most for side in match.groups()):
         raise InputError(
-            f"a size is width x height with {least} to {most} pixels a side, as 1280x720, got {shown(value)}"
+            f"size: got {shown(value)}; allowed: width x height, {least} to {most} pixels a side, as 1280x720"
         )
     return int(match[1]), int(match[2])
 
@@ -208,18 +206,18 @@ PageFile = Annotated[Path, file_ending(*PAGES, what="pages are", usual="run")]
 SamplingFlag = Annotated[
     Sampling,
     flag(
-        "how the samples of a step are chosen; epochs: each once an epoch, in a new order; replacement: each drawn out "
-        "of all",
+        "how a step chooses its samples; epochs: each once an epoch, in a new order; replacement: each drawn "
+        "from all samples",
         metavar=SAMPLINGS,
     ),
 ]
 ScheduleFlag = Annotated[
     Annotated[Plan, of_text(parse_schedule)] | None,
     flag(
-        "how the learning rate goes on from --lr. linear, cosine: down to 0; decay: flat, and after "
+        "how the learning rate changes from --lr on. linear, cosine: down to 0; decay: flat, and after "
         "three fifths down to a tenth; cycle: from a 25th up to it and down; step:N: a tenth every N steps; plateau:N: "
-        "a tenth where the loss of N steps was no better ten times. The first four take --steps, or as many as "
-        "linear:N says. With --load it is the file's where this is not given",
+        "a tenth after ten times N steps without a lower loss. The first four take --steps, or the N of "
+        "linear:N. With --load the default is the file's schedule",
         metavar="|".join(SCHEDULES) + "[:N]",
     ),
 ]
@@ -246,7 +244,7 @@ class Flags(BaseModel):
         choices = extra_of(field).get("choices", ())
         if choices and value not in choices:
             given = f"{value:g}" if isinstance(value, float) else shown(value)
-            raise InputError(f"there is no {given}; allowed: {listing(map(str, choices))} ({field.description})")
+            raise InputError(f"got {given}; allowed: {listing(map(str, choices))} ({field.description})")
         return value
 
     @model_validator(mode="after")
@@ -262,7 +260,7 @@ class Flags(BaseModel):
                 end = _end_of(path)
                 if end in named:
                     first = named[end]
-                    raise InputError(f"{path} is named by {first} and by {flag}; the second would replace the first")
+                    raise InputError(f"{first} and {flag} both name {path}; name two files")
                 named[end] = flag
         return self
 
@@ -290,7 +288,7 @@ class Flags(BaseModel):
             There is no such option, or its bounds are not known and not given.
         """
         if name not in cls.model_fields:
-            raise InputError(f"there is no option {shown(name)}; allowed: {listing(cls.model_fields)}")
+            raise InputError(f"got the option {shown(name)}; allowed: {listing(cls.model_fields)}")
         field = cls.model_fields[name]
         usual, flag = field.default, flag_of(name, field)
         literal = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
@@ -305,7 +303,7 @@ class Flags(BaseModel):
         known = {end: getattr(one, at) for one in field.metadata for end, at in ends.items() if hasattr(one, at)}
         given = {"usual": usual, "whole": isinstance(usual, int), **known, **more}
         if not ends.keys() <= given.keys():
-            raise InputError(f"{flag} has no bounds that a slider could have; give it least=, most=")
+            raise InputError(f"{flag} has no bounds for a slider; give least= and most=")
         return Slider(label, flag, does, **given)
 
     def together(self, *names: str) -> None:
@@ -342,65 +340,61 @@ class SceneOptions(Flags):
     rates: ClassVar[Mapping[str, float]] = {}
     """The optimisers of the scene by the names that ``--optimizer`` takes, each with its usual learning rate."""
     steps: Steps = flag("training steps", 3000)
-    seed: int = flag("of everything random: weights, data, order", 0, ge=0, lt=2**64)
+    seed: int = flag("seed of everything random: weights, data, order", 0, ge=0, lt=2**64)
     engine: str = flag(  # checked by the Run, which also knows "cuda:1"
-        "what computes; auto: a GPU where a step is long, else numba, numpy where there is none",
+        "engine that computes; auto: a GPU for long steps, else numba, or numpy without it",
         "auto",
         metavar=ENGINES,
     )
     dtype: Literal["float16", "float32", "float64"] = flag("of the weights", "float32")
     threads: int | None = flag(
-        "how many threads may compute; more than one only where it pays, and numba only", None, ge=1, le=1024,
-        shown="1 beside a picture; headless as many as there are processors",
+        "threads; numba uses more than one where that is faster", None, ge=1, le=1024,
+        shown="1 with a picture; headless: one per processor",
     )  # fmt: skip
-    headless: bool = flag("no window and no film: writes only the files that you name", False)
+    headless: bool = flag("no window and no film: write only the files that you name", False)
     out: list[Path] = flag(
         "picture (.png, .svg) or film (.mp4, .gif) to write instead of opening a window; may be repeated", [],
         shown="a window; without a display out/SCENE.mp4 and .png", written=True,
     )  # fmt: skip
     break_on: list[str] = flag(
-        'stop at the step by which a condition becomes true, as "grad > 10", "loss < 0.01", "nan" or '
-        '"0.weight[2][1] crosses 0"; may be repeated. A window pauses there; else what was asked for is written, and '
-        "the exit code is 3", [], name="--break", metavar="CONDITION",
+        'stop at the step at which a condition becomes true, as "grad > 10", "loss < 0.01", "nan" or '
+        '"0.weight[2][1] crosses 0"; may be repeated. A window pauses there; otherwise the run writes its '
+        "files and exits with code 3", [], name="--break", metavar="CONDITION",
     )  # fmt: skip
     at: int | None = flag(
-        "the step that a picture shows, or after which a film of one step begins, of those that were done", None, ge=0,
+        "the step that a picture shows, or after which a film of one step begins", None, ge=0,
         le=10**15, metavar="STEP",
         shown="the last one",
     )  # fmt: skip
     story: Literal["training", "step"] = flag(
-        "what the film tells: the training, or the one step after --at, opened", "training"
+        "what the film shows: the training, or the step after --at, opened", "training"
     )
     duration: float = flag(
-        "seconds that the steps take in the window and in the film", 20, gt=0, le=3600, allow_inf_nan=False
+        "seconds for all steps in the window and in the film", 20, gt=0, le=3600, allow_inf_nan=False
     )
     fps: int = flag("frames a second of the film", 30, ge=1, le=240)
-    paused: bool = flag(
-        "the window waits for the Space key; without this it begins after 4 s in which nothing is touched", False
-    )
-    size: Size = flag("of window, film and picture in pixels", (1280, 720))
-    theme: Literal["dark", "light"] = flag("background and colours that go with it", "dark")
-    presenter: bool = flag(
-        "for a hall: larger text, no small print, spoken names of layers, and the keys you press", False
-    )
+    paused: bool = flag("wait for the Space key; otherwise training starts after 4 s without input", False)
+    size: Size = flag("size of window, film and picture in pixels", (1280, 720))
+    theme: Literal["dark", "light"] = flag("background and its colours", "dark")
+    presenter: bool = flag("for a projector: larger text, no small print, readable layer names, pressed keys", False)
     cmap: str = flag("colour map of the cubes; grey: brightness = value; or any map of vispy", "weight")
     save: WeightsFile | None = flag(
         f"write the weights ({WEIGHTS}) at the end, or when the window is closed", None, written=True
     )
     recording: RecordingFile | None = flag(
-        f"record the run in a new file ({RECORDING}), which sv.load_recording reads", None, written=True
+        f"record the run in a new file ({RECORDING}); sv.load_recording reads it", None, written=True
     )
     every: int | None = flag(
         "steps between two frames of the recording", None, ge=1, le=10**12, metavar="STEPS",
-        shown="so many that --steps are a thousand frames; 300 of a page",
+        shown="1,000 frames for all --steps; 300 for a page",
     )  # fmt: skip
     micro: bool = flag(
-        "record the micro-steps of the step after each frame too, to be walked through with . and ,", False
+        "also record the micro-steps of the step after each frame; walk through them with . and ,", False
     )
     html: PageFile | None = flag(
         "write the run as one page (.html) that plays in a browser, without Python, offline", None, written=True
     )
-    load: Path | None = flag("begin with the weights of a file and count on", None, metavar="FILE")
+    load: Path | None = flag("continue with the weights and the step of a file", None, metavar="FILE")
     json_line: bool = flag("print one line of JSON at the end", False, name="--json")
 
     @property

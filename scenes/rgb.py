@@ -48,12 +48,12 @@ class Options(SceneOptions):
     target: str = flag(
         "what to learn. " + "; ".join(f"{t.name}: {t.formula}" for t in TARGETS.values()), "invert", choices=TARGETS
     )
-    pair: list[str] = flag('learn this pair instead, as "#ff8800:#0044cc"; may be repeated', [], metavar="IN:OUT")
+    pair: list[str] = flag('learn this pair of colours, as "#ff8800:#0044cc"; may be repeated', [], metavar="IN:OUT")
     source: Path | None = flag("learn a colour grade from this picture ...", None, metavar="FILE")
     graded: Path | None = flag("... and the same picture graded", None, metavar="FILE")
     apply: Path | None = flag("after training, send this picture through the network", None, metavar="FILE")
     output: Path | None = flag("... and write it here", None, written=True)
-    export_lut: Path | None = flag("write what was learnt as a 33-point LUT (.cube)", None, written=True)
+    export_lut: Path | None = flag("write the learned colours as a 33-point LUT (.cube)", None, written=True)
     optimizer: str = flag("the optimiser", "sgd", choices=rates)
     lr: Positive | None = kit.rate_flag(rates)
     schedule: ScheduleFlag = None
@@ -93,7 +93,7 @@ def build(options: Options) -> sv.Scene:
         notes=task.notes,
         controls=(replace(LAYERS, change=partial(hidden_edit, begin=first_weights)),),
         story=Story(
-            f"They should {task.aim}.",
+            f"They learn to {task.aim}.",
             f"{len(run.values):,} weights in {len(sizes) - 1} layers." if options.hidden else "",
             partial(_claim, target=options.target if single else ""),
         ),
@@ -143,7 +143,7 @@ def _from_formula(options: Options) -> Task:
     try:
         photo = io.load_picture(options.picture) if options.picture else io.example_photo()
     except MissingDependencyError as error:
-        task.notes.append(f"{error}; shown is the colour cube alone")
+        task.notes.append(f"{error}; only the colour cube is shown")
         task.panels += (LossCurve(label),)
         return task
     shown = io.shrink(photo, SHOWN).rgb

@@ -101,10 +101,10 @@ class Options(SceneOptions):
     rare = SceneOptions.rare | {"epochs", "transform", "random_coordinates", "l2", "output"}
     aside = SceneOptions.aside | {"epochs"}
     picture: Path | None = flag("what to paint", None, argument=True, shown="a photograph")
-    photo: str = flag("which of scikit-image's photographs, where no picture is named", "cat", choices=PHOTOS)
+    photo: str = flag("photograph of scikit-image, if no picture is given", "cat", choices=PHOTOS)
     steps: Steps = flag("training steps", 5000)
     epochs: float | None = flag(
-        "epochs to train, each all pixels once, in place of --steps", None, gt=0, le=1e9,
+        "epochs to train (all pixels once) instead of --steps", None, gt=0, le=1e9,
         allow_inf_nan=False, shown="as many as --steps are",
     )  # fmt: skip
     encoding: str = flag("encoding of (x, y): waves (sines or triangles), or none", "sin", choices=ENCODINGS)
@@ -113,17 +113,13 @@ class Options(SceneOptions):
     transform: str = flag(
         "transform of the picture: none, x and y swapped, or its middle enlarged", "identity", choices=TRANSFORMS
     )
-    random_coordinates: bool = flag(
-        "train on random positions, between the pixels too, instead of on the pixels", False
-    )
+    random_coordinates: bool = flag("train on random positions between the pixels too", False)
     lr: Positive = flag("learning rate of Adam", rates["adam"])
     schedule: ScheduleFlag = ("decay", None)
-    l2: float = flag("penalty: so many times the sum of all squares", 0.0, ge=0, allow_inf_nan=False)
+    l2: float = flag("penalty: this factor times the sum of all squares", 0.0, ge=0, allow_inf_nan=False)
     batch: Batch = flag("pixels a step", 1024)
     sampling: SamplingFlag = "epochs"
-    duration: float = flag(
-        "seconds that the steps take in the window and in the film", 8, gt=0, le=3600, allow_inf_nan=False
-    )
+    duration: float = flag("seconds for all steps in the window and in the film", 8, gt=0, le=3600, allow_inf_nan=False)
     output: Path | None = flag("after training, write the picture as the network paints it", None, written=True)
 
 
@@ -193,18 +189,18 @@ def build(options: Options) -> sv.Scene:
         notes=notes,
         controls=(
             Options.control(
-                "transform", "transform", "What is painted; the weights stay, and learn something new from the old.",
+                "transform", "transform", "Changes the picture. The weights stay and learn the new one.",
                 value=lambda reader: motif(reader).transform, change=turned,
             ),
             Options.control(
-                "hidden", "layers", "Units between place and colour: more of them paint finer detail.", anew=True,
+                "hidden", "layers", "Units between position and colour. More units paint finer detail.", anew=True,
                 value=lambda reader: tuple(s.weight.shape[0] for s in reader.stages if s.weight is not None)[:-1],
                 change=layered,
             ),
         ),
         own_flags=OwnFlags(lambda reader: {}, lost, (Paint,)),
         options=options,
-        story=Story("They should paint a photograph." if options.picture is None else "They should paint a picture.",
+        story=Story(f"They learn to paint a {'photograph' if options.picture is None else 'picture'}.",
                     f"{len(run.values):,} weights, {high * wide:,} pixels.", claim),
         first=first,
     )  # fmt: skip
@@ -273,7 +269,7 @@ def learnt(picture: Picture, notes: list[str]) -> Float:
         notes.append("learning {} x {} of {} x {} pixels".format(*picture.size, wide, high))
     if picture.alpha is None or (picture.alpha == 1).all():
         return picture.rgb
-    notes.append("what is transparent is painted white")
+    notes.append("transparent pixels become white")
     alpha = picture.alpha[..., None]
     return np.asarray(picture.rgb * alpha + (1 - alpha), np.float32)
 

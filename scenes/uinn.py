@@ -53,7 +53,7 @@ def build(options: Options) -> sv.Scene:
         input_names=("x", "y"),
         output_names=("equal",),
         panels=(FOUR.table("predictions", "target", "prediction"), GradientTree(), LossCurve("4 samples")),
-        story=Story("They should say whether two bits are equal.", claim=FOUR.claim, reached=FOUR.solved),
+        story=Story("They learn whether two bits are equal.", claim=FOUR.claim, reached=FOUR.solved),
         whole_loss=True,  # so that it is that of the four predictions beside it
     )
 

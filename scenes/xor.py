@@ -68,11 +68,11 @@ class Options(SceneOptions):
     rare = SceneOptions.rare | {"factor", "log"}
     steps: Steps = flag("training steps", 20_000)
     activation: Literal["tanh", "sigmoid"] = flag("activation of the hidden units and of the output", "tanh")
-    factor: float = flag("of the sum of squares: 0.5 as published, or 1", 0.5, choices=(0.5, 1.0))
+    factor: float = flag("factor of the sum of squares: 0.5 as published, or 1", 0.5, choices=(0.5, 1.0))
     batch: int = flag("samples a step: a single one, or all four", 1, choices=(1, 4))
     lr: Positive = flag("learning rate", rates["sgd"])
     schedule: ScheduleFlag = None
-    cells: int = flag("cells of the map over the unit square, per side", 8, ge=1, le=256)
+    cells: int = flag("cells of the map per side", 8, ge=1, le=256)
     log: LogFile | None = flag(
         "write the four outputs, their targets and their errors every 100 steps (.csv)", None, written=True
     )
@@ -111,7 +111,7 @@ def build(options: Options) -> sv.Scene:
             FOUR.table("four samples", "expected", "computed"),
             curve,
         ),
-        story=Story("They should say whether exactly one of two bits is 1.", claim=FOUR.claim, reached=FOUR.solved),
+        story=Story("They learn whether exactly one of two bits is 1.", claim=FOUR.claim, reached=FOUR.solved),
         controls=(BATCH, ACTIVATION),
         whole_loss=True,
         steps_a_frame=None if options.given("duration") else max(PACE, options.steps // 10**5),
@@ -137,13 +137,13 @@ def _other_activation(value: str, reader: Reader) -> Edit | None:
 
 
 BATCH = Options.control(
-    "batch", "batch", "Samples whose gradients a step takes: one is quick and noisy, all four are smooth.",
+    "batch", "batch", "Samples per step. One: quick and noisy. All four: smooth.",
     value=lambda reader: reader.settings and reader.settings.batch_size,
     change=lambda value, reader: SetBatchSize(value),
 )  # fmt: skip
 ACTIVATION = Options.control(
     "activation", "activation",
-    "What bends the sums: with tanh nearly all starts learn, with sigmoid half of them.",
+    "The bend of the sums. Nearly all starts learn with tanh, half with sigmoid.",
     value=_activation_of, change=_other_activation,
 )  # fmt: skip
 

@@ -293,7 +293,7 @@ class Comparison:
             sketch.text(x, y, value, TITLE, theme.text1, bold=True)
             x += measure(value, TITLE, True) + 16
         rate = f"lr {rate_text(frame.lr)}"
-        ways = [f"its last before {step:,}", "not the step asked for"] if frame.step < step else []
+        ways = [f"its last before {step:,}", "another step"] if frame.step < step else []
         ways = ways or ([f"its first, after {step:,}"] if frame.step > step else [rate])
         if line := next((way for way in ways if x + measure(way, LABEL) <= right), ""):
             sketch.text(x, y, line, LABEL, theme.text2)

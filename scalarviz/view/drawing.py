@@ -149,7 +149,7 @@ class Drawing:
         target = as_path(path)
         ending = target.suffix.lower()
         if ending not in (".svg", ".png"):
-            raise InputError(f"a drawing is written as .svg or .png, got {shown(str(path))}; try graph.svg")
+            raise InputError(f"drawing: got the file name {shown(str(path))}; allowed: .svg or .png, such as graph.svg")
         from .out.files import save
 
         return save(target, self.pixels, lambda: self.svg)
@@ -254,7 +254,7 @@ def _asked(z: Any, inputs: tuple[Any, ...]) -> tuple[Roots, Module | None]:
     """What gives the results of which the graph is drawn, and the model that they are of."""
     if isinstance(z, Value | list | tuple | Many | np.ndarray) and not isinstance(z, Parameter):
         if inputs:
-            raise InputError("draw: a Value is computed already and takes no inputs; give them to a Module")
+            raise InputError("draw: a Value takes no inputs; pass inputs only with a Module")
         values = [z] if isinstance(z, Value) else every(z, "draw: a list")
         if not values:
             raise InputError("draw: the list is empty; give at least one Value")
@@ -505,7 +505,7 @@ class GraphView(Room):
 
     def open(self, paths: Sequence[Path]) -> None:
         """Files were dropped: there is no use for them."""
-        self.say("a file is of no use to a graph")
+        self.say("a graph opens no files")
 
     def toggle_theme(self) -> None:
         """Light or dark."""

@@ -99,7 +99,7 @@ def film(
     subject, file = subject_of(x), as_path(path)
     source, run = subject.source, x.run if isinstance(x, Scene) else x
     if not isinstance(run, Run) and not isinstance(source, Played):
-        raise TypeMismatchError(f"film: a Scene, a Run or a recording is filmed, got {type(x).__name__}")
+        raise TypeMismatchError(f"film: got {type(x).__name__}; allowed: a Scene, a Run or a recording")
     size = check_size(size)
     kind_of(file)
     fps = integer("film: fps", fps, 1, 240)

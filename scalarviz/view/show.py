@@ -61,9 +61,9 @@ class Handle:
     def viewer(self) -> Viewer:
         """What the window shows, for programs that press its keys."""
         if self.window is None:
-            raise StateError("there is no window, so nothing is shown; sv.render(x) draws a picture")
+            raise StateError("there is no window to show it in; try sv.render(x) for a picture")
         if not isinstance(self.window.view, Viewer):
-            raise StateError("the window shows a wall of runs now; a run that is opened there has a viewer")
+            raise StateError("the window shows a wall of runs; open a run there to get a viewer")
         return self.window.view
 
     @property
@@ -107,7 +107,9 @@ class Handle:
             self._given.update(params, grads, loss=loss, step=step, lr=lr)
             return not self.closed
         if params is not None or grads is not None:
-            raise InputError("update: got params or grads, but what is shown is read in place; try update(loss=loss)")
+            raise InputError(
+                "update: got params or grads, but the arrays shown are read in place; try update(loss=loss)"
+            )
         if not (loss is None and step is None and lr is None):
             self._source.tell(step=step, loss=loss, lr=lr)
         return self._serve() if threading.get_ident() == self._thread else not self.closed
@@ -222,7 +224,7 @@ def show(
     except MissingDependencyError as missing:
         if block or required or isinstance(x, Kept | Recorded | Played):  # of files nothing would go on
             raise
-        on_note(f"no window is shown, the loop goes on: {missing}")
+        on_note(f"no window is shown, training continues: {missing}")
         return Handle(subject_of(x).source)
     window.on_lost = on_lost
     handle = Handle(window)

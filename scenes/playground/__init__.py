@@ -91,7 +91,7 @@ class Options(SceneOptions):
     sampling: SamplingFlag = "epochs"
     weights_seed: int | None = flag("seed of the first weights alone", None, ge=0, lt=2**64, shown="that of --seed")
     hide: Annotated[Names, some_of(HIDDEN)] = flag(
-        "controls to hide in the window, for a class: " + ", ".join(HIDDEN), (), metavar="NAME,NAME"
+        "controls to hide in the window, for teaching: " + ", ".join(HIDDEN), (), metavar="NAME,NAME"
     )
     l1: NotNegative = flag("penalty on the sum of |weight|", 0.0)
     l2: NotNegative = flag("penalty on the sum of weight\N{SUPERSCRIPT TWO}", 0.0)
@@ -100,7 +100,7 @@ class Options(SceneOptions):
 def build(options: Options) -> sv.Scene:
     """Put the scene together: points, network, loss, optimiser, and what to show."""
     if options.load is not None:
-        options.refuse(["weights_seed"], "the weights are those of the file of --load")
+        options.refuse(["weights_seed"], "--load sets the weights")
     options = kit.resumed(options, hidden=partial(kit.hidden_in, first=1))
     _check_hidden(options.hidden)
     if options.headless and not options.hidden:
@@ -111,7 +111,7 @@ def build(options: Options) -> sv.Scene:
     own = points.recipe.own
     notes = list(own.notes) if own else []
     some = f"{points.learnt:,} point{'s' if points.learnt > 1 else ''}"
-    notes += [f"{some} to learn from, {len(points.inputs) - points.learnt:,} held back"]
+    notes += [f"{some} for training, {len(points.inputs) - points.learnt:,} held-out"]
     batch = kit.batch_of(options, points.learnt, "point", notes)
     run = kit.train(
         options, net, points.sort.loss(), points.train, about=points, batch_size=batch, l1=options.l1, l2=options.l2
@@ -145,7 +145,7 @@ class Playground(sv.Scene):
 
 
 def _sentence(points: PointSet) -> str:
-    return f"They should {_aim(points)}."
+    return f"They learn to {_aim(points)}."
 
 
 def _anew(moment: Moment, *, first: PointSet) -> str:
@@ -163,7 +163,7 @@ def _aim(points: PointSet) -> str:
         if points.sort.classes
         else f"find {target!r} from"
     )
-    return f"{what} {names}" if len(what) + len(names) < 90 else "learn the points of your table"
+    return f"{what} {names}" if len(what) + len(names) < 90 else "fit the points of your table"
 
 
 def _claim(moment: Moment, *, first: PointSet) -> str:
@@ -173,8 +173,8 @@ def _claim(moment: Moment, *, first: PointSet) -> str:
     right = points.sort.right(moment.predict(inputs), targets)
     if right is None:
         away = float(np.abs(moment.predict(inputs) - targets).mean())
-        return f"On points that they never saw they are {away:.2g} off, on average."
-    return f"They now tell {int(right.sum()):,} of {len(right):,} points rightly that they never saw."
+        return f"Their mean error on held-out points is {away:.2g}."
+    return f"They now classify {int(right.sum()):,} of {len(right):,} held-out points correctly."
 
 
 def report(scene: Playground) -> dict[str, float]:
@@ -191,11 +191,11 @@ def _recipe(options: Options) -> Recipe:
     seed, added = options.seed if options.data_seed is None else options.data_seed, tuple(options.point)
     if options.csv is None:
         if options.columns:
-            raise InputError("--columns chooses among those of a table: give --csv FILE too")
+            raise InputError("--columns needs a table: give --csv FILE too")
         return Recipe(options.data, options.noise, options.split, seed, added=added, without=options.without)
     for name in ("data", "noise"):
         if options.given(name):
-            raise InputError(f"--{name} and --csv contradict each other: the points are those of the table")
+            raise InputError(f"--{name} and --csv cannot be combined: the table has the points")
     own = own_points(kit.read_table(options.csv), options.columns)
     recipe = Recipe(str(options.csv), 0.0, options.split, seed, own=own, columns=options.columns)
     return replace(recipe, added=added, without=options.without)

@@ -10,7 +10,6 @@ from typing import Any
 from scalarviz.data.points import NOISE
 from scalarviz.run.controls import Button, Control, Reader, Segments, Switch
 from scalarviz.run.edits import AddSamples, Change, Edit, Refill, SetBatchSize
-from scalarviz.run.scene.own_controls import LAYERS
 from scalarviz.run.scene.scene import OwnFlags
 
 from ..options import SceneOptions
@@ -24,7 +23,7 @@ BATCHES = (1, 100)
 HIDDEN: dict[str, tuple[str, ...]] = {
     "data": ("data", "new points"),
     "noise": ("noise",),
-    "split": ("learnt from",),
+    "split": ("training share",),
     "features": tuple(feature.title for feature in FEATURES.values()),
     "batch": ("batch",),
     "activation": ("activation",),
@@ -67,36 +66,36 @@ def controls_of(first: PointSet, hand: Hand, options: type[SceneOptions]) -> tup
 
     return (
         control(
-            "batch", "batch", "Points whose gradients a step averages: few are quick and noisy, many are smooth.",
+            "batch", "batch", "Points per step. Few: quick and noisy. Many: smooth.",
             least=BATCHES[0], most=BATCHES[1], log=True,
             value=lambda reader: reader.settings and reader.settings.batch_size,
             change=lambda value, reader: SetBatchSize(max(1, int(value))),
         ),
         control(
-            "activation", "activation", "What bends between layers: without a bend many are no more than one.",
+            "activation", "activation", "The bend between layers. Without it, many layers equal one.",
             value=activation, change=lambda value, reader: Change(activation=value),
         ),
         control(
-            "data", "data", "What the points are; the weights stay, and learn to tell other points apart.",
+            "data", "data", "Changes the data set. The weights stay and learn the new points.",
             **of_recipe("data", "points: {}"),
         ),
         control(
-            "noise", "noise", "How much chance is in the points: what cannot be learnt, only learnt by heart.",
+            "noise", "noise", "Random error in the points. A network can only memorise it.",
             **of_recipe("noise", "noise {:g}", 0.0, NOISE),
         ),
         control(
-            "split", "learnt from",
-            "The share of the points that is learnt from; the rest is held back as a test.",
-            **of_recipe("split", "{:.0%} learnt from", 0.1, 0.9),
+            "split", "training share",
+            "Share of the points used for training. The rest is held-out.",
+            **of_recipe("split", "training share {:.0%}", 0.1, 0.9),
         ),
         Button(
-            "new points", "--data-seed", "Other points of the same kind: a good network does not hang on these ones.",
+            "new points", "--data-seed", "Draws new points of the same kind. A good network classifies them too.",
             value=lambda reader: None if shape_of(reader.frame) is None else True, change=renewed,
         ),
         *(_feature(first, name) for name in FEATURES),
         _click(first, hand),
         control(
-            "hidden", "layers", LAYERS.does,
+            "hidden", "layers", "Units of each hidden layer. Two layers can separate what one layer cannot.",
             anew=True, value=lambda reader: getattr(shape_of(reader.frame), "hidden", None),
             change=lambda value, reader: set_hidden(value),
         ),
@@ -124,7 +123,7 @@ def _feature(first: PointSet, name: str) -> Switch:
         last = shape is not None and shape.on == (name,)
         return None if last and not on else switch_feature(name, on)
 
-    does = f"Whether the network sees {FEATURES[name].title}; off it is 0, and its weights rest."
+    does = f"Switches the input {FEATURES[name].title}. Off, it is 0 and its weights do not change."
     return Switch(FEATURES[name].title, "--features", does, value=value, change=change)
 
 
@@ -142,7 +141,7 @@ def _click(first: PointSet, hand: Hand) -> Segments:
         hand.chosen = words.index(value)
 
     return Segments(
-        "a click adds", "", "What the point is that a click on an empty place of the map adds.",
+        "a click adds", "", "Class of the point that a click on the map adds.",
         choices=words, value=value, change=change,
     )  # fmt: skip
 
@@ -173,4 +172,4 @@ def _flags(first: PointSet, reader: Reader) -> dict[str, Any] | None:
 def _lost(first: PointSet, reader: Reader) -> Iterator[str]:
     """What no flag says."""
     if foreign := first.of(reader.data).recipe.foreign:
-        yield f"{foreign} {'point' if foreign == 1 else 'points'} of somebody else"
+        yield f"{foreign} {'point' if foreign == 1 else 'points'} of another data set"

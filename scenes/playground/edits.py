@@ -75,7 +75,7 @@ def switch_feature(feature: str, on: bool | None = None) -> InTurn:
         turned = feature not in before if on is None else on
         wanted = [name for name in FEATURES if (turned if name == feature else name in before)]
         if not wanted:
-            raise InputError("the last feature stays on: without any the network would see nothing")
+            raise InputError("the last feature stays on: the network needs one input")
         new = net.with_features(wanted)
         frozen = SetFrozen(0, _keep_columns(net, new).ravel())
         return Several((Change(model=new), frozen), f"{title} {'on' if turned else 'off'}")
@@ -124,9 +124,9 @@ def add_point(first: PointSet, at: tuple[float, float], target: float) -> InTurn
         points = _points(first, hands)
         more = points.with_point(at if len(points.units.inputs) == 2 else (at[0], 0.0), target)
         inputs, targets = more.train
-        return Several((LearnToo(inputs[-1:], targets[-1:], more),), "one point more")
+        return Several((LearnToo(inputs[-1:], targets[-1:], more),), "add a point")
 
-    return InTurn("one point more", make)
+    return InTurn("add a point", make)
 
 
 def remove_point(shown: PointSet, index: int) -> InTurn:
@@ -138,11 +138,11 @@ def remove_point(shown: PointSet, index: int) -> InTurn:
         same = (inputs == shown.inputs[index]).all(axis=1) & (targets[:, 0] == shown.targets[index])
         found = np.flatnonzero(same)
         if not len(found) or len(inputs) == 1:
-            raise InputError("this point is not learnt from any more, or it is the last one")
+            raise InputError("this point is no training point, or it is the last one")
         fewer = points.without(index if index in found else int(found[0]))
-        return Several((Learn(*fewer.train, fewer),), "one point less")
+        return Several((Learn(*fewer.train, fewer),), "remove a point")
 
-    return InTurn("one point less", make)
+    return InTurn("remove a point", make)
 
 
 def _points(first: PointSet, hands: Hands) -> PointSet:

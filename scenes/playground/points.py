@@ -86,7 +86,7 @@ def standardised(name: str, numbers: Array) -> tuple[Array, Column]:
     mean, scale = float(numbers.mean()), float(numbers.std())
     if scale <= NEAREST * max(farthest, 1e-150):
         raise FileFormatError(
-            f"column {name!r}: its numbers, {low:.6g} to {high:.6g}, are too near to each other to be told apart; "
+            f"column {name!r}: its numbers, {low:.6g} to {high:.6g}, are too close to each other; "
             "subtract what they have in common, or multiply them"
         )
     found: Array = (numbers - mean) / scale
@@ -149,7 +149,7 @@ def own_points(table: CsvTable, columns: Sequence[str] = ()) -> OwnPoints:
 
 def _targets(table: CsvTable, name: str, *, curve: bool) -> tuple[Array, Sort, Column]:
     if len(table) < 2:
-        raise FileFormatError(f"{table.what} has one row; wanted at least two, to learn from and to hold back")
+        raise FileFormatError(f"{table.what} has one row; allowed: at least two, for training and test")
     if curve or table.are_numbers(name):
         numbers = table.numbers(name)
         different = np.unique(numbers)
@@ -163,7 +163,7 @@ def _targets(table: CsvTable, name: str, *, curve: bool) -> tuple[Array, Sort, C
     words = table.words(name)
     classes, places = np.unique(np.asarray(words, dtype=object), return_inverse=True)
     if len(classes) == 1:
-        raise FileFormatError(f"{table.what}: every row is {shown(classes[0])}: one class cannot be told from another")
+        raise FileFormatError(f"{table.what}: every row is {shown(classes[0])}; allowed: two or more classes")
     if len(classes) > MOST_CLASSES:
         some = listing(map(str, classes[:4]))
         raise FileFormatError(
@@ -217,14 +217,14 @@ def point_of(text: str, units: Units, sort: Sort) -> Point:
     *places, word = text.split(",", count)
     if len(places) < count:
         names = ",".join([*(column.name for column in units.inputs), units.target.name])
-        raise InputError(f"--point {shown(text)}: wanted {names}, with commas between")
+        raise InputError(f"--point: got {shown(text)}; allowed: {names}, separated by commas")
     numbers = [_number(place, column, text) for place, column in zip(places, units.inputs, strict=True)]
     if not sort.kind:
         return (numbers[0], numbers[-1] if count == 2 else 0.0), _number(word, units.target, text)
     words = [name.replace(_MINUS, "-") for name in sort.classes]
     said = word.strip().replace(_MINUS, "-")
     if said not in words:
-        raise InputError(f"--point {shown(text)}: there is no class {shown(said)}; allowed: {listing(words)}")
+        raise InputError(f"--point {shown(text)}: got class {shown(said)}; allowed: {listing(words)}")
     found = words.index(said)
     return (numbers[0], numbers[-1] if count == 2 else 0.0), float(2 * found - 1 if sort.kind == 2 else found)
 
@@ -369,7 +369,7 @@ def points_for(recipe: Recipe) -> PointSet:
     wrong = [number for number in recipe.without if number >= learnt]
     if wrong or learnt + len(recipe.added) - len(set(recipe.without)) < 1:
         what = f"there is no point {wrong[0]}" if wrong else "none would be left"
-        raise InputError(f"--without: {what}; {learnt:,} are learnt from, 0 to {learnt - 1}, and one has to stay")
+        raise InputError(f"--without: {what}; allowed: 0 to {learnt - 1}, and one training point has to stay")
     for text in recipe.added:
         points = points._with(text)
     for number in sorted(set(recipe.without), reverse=True):

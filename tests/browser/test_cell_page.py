@@ -262,7 +262,7 @@ def test_what_the_browser_does_help_files_the_clipboard_a_field_and_the_screen(c
         return live.told[-1]
 
     live.press("?")
-    live.says("one training step (Shift: ten)")
+    live.says("train one step (Shift: ten)")
     live.press("Escape", "ArrowRight")
     live.until(lambda: live.step == 1)
     with page.expect_download() as saved:

@@ -195,7 +195,7 @@ def test_jupyterlab(opened):
     # a cell that sleeps
     run(page, 1)
     before = page.evaluate(f"{CELL}.frame.number")
-    press(page, "ArrowDown")  # half the learning rate
+    press(page, "ArrowDown")  # halve the learning rate
     page.wait_for_function(SAYS.format("lr 0.25"), timeout=60_000)
     page.wait_for_function(f"{CELL}.frame.number > {before} + 5", timeout=60_000)
     (path.parent / "awake").touch()  # the cell has slept until now
@@ -350,7 +350,7 @@ def test_a_page_that_is_loaded_again_and_a_notebook_that_is_closed_and_opened(op
 
     def back(rate):
         page.wait_for_function(f"{CELL}?.answered > 0", timeout=60_000)
-        press(page, "ArrowDown")  # half the learning rate
+        press(page, "ArrowDown")  # halve the learning rate
         page.wait_for_function(SAYS.format(f"lr {rate}"), timeout=60_000)
         before = page.evaluate(f"{CELL}.frame.step")
         page.wait_for_function(f"{CELL}.frame.step > {before} || !{CELL}.frame.running", timeout=60_000)

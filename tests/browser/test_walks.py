@@ -239,7 +239,7 @@ def test_keys_walk_through_the_step_after_the_frame(recordings, paged):
     made.evaluate("() => scalarviz.stand(44)")
     press(".")  # the last
     assert state(made)[:3] == [3, steps[3] + 1, 44]
-    assert "after this step no micro-steps are held" in made.inner_text("#about")
+    assert "no micro-steps are stored after this step" in made.inner_text("#about")
     press("Space")
     assert state(made)[1] is None
     assert made.evaluate("() => scalarviz.playing || scalarviz.frame > 2")
@@ -275,7 +275,7 @@ def test_another_branch_has_those_of_the_frames_that_both_share(browse, tmp_path
     assert 0 < len(held) < frames
     page.keyboard.press("Escape")
     page.evaluate("() => { document.activeElement.blur(); scalarviz.next(); }")
-    assert "after this step no micro-steps are held" in page.inner_text("#about")
+    assert "no micro-steps are stored after this step" in page.inner_text("#about")
     page.evaluate("() => scalarviz.follow(`#frame=${scalarviz.frame}&micro=1`)")
     assert page.evaluate("() => scalarviz.walk.told.step - 1 === scalarviz.run.steps[scalarviz.frame]")
     assert "this is the nearest" in page.inner_text("#about")

@@ -174,7 +174,7 @@ def test_points_that_are_clicked_are_those_that_are_learnt_from():
     left = scene.run.samples()[0]
     assert len(left) == 249
     assert not (left == points.x[3].astype(np.float32)).all(axis=1).any()
-    with pytest.raises(InputError, match="not learnt from any more"):
+    with pytest.raises(InputError, match="no training point"):
         scene.run.do(RemovePoint(scene.first, 3))
     hand.chosen = 0
     scene.run.do(hand.add((0.25, 0.5)))

@@ -100,7 +100,7 @@ def test_a_transform_is_switched_live_and_undone(picture):
     ("make", "said"),
     [
         (lambda: Image.new("RGB", (1, 1), (200, 30, 40)), ""),
-        (lambda: Image.fromarray(np.full((4, 4, 4), 128, np.uint8)), "what is transparent is painted white"),
+        (lambda: Image.fromarray(np.full((4, 4, 4), 128, np.uint8)), "transparent pixels become white"),
         (lambda: Image.new("RGB", (2100, 1000)), "learning 1483 x 706 of 2100 x 1000 pixels"),
     ],
 )  # fmt: skip

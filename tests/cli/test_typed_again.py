@@ -237,13 +237,13 @@ MOVED = {
     "neuron": {"learning rate": RATES},
     "rgb": {
         "learning rate": RATES, "batch": same("batch", 1, 128), "optimiser": RULES,
-        "add a layer": [(None, {"hidden": (8,)})],
+        "add layer": [(None, {"hidden": (8,)})],
     },
     "xor": {"batch": same("batch", 4), "activation": same("activation", "sigmoid")},
     "playground": {
         "optimiser": RULES, "activation": same("activation", "relu", "identity"),
         "regularisation": [("L1", {"l1": 1e-3}), ("L2", {"l2": 1e-3})], "data": same("data", "spiral", "plane"),
-        "noise": same("noise", 0.25), "learnt from": same("split", 0.7), "new points": [(None, {"data_seed": 1})],
+        "noise": same("noise", 0.25), "training share": same("split", 0.7), "new points": [(None, {"data_seed": 1})],
         "layer 1: fewer units": [(None, {"hidden": (3, 2)})], "layer 2: more units": [(None, {"hidden": (4, 3)})],
         "reseed": WEIGHTS_SEED,
     },

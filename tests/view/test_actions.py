@@ -226,7 +226,7 @@ def test_a_picture_is_shown_before_and_after_and_weights_are_loaded_with_their_s
     other = make_colour_run(seed=9)
     other.step(25)
     other.save(tmp_path / "w.safetensors")
-    assert dropped(hand, tmp_path / "mine.png", np.full((8, 12, 3), 0.75)) == "mine.png: shown before and after"
+    assert dropped(hand, tmp_path / "mine.png", np.full((8, 12, 3), 0.75)) == "mine.png: shown: before, after, target"
     after = hand.host.picture().astype(int)
     source, _, target = next(sketch.images for sketch in hand.bench.sketches if len(sketch.images) == 3)
     cells = (after[int(y), int(x)] for x, y in (middle(source.rect), middle(target.rect)))
@@ -258,7 +258,7 @@ def test_what_cannot_be_opened_is_refused_in_a_line_and_changes_nothing(hand, tm
     photo = np.zeros((4, 4, 3))
     for panels, words in (
         ((), "nothing here shows a picture of yours"),
-        ((Pictures(photo, photo),), "what it is to become is not known here"),
+        ((Pictures(photo, photo),), "this scene has no target for a picture"),
     ):
         with live_hand(make_colour_scene(panels=panels)) as other:
             assert dropped(other, tmp_path / "mine.png", photo) == f"mine.png: {words}"

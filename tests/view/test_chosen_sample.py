@@ -218,7 +218,7 @@ def test_a_digit_of_the_board_lies_on_the_sheet(digits):
         assert f"is {board.labels[found]}" in said(view.bench)
         view.move(digits.at((x, y)))
         digits.rest()
-        assert {f"a {board.labels[found]}", "click: show its way"} <= set(said_above(view.bench))
+        assert {f"a {board.labels[found]}", "click: choose it"} <= set(said_above(view.bench))
 
 
 def test_a_digit_that_is_drawn_is_read_at_once(digits):

@@ -97,7 +97,7 @@ def test_it_is_drawn_when_it_changes_and_says_what_a_control_does_when_the_point
     made = panel(slider(), switch())
     assert not made.show([row_of(slider()), row_of(switch())], running=False)
     made.hover(middle(made.spot("rate").box))
-    for rests, wanted in ((0.0, set()), (RESTS, {"rate", "Does.", "key Up  ·  --rate  ·  double click types it"})):
+    for rests, wanted in ((0.0, set()), (RESTS, {"rate", "Does.", "key Up  ·  --rate  ·  double click: type it"})):
         made.pass_time(rests)
         assert made.show([row_of(slider(0.25)), row_of(switch())], running=False)
         assert wanted <= set(words(made.label((1280, 720))))

@@ -214,7 +214,7 @@ def test_a_layer_is_dragged_out_typed_counted_by_buttons_and_taken_away_by_delet
     layers.key("Delete")
     assert layers.hidden == [12]
     layers.click("layer 1: fewer units")
-    layers.click("add a layer")
+    layers.click("add layer")
     assert (layers.hidden, layers.item("layer 1").shown) == ([11, 11], "11")
 
 

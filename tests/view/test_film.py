@@ -329,7 +329,7 @@ def test_what_becomes_of_a_film_is_said_on_the_terminal_and_for_a_while_in_the_p
     for size in ((64, 48), (70, 48)):  # it keeps the size that it began with
         taker.resized(size)
     passed(lambda: taker._film is None)
-    assert told == ["the film has ended: the window has another size", f"wrote {tmp_path / 'x-1.mp4'}"]
+    assert told == ["the film has ended: the window was resized", f"wrote {tmp_path / 'x-1.mp4'}"]
     assert taker.text == told[-1]
     monkeypatch.setattr(Kept, "add", full)
     taker.begin_or_end("x", filled)

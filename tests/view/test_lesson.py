@@ -105,7 +105,7 @@ def test_a_taught_colour_is_trained_for_the_stated_steps():
         cube = hand.view.bench.side.drawer(ColourCube)
         cube.retarget(red, white)
         hand.view.tick(0.02)
-        assert hand.view.notice() == f"learning that: {MOST:,} steps"
+        assert hand.view.notice() == f"teaching it: {MOST:,} steps"
         for _ in range(4):
             hand.view.send("faster")
         assert learnt(hand) == (f"{MOST:,} steps later; Space goes on", MOST)

@@ -297,7 +297,7 @@ def test_a_step_downhill_is_never_said_to_end_higher_however_near_to_the_lowest_
             run.step()
             at = standing(run, own)
             said.add(one_step.verdict(at.place, ("w", "b")[: len(own)], one_step.steepness(at.losses, at.place))[1:])
-    at_rest = ("too small to change the loss", False), ("it stays where it is", False)
+    at_rest = ("too small to change the loss", False), ("it does not move", False)
     assert said <= {("downhill", False), *at_rest}
     assert said.intersection(at_rest)
 
@@ -308,7 +308,7 @@ def test_what_is_said_and_drawn_of_a_step(rate, says, weights):
     scene = made(lr=rate, weights=weights)
     with scene.run as run:
         bench = bench_of(scene, asked=True)
-        assert {one_step.UNKNOWN, "none has happened yet", *CALLS} <= set(said_anywhere(bench))
+        assert {one_step.UNKNOWN, "no step yet", *CALLS} <= set(said_anywhere(bench))
         before = len(shapes(bench, object, DARK.pulse))
         run.step()
         said = said_anywhere(again(bench))

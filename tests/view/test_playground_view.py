@@ -70,7 +70,7 @@ def test_hands_on_the_map_add_and_take_away_points_and_none_that_is_held_back(ha
     np.testing.assert_allclose([*x[-1], *y[-1]], (-5.5, 5.5, 1.0), atol=0.05)
     hand.press(corner, "right")
     assert len(hand.run.samples()[0]) == 250
-    for number, says in ((3, "right click: take it away"), (400, "held back: it stays")):
+    for number, says in ((3, "right click: remove it"), (400, "held-out: it stays")):
         hand.view.move(at(hand, points[number]))
         assert says in hand.words()
     hand.press(at(hand, points[400]), "right")
@@ -172,7 +172,7 @@ def is_shown(hand):
 
 @pytest.mark.parametrize(
     ("what", "value"),
-    [("paste", THREE), ("paste", HOURS), ("data", "spiral"), ("new points", None), ("learnt from", 0.9)],
+    [("paste", THREE), ("paste", HOURS), ("data", "spiral"), ("new points", None), ("training share", 0.9)],
 )
 def test_the_way_that_is_drawn_is_that_of_a_point_that_is_shown(hand, what, value):
     before = probed(hand)

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.gl
 SIZE = (960, 540)
 MAGNITUDES = {"|gradient|": 4, "exp_avg_sq": 8}
 NAMES = ("weight", "gradient", "|gradient|", "update", "update/value", "exp_avg", "exp_avg_sq")
-NONE_KEPT = "the optimiser here keeps none"
+NONE_KEPT = "not stored by this optimiser"
 
 
 def run(rule=optim.Adam, steps=5, **options):
@@ -232,13 +232,13 @@ def test_a_gradient_they_never_have_and_it_is_no_fault_and_the_inspector_says_wh
     assert diagnose(frame, normed.tensors, normed.stages) == ()
     index = next(t.start for t in normed.tensors if t.name == "1.running_var") + 2
     found, inspector = who(subject, index), Inspector(subject, index)
-    assert found == Identity("running var, channel 3", "1.running_var[2]", "steps move it, no optimiser")
+    assert found == Identity("running var, channel 3", "1.running_var[2]", "not trained, steps change it")
     account = inspector.account = account_of(normed, index, along=False)
     written = words([inspector.sketch((0, 0, 304, 500), DARK, frame, opened=True)])
     normed.step()
     assert account.follows
     assert account.update.after == pytest.approx(float(normed.values[index]), rel=1e-13)
-    assert {f"follows the batch: becomes {figure(account.update.after)}", "none"} <= set(written)
+    assert {f"becomes {figure(account.update.after)}, from the batch", "none"} <= set(written)
     assert not [text for text in written if "SGD" in text or "terms" in text]
     # no sample has a gradient of its own here: it is said that the batch has one
     assert Inspector(subject, 0).explanation(normed.frame())[0] == ("gradient: mean of 8 samples",)

@@ -432,4 +432,4 @@ def test_what_a_source_cannot_do_is_a_sentence_in_the_panels_place():
     again(shown)
     assert {"pictures: a weight cannot predict", "colours: a weight cannot predict",
             "a weight cannot predict; try a Run or a Scene"} <= set(said(shown))  # fmt: skip
-    assert shown.side.gestures == (("Drag", "the colour cube: turn it"),)  # no click chooses a sample: there is none
+    assert shown.side.gestures == (("Drag", "on the colour cube: turn it"),)  # no click chooses a sample: there is none

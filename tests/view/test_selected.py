@@ -348,7 +348,7 @@ def test_plain_numbers_are_selected_and_not_touched():
             hand.view.key(key, key)
             assert "looked at, not touched" in hand.view.notice(), key
         hand.view.scroll(hand.face(5), (0.0, 3.0), shift=True)
-        assert hand.view.notice() == "Shift+wheel: these numbers are looked at, not touched"
+        assert hand.view.notice() == "Shift+wheel: these numbers cannot be changed here"
         hand.click(hand.face(6))
         hand.drag(hand.number(), (60, 0))
     assert np.array_equal(array, np.arange(12.0).reshape(3, 4))

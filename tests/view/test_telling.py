@@ -88,7 +88,7 @@ def test_it_opens_paused_under_one_large_line_and_fades_before_the_formulas_come
     one = opened(steps=3000, duration=60.0)
     assert {"12 weights.", SENTENCE, "Space", "begin", "Right", "one step", "?", "all keys"} <= {*one.words}
     assert not {"controls"} & {*one.words}
-    assert any("nothing has been learnt yet" in text for text in one.words)
+    assert any("not trained yet" in text for text in one.words)
     assert (one.plays, one.run.steps) == (False, 0)
     one.view.send("toggle_panels")  # asks for the formulas
     one.pass_time(0.1)
@@ -149,7 +149,7 @@ def test_one_step_by_hand_is_a_beginning_too_and_a_loaded_run_begins_with_its_st
     made.run.step(25)
     one = opened(made)
     assert SENTENCE in one.words
-    assert not any("nothing has been learnt yet" in text for text in one.words)
+    assert not any("not trained yet" in text for text in one.words)
     one.click(one.cap("Right"))
     one.settled()
     one.pass_time(1)
@@ -206,7 +206,7 @@ def test_the_end_comes_half_a_second_after_the_last_step_and_stands_until_someth
     one.pass_time(FADE, 0.05)
     assert one.alpha("Learnt.") == 1.0
     one.click(one.cap("Shift+Wheel"))
-    assert one.view.notice() == "Shift+Wheel over a cube: change that weight"
+    assert one.view.notice() == "Shift+Wheel over a cube: change its weight"
     one.view.put(0, 9.0)  # an edit ends it, and so does going on
     for _ in range(2):
         one.settled(1, 0.1)

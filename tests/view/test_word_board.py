@@ -86,7 +86,7 @@ def test_a_click_looks_at_a_letter_and_the_temperature_moves_within_its_bounds(b
 
 def test_numbers_that_are_not_finite_are_said():
     nowhere = board(look=lambda moment, word: Reading(np.full((1, 3, 3), np.nan), np.full((3, 4), np.nan)))
-    assert "what it says is no longer finite" in said(bench_of(sv.Scene("s", make_colour_run(), panels=(nowhere,))))
+    assert "its numbers are no longer finite" in said(bench_of(sv.Scene("s", make_colour_run(), panels=(nowhere,))))
 
 
 @refusals({
@@ -194,7 +194,7 @@ def test_new_names_enter_while_it_runs_and_at_a_pause_all_are_of_what_is_shown(b
     for _ in range(7):  # it pauses: they are those that the closing sentence tells
         again(bench, 0.1)
     claim = made.story.claim(Moment(bench.subject.frame(), bench.subject.source))
-    assert claim == f"They now say {', '.join(word or 'nothing' for word in names.words[:3])}."
+    assert claim == f"They now invent {', '.join(word or 'nothing' for word in names.words[:3])}."
     assert not any(text.startswith("step ") for text in said(bench))
 
 

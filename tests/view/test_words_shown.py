@@ -286,5 +286,5 @@ def test_the_picture_of_a_graph_names_it_while_it_is_on_and_when_it_was_made_wit
         view._again()
     assert words_in(plain.ink(theme)) == words_in(view.ink) == []
     assert plain.svg == before
-    assert words_in(made.ink(theme)) == ["drawn while a mistake was on: wrong_order (found), overwrite"]
+    assert words_in(made.ink(theme)) == ["mistake on when this was drawn: wrong_order (found), overwrite"]
     assert "drawn while a mistake was on" in made.svg

@@ -263,7 +263,7 @@ def test_a_colour_that_is_hovered_or_marked_says_what_it_is_to_become(single):
         assert (disc.which, bench.hover((x, y))) == (which, True)
         above, output = said_above(again(bench, 0.0)), single.run.predict(np.array([disc.source]))[0]
         now = {hexed(disc.source), f"is now {hexed(tuple(map(float, output)))}", f"wanted: {hexed(disc.target)}"}
-        assert (now if which == "source" else {hexed(disc.target), f"wanted for {hexed(disc.source)}"}) <= set(above)
+        assert (now if which == "source" else {hexed(disc.target), f"target of {hexed(disc.source)}"}) <= set(above)
     bench.hover(None)
     cube.marked = (1.0, 1.0, 1.0)
     assert HINT in said_above(again(bench, 0.0))

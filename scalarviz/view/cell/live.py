@@ -94,7 +94,7 @@ def live(
     hidden, wanted = _hidden(x, hide), flag(controls, "live: controls")
     if is_graph(x):
         if display != "values" or hidden or not wanted:
-            raise InputError("live: a graph has no controls, and the browser draws it: no display, hide or controls")
+            raise InputError("live: a graph takes no display, hide or controls; leave them out")
         return live_class()(GraphShown(graph_of(x, sys._getframe(1)), pixels), script("renderGraph", "notebook.js"))
     if display == "pictures":
         return pictures_class()(Shown(x, pixels, hidden, wanted, pictures=True))
@@ -117,13 +117,13 @@ def _hidden(x: object, hide: Any) -> tuple[str, ...]:
     """The names of what is left out, in full."""
     given = (hide,) if isinstance(hide, str) else tuple(hide) if isinstance(hide, Iterable) else None
     if given is None or not all(isinstance(name, str) for name in given):
-        raise TypeMismatchError(f"live: hide is several names, got {shown(hide)}")
+        raise TypeMismatchError(f"live: hide: got {shown(hide)}; allowed: one name or several names")
     names = tuple(SHORT.get(name, name) for name in given)
     scene = x if isinstance(x, Scene) else Scene("run", x) if isinstance(x, Run) else None
     known = {*PARTS, *(() if scene is None else names_of(scene))}
     for name, full in zip(given, names, strict=True):
         if full not in known:
-            raise UnknownNameError(f"live: hide has {shown(name)}; there are {listing(sorted(known | set(SHORT)))}")
+            raise UnknownNameError(f"live: hide: got {shown(name)}; allowed: {listing(sorted(known | set(SHORT)))}")
     return names
 
 
@@ -173,7 +173,7 @@ class GraphShown:
         raise InputError(f"act: a graph has no action {str(name)[:60]!r}; change its Values and call update()")
 
     def update(self, *arrays: object, **told: object) -> None:
-        """Draw it anew."""
+        """Draw it again."""
         if any(one is not None for one in (*arrays, *told.values())):
             raise InputError("update: a graph has no steps; call update() without loss, step, lr and arrays")
         if self.closed:
@@ -193,7 +193,7 @@ def need(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError as error:
-        said = f"{name}: it shows what is live in a notebook's cell; install it: pip install 'scalarviz[notebook]'"
+        said = f"{name} is missing, which live cells need; install it: pip install 'scalarviz[notebook]'"
         raise MissingDependencyError(said) from error
 
 

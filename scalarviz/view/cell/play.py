@@ -50,7 +50,7 @@ COVERS = {
 }  # fmt: skip
 """What is left out together with a control: keys do the same as its slider."""
 NOT_HERE = {
-    "open": "load a file in Python", "film": "record it: `sv.Recording`, and show that: `sv.player`",
+    "open": "load a file in Python", "film": "record the run with `sv.Recording`, show it with `sv.player`",
     "close": "call `w.close()`",
 }  # fmt: skip
 """Actions that a cell does not have, and what to do instead."""

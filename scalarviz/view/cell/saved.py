@@ -146,11 +146,11 @@ def player(
         return Player(page, *_drawn(pair_subject(record), last, pixels, look, words), pixels)
     if not isinstance(record, recording.Recorded):
         raise TypeMismatchError(
-            f"player: got {type(record).__name__} {shown(record)}; allowed: what sv.Recording makes, or its file. For "
-            "a scene that trains in the cell: sv.live(scene)"
+            f"player: got {type(record).__name__} {shown(record)}; allowed: a recording of sv.Recording, or its file. "
+            "For a scene that trains in the cell: sv.live(scene)"
         )
     if not len(record):
-        raise InputError("player: nothing is recorded yet; let the run do some steps first")
+        raise InputError("player: the recording has no frames; train some steps first")
     page = html_of(record, record.pictures, theme=look, size=pixels, title=title, frames=frames)
     finite = [float(loss) for loss in record.loss if loss == loss]
     fall = f", loss {loss_text(finite[0])} to {loss_text(finite[-1])}" if finite else ""

@@ -79,7 +79,7 @@ class Shown:
         self.subject: Subject = subject_of(x)
         source = self.subject.source
         if isinstance(source, RecordedPair):
-            raise InputError("live: two recordings are played: sv.player(first.compare(second))")
+            raise InputError("live: got two recordings; try sv.player(first.compare(second))")
         self.watched = source if isinstance(source, Watched) else None
         if self.watched is not None:
             self.title, self.watched.pace = self.watched.name, Pace(RATE)
@@ -165,7 +165,9 @@ class Shown:
                 self._wake.set()
             return
         if params is not None or grads is not None:
-            raise InputError("update: got params or grads, but what is shown is read in place; try update(loss=loss)")
+            raise InputError(
+                "update: got params or grads, but the arrays shown are read in place; try update(loss=loss)"
+            )
         if not (loss is None and step is None and lr is None):
             self.subject.source.tell(step=step, loss=loss, lr=lr)
         self.look(rarely=True)
@@ -202,7 +204,7 @@ class Shown:
     def call(self, function: Callable[[Play], Any], timeout: float = STOPS) -> Any:
         """What ``function(play)`` returns or raises, called in its thread; begins it if need be."""
         if threading.current_thread() is self._thread:
-            raise StateError("a cell cannot wait for itself")
+            raise StateError("a cell's own thread cannot wait for the cell")
         self.begin()
         asked = AskedCall(lambda: function(self._play))
         self._calls.append(asked)

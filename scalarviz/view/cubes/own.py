@@ -92,7 +92,7 @@ class Cube:
 
     def __setattr__(self, name: str, value: object) -> None:
         if name not in ("colour", "size", "visible", "label"):
-            raise UnknownAttributeError(f"cube: there is no {shown(name)}; there are colour, size, visible and label")
+            raise UnknownAttributeError(f"cube: got {shown(name)}; allowed: colour, size, visible and label")
         object.__setattr__(self, name, value)
 
     @property
@@ -167,7 +167,7 @@ def cube(weight: Weight) -> Cube:
     """
     given: Any = weight
     if not isinstance(given, Weight):
-        hint = "; a Parameter has many: take one, as p[0][1]" if hasattr(given, "weight") else ""
+        hint = "; pick one weight of the Parameter, as p[0][1]" if hasattr(given, "weight") else ""
         raise TypeMismatchError(f"cube: got {type(given).__name__}; allowed: a Weight, as net[0].weight[1][2]{hint}")
     return Cube(weight)
 

@@ -118,8 +118,8 @@ def quantity_of(name: object, moments: Mapping[str, bool]) -> Quantity:
         return OWN[given] if given in OWN else LIT[given]
     if given in moments:
         return _moment(given, moments[given])
-    more = "" if moments else " (the optimiser here keeps no others for each weight)"
-    raise UnknownNameError(f"quantity {shown(name)} is not known; allowed: {listing([*OWN, *moments])}{more}")
+    more = "" if moments else " (this optimiser stores no others per weight)"
+    raise UnknownNameError(f"quantity: got {shown(name)}; allowed: {listing([*OWN, *moments])}{more}")
 
 
 def check_kept(source: Source, quantity: object) -> None:

@@ -164,7 +164,7 @@ class Graph:
         pieces = [_Piece([key]) for key in self.objects] if whole else self._pieces(ends)
         if len(pieces) > LARGEST:
             raise InputError(
-                f"draw: {len(pieces):,} nodes are left to be drawn; allowed: {LARGEST:,}. Draw a part of the "
+                f"draw: got {len(pieces):,} nodes to draw; allowed: {LARGEST:,}. Draw a part of the "
                 "graph, or unfold less"
             )
         made: dict[Key, Item] = {}

@@ -96,7 +96,7 @@ def _get(name: str, theme: str) -> Colormap:
     if name in _vispy_names():
         return _sampled(name)
     names = dict.fromkeys((*DIVERGING, "magnitude", "activation", "grey", *_vispy_names()))
-    raise UnknownNameError(f"colour map {shown(name)} is not known; allowed: {listing(names)}")
+    raise UnknownNameError(f"colour map: got {shown(name)}; allowed: {listing(names)}")
 
 
 def get_map(name: str, theme: str | Theme = "dark") -> Colormap:

@@ -24,7 +24,7 @@ Viewport = tuple[int, int] | tuple[int, int, int, int]
 corner, beyond which the picture may reach."""
 
 NO_GL = (
-    "no OpenGL to draw with: install EGL (Debian, Ubuntu: apt-get install libegl1 libgl1 libfontconfig1) "
+    "OpenGL is missing: install EGL (Debian, Ubuntu: apt-get install libegl1 libgl1 libfontconfig1) "
     'or Qt (pip install "PySide6-Essentials>=6.8,!=6.12.0")'
 )
 
@@ -34,7 +34,7 @@ def require_vispy() -> None:
     try:
         from vispy import gloo  # noqa: F401
     except (ImportError, OSError) as error:
-        advice = "nothing to draw with: pip install vispy" if getattr(error, "name", "") == "vispy" else NO_GL
+        advice = "vispy is missing: pip install vispy" if getattr(error, "name", "") == "vispy" else NO_GL
         raise MissingDependencyError(f"{advice} ({str(error).splitlines()[0]})") from error
 
 

@@ -93,7 +93,7 @@ def get_theme(theme: str | Theme = "dark") -> Theme:
     if isinstance(theme, Theme):
         return theme
     if text(theme, "the theme") not in THEMES:
-        raise UnknownNameError(f"theme {shown(theme)} is not known; allowed: {listing(THEMES)}")
+        raise UnknownNameError(f"theme: got {shown(theme)}; allowed: {listing(THEMES)}")
     return THEMES[theme]
 
 

@@ -289,7 +289,7 @@ def histogram(box: Box, theme: Theme, spread: Spread) -> Sketch:
     sketch, (x, y, wide, _) = Sketch(), box
     middles = spread.reach * ((np.arange(BINS) + 0.5) / BINS * 2 - 1)
     fills = get_map("gradient", theme)(2 * np.asarray(Range.symmetric(spread.reach, "symlog").unit(middles)) - 1)
-    sketch.text(x, y + 14, "the same weight, whole batch", TITLE, theme.text1, bold=True)
+    sketch.text(x, y + 14, "same weight, whole batch", TITLE, theme.text1, bold=True)
     said = f"δ · x of {spread.words}; their {spread.joined} is its g"
     sketch.text(x, y + 34, said if measure(said, LABEL) <= wide else f"δ · x of {spread.words}", LABEL, theme.text3)
     base, step = y + 48 + _BARS, wide / BINS
@@ -345,7 +345,7 @@ def output_rows(box: Box, theme: Theme, outputs: Sequence[Output], *, mean: bool
     sketch.line((middle, y + 42), (middle, y + 44 + 20 * len(outputs)), theme.border, 1.0)
     for row, output in enumerate(outputs):
         line = y + 44 + 20 * row + 14
-        name = f"{output.name}, wanted" if output.wanted else output.name
+        name = f"{output.name}, target" if output.wanted else output.name
         ink = theme.text1 if output.wanted else theme.text2
         sketch.text(x, line, _fitting(name, 62), LABEL, ink, bold=output.wanted)
         if output.value == output.value:

@@ -57,7 +57,7 @@ class Sentences:
                 said = loss_of(np.asarray(rows, np.float64), self._opened.targets[:, 0], self._opened.loss)
                 formula = formula if said is None else _equation(*said, violet=False)
             short = Formula(formula.letters, formula.numbers[-1:])
-            return Sentence("loss", f"of {self._of_whom()}: what is to become smaller", (formula,), short=short)
+            return Sentence("loss", f"of {self._of_whom()}: training makes it smaller", (formula,), short=short)
         if step.kind == "node" or (step.op and not len(step.units)):
             return self._of_operation(step)
         if step.op and step.kind != "delta":
@@ -66,7 +66,7 @@ class Sentences:
             return self._of_delta(step)
         if step.kind == "stage":
             return Sentence(self._titles(step), self._forward(self._made(step)), _alone("output", step))
-        return Sentence("zero", "every gradient is cleared, since what comes back is added up")
+        return Sentence("zero", "every gradient is set to 0, because backward adds to it")
 
     def _of_operation(self, step: MicroStep) -> Sentence:
         """One operation of a formula, or what is made between modules, shown by one number."""
@@ -77,7 +77,7 @@ class Sentences:
         formula = _equation(self._walk.named(letters), numbers, violet=back)
         said = f"δ of {shortened(name)}" if back else shortened(name)
         if back:
-            meaning = "how the loss changes with this node"
+            meaning = "slope of the loss with respect to this node"
         elif step.kind == "stage":
             meaning = f"{meaning}; {self._about(step)}"
         return Sentence(said, meaning, (formula,))
@@ -113,7 +113,7 @@ class Sentences:
         name += f" of {_letter(*self._place(step))}" if self._place(step)[1] else ""
         title, first = (
             f"{self._title(stage.name)}: {name}",
-            "the largest in size" if step in self._walk.steps else "one",
+            "the largest" if step in self._walk.steps else "one",
         )
         made = f"{first} of {self._made(step)}" if stage.outputs > 1 else self._made(step)
         made = f"share p minus target t; {made}" if "p −" in step.formula else made
@@ -188,7 +188,7 @@ class Sentences:
             made = of_product(f"{step.formula} = δ", *step.factors, step.value)
         elif step.factors:
             made = _equation(f"{step.formula} = δ", step.numbers, violet=True)
-        return Sentence(f"δ of {self._name(stage, unit)}", "how the loss changes with this sum", (made,))
+        return Sentence(f"δ of {self._name(stage, unit)}", "slope of the loss with respect to this sum", (made,))
 
     def _of_weight(self, step: MicroStep, selected: int | None) -> Sentence:
         """Gradient and update of the selected weight; else of that of the step, of several the one that shows most."""
@@ -228,7 +228,7 @@ class Sentences:
         """A sum of outer products on its way."""
         numbers = Word(f"{adding:,}", "violet", True), Word(f" of {self._walk.batch} added up")
         letters = f"sum of δ · x ÷ {self._opened.divisor:,.10g}" if self._opened.divisor != 1 else "sum of δ · x"
-        about = "each adds its own δ · x to every cube"
+        about = "each sample adds its δ · x to every cube"
         return Sentence(f"gradient of {self._title(step.stage)}", about, (Formula(letters, numbers),))
 
     def lines(self, phase: int, index: int) -> tuple[Formula, ...]:

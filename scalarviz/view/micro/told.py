@@ -140,7 +140,7 @@ class Told(Inner):
     @property
     def headline(self) -> str:
         """The HUD's second line: where in the step this is."""
-        mode = "a trial step, leaving it changes nothing" if self.trial else "the real step"
+        mode = "trial step, changes nothing" if self.trial else "real step"
         some = f"{self.adding:,} sample{'' if self.adding == 1 else 's'} added up"
         place = some if self.adding else f"micro-step {self.at} of {self.count}"
         where = f"paused inside step {self.step:,}  \N{MIDDLE DOT}  {place}"

@@ -534,7 +534,7 @@ def opened(subject: Subject, *, alone: bool) -> Walked:
     if isinstance(source, RecordedSource):
         return source.opened(alone=alone)
     if not isinstance(source, RunSource):
-        raise InputError(f"inside: {source.what} has no steps to be opened; give a Run, a Scene or a recording")
+        raise InputError(f"inside: {source.what} has no steps to open; allowed: a Run, a Scene or a recording")
     sample = None if subject.probe is None or target is None else (subject.probe, target)
     return source.run.open(sample=sample if alone else None)
 

@@ -210,7 +210,7 @@ class FewFlow(Notes):
                     box = (float(round(middle - own / 2)), float(round(y + _UNDER)), own, 40.0)
                     self.below.swatches.append(Swatch(box, name, at))
             below = y + _UNDER + 40
-        label = [] if sample.label is None else [f"wanted {sample.outputs[sample.label]}"]
+        label = [] if sample.label is None else [f"target {sample.outputs[sample.label]}"]
         for before, above in ((loss_words(sample), []), ("sample loss ", label)):  # beside the cubes, not on them
             if max(measure(line, LABEL) for line in (f"{before}0.0000", *above)) <= end:
                 for line, text in enumerate([*above, before]):
@@ -280,7 +280,7 @@ def _between(tip: Floats, anchor: Floats) -> Floats:
 
 def loss_words(sample: Sample) -> str:
     """What stands before the loss of the one sample that is drawn: the wanted class, where the target is one."""
-    wanted = f"wanted {sample.outputs[sample.label]} \N{MIDDLE DOT} " if sample.label is not None else ""
+    wanted = f"target {sample.outputs[sample.label]} \N{MIDDLE DOT} " if sample.label is not None else ""
     return f"{wanted}loss of this {'colour' if sample.colours else 'sample'} "
 
 

@@ -329,7 +329,7 @@ class Window:
     def _lose_display(self) -> None:
         self.closed = self.display_lost = True
         if self.on_lost is None:
-            self._note("the display went away; the window is closed")
+            self._note("the display was closed, and the window with it")
         self._let_go()
         self._taking.close()
 

@@ -142,17 +142,17 @@ class Film:
     def _why(self, encoder: subprocess.Popen[bytes]) -> str:
         """Why the encoder has ended, as far as can be seen."""
         if self._stuck:
-            return f"the encoder (ffmpeg) did nothing for {PATIENCE:g} s, and was ended"
+            return f"the encoder (ffmpeg) did nothing for {PATIENCE:g} s and was stopped"
         with suppress(subprocess.TimeoutExpired):
             encoder.wait(1.0)
         if not self._written.parent.is_dir():
-            return "its folder was removed meanwhile"
+            return "its folder was removed"
         if shutil.disk_usage(self._written.parent).free < ROOM:
             return "no space left on device"
         if (code := encoder.returncode or 0) < 0:
-            return f"the encoder stopped: somebody ended ffmpeg ({signal.Signals(-code).name})"
+            return f"the encoder stopped: another process ended ffmpeg ({signal.Signals(-code).name})"
         if not self._written.exists():
-            return "the encoder stopped, and what it had written is gone; was the folder removed?"
+            return "the encoder stopped and its file is gone; was the folder removed?"
         return "the encoder stopped; is the disk full?"
 
     def __exit__(
@@ -273,7 +273,7 @@ def _ffmpeg(arguments: list[str], stdin: int = subprocess.DEVNULL) -> subprocess
         )  # fmt: skip
     except OSError as error:
         raise MissingDependencyError(
-            f"a film needs ffmpeg, and {program} does not start ({error.strerror}); install it anew with: "
+            f"a film needs ffmpeg, and {program} does not start ({error.strerror}); reinstall it with: "
             "pip install --force-reinstall imageio-ffmpeg"
         ) from error
 
@@ -373,7 +373,7 @@ class Taking:
         """The window has another size: a film keeps the one that it began with, and ends."""
         if self._film is not None and size != self._film.size:
             self._film.end()
-            self._note("the film has ended: the window has another size")
+            self._note("the film has ended: the window was resized")
 
     def pass_time(self, seconds: float) -> bool:
         """`seconds` have passed; returns whether the window should be painted anew."""

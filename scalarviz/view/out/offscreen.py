@@ -35,7 +35,7 @@ TILE = 4000
 """Pixels of their side: a multiple of the period of every pattern that is drawn by the pixel."""
 
 _FORKED = (
-    "nothing can be drawn in a process that was forked from one that has drawn: OpenGL does not survive that; start it "
+    "a forked process cannot draw after its parent has drawn, because OpenGL does not survive a fork; start it "
     'with multiprocessing.get_context("spawn")'
 )
 _QT = ("pyside6", "pyqt6", "pyqt5")

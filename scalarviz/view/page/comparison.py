@@ -57,7 +57,7 @@ def names_of(paths: Sequence[Path], called: Sequence[str] = ()) -> list[str]:
 
 # ---- `comparison_html`: two recordings as one HTML file, with their difference beside them; it plays like that of one.
 
-SENTENCE = "Two recorded trainings and their difference, to be played in a browser with scripts and WebGL 2"
+SENTENCE = "Two recorded trainings and their difference; playing them needs a browser with JavaScript and WebGL 2"
 QUANTITIES = ("weight", "gradient", "update")
 COLUMNS, AROUND = 3, (47, 363)
 """Pixels of a page of which its cubes have a third across, and of those that are around them."""

@@ -39,7 +39,7 @@ OF_A_RUN = (
 MOST_TEXELS, MOST_PLATES = 65_536, 300  # of a picture; `js/link.js` believes no more
 NUMBERS = ("loss", "lr", "sample")
 SIZE, WRITTEN = (560, 480), (480, 76)
-SENTENCE = "This page plays the recorded training that a link to it holds behind its #; nothing is sent to a server"
+SENTENCE = "This page plays the recording stored in its link after the #. Nothing is sent to a server"
 
 
 class Link(NamedTuple):
@@ -66,7 +66,7 @@ def link_of(record: Recorded, player: str = "player.html", *, theme: str = "dark
         own["words"]["around"] = [{**group, **{name: _whole(group[name]) for name in ("shapes", "texts")}}
                                   for group in around]  # fmt: skip
     if own.keys() - set(OF_A_RUN):
-        raise InputError(f"a link has no room for {sorted(own.keys() - set(OF_A_RUN))} of this picture; try save_html")
+        raise InputError(f"a link cannot store {sorted(own.keys() - set(OF_A_RUN))} of this picture; try save_html")
     if document["texels"] > MOST_TEXELS or max(map(len, (document["plates"], document["stages"]))) > MOST_PLATES:
         raise _too_much(record, document)
     fitting = [k for k in range(len(record)) if record.shapes(k) is record.shapes(-1)]

@@ -123,7 +123,7 @@ def numbers_of(
         told["lr"].append(json_number(frame.lr))
         marks.append(flags_of(frame, document))
     if not marks:
-        raise InputError("a page of a recording: it has no frame; record at least one step")
+        raise InputError("page: the recording has no frames; record at least one step")
     every = np.stack(marks)
     every = every[:1] if (every == every[0]).all() else every
     flags = {"frames": len(every), "columns": every.shape[1], "data": text_of(deflated(every.tobytes()))}
@@ -176,7 +176,7 @@ def _trained(subject: Subject) -> tuple[str, ...]:
 
 RECORDED = {
     "toggle_run": None, "step": None, "back": None, "micro_next": None, "micro_back": None, "whose": None,
-    "first": None, "newest": None, "slower": None, "faster": Words("twice the speed"), "normal_speed": None,
+    "first": None, "newest": None, "slower": None, "faster": Words("double the speed"), "normal_speed": None,
     "show_weights": None, "show_gradients": Words(""), "show_updates": None, "show_ratio": None,
     "fit": Words("fit the camera", "fit"),
     "toggle_theme": None, "toggle_help": Words("", "all keys"), "escape": Words("close what is open"),
@@ -194,8 +194,8 @@ GESTURES = (
     ("Drag", "turn the scene"),
     ("Right drag, two fingers", "shift the scene"),
     ("Wheel, two fingers", "zoom"),
-    ("Click, tap", "a cube: look into it"),
-    ("Drag", "the time bar: go to that step"),
+    ("Click, tap", "on a cube: inspect it"),
+    ("Drag", "on the time bar: go to that step"),
 )
 
 

@@ -40,7 +40,7 @@ from .page import Float32, about_of, gathered, json_number, keys_of, loss_axis, 
 from .pictures import MOST as MOMENTS
 from .pictures import chosen, still_of
 
-SENTENCE = "A recorded training, to be played in a browser with scripts and WebGL 2"
+SENTENCE = "A recorded training; playing it needs a browser with JavaScript and WebGL 2"
 COLUMN, AROUND = 320, (48, 224)
 """Pixels of a page that its cubes leave to a column of panels, and to what is around them."""
 SMALLEST = (320, 240)
@@ -141,11 +141,11 @@ def _program(
     """What recorded it, and what is not shown of it."""
     said = [f"recorded with scalarviz {record.about.version}".rstrip()]
     if first:
-        said.append(f"before step {record.steps[first]:,} it had another network")
+        said.append(f"before step {record.steps[first]:,} the network was another one")
     if scene.letters is None and subject.plan is not None and subject.plan.rooms:
-        said.append("what is read among the cubes is not in a recorded file: pictures show it")
+        said.append("attention and embeddings are not in a recording")
     if scene.turned:
-        said.append("the maps of single units are in the window")
+        said.append("only the window shows the maps of single units")
     if scene.above:  # which say it in a window
         said += [_wanted(subject, frame), *(f"not in this page: {title}" for title in scene.above)]
     for count in sorted({len(film["steps"]) for film in seen}):
@@ -163,7 +163,7 @@ def _wanted(subject: Subject, frame: Frame) -> str:
     given = np.ravel(frame.activations.get("input", ()))[:3].tolist()
     sides = (zip(subject.sample.inputs, given, strict=False), zip(outputs, wanted.tolist(), strict=False))
     at, to = (", ".join(f"{name} {short(number)}" for name, number in side) for side in sides)
-    return f"the sample{f' {at}' if at else ''} should give {to}"
+    return f"target{f' of {at}' if at else ''}: {to}"
 
 
 def _story(record: Recorded, subject: Subject) -> str:

@@ -43,7 +43,7 @@ class Recorded(Page, recording.Recorded):
         """
         given: Any = other
         if not isinstance(given, recording.Recorded):
-            raise TypeMismatchError(f"compare: a recording is compared with a recording, got {type(given).__name__}")
+            raise TypeMismatchError(f"compare: got {type(given).__name__}; allowed: a recording")
         first, second = names_of([self.path, other.path], [self.about.name, other.about.name])
         if first == second and self.branch != other.branch:
             first, second = f"{first}, branch {self.branch}", f"{second}, branch {other.branch}"
@@ -106,7 +106,7 @@ class Recording(Page, recording.Recording):
                 write_pictures(path, [(rows[one.step], one) for one in drawn])
             except InputError as error:  # a full disk: the numbers are there
                 with suppress(RuntimeWarning):
-                    warnings.warn_explicit(f"{error}; all else is there", RuntimeWarning, "scalarviz", 0)
+                    warnings.warn_explicit(f"{error}; everything else was read", RuntimeWarning, "scalarviz", 0)
         return path
 
     def _save_html(self, path: StrPath, **asked: Any) -> Path:

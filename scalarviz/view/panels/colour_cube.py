@@ -140,7 +140,7 @@ def colours_discs(place: CubePlaces, colours: Colours) -> Sketch:
 Which = Literal["source", "target"]
 Ring = tuple[float, float, float]
 """Centre and diameter."""
-HINT = "now Shift+click its new colour, in the target cube"
+HINT = "now Shift+click its new colour in the target cube"
 
 
 class Disc(NamedTuple):
@@ -163,9 +163,9 @@ class ColourCubeDrawer(Drawer[ColourCube]):
     height = 166.0
     worth = 2
     needs = ("predict",)
-    gestures = (("Drag", "the colour cube: turn it"),)
-    choices = (("Click", "a colour of the cube: show its way"),)
-    lessons = (("Shift+Click", "a colour of the cube, then its new target: teach it"),)
+    gestures = (("Drag", "on the colour cube: turn it"),)
+    choices = (("Click", "on a colour of the cube: choose it"),)
+    lessons = (("Shift+Click", "on a colour, then on its new target: teach it"),)
 
     def __init__(self, panel: ColourCube, ground: Ground) -> None:
         super().__init__(panel, ground)
@@ -257,11 +257,11 @@ class ColourCubeDrawer(Drawer[ColourCube]):
             return None
         if disc.which == "source":
             output = _rgb(displayed(moment.predict(np.array([disc.source])))[0])
-            name, value, more = hexed(disc.source), f"is now {hexed(output)}", [f"wanted: {hexed(disc.target)}"]
+            name, value, more = hexed(disc.source), f"is now {hexed(output)}", [f"target: {hexed(disc.target)}"]
             more += self.ground.offers(3)
             more += ["Shift+click: teach it another colour"] if self.ground.teaches else []
         else:
-            name, value, more = hexed(disc.target), f"wanted for {hexed(disc.source)}", []
+            name, value, more = hexed(disc.target), f"target of {hexed(disc.source)}", []
             if self.marked is not None:
                 more.append(f"Shift+click: {hexed(self.marked)} becomes this")
         return name, value, more

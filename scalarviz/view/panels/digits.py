@@ -46,7 +46,7 @@ class BoardDrawer(Drawer[DigitBoard]):
     ends, at_end = 216.0, True
     worth = 2  # the digit that is drawn, and what it is read as, say it of one
     needs = ("predict",)
-    choices = (("Click", "a test digit: show its way"),)
+    choices = (("Click", "on a test digit: choose it"),)
 
     def __init__(self, panel: DigitBoard, ground: Ground) -> None:
         super().__init__(panel, ground)
@@ -143,10 +143,10 @@ class BoardDrawer(Drawer[DigitBoard]):
         sketch, theme, (x, y, width, height) = Sketch(), self.ground.theme, self._board
         wrong, order, tiles = self._read != self.labels, self._order, len(self.labels)
         sketch.rect(x, y + TOP, width, height - TOP - _FOOT, fill=theme.panel, radius=6)
-        title = "test digits by what they are read as"
+        title = "test digits by predicted class"
         count = f"{int(wrong.sum())} of {len(self.labels)} wrong"
         room = width - measure(count, LABEL) - 30
-        title = next((t for t in (title, "test digits, as they are read") if measure(t, LABEL, True) <= room), "")
+        title = next((t for t in (title, "test digits by predicted class") if measure(t, LABEL, True) <= room), "")
         sketch.text(x, y + 13, title, LABEL, theme.text1, bold=True)
         sketch.text(x + width, y + 13, count, LABEL, theme.text2, anchor="right")
         left = x + width - measure(count, LABEL) - 17
@@ -211,7 +211,7 @@ def _atlas(inputs: NDArray[np.floating], side: tuple[int, int], border: int, the
 
 # ---- The one digit whose way through the network is drawn: its picture, on which one can draw, and the ten outputs.
 
-DRAW = "draw on it; the right button erases"
+DRAW = "draw here; the right button erases"
 LABEL_IT = "0\N{EN DASH}9: learn it as that digit   Backspace: clear"
 SIDE = 104.0
 _BARS = 66.0
@@ -231,7 +231,7 @@ class PadDrawer(Drawer[DigitPad]):
     height, within = 152.0, 164.0
     most = 270.0
     gestures = (("Drag", "on the digit: draw one (right button: erase)"), ("Backspace", "on the digit: clear it"))
-    lessons = (("0\N{EN DASH}9", "on the digit: learn it as that digit"),)
+    lessons = (("0\N{EN DASH}9", "on the digit: teach it as that digit"),)
 
     def __init__(self, panel: DigitPad, ground: Ground) -> None:
         super().__init__(panel, ground)
@@ -239,7 +239,7 @@ class PadDrawer(Drawer[DigitPad]):
         high, wide = panel.side
         if subject.probe is None or subject.probe.size != high * wide:
             got = "none" if subject.probe is None else f"{subject.probe.size} numbers"
-            raise InputError(f"DigitPad of {high} x {wide} pixels: the scene's probe must have as many, got {got}")
+            raise InputError(f"DigitPad: got a scene's probe of {got}; allowed: {high} x {wide} pixels, as the pad has")
         self.picture = subject.probe.reshape(-1)
         self.digit = None if subject.sample.target is None else int(subject.sample.target[0])  # where it is known
         self.drawn = False  # whether a hand has changed it
@@ -311,7 +311,7 @@ class PadDrawer(Drawer[DigitPad]):
             return ""
         if self.ground.teaches and self._active and self.picture.any():
             return LABEL_IT
-        return f"{DRAW}; {self._learnt} learnt" if self.ground.teaches and self._learnt else DRAW
+        return f"{DRAW}; {self._learnt} taught" if self.ground.teaches and self._learnt else DRAW
 
     # ---- the picture
 
@@ -331,7 +331,7 @@ class PadDrawer(Drawer[DigitPad]):
         high, wide = self.panel.side
         small = averaged(averaged(square, high, 0), wide, 1)
         self._put(small / max(float(small.max()), 1e-12))
-        return "on the sheet; what it is read as stands beside it"
+        return "on the sheet; the prediction stands beside it"
 
     def stroke(self, start: Point, end: Point, *, erase: bool = False) -> None:
         """Paint (or erase) a line with a soft round brush; points as :meth:`place` gives them.

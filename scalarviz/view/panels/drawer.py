@@ -141,7 +141,7 @@ class Ground:
 
     def offers(self, count: int | None = None) -> list[str]:
         """What a tip says of that."""
-        return ["click: show its way"] if self.chooses(count) else []
+        return ["click: choose it"] if self.chooses(count) else []
 
     def choose(self, sample: ArrayLike, target: ArrayLike | None = None) -> None:
         """Draw the way of another sample."""

@@ -116,7 +116,7 @@ class PicturesDrawer(PixelsDrawer[Pictures]):
     height = 117.0
     least = 84.0
     needs = ("predict",)
-    choices = (("Click", "a pixel of a picture: show its way"),)
+    choices = (("Click", "on a pixel of a picture: choose it"),)
 
     def __init__(self, panel: Pictures, ground: Ground) -> None:
         super().__init__(panel, ground)
@@ -133,11 +133,11 @@ class PicturesDrawer(PixelsDrawer[Pictures]):
     def take(self, picture: NDArray[np.floating]) -> str:
         """Show it before, after and as the target, where the scene says what another picture is to become."""
         if self.panel.target_of is None:
-            return "what it is to become is not known here"
+            return "this scene has no target for a picture"
         source = thumbnail(picture)
         self._put(source, self.panel.target_of(source))
         self._label, self.stale = "yours", True
-        return "shown before and after"
+        return "shown: before, after, target"
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         (high, wide), theme, sketch = self.size, self.ground.theme, Sketch()
@@ -159,7 +159,7 @@ class PicturesDrawer(PixelsDrawer[Pictures]):
     def says(self, moment: Moment, pixel: tuple[int, int]) -> Tip:
         colour = self._source[pixel]
         now = hexed(displayed(moment.predict(colour[None]))[0])
-        return hexed(colour), f"is now {now}", [f"wanted: {hexed(self._target[pixel])}"]
+        return hexed(colour), f"is now {now}", [f"target: {hexed(self._target[pixel])}"]
 
     def way(self, pixel: tuple[int, int]) -> tuple[ArrayLike, ArrayLike]:
         sample, plain = self._source[pixel][None], self._target[pixel][None]
@@ -274,13 +274,13 @@ def as_pixels(picture: ArrayLike) -> NDArray[np.uint8]:
     """What a user's function returned as uint8 (H, W, 3), a copy of its own; InputError for another shape or dtype."""
     array = np.asarray(picture)
     if array.ndim != 3 or array.shape[2] != 3 or 0 in array.shape:
-        raise InputError(f"paint returned shape {array.shape}; allowed: (H, W, 3)")
+        raise InputError(f"paint: got shape {array.shape}; allowed: (H, W, 3)")
     if array.dtype == np.uint8:
         if max(array.shape[:2]) <= LARGEST:
             return array.copy()
         array = array / np.float32(255)
     elif array.dtype.kind != "f":
-        raise InputError(f"paint returned dtype {array.dtype}; allowed: uint8, or floats in 0..1")
+        raise InputError(f"paint: got dtype {array.dtype}; allowed: uint8, or floats in 0..1")
     return to_bytes(thumbnail(array, LARGEST))
 
 
@@ -395,7 +395,7 @@ class PaintingDrawer(PixelsDrawer[Painting]):
     name, sample = "painting", 2
     needs = ("predict",)
     at_end = True
-    choices = (("Click", "a pixel of a painted picture: show its way"),)
+    choices = (("Click", "on a pixel of a painted picture: choose it"),)
 
     def __init__(self, panel: Painting, ground: Ground) -> None:
         super().__init__(panel, ground)
@@ -513,14 +513,14 @@ class PaintingDrawer(PixelsDrawer[Painting]):
         if self.panel.other is None:
             return None
         self.ground.subject.source.edit(self.panel.other(picture))
-        return "it is painted from now on"
+        return "this picture is the new target"
 
     def says(self, moment: Moment, pixel: tuple[int, int]) -> Tip:
         place = self._place(pixel)
         wanted, made = self._wanted_at(place), moment.predict(place[None])[0]
         off = ", ".join(f"{100 * e:+.0f}".replace("-", "−") for e in made - wanted)
         name = f"row {pixel[0]:,}, column {pixel[1]:,}"
-        return name, f"is {hexed(displayed(made))}", [f"wanted: {hexed(wanted)}", f"off by {off} %"]
+        return name, f"is {hexed(displayed(made))}", [f"target: {hexed(wanted)}", f"off by {off} %"]
 
     def way(self, pixel: tuple[int, int]) -> tuple[ArrayLike, ArrayLike]:
         place = self._place(pixel)
@@ -563,10 +563,10 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, float | None]]):
     worth = 4
     wide, within = True, 1.0
     gestures = (
-        ("Drag", "a graph that is larger than its place: move it"),
-        ("Click", "a folded node of a graph: unfold it"),
-        ("Wheel", "over a graph: larger or smaller"),
-        ("Double click", "a graph: in its place again, as large as at first"),
+        ("Drag", "a graph that is larger than its panel: move it"),
+        ("Click", "on a folded node of a graph: unfold it"),
+        ("Wheel", "over a graph: zoom"),
+        ("Double click", "on a graph: reset place and size"),
     )
 
     def __init__(self, panel: GraphPanel, ground: Ground) -> None:

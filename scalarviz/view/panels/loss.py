@@ -270,8 +270,8 @@ class LossDrawer(Drawer[LossCurve]):
     worth = 0  # the time bar has it, too
     least = 88.0
     gestures = (
-        ("Click", 'the word "log" of the loss: a linear axis, and back'),
-        ("Click", "the loss curve: go to that step"),
+        ("Click", 'on "log" of the loss: switch linear and log axis'),
+        ("Click", "on the loss curve: go to that step"),
     )
 
     def __init__(self, panel: LossCurve, ground: Ground) -> None:

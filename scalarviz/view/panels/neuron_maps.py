@@ -79,7 +79,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
     name = "neurons"
     needs = ("predict",)
     turns = True
-    gestures: tuple[tuple[str, str], ...] = (("Point", "at a neuron's small map: see it large, with its weights"),)
+    gestures: tuple[tuple[str, str], ...] = (("Point", "over a neuron's small map: enlarge it, with its weights"),)
 
     def __init__(self, panel: NeuronMaps, ground: Ground) -> None:
         super().__init__(panel, ground)
@@ -90,7 +90,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         self._over: Unit | None = None
         self._layer: int | None = None  # whose buttons are shown
         if panel.change is not None:
-            self.gestures = (*self.gestures, ("Point", "at a layer: + and - for its neurons, and for layers"))
+            self.gestures = (*self.gestures, ("Point", "over a layer: buttons + and - for its neurons and for layers"))
         self._error = ""
         self._begin()
 
@@ -361,10 +361,10 @@ def buttons_of(layer: int, hidden: Sequence[int], maps: Sequence[Box]) -> list[S
         unit = (last[0] + last[2] + _AWAY, last[1] + last[3] - SIDE)
         whole = (first[0] - _AWAY - pair, first[1] + first[3] - SIDE)
     found = [
-        (unit, "less", [*before, own - 1, *after], "one neuron less in this layer"),
-        (unit, "more", [*before, own + 1, *after], "one neuron more in this layer"),
-        (whole, "less", [*before, *after], "without this layer"),
-        (whole, "more", [*before, own, own, *after], "one more layer behind this one"),
+        (unit, "less", [*before, own - 1, *after], "remove one neuron from this layer"),
+        (unit, "more", [*before, own + 1, *after], "add one neuron to this layer"),
+        (whole, "less", [*before, *after], "remove this layer"),
+        (whole, "more", [*before, own, own, *after], "add a layer after this one"),
     ]
     return [
         Spot((float(round(x + (SIDE + _GAP) * (name == "more"))), float(round(y)), SIDE, SIDE), name,
@@ -498,7 +498,7 @@ class FeaturesDrawer(Drawer[Features]):
     def __init__(self, panel: Features, ground: Ground) -> None:
         super().__init__(panel, ground)
         self.spots: list[Spot] = []  # where each can be clicked
-        self.gestures = (("Click", "a feature: the network gets it, or no more"),) if panel.change else ()
+        self.gestures = (("Click", "on a feature: switch it on or off"),) if panel.change else ()
         self._on: tuple[bool, ...] = ()
         self._rows: list[int | None] = []
         self._values: NDArray[np.floating] | None = None
@@ -522,7 +522,9 @@ class FeaturesDrawer(Drawer[Features]):
                 values = np.asarray(self.panel.values(points), float)
                 self._values = values.reshape(FEATURE_CELLS, FEATURE_CELLS, count)
             if len(on) != count or len(rows) != count:
-                raise ValueError(f"there are {count} features, but {len(on)} on or off, {len(rows)} rows")
+                raise ValueError(
+                    f"got {count} features, {len(on)} switches and {len(rows)} rows; allowed: as many of each"
+                )
         except Exception as error:  # the scene's own functions
             self.ground.failed("features", error)
             self._on = ()
@@ -637,7 +639,7 @@ class FeaturesDrawer(Drawer[Features]):
         over = self.under(at)
         if over is None or over >= len(self._on):
             return None
-        gets, then = ("gets it", "off") if self._on[over] else ("does not get it", "on")
+        gets, then = ("uses it", "off") if self._on[over] else ("does not use it", "on")
         return self.panel.names[over], f"the network {gets}", [f"click: switch it {then}"]
 
     def click(self, at: Point) -> bool:

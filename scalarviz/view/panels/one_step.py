@@ -168,7 +168,7 @@ class TreeDrawer(Drawer[GradientTree]):
         """The model as it is, and the gradients of the step that was done last."""
         frame, stages = moment.frame, moment.source.stages
         if not fits(stages):
-            return [sentence(box, self.ground.theme, f"{self.panel.title}: this network is no chain of layers")]
+            return [sentence(box, self.ground.theme, f"{self.panel.title}: this network is not a chain of layers")]
         known = frame.step > 0 and bool(frame.computed.any())
         note = BEFORE if frame.edited else f"gradients of step {frame.step:,}"
         rows = rows_of(stages, frame, deltas_of(stages, frame), seen=known and not frame.edited,
@@ -359,7 +359,7 @@ class LoopDrawer(Drawer[TrainingLoop]):
         if own.max() >= len(frame.values):
             return [sentence(box, self.ground.theme, f"one step: this network has {len(frame.values)} weights")]
         if frame.step == 0 or not frame.computed[own].all():
-            return [self._lines(box, "none has happened yet", "waits", [""] * 4)]
+            return [self._lines(box, "no step yet", "waits", [""] * 4)]
         before = [short(x) for x in (frame.values - frame.update)[own].tolist()]  # forward() had those
         said = self._said(frame, f" at {self._words('', before)}")
         if frame.edited:
@@ -420,7 +420,7 @@ At = Callable[[Floats], Floats]
 """Of places (N, n) of the weights: the loss there, (N,), or where they stand in the picture, (N, 2)."""
 ROLL = 0.3
 """Seconds for which the ball rolls to its new place, or as long as frames are apart, if that is less."""
-UNKNOWN = "the slope here is not known before backward()"
+UNKNOWN = "slope unknown before backward()"
 SIDE, _POINTS = 33, 129  # places at which the loss is worked out: along each of two weights, along one
 LEVELS = 10
 _LEFT, _TITLE, _LINES = 40.0, 21.0, 40.0
@@ -553,7 +553,7 @@ class LossOverDrawer(Drawer[LossOver]):
         found = self._found(at, places[:, None])
         shown = np.isfinite(found)
         if shown.sum() < 2:
-            sketch.text(box[0], box[1] + 30, "the loss is beyond all numbers here", LABEL, theme.text2)
+            sketch.text(box[0], box[1] + 30, "the loss is infinite here", LABEL, theme.text2)
             return None
         up = scale_of(np.append(found[shown], 0.0) if found[shown].min() >= 0 else found[shown], most=5, linear=True)
         low, high = spans[0]
@@ -757,7 +757,7 @@ def verdict(place: Place, names: Sequence[str], told: tuple[float, float, float]
     start, end, limit = told
     step = place.here - place.before
     if not np.isfinite([start, end]).all():
-        return "the loss is beyond all numbers", "R begins again; try a smaller rate", True
+        return "the loss is infinite", "Press R and try a smaller rate", True
     if len(names) == 1:
         slope, moved = short(float(place.gradient[0]), signed=True), short(float(step[0]), signed=True)
         asked = -place.lr * place.gradient[0]
@@ -767,12 +767,12 @@ def verdict(place: Place, names: Sequence[str], told: tuple[float, float, float]
         moves = ", ".join(f"{name} {short(float(by), signed=True)}" for name, by in zip(names, step, strict=True))
         first = f"moved by {moves}"
     if _is_lost_in_the_last_digits(place, step, start, end):
-        return first, "too small to change the loss" if step.any() else "it stays where it is", False
+        return first, "too small to change the loss" if step.any() else "it does not move", False
     if end > start:
-        since = f", as from lr {rate_text(float(f'{limit:.2g}'))} on" if np.isfinite(limit) else ""
-        return first, f"too far: it ends higher{since}", True
+        since = f" above lr {rate_text(float(f'{limit:.2g}'))}" if np.isfinite(limit) else ""
+        return first, f"overshoots: the loss rises{since}", True
     if np.isfinite(limit) and place.lr > limit / 2 * 1.001:
-        return first, "downhill, past the lowest point", False
+        return first, "downhill, past the minimum", False
     return first, "downhill", False
 
 

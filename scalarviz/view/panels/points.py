@@ -44,8 +44,8 @@ class PointsDrawer(Drawer[Plot]):
         super().__init__(panel, ground)
         if panel.edits is not None:
             self.lessons = (
-                ("Click", f"an empty place of the {self.plot}: add a point"),
-                ("Right click", f"a point of the {self.plot}: take it away"),
+                ("Click", f"on an empty place of the {self.plot}: add a point"),
+                ("Right click", f"on a point of the {self.plot}: remove it"),
             )
         self.axes: Axes | None = None  # as it was drawn last
         self.spots: Floats = np.zeros((0, 2))  # where each point is drawn; infinite where it is not
@@ -105,7 +105,7 @@ class PointsDrawer(Drawer[Plot]):
         if index is None or self._points is None:
             return [f"click: add {kind}"] if self.teaches else []
         found = self.ground.offers()
-        away = "held back: it stays" if self._points.back[index] else "right click: take it away"
+        away = "held-out: it stays" if self._points.back[index] else "right click: remove it"
         return [*found, away] if self.teaches else found
 
     # ---- hands
@@ -201,7 +201,7 @@ class CurveFitDrawer(PointsDrawer[CurveFit]):
     reach = 9.0
     height, most = 150.0, 364.0
     needs = ("predict",)
-    choices = (("Click", "a point of the curve: show its way"),)
+    choices = (("Click", "on a point of the curve: choose it"),)
 
     def __init__(self, panel: CurveFit, ground: Ground) -> None:
         super().__init__(panel, ground)
@@ -281,7 +281,7 @@ class CurveFitDrawer(PointsDrawer[CurveFit]):
         if self._learnt is None or data is None or self._learnt[0] is not data:
             inputs, targets = (np.asarray(part) for part in moment.samples())
             if inputs.shape[1:] != (1,) or targets.shape[1:] != (1,):
-                raise InputError(f"{self._title}: wanted are samples of one number")
+                raise InputError(f"{self._title}: allowed: samples of one number")
             self._learnt = data, Points(np.repeat(inputs, 2, axis=1), targets[:, 0])
         return self._learnt[1]
 
@@ -312,7 +312,7 @@ class CurveFitDrawer(PointsDrawer[CurveFit]):
         more = self.says(index, f"{up.name} {number(wanted, 2)}")
         if index is not None:
             kind = f" ({'test' if points.back[index] else 'train'})" if points.back.any() else ""
-            more = [f"wanted {number(wanted, 2)}{kind}, error {number(said - wanted, 2)}", *more]
+            more = [f"target {number(wanted, 2)}{kind}, error {number(said - wanted, 2)}", *more]
         return f"{across.name} {number(across.units(x), 2)}", f"is now {number(said, 2)}", more
 
 
@@ -378,7 +378,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         self.least = _SMALL_MAP + high
         self.grid = Grid(ground.hints, LADDER if panel.cells is None else (panel.cells,), BUDGET)
         self.toggles = Toggle("", on=True), Toggle("discretise")
-        self.choices = (("Click", "a point of the map: show its way"),) if panel.points else ()
+        self.choices = (("Click", "on a point of the map: choose it"),) if panel.points else ()
         self._map: Box = (0.0, 0.0, 8.0, 8.0)
         self._pixels: NDArray[np.uint8] | None = None
         self._line: Sketch | None = None
@@ -608,7 +608,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
             word = names[int(target)]
         else:
             word = says[span.index(target)] if target in span else short(target)
-        return f"wanted: {word} ({kind})"
+        return f"target: {word} ({kind})"
 
 
 def _same(one: Points, other: Points) -> bool:

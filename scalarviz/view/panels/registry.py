@@ -203,7 +203,7 @@ def _guarded(drawer: type[Drawer[Any]]) -> type[Drawer[Any]]:
                 found = found(*given) if isfunction(plain) else found
                 wanted, right = _RULES.get(name, ("", None))
                 if right is not None and not right(found):
-                    raise TypeMismatchError(f"{name} gave {_word(type(found))}, not {wanted}")
+                    raise TypeMismatchError(f"{name} returned {_word(type(found))}; allowed: {wanted}")
                 if name in _DRAWS and (wrong := _wrong_in(found)):
                     raise InputError(wrong)
                 return found

@@ -173,7 +173,7 @@ def _said(rows: Sequence[LayerRow], frame: Frame, subject: Subject) -> list[str]
     if any(row.dead is not None for row in rows):
         said.append(f"dead: 0 for all of {of}")
     if any(row.flat is not None for row in rows):
-        said.append(f"flat: a slope below {FLAT:g} of its largest, mean over units and {of}")
+        said.append(f"flat: slope below {FLAT:g} of its largest, mean over units and {of}")
     return said
 
 

@@ -114,9 +114,9 @@ def _title(sketch: Sketch, box: Box, theme: Theme, state: WordState, age: str, h
     if state.typing:
         sketch.line((left + 9 + own, y), (left + 9 + own, y + 14), theme.text1, 1.4)
     left += field[2] + 10
-    note = age or "strong: the letter that follows"
+    note = age or "strong: the next letter"
     sketch.text(x + width, y + 12, note, LABEL, theme.text3, anchor="right")
-    hint = ("Enter keeps it, Escape leaves it" if state.typing else "click, or E: type a name") if hints else ""
+    hint = ("Enter keeps it, Escape cancels" if state.typing else "click, or E: type a name") if hints else ""
     if left + measure(hint, LABEL) + 16 <= x + width - measure(note, LABEL):
         sketch.text(left, y + 12, hint, LABEL, theme.text2 if state.typing else theme.text3)
 
@@ -340,7 +340,7 @@ class NewNames:
     def draw(self, box: Box, theme: Theme, step: int) -> Sketch:
         """Title and words; the stronger a letter, the surer it was."""
         sketch, (x, y, width, height) = Sketch(), box
-        title_of(sketch, box, theme, "new names", f"temperature {self._temperature:.1f} · stronger: surer")
+        title_of(sketch, box, theme, "new names", f"temperature {self._temperature:.1f} · stronger: more certain")
         pitch = (height - _NAMES_TOP) / MOST
         size = next((s for s in _SIZES if 1.2 * s <= pitch), _SIZES[-1])
         for k, ((made, of), so_far) in enumerate(zip(self._lines, self.words, strict=True)):
@@ -384,7 +384,7 @@ def whole(box: Box, theme: Theme, state: WordState, read: Reading, words: Sequen
         triangle(sketch, (x + h * (side + 8), y), side / len(tokens), theme, shares, chosen)
     y += _MAPS + AIR if lines > 1 else 0.0
     before = state.word[chosen - 1] if chosen else "the beginning"
-    after, meaning = f"after {before}", "strong: the letter that follows"
+    after, meaning = f"after {before}", "strong: the next letter"
     sketch.text(x, y + 13, after, LABEL, theme.text2)
     if measure(after, LABEL) + 12 + measure(meaning, LABEL) <= width:
         sketch.text(x + width, y + 13, meaning, LABEL, theme.text3, anchor="right")
@@ -408,8 +408,8 @@ class WordDrawer(Drawer[WordBoard]):
     name = "word"
     height, least, spread = HEIGHT, LEAST, 206.0
     gestures = (
-        ("Click", "the word: type another one; Enter keeps it, Escape leaves it"),
-        ("Click", "a letter of the word: what comes next after it, and whom it looks at"),
+        ("Click", "on the word: type another one; Enter keeps it, Escape cancels"),
+        ("Click", "on a letter of the word: see what follows it, and whom it looks at"),
     )
 
     def __init__(self, panel: WordBoard, ground: Ground) -> None:
@@ -453,7 +453,7 @@ class WordDrawer(Drawer[WordBoard]):
         panel = self.panel
         reading = panel.look(moment, self.state.word)
         if not all(np.isfinite(part).all() for part in (reading.likely, reading.attention, *reading.stream)):
-            raise InputError("what it says is no longer finite")
+            raise InputError("its numbers are no longer finite")
         words = [panel.make(moment, self.temperature, k).word for k in range(2 * COLUMNS)] if not self.setting else []
         return reading, words
 
@@ -467,7 +467,7 @@ class WordDrawer(Drawer[WordBoard]):
         theme, state = self.ground.theme, self.state
         if self.setting is not None and self._read is not None:
             return [self.names.draw(box, theme, self._step)]
-        hint = "Enter keeps it, Escape leaves it" if state.typing else "E: type a word"
+        hint = "Enter keeps it, Escape cancels" if state.typing else "E: type a word"
         title, age = Sketch(), self._asked.age or (hint if self.ground.hints else "")
         title_of(title, box, theme, f"reads {state.word or 'a beginning'}", age)
         if self._read is None:
@@ -570,7 +570,7 @@ class WordDrawer(Drawer[WordBoard]):
             if len(word) <= self.panel.most:
                 self._put(word)
         elif len(text) == 1 and text.isalpha():
-            raise InputError(f"{text} is no letter of these words")
+            raise InputError(f"{text} is not a letter of these words")
         else:
             return False
         self._fresh = False

@@ -88,10 +88,10 @@ def said_of(quantity: str, subject: Subject, frame: Frame) -> str:
     if quantity in ("gradient", "|gradient|"):
         return gradient_words(subject, frame)
     if quantity not in OWN and quantity not in subject.source.moments:
-        return "the optimiser here keeps none"
+        return "not stored by this optimiser"
     if quantity not in UPDATES or not frame.known(quantity).any():
         return ""
-    return f"of the last {frame.together:,} steps together" if frame.together > 1 else BEFORE if frame.edited else ""
+    return f"over the last {frame.together:,} steps" if frame.together > 1 else BEFORE if frame.edited else ""
 
 
 def update_names(frame: Frame) -> tuple[str, ...]:

@@ -331,10 +331,10 @@ class ControlsPanel:
         if item is None or self._pointer is None or self.held or not (self.open and self._said):
             return []
         ways = [f"key {item.keys}"] * bool(item.keys) + [item.control.flag] * bool(item.control.flag)
-        ways += ["double click types it"] * item.typed
+        ways += ["double click: type it"] * item.typed
         more = wrapped(item.control.does, _TIP) + ["  \N{MIDDLE DOT}  ".join(ways)] * bool(ways)
         if item.out is not None:
-            more.append(f"{'dragged out of its row' if item.typed else 'Delete, with the ring here,'} takes it away")
+            more.append(f"{'drag it out of its row' if item.typed else 'press Delete here'} to remove it")
         return [pointer_label(self._pointer, size, item.name, item.shown, more, self.theme)]
 
     def _in_hand(self, at: Point, item: Item, out: Item, size: tuple[float, float]) -> list[Sketch]:
@@ -344,7 +344,7 @@ class ControlsPanel:
         sketch.rect(*box, radius=5, fill=shade(self.theme, 0.3), stroke=self.theme.text2)
         sketch.text(at[0], box[1] + 19, item.shown, LABEL, self.theme.text1, bold=True, anchor="middle")
         words = wrapped(out.control.does, _TIP)
-        return [sketch, pointer_label((at[0], at[1] + 14), size, out.name, "let go", words, self.theme)]
+        return [sketch, pointer_label((at[0], at[1] + 14), size, out.name, "release", words, self.theme)]
 
     # ---- the pointer, in logical pixels
 
@@ -631,7 +631,7 @@ class ControlsPanel:
             if layers:
                 widgets.plus(sketch, own, theme.text1)
             else:
-                sketch.text(left + own[2] / 2, y + 19, "add a layer", LABEL, theme.text1, bold=True, anchor="middle")
+                sketch.text(left + own[2] / 2, y + 19, "add layer", LABEL, theme.text1, bold=True, anchor="middle")
 
 
 _DRAWN = {

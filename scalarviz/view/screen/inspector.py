@@ -332,12 +332,12 @@ def _picture(numbers: bytes, side: int, theme: str) -> NDArray[np.uint8]:
 def draw_rule(page: Page, account: Account, *, formulas: bool = True) -> None:
     """The optimiser's name, every line of its rule with numbers, and what of it float16 holds."""
     if account.follows:
-        page.heading(f"step {account.step + 1:,}", "no optimiser moves it")
-        page.line(f"follows the batch: becomes {figure(account.update.after)}")
+        page.heading(f"step {account.step + 1:,}", "not trained")
+        page.line(f"becomes {figure(account.update.after)}, from the batch")
         return
     if not account.update.lines:
         page.heading(account.optimizer)
-        page.line("frozen: it stays" if account.frozen else "it stays")
+        page.line("frozen: no update" if account.frozen else "no update")
     elif account.descent:
         page.heading(account.optimizer, f"{PLAIN} = w'")
         text = account.descent
@@ -455,7 +455,7 @@ def _draw_along(page: Page, box: Box, along: Along | None, of: tuple[str, str]) 
         y, height = y + 15.0, height - 15.0
     known = () if along is None else np.flatnonzero(np.isfinite(along.losses))
     if along is None or len(known) < 2:
-        sketch.text(x, y + 34, "shown at rest" if along is None else "not finite", LABEL, theme.text3)
+        sketch.text(x, y + 34, "pause to see it" if along is None else "not finite", LABEL, theme.text3)
         return
     values, losses = along.weights[known], along.losses[known]
     axes = axes_of((x + 2, y + 24, width - 4, height - 42), values, np.append(losses, along.loss))
@@ -526,7 +526,7 @@ _LOOSE, _TIGHT = (26.0, 24.0, 21.0, 23.0, 20.0), (21.0, 19.0, 19.0, 20.0, 17.0)
 _CURVE_FROM = 440.0
 _SEVERAL = 212.0  # height of the column of several weights
 _SUMS = ("mean", "largest", "norm")
-_BUTTONS = (("zero", "X", "zero"), ("× ½", "/", "halve"), ("× 2", "*", "double"), ("anew", "I", "redraw"))
+_BUTTONS = (("zero", "X", "zero"), ("× ½", "/", "halve"), ("× 2", "*", "double"), ("re-init", "I", "redraw"))
 _GAP = 12.0
 _UNDER_TEXT = 18.0  # between a line of words, whose letters reach below it, and the plots
 

@@ -73,7 +73,7 @@ class SidePanels:
             if place.unit is not None and not 0 <= place.unit <= most:
                 raise InputError(f"panel {name}: stage {place.stage!r} has no unit {place.unit}; allowed: 0 to {most}")
             if drawer.beside is None:
-                raise InputError(f"panel {name}: this kind cannot stand beside a stage; allowed: {listing(small)}")
+                raise InputError(f"panel {name}: this kind has no place beside a stage; allowed: {listing(small)}")
 
     def _take(self, panel: Panel) -> str:
         """Give a panel its drawer; returns the name under which it is kept."""
@@ -610,7 +610,7 @@ class InputSwatch:
         if facts is not None and chooses:
             more.append(f"click: {'one' if number is None else 'the next'} of the {facts.samples:,} samples")
         elif source.recorded:
-            more.append("the way of this sample was recorded, of no other")
+            more.append("only this sample was recorded")
         if facts is not None and number is not None:
             said = f"sample {number + 1:,} of {facts.samples:,}"
         return [sketch, tip(self._pointer, size, hexed(np.ravel(probe)), said, more, theme)]

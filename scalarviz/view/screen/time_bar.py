@@ -264,9 +264,12 @@ class TimeBar:
         if name == BRANCH:
             branch = next(b for b in plan.past.branches if b.number == value)
             rail = next(r for r in plan.rails if branch in r.branches)
-            more = [f"steps {branch.first:,} to {branch.newest:,}", *([f"begun by {branch.why}"] if branch.why else [])]
-            more += [f"{len(rail.branches)} branches: a click goes to the next"] if rail.folded else []
-            return [self._said(at, size, "another branch", "click to go there", more)]
+            more = [
+                f"steps {branch.first:,} to {branch.newest:,}",
+                *([f"started by {branch.why}"] if branch.why else []),
+            ]
+            more += [f"{len(rail.branches)} branches: click for the next"] if rail.folded else []
+            return [self._said(at, size, "another branch", "click: go there", more)]
         if name != GO:
             return [self._said(at, size, *self.told(name), [spot.words] if spot.words else [])]
         line, step = Sketch(), int(value)

@@ -201,7 +201,7 @@ def who(subject: Subject, index: int) -> Identity:
     places = [int(k) for k in np.unravel_index(index - tensor.start, tensor.shape)] if tensor.shape else []
     said = words.format(*(name(k) for name, k in zip(named, places, strict=True)))
     if tensor.buffer:
-        return Identity(said, code, "steps move it, no optimiser" if places else "counts the steps")
+        return Identity(said, code, "not trained, steps change it" if places else "counts the steps")
     plain = names.tensors[tensor.name] == tensor.name and not said.startswith(("from ", "bias of "))
     return Identity(code, code, said.removesuffix(f" of {tensor.name}")) if plain else Identity(said or code, code)
 

@@ -50,7 +50,7 @@ class WeightsSource(Source):
         self._parts = parts
         self._tensors = tensors_of({name: data for name, part in parts.items() if (data := np.asarray(part.data)).size})
         if not self._tensors:
-            raise InputError("nothing to draw: got no numbers; allowed: at least one Weight or Parameter")
+            raise InputError("got no numbers to draw; allowed: at least one Weight or Parameter")
         self._loop, self._edited = Counted(), False
         self._values: Float | None = None
         self._update: Float | None = None
@@ -433,8 +433,8 @@ def _named(x: object) -> dict[str, Any]:
         if not isinstance(part, Weight | Parameter):
             hint = '; try {"x": x}' if hasattr(part, "__array__") else ""
             if callable(getattr(part, "parameters", None)):  # a class of somebody's own
-                hint = "; try its parameters(), or derive its class from nn.Module"
-            raise TypeMismatchError(f"nothing to show: got {type(part).__name__}; allowed: {ALLOWED}{hint}")
+                hint = "; try its parameters(), or subclass nn.Module"
+            raise TypeMismatchError(f"cannot show {type(part).__name__}; allowed: {ALLOWED}{hint}")
         name = getattr(part, "name", None) or f"w{k}"
         parts[name if name not in parts else f"{name} ({k})"] = part
     return parts
@@ -545,9 +545,9 @@ def standing(source: Source, step: int | None) -> Iterator[None]:
         return
     step, (first, newest) = integer("step", step, 0), source.span
     if not source.can.go:
-        raise InputError(f"step: {source.what} is shown as it is now; a Run or a Scene keeps its past")
+        raise InputError(f"step: {source.what} has no past steps; try a Run or a Scene")
     if not first <= step <= newest:
-        raise InputError(f"step: got {step:,}; allowed: {first:,} to {newest:,}, the steps that were done")
+        raise InputError(f"step: got {step:,}; allowed: {first:,} to {newest:,}, the steps so far")
     here = source.frame().step
     source.to(step)
     try:

@@ -83,7 +83,7 @@ def _image(picture: NDArray[np.uint8], words: str) -> str:
 
 
 HERE = Path(__file__).parent
-NO_PICTURES = '<p class="small">Pictures of the runs are missing: nothing can draw here.</p>'
+NO_PICTURES = '<p class="small">Pictures of the runs are missing, because this machine cannot draw.</p>'
 
 
 def report_of(
@@ -99,7 +99,7 @@ def report_of(
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
     count, missing = len(runs.results), runs.total - len(runs.results)
-    lines = [about, f"{missing:,} of {runs.total:,} runs are not done yet" if missing > 0 else ""]
+    lines = [about, f"{missing:,} of {runs.total:,} runs are unfinished" if missing > 0 else ""]
     return Template((HERE / "report.html").read_text(encoding="utf-8")).substitute(
         theme=look.name, policy=policy, title=escape(runs.title), lead=escape(sentence(runs.results)),
         style=f"{colours_of()}\n{(HERE / 'report.css').read_text(encoding='utf-8')}",
@@ -127,18 +127,18 @@ def _players(runs: Runs, theme: str, say: Callable[[str], object]) -> tuple[str,
     parts, scripts = list[str](), set[str]()
     for name, result in picked(runs.results) if runs.build is not None else ():
         words = run_text(result, runs.results)
-        say(f"report: the {name} is trained again, to be played: {words}")
+        say(f"report: training the {name} again, to play it: {words}")
         parts.append(f"<h3>The {name}: {escape(words)}</h3>")
         try:
             page, said = player_of(runs, result, theme, f"{runs.title}, {name}")
         except ScalarvizError as error:
-            page, said = "", f"it cannot be computed again: {error}"
+            page, said = "", f"it cannot be trained again: {error}"
         if page:
             scripts |= scripts_of(page)
             may = 'sandbox="allow-scripts" loading="lazy"'  # nothing but play
             parts.append(f'<iframe {may} title="the {name}" srcdoc="{escape(page)}"></iframe>')
         parts += [f'<p class="small">{escape(said)}</p>'] if said else []
-    head = f"<h2>{', '.join(name for name, _ in picked(runs.results)).capitalize()}, to be played</h2>"
+    head = f"<h2>{', '.join(name for name, _ in picked(runs.results)).capitalize()}: players</h2>"
     return ("\n".join([head, *parts]) if parts else ""), scripts
 
 
@@ -165,7 +165,7 @@ def report_of_file(
     """
     runs = runs_of(path, build)
     if not runs.results:
-        raise InputError(f"{path_text(path)}: none of its {runs.total:,} runs is done yet; there is nothing to report")
+        raise InputError(f"{path_text(path)}: none of its {runs.total:,} runs is done; report it later")
     with Results.read(path) as read:
         made = read.about.made
     return write_report(runs, target, theme=theme, about=made, say=say)
@@ -196,7 +196,7 @@ def player_of(runs: Runs, result: Result, theme: str, title: str) -> tuple[str, 
     if not said and result.state == "done":
         kept, now = runs.weights(result.number), scene.run.state_dict()
         if not all(name in now and np.array_equal(now[name], kept[name], equal_nan=True) for name in kept):
-            said = f"computed again here, it came to other bits than those of the file ({result.processor})"
+            said = f"trained again here, its bits differ from those of the file ({result.processor})"
     scene.run.close()
     return page, said
 
@@ -223,7 +223,7 @@ MOST = 2_000
 def quartile_tables(results: Sequence[Result]) -> str:
     """A table for each option that was swept, and a line of all runs."""
     names, metrics = swept(results), metrics_of(results)
-    heads = ["runs", "learnt", "diverged", "loss: a quarter below", "median", "three quarters below"]
+    heads = ["runs", "learnt", "diverged", "loss: lower quartile", "median", "upper quartile"]
     rows = []
     for name in names:
         rows += [(f"{name} {value_text(group.value)}", group) for group in groups(results, name)]

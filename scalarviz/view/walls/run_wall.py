@@ -40,7 +40,7 @@ MOST = 24
 """Pictures side by side, at most."""
 PLOTS_KEY = next(action.keys[0] for action in RUNS if action.name == "plots")
 KEYS_OF_RUNS = {key for action in RUNS if action.name not in ("plots", "escape") for key in action.keys}
-KINDS = ("all runs", "runs that learnt", "runs that did not")
+KINDS = ("all runs", "runs that learnt", "the other runs")
 PAUSE, SHARE = 2.0, 0.05
 """Seconds between two looks at the file, and the part of the time that they may take."""
 DURATION = 20.0
@@ -151,12 +151,12 @@ class RunWall(Wall):
         """To a run: the scene where it ended."""
         apart = options_text(result.options, swept(self.runs.results))
         name = DOT.join(filter(None, (f"run {result.number:,}", apart, f"seed {result.seed:,}")))
-        ended = "" if result.state == "done" else f"it {result.state}: here it stands at its beginning"
+        ended = "" if result.state == "done" else f"it {result.state}: shown at its first step"
 
         def build(given: Mapping[str, object]) -> Opened:
             scene = self.runs.standing(result)
             if not isinstance(scene, Scene):
-                said = "this run cannot be trained on: its file holds weights, but not what builds the network"
+                said = "this run cannot train on: its file has weights, but no network"
                 raise InputError(said)
             return Opened(scene, max(result.steps, 1), DURATION)
 
@@ -185,7 +185,7 @@ class RunWall(Wall):
 
     def open(self, paths: Sequence[Path]) -> None:
         """Files were dropped: none is taken here."""
-        self.say("nothing is opened here; open a run first, and drop it there")
+        self.say("open a run first, then drop the file there")
 
     # ---- picture
 
@@ -295,7 +295,7 @@ def wall_of(path: StrPath, build: Build | None = None, theme: str | Theme = "dar
     """
     runs = runs_of(path, build)
     if not (runs.results or runs.growing):
-        raise InputError(f"{path_text(path)}: none of its {runs.total:,} runs is done yet; open it again then")
+        raise InputError(f"{path_text(path)}: none of its {runs.total:,} runs is done; open it later")
     read = Results.read(path)
 
     def newer() -> Runs | None:
@@ -319,7 +319,7 @@ def wall_picture(
     :func:`wall_of`, a size that no picture has, another word than these.
     """
     if shows not in ("panel", "cubes", "plots"):
-        raise InputError(f"a wall shows panel, cubes or plots, got {shown(shows)}")
+        raise InputError(f"wall: got {shown(shows)}; allowed: panel, cubes, plots")
     size, wall = check_size(size), wall_of(path, build, theme)
     wall.plots = shows == "plots"
     with offscreen():

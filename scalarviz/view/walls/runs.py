@@ -76,7 +76,7 @@ def check_plain(entrance: Callable[..., object], **given: Any) -> None:
     said = [name for name, value in given.items() if value != usual[name].default]
     if said:
         raise InputError(
-            f"{entrance.__name__}: {listing(said)} is of the cubes of one run; of the runs of a sweep leave it out"
+            f"{entrance.__name__}: {listing(said)} belongs to one run; leave it out for the runs of a sweep"
         )
 
 
@@ -130,7 +130,7 @@ def scene_file(path: StrPath, about: About) -> SceneBuild:
         raise InputError(f"cannot read the scene {path_text(path)}: {why}") from None
     if text != about.build_text:
         was = f"another text of {shown(about.name)}" if about.build_text else f"the scene {shown(about.name)}"
-        raise InputError(f"{path_text(path)} did not build these runs: {was} did; give the file as it was then")
+        raise InputError(f"{path_text(path)} did not build these runs; {was} did. Give that version of the file")
     return SceneBuild(about.name, text)
 
 

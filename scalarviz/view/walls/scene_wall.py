@@ -150,7 +150,7 @@ class SceneWall(Wall):
         """Enter the chosen scene, with these options; nothing else trains then."""
         door = self.door
         if door is not None and door.missing:
-            self.say(f"{door.name} needs something that is not installed: {door.missing}")
+            self.say(f"{door.name} needs a package: {door.missing}")
         elif door is not None and self._opening is None:
             self._rest()
             self._tried = True
@@ -160,7 +160,7 @@ class SceneWall(Wall):
         """Files were dropped: the last one decides which scene is entered, unless one is being opened already."""
         for path in paths[-1:]:
             if self._opening is not None and self.door is not None:
-                self.say(f"{path.name} is not opened: {self.door.name} is being opened already; Escape gives that up")
+                self.say(f"{path.name} was not opened, because {self.door.name} is opening; Escape cancels that")
                 continue
             try:
                 door, given, said = self.receive(path)

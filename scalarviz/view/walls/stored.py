@@ -37,7 +37,7 @@ from ..space.blocks import Item
 def stored_subject(paths: Sequence[Path], only: Sequence[str] = ()) -> Subject:
     """The numbers of one file with their histogram, or of two with their difference."""
     if not 1 <= len(paths) <= 2:
-        raise InputError(f"one file or two are shown, got {len(paths)}")
+        raise InputError(f"got {len(paths)} files; allowed: one or two")
     names = names_of(paths)
     if len(set(names)) < len(paths):  # net.onnx and net.safetensors of one folder
         names = [path.name for path in paths]
@@ -120,15 +120,17 @@ def read_stored(path: StrPath, only: Sequence[str] = ()) -> Read:
             entries = dict(sorted(entries_of(source).items(), key=lambda item: _natural(item[0])))
             names = _chosen(path, {name: entry.shape for name, entry in entries.items()}, only)
             return Read(tensors_of(source, entries, names))
-    raise FileFormatError(f"{path_text(path)}: files that are shown end in {listing(ENDINGS)}{_elsewhere(source)}")
+    raise FileFormatError(
+        f"{path_text(path)}: cannot show this kind of file; allowed: {listing(ENDINGS)}{_elsewhere(source)}"
+    )
 
 
 def _elsewhere(path: Path) -> str:
     """Which file or command shows what has another ending, if one does."""
     said = {
-        ".svz": f"; a recording is shown by: scalarviz replay {path_text(path)}",
-        ".csv": ", and .svs, what a sweep wrote by --results",
-        ".html": "; a page is opened by a browser",
+        ".svz": f"; to play a recording: scalarviz replay {path_text(path)}",
+        ".csv": ", and .svs, which a sweep writes with --results",
+        ".html": "; open a page in a browser",
     }
     return said.get(path.suffix.lower(), "")
 
@@ -178,7 +180,7 @@ def _chosen(path: StrPath, shapes: Shapes, only: Sequence[str]) -> list[str]:
     names = [name for name, size in sizes.items()
              if size and (not only or any(fnmatchcase(name, pattern) for pattern in only))]  # fmt: skip
     if not names:
-        what = f"none of its names fits {listing(map(shown, only))}" if only else "it holds no numbers"
+        what = f"none of its names matches {listing(map(shown, only))}" if only else "it holds no numbers"
         some = f"; it has {listing(map(shown, list(shapes)[:5]))}" + ", ..." * (len(shapes) > 5) if shapes else ""
         raise InputError(f"{path_text(path)}: {what}{some}")
     count = sum(sizes[name] for name in names)
@@ -186,7 +188,7 @@ def _chosen(path: StrPath, shapes: Shapes, only: Sequence[str]) -> list[str]:
         head, dot, _ = names[0].rpartition(".")  # a pattern that fits the first name and its neighbours
         raise InputError(
             f"{path_text(path)} holds {count:,} numbers in {len(names):,} tensors; at most {MOST_NUMBERS:,} in "
-            f"{MOST_TENSORS:,} are shown: name some, as --only '{f'{head}.*' if dot else names[0]}'"
+            f"{MOST_TENSORS:,} are shown: choose some, as --only '{f'{head}.*' if dot else names[0]}'"
         )
     return names
 
@@ -262,7 +264,7 @@ class Stored(Played):
 
     def lacks(self, quantity: str) -> str:
         """A file holds numbers alone."""
-        return "" if quantity == "weight" else "a file holds weights alone"
+        return "" if quantity == "weight" else "a file holds only weights"
 
 
 class StoredPair(RecordedPair):
@@ -276,7 +278,7 @@ class StoredPair(RecordedPair):
     def __init__(self, a: Stored, b: Stored, names: tuple[str, str], found: Mapping[str, Match]) -> None:
         super().__init__(a, b, names)
         self.renamed = tuple(
-            f"{name} is {' '.join([match.name] * (match.name != name) + ['turned round'] * match.turned)} in {names[1]}"
+            f"{name} is {' '.join([match.name] * (match.name != name) + ['transposed'] * match.turned)} in {names[1]}"
             for name, match in found.items() if match[:2] != (name, False)
         )  # fmt: skip
         self.heads = a.says, b.says
@@ -290,7 +292,7 @@ class StoredPair(RecordedPair):
 
     def lacks(self, quantity: str) -> str:
         """Files hold numbers alone."""
-        return "" if quantity == "weight" else "files hold weights alone"
+        return "" if quantity == "weight" else "files hold only weights"
 
 
 # ---- What layers and wires the graph of an ONNX file has.

@@ -156,7 +156,7 @@ class Tour(LiveView):
         after = margin + measure(counted, LABEL) + 12
         sketch.text(after, first, station.headline, head, theme.text1, bold=True)
         after += measure(station.headline, head, True) + 14
-        remark = "the next one is being made" if self._goal is not None else station.before
+        remark = "preparing the next one" if self._goal is not None else station.before
         if after + measure(remark, LABEL) <= right:
             sketch.text(after, first, remark, LABEL, theme.text2)
         said = next(iter(wrapped(station.sentence(self._time), wide - 2 * margin, text)), "")
@@ -218,7 +218,7 @@ class Tour(LiveView):
 
     def open(self, paths: Sequence[Path]) -> None:
         """Files belong to the wall."""
-        self.say("a file can be dropped on the wall of all scenes: Escape leads there")
+        self.say("drop files on the wall of all scenes: Escape goes there")
 
 
 def trained(door: Door, station: Station) -> Opened:

@@ -261,7 +261,7 @@ class Wall(Room):
         touch, escape = view.bench.touch, action_of("escape").does
         touch.table = tuple((key, f"{AWAY} {self.called}" if does == escape else does) for key, does in touch.table)
         view.bench.lead_keys(action_of("escape").keys[0], self.called)
-        view.say(DOT.join(filter(None, (door.remark, f"Escape goes back to {self.called}"))), BACK_SECONDS)
+        view.say(DOT.join(filter(None, (door.remark, f"Escape returns to {self.called}"))), BACK_SECONDS)
         return view
 
     def back(self, theme: Theme | None = None) -> None:

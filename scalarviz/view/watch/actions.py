@@ -120,7 +120,7 @@ def _no_gradient_yet(here: Here) -> str:
     if here.computed:
         return ""
     if isinstance(here.subject.source, Watched) and here.subject.source.counted:
-        return "no gradient is told: call backward() before the step, or update(grads=...)"
+        return "no gradient: call backward() before the step, or update(grads=...)"
     return f"no gradient yet{_first_step(here)}"
 
 
@@ -133,41 +133,43 @@ def _no_update_yet(here: Here) -> str:
 
 
 def _first_step(here: Here) -> str:
-    return ": before the first step there is none" if here.recorded else ": take a step"
+    return ": none before the first step" if here.recorded else ": take a step"
 
 
-NO_PAST = "the past of these numbers is not kept"
-_SHOWS = "this window only shows, it does not train"
-_no_training = _first(_recorded("a recording is shown, nothing is trained"), _unless(lambda here: here.trains, _SHOWS))
-_no_samples = _first(_recorded("a recording holds the sum over the batch, not its samples"), _no_training)
+NO_PAST = "past steps are not kept here"
+_SHOWS = "this window does not train"
+_no_training = _first(_recorded("a recording does not train"), _unless(lambda here: here.trains, _SHOWS))
+_no_samples = _first(_recorded("a recording stores the sum over the batch, not its samples"), _no_training)
 _no_past = _unless(lambda here: here.subject.source.can.go, NO_PAST)
 _no_steps = _unless(lambda here: here.trains or here.subject.source.can.go, _SHOWS)
 _no_ratio = _first(_no_updates, lambda here: here.subject.source.lacks("update/value"))
 _no_moments = _first(
-    _recorded("what the optimiser keeps was not recorded"),
+    _recorded("the optimiser's state was not recorded"),
     _no_updates,
-    _unless(lambda here: here.subject.source.moments, "the optimiser here keeps nothing of a weight"),
+    _unless(lambda here: here.subject.source.moments, "this optimiser stores nothing per weight; try Adam"),
 )
 _no_host = _unless(lambda here: here.host, "there is no window")
-_no_table = _first(_unless(lambda here: here.subject.table is not None, "no table is learnt here"), _no_host)
+_no_table = _first(_unless(lambda here: here.subject.table is not None, "this scene takes no table"), _no_host)
 _nothing_to_open = _first(
-    _recorded("a recording is shown, it takes no picture and no weights"),
-    _unless(lambda here: here.subject.source.can.predict, "no picture and no weights can be opened here"),
+    _recorded("a recording opens no picture and no weights"),
+    _unless(lambda here: here.subject.source.can.predict, "this view opens no picture and no weights"),
     _no_host,
 )
 no_edits = _first(
-    _recorded("a recording is looked at, not changed"),
-    _unless(lambda here: here.subject.source.can.edit, "these numbers are looked at, not touched"),
+    _recorded("a recording cannot be changed"),
+    _unless(lambda here: here.subject.source.can.edit, "these numbers cannot be changed here"),
 )
-_no_layers = _unless(lambda here: here.layers > 1, "the cubes here stand in one piece")
-_no_word = _unless(lambda here: any(isinstance(p, WordBoard) for p in here.subject.panels), "no word is read here")
+_no_layers = _unless(lambda here: here.layers > 1, "there is only one layer")
+_no_word = _unless(
+    lambda here: any(isinstance(p, WordBoard) for p in here.subject.panels), "this network reads no words"
+)
 _no_swatch = _first(
-    _recorded("the way of this sample was recorded, of no other"),
-    _unless(lambda here: here.subject.sample.colours, "no sample is a colour here"),
+    _recorded("only this sample was recorded"),
+    _unless(lambda here: here.subject.sample.colours, "the samples are not colours"),
 )
-_no_inspector = _unless(lambda here: not here.subject.source.of, "a click on a cube tells its numbers in both")
+_no_inspector = _unless(lambda here: not here.subject.source.of, "click a cube to see its numbers in both")
 _no_layer_table = _first(
-    _no_gradients, _unless(lambda here: not here.subject.source.of, "layers train, their difference does not")
+    _no_gradients, _unless(lambda here: not here.subject.source.of, "a comparison has no table of layers")
 )
 _nothing_selected = _first(_no_inspector, _unless(lambda here: here.selected, "click a cube first"))
 _no_selection = _first(no_edits, _nothing_selected)
@@ -273,72 +275,72 @@ VIEWS = Values(1, 9, 1, 1)
 
 ACTIONS: tuple[Action, ...] = (
     Action("toggle_run", "time", ("Space", "T"), "run or pause", "run", missing=_no_playing, inside="play", first=True),
-    Action("step", "time", ("Right",), "one training step (Shift: ten)", "step", STEPS, _no_steps,
+    Action("step", "time", ("Right",), "train one step (Shift: ten)", "step", STEPS, _no_steps,
            inside="finish the step", first=True),
-    Action("back", "time", ("Left",), "one step back (Shift: ten)", values=STEPS, missing=_no_past, first=True),
-    Action("micro_next", "time", (".",), "look inside a step, one product after the other", "inside a step",
+    Action("back", "time", ("Left",), "go one step back (Shift: ten)", values=STEPS, missing=_no_past, first=True),
+    Action("micro_next", "time", (".",), "look inside a step, one product at a time", "inside a step",
            missing=_no_micro_steps, inside="next", first=True),
-    Action("micro_back", "time", (",",), "the micro-step before", missing=_no_micro_steps, inside="back"),
-    Action("whose", "time", ("B",), "micro-steps of one sample or of the whole batch", missing=_no_micro_steps),
+    Action("micro_back", "time", (",",), "go to the previous micro-step", missing=_no_micro_steps, inside="back"),
+    Action("whose", "time", ("B",), "follow one sample or the whole batch", missing=_no_micro_steps),
     Action("add_samples", "time", (";",), "inside a step: add up the batch, sample by sample", missing=_no_samples,
            inside="add up the batch"),
-    Action("first", "time", ("Home",), "the first step", missing=_no_past),
-    Action("newest", "time", ("End",), "the newest step", missing=_no_past),
-    Action("restart", "time", ("R",), "begin anew from the first weights", missing=_no_training),
-    Action("undo", "edit", ("Ctrl+Z",), "undo: to the moment before the last change", missing=_no_training, first=True),
-    Action("redo", "edit", ("Ctrl+Shift+Z", "Ctrl+Y"), "back to where undo came from", missing=_no_training),
-    Action("break_on", "time", ("F9", "Ctrl+B"), "pause where a condition becomes true: type it", missing=_no_training),
-    Action("toggle_controls", "view", ("P",), "a panel of controls: pace, learning rate, batch, layers", "controls",
+    Action("first", "time", ("Home",), "go to the first step", missing=_no_past),
+    Action("newest", "time", ("End",), "go to the newest step", missing=_no_past),
+    Action("restart", "time", ("R",), "restart from the first weights", missing=_no_training),
+    Action("undo", "edit", ("Ctrl+Z",), "undo the last change", missing=_no_training, first=True),
+    Action("redo", "edit", ("Ctrl+Shift+Z", "Ctrl+Y"), "redo the undone change", missing=_no_training),
+    Action("break_on", "time", ("F9", "Ctrl+B"), "set a breakpoint: type a condition", missing=_no_training),
+    Action("toggle_controls", "view", ("P",), "show the controls: pace, learning rate, batch, layers", "controls",
            missing=_no_training, first=True),
-    Action("name_moment", "time", ("N",), "set a flag at this moment, or take it away", missing=_no_training),
-    Action("toggle_loop", "time", ("Shift+N",), "play round between two flags", missing=_no_training),
-    Action("slower", "time", ("[",), "half the speed", missing=_no_playing),
-    Action("faster", "time", ("]",), "twice the speed, in the end no limit", missing=_no_playing, first=True),
-    Action("normal_speed", "time", ("\\",), "normal speed", missing=_no_playing),
+    Action("name_moment", "time", ("N",), "set or remove a flag at this step", missing=_no_training),
+    Action("toggle_loop", "time", ("Shift+N",), "loop between two flags", missing=_no_training),
+    Action("slower", "time", ("[",), "halve the speed", missing=_no_playing),
+    Action("faster", "time", ("]",), "double the speed, in the end no limit", missing=_no_playing, first=True),
+    Action("normal_speed", "time", ("\\",), "return to normal speed", missing=_no_playing),
     Action("show_weights", "view", ("W",), "colour by value"),
     Action("show_gradients", "view", ("G",), "colour by gradient (again: by its size)",
            missing=_no_gradients, remark=_no_gradient_yet, first=True),
     Action("show_updates", "view", ("U",), "colour by last update", missing=_no_updates, remark=_no_update_yet),
     Action("show_ratio", "view", ("Q",), "colour by update / value", missing=_no_ratio, remark=_no_update_yet),
-    Action("show_moment", "view", ("M",), "colour by what the optimiser keeps: m, v, velocity",
+    Action("show_moment", "view", ("M",), "colour by the optimiser's state: m, v, velocity",
            missing=_no_moments, remark=_no_update_yet),
-    Action("raise_rate", "edit", ("Up",), "twice the learning rate", missing=_no_training),
-    Action("lower_rate", "edit", ("Down",), "half the learning rate", missing=_no_training),
+    Action("raise_rate", "edit", ("Up",), "double the learning rate", missing=_no_training),
+    Action("lower_rate", "edit", ("Down",), "halve the learning rate", missing=_no_training),
     Action("type_value", "edit", ("Enter",), "type the clicked cube's value", missing=_no_selection),
-    Action("nudge_up", "edit", ("=",), "(or +) a little more of the clicked cube", missing=_no_selection),
-    Action("nudge_down", "edit", ("-",), "a little less", missing=_no_selection),
-    Action("freeze", "edit", ("K",), "keep what is selected as it is, or free it", missing=_no_selection),
-    Action("zero", "edit", ("X",), "set what is selected to 0", missing=_no_selection),
-    Action("halve", "edit", ("/",), "half of what is selected", missing=_no_selection),
-    Action("double", "edit", ("*",), "twice", missing=_no_selection),
-    Action("redraw", "edit", ("I",), "let what is selected begin anew", missing=_no_selection),
-    Action("find_sign", "time", ("V",), "go to where the clicked cube last changed its sign", missing=_no_search),
-    Action("select_more", "view", ("A",), "select more: row, neuron, layer, all", missing=_nothing_selected),
-    Action("type_word", "view", ("E",), "type a word that the network reads", missing=_no_word),
-    Action("cooler", "view", ("{",), "lower temperature of new words: the likeliest letters", missing=_no_word),
-    Action("warmer", "view", ("}",), "higher temperature: more surprises", missing=_no_word),
-    Action("toggle_sizes", "view", ("J",), "cubes as large as what they show (Hinton), or all alike"),
-    Action("hide_more", "view", (">",), "hide cubes of small numbers: a higher threshold"),
-    Action("hide_less", "view", ("<",), "a lower threshold"),
-    Action("next_map", "view", ("C",), "next colour map"),
-    Action("refit_range", "view", ("0",), "fit the range of the colours anew"),
-    Action("fit", "view", ("F",), "fit the camera, and what was turned"),
-    Action("go_view", "view", tuple(map(str, VIEWS.all)), "go to a view that was kept", values=VIEWS, numbered=True),
-    Action("keep_view", "view", tuple(f"Ctrl+{n}" for n in VIEWS.all), "keep this view", values=VIEWS, numbered=True),
-    Action("toggle_parallel", "view", ("O",), "parallel lines, or perspective"),
-    Action("toggle_turntable", "view", ("Y",), "let the scene turn by itself, or stand still"),
-    Action("toggle_apart", "view", ("Z",), "plates apart, or where they belong", missing=_no_layers),
-    Action("layer_after", "view", ("PageDown",), "the next layer alone, in the end all", missing=_no_layers),
-    Action("layer_before", "view", ("PageUp",), "the layer before alone", missing=_no_layers),
+    Action("nudge_up", "edit", ("=",), "(or +) increase the clicked weight a little", missing=_no_selection),
+    Action("nudge_down", "edit", ("-",), "decrease it a little", missing=_no_selection),
+    Action("freeze", "edit", ("K",), "freeze or unfreeze the selection", missing=_no_selection),
+    Action("zero", "edit", ("X",), "set the selection to 0", missing=_no_selection),
+    Action("halve", "edit", ("/",), "halve the selection", missing=_no_selection),
+    Action("double", "edit", ("*",), "double the selection", missing=_no_selection),
+    Action("redraw", "edit", ("I",), "re-initialise the selection", missing=_no_selection),
+    Action("find_sign", "time", ("V",), "go to the clicked weight's last change of sign", missing=_no_search),
+    Action("select_more", "view", ("A",), "extend the selection: row, neuron, layer, all", missing=_nothing_selected),
+    Action("type_word", "view", ("E",), "type a word for the network to read", missing=_no_word),
+    Action("cooler", "view", ("{",), "lower the temperature: likelier letters", missing=_no_word),
+    Action("warmer", "view", ("}",), "raise the temperature: more surprises", missing=_no_word),
+    Action("toggle_sizes", "view", ("J",), "size cubes by number (Hinton), or all alike"),
+    Action("hide_more", "view", (">",), "hide small numbers: raise the threshold"),
+    Action("hide_less", "view", ("<",), "lower the threshold"),
+    Action("next_map", "view", ("C",), "choose the next colour map"),
+    Action("refit_range", "view", ("0",), "fit the colour range again"),
+    Action("fit", "view", ("F",), "fit the camera and undo turns"),
+    Action("go_view", "view", tuple(map(str, VIEWS.all)), "go to a saved view", values=VIEWS, numbered=True),
+    Action("keep_view", "view", tuple(f"Ctrl+{n}" for n in VIEWS.all), "save this view", values=VIEWS, numbered=True),
+    Action("toggle_parallel", "view", ("O",), "switch parallel lines and perspective"),
+    Action("toggle_turntable", "view", ("Y",), "start or stop turning the scene"),
+    Action("toggle_apart", "view", ("Z",), "spread the plates, or put them back", missing=_no_layers),
+    Action("layer_after", "view", ("PageDown",), "show the next layer alone, in the end all", missing=_no_layers),
+    Action("layer_before", "view", ("PageUp",), "show the previous layer alone", missing=_no_layers),
     Action("screenshot", "file", ("S",), "save a screenshot", missing=_no_host),
-    Action("film", "file", ("Ctrl+S",), "begin a film of what is shown; again: end it", missing=_no_host),
-    Action("open", "file", ("Ctrl+O",), "open a picture or weights (or drop them here)", missing=_nothing_to_open),
-    Action("paste", "edit", ("Ctrl+V",), "learn the table on the clipboard (or drop a .csv here)", missing=_no_table),
-    Action("toggle_panels", "view", ("Tab",), "all panels and formulas, cubes alone, the first look", "all panels"),
-    Action("toggle_layers", "view", ("D",), "a table of the layers: gradients, updates, dead units",
+    Action("film", "file", ("Ctrl+S",), "start or end a film of the window", missing=_no_host),
+    Action("open", "file", ("Ctrl+O",), "open a picture or weights (or drop the file)", missing=_nothing_to_open),
+    Action("paste", "edit", ("Ctrl+V",), "train on the clipboard's table (or drop a .csv)", missing=_no_table),
+    Action("toggle_panels", "view", ("Tab",), "switch: all panels, cubes alone, first look", "all panels"),
+    Action("toggle_layers", "view", ("D",), "show layers: gradients, updates, dead units",
            missing=_no_layer_table),
-    Action("toggle_theme", "view", ("L",), "light or dark"),
-    Action("toggle_full_screen", "host", ("F11",), "full screen", missing=_no_host),
+    Action("toggle_theme", "view", ("L",), "switch light and dark"),
+    Action("toggle_full_screen", "host", ("F11",), "enter or leave full screen", missing=_no_host),
     Action("toggle_help", "view", ("?", "H", "F1"), "show or hide these keys", "all keys", inside="all keys"),
     Action("escape", "view", ("Escape",), "close what is open; twice: the window"),
     Action("close", "host", ("Ctrl+Q",), "close the window", missing=_no_host),
@@ -347,68 +349,68 @@ ACTIONS: tuple[Action, ...] = (
 GESTURES = (
     _by_hand("Drag", "view", "turn the scene", first=True),
     _by_hand("Right drag", "view", "shift the scene"),
-    _by_hand("Drag, click", "time", "the time bar: go to that step", _no_past),
-    _by_hand("Click", "time", "a ring of the time bar: go to that branch", _no_past),
-    _by_hand("Click", "time", "a divergence that is said: back to the last good step", _no_past),
+    _by_hand("Drag, click", "time", "on the time bar: go to that step", _no_past),
+    _by_hand("Click", "time", "on a ring of the time bar: go to that branch", _no_past),
+    _by_hand("Click", "time", "on a divergence warning: return to the last good step", _no_past),
     _by_hand("Wheel", "view", "zoom to the pointer"),
-    _by_hand("Click", "view", "a cube: look into it", first=True),
-    _by_hand("Click", "view", "the input's swatch: show the way of the next sample", _no_swatch),
-    _by_hand("Double click", "view", "a cube: select its neuron", _no_inspector),
-    _by_hand("Ctrl+Click", "view", "a cube: select it as well, or no more", _no_inspector),
-    _by_hand("Click", "view", "nothing: close the controls", _no_training),
-    _by_hand("Click", "view", "in a cube's column: a part, a sample, a moment", _no_inspector),
-    _by_hand("Shift+Wheel", "edit", "over a cube: change that weight", no_edits),
-    _by_hand("Drag", "edit", "a clicked cube's value: change it", no_edits),
-    _by_hand("Double click", "edit", "a clicked cube's value: type it", no_edits),
+    _by_hand("Click", "view", "on a cube: inspect it", first=True),
+    _by_hand("Click", "view", "on the input's swatch: show the next sample", _no_swatch),
+    _by_hand("Double click", "view", "on a cube: select its neuron", _no_inspector),
+    _by_hand("Ctrl+Click", "view", "on a cube: add it to the selection, or remove it", _no_inspector),
+    _by_hand("Click", "view", "on empty space: close the controls", _no_training),
+    _by_hand("Click", "view", "in the inspector: choose a part, sample or step", _no_inspector),
+    _by_hand("Shift+Wheel", "edit", "over a cube: change its weight", no_edits),
+    _by_hand("Drag", "edit", "on the inspector's value: change it", no_edits),
+    _by_hand("Double click", "edit", "on the inspector's value: type it", no_edits),
 )
 
 WALL = (
-    Action("left", "view", ("Left",), "choose the scene before"),
+    Action("left", "view", ("Left",), "choose the previous scene"),
     Action("right", "view", ("Right",), "choose the next scene", "next"),
     Action("up", "view", ("Up",), "choose the scene above"),
     Action("down", "view", ("Down",), "choose the scene below"),
-    Action("enter", "view", ("Enter", "Space"), "enter the chosen scene; Escape comes back", "go in", hand="Click"),
-    Action("tour", "view", ("T",), "the tour: a minute through all of it", "tour"),
-    Action("open", "view", ("Ctrl+O",), "open a picture, a table (.csv) or weights (or drop them here)",
-           "a file of yours"),
+    Action("enter", "view", ("Enter", "Space"), "open the chosen scene; Escape returns", "go in", hand="Click"),
+    Action("tour", "view", ("T",), "start the one-minute tour", "tour"),
+    Action("open", "view", ("Ctrl+O",), "open a picture, a table (.csv) or weights (or drop the file)",
+           "open a file"),
     Action("escape", "view", ("Escape",), "close what is open; twice: the window"),
 )  # fmt: skip
 
 RUNS = (
-    Action("left", "view", ("Left",), "choose the run before"),
+    Action("left", "view", ("Left",), "choose the previous run"),
     Action("right", "view", ("Right",), "choose the next run", "next"),
     Action("up", "view", ("Up",), "choose the run above"),
     Action("down", "view", ("Down",), "choose the run below"),
-    Action("page_up", "view", ("PageUp",), "a page up; the wheel a row", hand="Wheel"),
-    Action("page_down", "view", ("PageDown",), "a page down"),
-    Action("first", "view", ("Home",), "the first run"),
-    Action("last", "view", ("End",), "the last run"),
-    Action("enter", "view", ("Enter", "Space"), "open the chosen run, which trains on; Escape comes back", "open",
+    Action("page_up", "view", ("PageUp",), "scroll one page up; wheel: one row", hand="Wheel"),
+    Action("page_down", "view", ("PageDown",), "scroll one page down"),
+    Action("first", "view", ("Home",), "go to the first run"),
+    Action("last", "view", ("End",), "go to the last run"),
+    Action("enter", "view", ("Enter", "Space"), "open the chosen run to train on; Escape returns", "open",
            hand="Click"),
-    Action("faces", "view", ("P",), "show their cubes, or the panel of their scene", "cubes or panel"),
-    Action("kinds", "view", ("F",), "all runs, those that learnt, those that did not", "filter"),
-    Action("plots", "view", ("Tab",), "plots of all runs; again: the runs", "plots"),
-    Action("larger", "view", ("=",), "larger pictures"),
-    Action("smaller", "view", ("-",), "smaller pictures"),
+    Action("faces", "view", ("P",), "show the cubes or the panel of each run", "cubes or panel"),
+    Action("kinds", "view", ("F",), "filter: all runs, those that learnt, the others", "filter"),
+    Action("plots", "view", ("Tab",), "switch between plots and runs", "plots"),
+    Action("larger", "view", ("=",), "enlarge the pictures"),
+    Action("smaller", "view", ("-",), "shrink the pictures"),
     Action("escape", "view", ("Escape",), "close what is open; twice: the window"),
 )  # fmt: skip
 
 TOUR = (
-    Action("next", "view", ("Right", "Space"), "the next station", "next"),
-    Action("before", "view", ("Left",), "the station before", "back"),
-    Action("end", "view", ("Escape",), "end the tour, on the wall", "end"),
+    Action("next", "view", ("Right", "Space"), "go to the next station", "next"),
+    Action("before", "view", ("Left",), "go to the previous station", "back"),
+    Action("end", "view", ("Escape",), "end the tour at the wall", "end"),
 )
 
 GRAPH = (
-    Action("closer", "view", ("=",), "larger; the wheel smaller, too", hand="Wheel"),
-    Action("farther", "view", ("-",), "smaller"),
-    Action("left", "view", ("Left",), "what is left of it; a drag moves it anywhere", hand="Drag"),
-    Action("right", "view", ("Right",), "what is right of it"),
-    Action("up", "view", ("Up",), "what is above it"),
-    Action("down", "view", ("Down",), "what is below it"),
-    Action("fit", "view", ("Home",), "all of it", "all of it", hand="Double click"),
+    Action("closer", "view", ("=",), "zoom in; the wheel zooms both ways", hand="Wheel"),
+    Action("farther", "view", ("-",), "zoom out"),
+    Action("left", "view", ("Left",), "move left; a drag moves anywhere", hand="Drag"),
+    Action("right", "view", ("Right",), "move right"),
+    Action("up", "view", ("Up",), "move up"),
+    Action("down", "view", ("Down",), "move down"),
+    Action("fit", "view", ("Home",), "fit the whole graph", "fit", hand="Double click"),
     Action("unfold", "view", (), "unfold a folded module", hand="Click"),
-    Action("fold", "view", ("Backspace",), "fold what was unfolded last", "fold again"),
+    Action("fold", "view", ("Backspace",), "fold the module that was unfolded last", "fold again"),
     Action("escape", "view", ("Escape",), "close what is open; twice: the window"),
 )
 
@@ -417,12 +419,12 @@ SHARED = ("toggle_theme", "toggle_full_screen", "screenshot", "film", "toggle_he
 
 PLAYED = {
     "toggle_run": Words("play or pause", "play", "play"),
-    "step": Words("the next recorded step (Shift: ten)", "next", "next recorded step"),
-    "back": Words("the one before (Shift: ten)", "back"),
-    "micro_next": Words("into the step that follows: the next micro-step", "inside a step", "next"),
-    "first": Words("the first recorded step"),
-    "newest": Words("the last one"),
-    "faster": Words("twice the speed"),
+    "step": Words("go to the next recorded step (Shift: ten)", "next", "next recorded step"),
+    "back": Words("go to the previous one (Shift: ten)", "back"),
+    "micro_next": Words("look inside the next step", "inside a step", "next"),
+    "first": Words("go to the first recorded step"),
+    "newest": Words("go to the last recorded step"),
+    "faster": Words("double the speed"),
 }
 """What actions are called where a recording is shown: its steps are those that were recorded."""
 
@@ -435,7 +437,7 @@ def action_of(name: str) -> Action:
     try:
         return BY_NAME[name]
     except (KeyError, TypeError):
-        raise UnknownNameError(f"no action {name!r:.60}; there are {listing(BY_NAME)}") from None
+        raise UnknownNameError(f"there is no action {name!r:.60}; allowed: {listing(BY_NAME)}") from None
 
 
 def told(name: str, here: Here) -> tuple[str, str]:

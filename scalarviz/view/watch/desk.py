@@ -36,24 +36,24 @@ WAITS = 0.6
 COMMAND = "copy as command"
 USUAL_UNITS = 8
 TOOLS = (
-    ("restart", "begin anew", "The same first weights once more; what was learnt stays as a branch of its past."),
-    ("back", "one step back", "The weights as they were one step before, to the last bit."),
-    ("toggle_run", "run or pause", "Lets gradient descent go on, or stand still to be looked at."),
-    ("step", "one step", "One batch forward, its gradient back, and one small change of every weight."),
-    ("micro_next", "into a step", "Walks through the coming step: forward, loss, backward, update."),
+    ("restart", "restart", "Restores the first weights and restarts. The old run is kept as a branch."),
+    ("back", "step back", "Restores the weights of the previous step, bit for bit."),
+    ("toggle_run", "run or pause", "Runs or pauses gradient descent."),
+    ("step", "train one step", "Runs one batch forward and backward, then updates every weight."),
+    ("micro_next", "look inside a step", "Opens the next step: forward, loss, backward, update."),
 )
 _HEAD = ("learning rate", "batch", "optimiser", "momentum")
 _KEYS = {"learning rate": ("lower_rate", "raise_rate"), "pace": ("slower", "faster")}
-_PACE = "How fast you see it: steps between two pictures. It changes nothing of what is learnt."
-_FEWER = "One unit less, which may be one pattern less that the layer can tell."
-_MORE = "One unit more: another weighted sum that the layers behind can build on."
-_UNITS = "How many weighted sums the layer makes of what comes before it."
-_OUT = "Takes the layer away: what one layer cannot tell apart, the others have to."
-_ADD = "One more layer between input and output: sums of bent sums, for shapes that are less simple."
-_SEED = "Begins anew with other first weights: whether it learns should not hang on their luck."
-_SAVE = "The weights of this moment, into a file in the folder of the command; it can be opened again, or dropped here."
-_LOAD = "Go on from the weights of a file, or with a picture of yours."
-_COPY = "The line that starts this run with the settings of this moment."
+_PACE = "How many steps pass between two pictures. Training itself does not change."
+_FEWER = "Removes one unit: the layer can tell fewer patterns apart."
+_MORE = "Adds one unit: one more weighted sum for the next layers."
+_UNITS = "How many weighted sums the layer computes from its input."
+_OUT = "Removes this layer. The other layers must do its work."
+_ADD = "Adds a layer between input and output, for less simple shapes."
+_SEED = "Restarts with new random weights. Learning should not depend on lucky ones."
+_SAVE = "Saves the current weights to a file in the current folder. Open it, or drop it here."
+_LOAD = "Opens weights to train on, or a picture."
+_COPY = "Copies the command that starts a run with the current settings."
 _HALF = 76.0  # logical pixels of the name of a switch in half a narrow panel
 _gestures = count(1)
 
@@ -157,7 +157,9 @@ class Driving:
             if len(before) == 1 and _short(before[0]) and _short(item):
                 rows[-1] = replace(rows[-1], items=(*before, item))
             else:
-                rows.append(replace(row_of(item), note="what no longer fits starts anew" if item.control.anew else ""))
+                rows.append(
+                    replace(row_of(item), note="changed layers are re-initialised" if item.control.anew else "")
+                )
         return rows
 
     def _item(self, control: Control, reader: Reader) -> Item | None:
@@ -199,17 +201,19 @@ class Driving:
         items, middles = list[Item](), list[Item]()
         for k, units in enumerate(hidden):
             name, before, after = f"layer {k + 1}", hidden[:k], hidden[k + 1 :]
-            out = _units(known, f"{name} taken out", _OUT, (*before, *after))
+            out = _units(known, f"remove {name}", _OUT, (*before, *after))
             less = (*before, *((fewer(units),) if fewer(units) else ()), *after)
             grown, shown = (*before, more(units), *after), printed(units)
             items.append(_units(known, f"{name}: fewer units", _FEWER, less, shown, out))
             items.append(_units(known, f"{name}: more units", _MORE, grown, shown, out))
             middles.append(_number(known, name, k, hidden, out))
         if len(hidden) < MOST_LAYERS:
-            items.append(_units(known, "add a layer", _ADD, (*hidden, hidden[-1] if hidden else USUAL_UNITS)))
+            items.append(_units(known, "add layer", _ADD, (*hidden, hidden[-1] if hidden else USUAL_UNITS)))
         weights = [stage.weight.shape for stage in reader.stages if stage.weight is not None]
         ends = (printed(weights[0][1]), printed(weights[-1][0])) if weights else ("", "")
-        return [Row("layers", tuple(items), control.label, "that no longer fit start anew", ends, None, tuple(middles))]
+        return [
+            Row("layers", tuple(items), control.label, "changed layers are re-initialised", ends, None, tuple(middles))
+        ]
 
     # ---- what is no edit
 
@@ -472,7 +476,7 @@ class Desk(Driving):
         """A number for a control, in the host's own field; training goes on meanwhile."""
         host, control, allowed = self._viewer.host, item.control, ""
         if isinstance(control, Slider):
-            allowed = f"{control.least:,g} to {control.most:,g} on the slider; others are tried"
+            allowed = f"{control.least:,g} to {control.most:,g} on the slider; type any other"
         elif isinstance(control, Segments):
             allowed = f"such as {', '.join(f'{one:,}' for one in control.choices)}"
         now = f"{item.value:.10g}" if isinstance(item.value, float) else str(item.value)
@@ -514,4 +518,6 @@ def number_of(text: str, name: str, *, whole: bool) -> int | float:
         return float(plain)
     except ValueError:
         said = shown(text) if plain else "nothing"
-        raise InputError(f"{name}: {said} is no number; such as {'16' if whole else '0.03 or 1e-3'}") from None
+        raise InputError(
+            f"{name}: got {said}; allowed: a number, such as {'16' if whole else '0.03 or 1e-3'}"
+        ) from None

@@ -47,7 +47,7 @@ LESSON_SECONDS = 8.0
 """How long it is said what has come of what a hand taught."""
 NEWS_SECONDS = 20.0
 """How long it is said what happens to a recording: training goes on, so nothing else tells of it."""
-COMPILING = "compiling the kernels, once on this machine"
+COMPILING = "compiling kernels (once per machine)"
 """Stands where the speed stands while it is not known."""
 
 
@@ -231,7 +231,7 @@ class LiveView(Viewer):
         else:  # the time of a pause is not that of steps
             self._steps = Rate()
         if not self.playback.running and frame.step == 0 and not frame.edited:
-            parts.insert(1, "nothing has been learnt yet")
+            parts.insert(1, "not trained yet")
         return [*parts, str(self.run.engine)]
 
     # ---- keys
@@ -379,8 +379,8 @@ class Lesson:
     def begins(self) -> str:
         """What is said when it begins."""
         if self._name:
-            return f"learning it as {self._name}: until it is read so, {MOST:,} steps at most"
-        return f"learning that: {MOST:,} steps"
+            return f"teaching {self._name}: trains until the network reads it so, {MOST:,} steps at most"
+        return f"teaching it: {MOST:,} steps"
 
     def over(self, frame: Frame) -> str:
         """What is said when it has ended at a frame; empty while it goes on."""
@@ -389,7 +389,7 @@ class Lesson:
             return f"read as {name} after {done:,} steps"
         if frame.step < self.last:
             return ""
-        return f"{f'not yet read as {name} after {done:,} steps' if name else f'{done:,} steps later'}; Space goes on"
+        return f"{f'not yet read as {name} after {done:,} steps' if name else f'{done:,} steps later'}; Space trains on"
 
     def _read(self, frame: Frame) -> bool:
         found = self._subject.source.predict(self._samples, frame.values)
@@ -537,7 +537,10 @@ def opening_caps(here: Here) -> tuple[Cap, ...]:
 def ending_caps(here: Here) -> tuple[Cap, ...]:
     """What can be tried after the last one."""
     caps = _caps(here, (("restart", "again"), ("type_word", "type a name")))
-    for hand, does, begins in (("Click", "a cube", "a cube"), ("Shift+Wheel", "on it: break it", "over a cube")):
+    for hand, does, begins in (
+        ("Click", "inspect a cube", "on a cube"),
+        ("Shift+Wheel", "over a cube: change it", "over a cube"),
+    ):
         found = next((g for g in GESTURES if g.hand == hand and g.does.startswith(begins)), None)
         if found is not None and found.applies(here):
             caps += (Cap(hand, does, says=f"{hand} {found.does}"),)
@@ -558,7 +561,7 @@ SET_SECONDS = 6.0
 LONGEST = 400
 """Letters that are typed; ``run.break_on`` takes longer conditions."""
 LISTED = 3
-EXAMPLES = "such as loss < 0.01, grad > 10, nan, 0.weight[0][0] crosses 0"
+EXAMPLES = "e.g. loss < 0.01, grad > 10, nan, 0.weight[0][0] crosses 0"
 
 
 class Breaks:
@@ -585,7 +588,7 @@ class Breaks:
         if stop is not None:
             if stop.weights and self._view.bench.selected is None:
                 self._view.bench.select(stop.weights[0])  # why did it move?
-            self._view.say(f"{stop}  \N{MIDDLE DOT}  , looks into that step", STOP_SECONDS)
+            self._view.say(f"{stop}  \N{MIDDLE DOT}  press , to look inside that step", STOP_SECONDS)
             self._view.tell(str(stop))
 
     # ---- typing one
@@ -605,10 +608,10 @@ class Breaks:
         if len(points) > LISTED:
             there.insert(0, f"{len(points) - LISTED} more")
         hint = f"  ({EXAMPLES})" if not self.typed else ""
-        ways = "Enter sets it, letters replace it, End keeps it" if self._offered else "Enter sets it"
-        parts = [f"pause when: {self.typed}|{hint}", self._refused or f"{ways}, Escape leaves it"]
+        ways = "Enter sets it, typing replaces it, End keeps it" if self._offered else "Enter sets it"
+        parts = [f"pause when: {self.typed}|{hint}", self._refused or f"{ways}, Escape cancels"]
         if there and not self._refused:
-            parts += ["; ".join(there), "a number switches one off or on, with a minus it goes"]
+            parts += ["; ".join(there), "type a number to switch one off or on, minus a number to remove it"]
         return "  ·  ".join(parts)
 
     def key(self, pressed: str, text: str) -> bool:
@@ -659,7 +662,7 @@ class Breaks:
     def _set(self, text: str) -> str:
         run = self._worker.run
         point = run.break_on(text)
-        cost = "" if point.condition.of_losses else "; the engine does one step a call"
+        cost = "" if point.condition.of_losses else "; training checks after every step"
         said = f"breakpoint {point.number}: pauses when {point.text}{cost}"
         if not point.condition.expression.looks_back:
             self._new = said
@@ -670,14 +673,14 @@ class Breaks:
     def _say_whether_true(self, said: str, true: bool) -> None:
         """A condition that is true already pauses the run when it becomes true again."""
         if true and said == self._new:
-            self._view.say(f"{said}; it is true now, so it waits until it is again", SET_SECONDS)
+            self._view.say(f"{said}; it is true now, so it waits until it becomes true again", SET_SECONDS)
 
     def _switched(self, text: str) -> str:
         points = self._worker.run.breakpoints
         point = points.numbered(int(text.removeprefix("-")[:9]))
         if text.startswith("-"):
             points.remove(point)
-            return f"breakpoint {point.number} is gone"
+            return f"breakpoint {point.number} removed"
         point.enabled = not point.enabled
         return f"breakpoint {point.number} is {'on' if point.enabled else 'off'}: {point.text}"
 

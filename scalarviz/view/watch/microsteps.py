@@ -104,7 +104,7 @@ class MicroSteps:
         self._stop = stop if stop is not None and stop.step == frame.step else None
         past = frame.past
         if frame.step <= (first := 0 if past is None else past.first):
-            self._view.say(f"step {first + 1:,} is the first{' that was recorded' * self._recorded}")
+            self._view.say(f"step {first + 1:,} is the first{' recorded one' * self._recorded}")
             return
         before = frame.step - 1 if past is None else past.beside(frame.step, -1)
         self._guide.travel(before)
@@ -130,15 +130,15 @@ class MicroSteps:
         trial = not (self.trial if self.walk is None else self.walk.opened.trial)
         whose = f"this {one}" if trial else "the whole batch"
         if trial not in sides(view.bench.subject):
-            missing = f"of this step {whose}{' alone' * trial} was not recorded"
-            unknown = f"nobody knows what this {one} should become: the whole batch is shown"
+            missing = f"{whose}{' alone' * trial} was not recorded for this step"
+            unknown = f"this {one} has no target: the whole batch is shown"
             view.say(missing if self._recorded else unknown)
             return
         self.trial = trial
         if self.walk is not None:
             self._enter(self.at, runs=False)
         else:
-            view.say(f"{whose}: so . opens the {'recorded' if self._recorded else 'coming'} step")
+            view.say(f". opens the {'recorded' if self._recorded else 'next'} step for {whose}")
 
     def add(self) -> None:
         """Add the samples of the batch one after another: the gradient of a layer as a sum of outer products."""
@@ -156,7 +156,7 @@ class MicroSteps:
     def _add(self, walk: Walk) -> None:
         layers = [k for k, step in enumerate(walk.steps, start=1) if walk.layer_of(step) is not None]
         if not layers:
-            self._view.say("no layer here whose gradient is a sum of outer products of what is shown")
+            self._view.say("no layer here has a gradient that is a sum of outer products")
             return
         after = [k for k in layers if k >= self.at]
         name = walk.steps[(after or layers)[0] - 1].stage
@@ -185,7 +185,7 @@ class MicroSteps:
         playback.pause()
         if self._recorded and playback.at_end:
             self.leave()
-            view.say(f"step {playback.here:,} is the last that was recorded")
+            view.say(f"step {playback.here:,} is the last recorded one")
             return True
         self._do(walk)
         facts = view.bench.subject.source.facts
@@ -194,7 +194,7 @@ class MicroSteps:
                 missing = "the one before it was" if left == 1 else f"the {left:,} before it were"
                 view.say(f"step {playback.here:,}: {missing} not recorded")
         elif walk.opened.trial and facts is not None and facts.batch_size > 1:
-            view.say(f"the step itself learns from {facts.batch_size:,} {noun(view.bench.subject, 2)}")
+            view.say(f"the real step trains on {facts.batch_size:,} {noun(view.bench.subject, 2)}")
         self._follow(walk)
         return True
 

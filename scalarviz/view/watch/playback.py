@@ -383,7 +383,7 @@ class Playback:
             paused = "paused at the end" if self.at_end else "paused"
             return self._with_speed("paused at a breakpoint" if self.worker.stopped is not None else paused)
         if self.speed == float("inf"):
-            return "pace full"
+            return "pace unlimited"
         start, end = max(0.0, self._time - 0.25), self._time + 0.25  # half a second: the table is of whole steps
         done, one = self._paced(end) - self._paced(start), self.speed / ((end - start) * RATE)
         if done < 0.99:  # not even one step in that time

@@ -245,7 +245,7 @@ class Pointer:
         else:
             index = None if bench.side.covers(bench.to_logical(at)) else bench.pick(at)
             if index is None:
-                viewer.say("Shift+wheel changes the weight below the pointer: there is no cube")
+                viewer.say("Shift+wheel changes the weight under the pointer: point at a cube")
             else:
                 self.turn(index, up if abs(up) >= abs(across) else across)
         viewer.refresh()

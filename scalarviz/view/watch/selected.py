@@ -101,13 +101,13 @@ class SelectedWeights:
         """Go to the step at which the weight last changed its sign."""
         inspector, source = self._inspector, self._viewer.bench.subject.source
         if not inspector.single:
-            self._viewer.say("V asks of one weight: click a cube")
+            self._viewer.say("V needs one weight: click a cube")
         elif isinstance(source, RecordedSource):
             name, step = inspector.who.name, source.last_sign_change(inspector.index)
             if step is None:
-                self._viewer.say(f"{name} has not changed its sign before, in what was recorded")
+                self._viewer.say(f"{name} did not change its sign in the recorded steps")
             else:
-                self._viewer.say(f"{name} changed its sign at step {step:,}, or since the recorded step before it")
+                self._viewer.say(f"{name} changed its sign between the previous recorded step and step {step:,}")
                 self._viewer.travels.go(step)
         else:
             self._search = SignSearch(self._viewer, inspector.index, inspector.who.name)
@@ -119,7 +119,7 @@ class SelectedWeights:
             self._search = None
             return
         share = f"{100 * search.share:.0f} %"
-        self._viewer.say(f"searching where {search.name} changed its sign: {share}; Escape gives up")
+        self._viewer.say(f"searching the last change of sign of {search.name}: {share} (Esc cancels)")
         self._viewer.refresh()
 
     def give_up(self) -> bool:
@@ -151,7 +151,7 @@ class SelectedWeights:
         if self._selection.single:
             self._viewer.pointer.turn(self._selection.main, notches)
         else:
-            self._viewer.say("+ and - move one weight; * and / scale several")
+            self._viewer.say("+ and - change one weight; * and / scale several")
 
     # ---- typing
 
@@ -172,14 +172,14 @@ class SelectedWeights:
         elif pressed in ("Backspace", "Delete"):
             entry.erase()
         elif not entry.type(text or pressed):
-            self._viewer.say("Enter sets the number, Escape leaves it")
+            self._viewer.say("Enter sets the number, Escape cancels")
         return True
 
     def _typed(self, inspector: Inspector, entry: Entry) -> None:
         """Enter: the number is set, as one edit; an empty one changes nothing."""
         number = entry.number
         if number is None and entry.text:
-            self._viewer.say(f"{entry.text} is no number; such as -0.5 or 1e-3")
+            self._viewer.say(f"got {entry.text}; allowed: a number, such as -0.5 or 1e-3")
             return
         inspector.entry = None
         if number is not None and inspector.single:
@@ -328,7 +328,7 @@ class SignSearch:
             self._viewer.say(f"{self.name} changed its sign at step {step:,}")
             self._viewer.travels.go(step)
         else:
-            self._viewer.say("given up" if self._given_up else f"{self.name} has not changed its sign before")
+            self._viewer.say("search cancelled" if self._given_up else f"{self.name} has never changed its sign")
 
     def _fail(self, error: Exception) -> None:
         self.ended = True

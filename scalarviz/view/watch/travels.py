@@ -171,10 +171,10 @@ class Travels:
         if isinstance(self._source, Played):
             self._playback.pause()
             self._source.switch(number)
-            self._viewer.say(f"another branch, to step {self._source.span[1]:,}")
+            self._viewer.say(f"Switched branch: it ends at step {self._source.span[1]:,}.")
             self._viewer.refresh()
         else:
-            self._ask(lambda run: run.switch(number), lambda _: f"another branch, of {branch.newest:,} steps")
+            self._ask(lambda run: run.switch(number), lambda _: f"Switched branch: it has {branch.newest:,} steps.")
 
     def restart(self, seed: int | None = None) -> None:
         """Begin anew, perhaps with the weights of another seed; it plays if it did."""
@@ -182,19 +182,19 @@ class Travels:
         plays, playback.loop = playback.running, None
         playback.again()
         with_seed = "" if seed is None else f" with the first weights of seed {seed}"
-        said = f"begun anew{with_seed}; what was learnt stays as a branch"
+        said = f"Restarted{with_seed}. The old run is kept as a branch."
         self._ask(lambda run: run.restart(seed), lambda _: said)
         self._plays_then = plays
 
     def undo(self) -> None:
         """Go to the moment before the last edit."""
         since = self.past.newest - _undone_at(self.past, self.here)
-        later = f"; the {since:,} steps after it stay as a branch" if since else ""
-        self._ask(lambda run: run.undo(), lambda words: f"undone: {words}{later}")
+        later = f". The later {since:,} steps are kept as a branch." if since else ""
+        self._ask(lambda run: run.undo(), lambda words: f"Undone: {words}{later}")
 
     def redo(self) -> None:
-        """Go back to where undo came from."""
-        self._ask(lambda run: run.redo(), lambda words: f"done again: {words}")
+        """Redo the undone change."""
+        self._ask(lambda run: run.redo(), lambda words: f"Redone: {words}")
 
     def name_moment(self) -> None:
         """Give this moment a name, or take it away."""
@@ -202,8 +202,8 @@ class Travels:
         named = next((flag.name for flag in flags if flag.step == step), "")
         taken = {flag.name for flag in flags}
         name = "" if named else next(f"flag {n}" for n in range(1, len(taken) + 2) if f"flag {n}" not in taken)
-        said = f"step {step:,} is called {name}" if name else f"step {step:,} is no longer called {named}"
-        more = "; Shift+N plays between two" if name and len(taken) == 1 else ""
+        said = f"step {step:,} is now {name}" if name else f"{named} removed from step {step:,}"
+        more = "; Shift+N loops between two flags" if name and len(taken) == 1 else ""
         self._ask(lambda run: run.name(name, step), lambda _: said + more, stands=False)
 
     def toggle_loop(self) -> None:
@@ -211,16 +211,16 @@ class Travels:
         flags, playback = self.past.flags, self._playback
         if playback.loop is not None:
             playback.loop = None
-            self._viewer.say("plays on")
+            self._viewer.say("loop ended")
             return
         if len(flags) < 2:
-            self._viewer.say("N names a moment; between two that have a name it plays round and round")
+            self._viewer.say("Shift+N loops between two flags; N sets a flag")
             return
         after = next((n for n, flag in enumerate(flags) if flag.step > self.here), len(flags) - 1)
         first, last = flags[max(after, 1) - 1], flags[max(after, 1)]
         playback.loop = first.step, last.step
         self.go(first.step, plays_then=True)
-        self._viewer.say(f"plays round from {first.name} to {last.name}; Shift+N ends it")
+        self._viewer.say(f"looping from {first.name} to {last.name}; Shift+N ends the loop")
 
     def _ask(self, function: Callable[[Run], object], says: Callable[[Any], str], *, stands: bool = True) -> None:
         """Let the run do something, and say it when it is done; time stands still."""
@@ -228,7 +228,7 @@ class Travels:
             self._playback.pause()
             self.goal, self._plays_then = None, False
         if not self._viewer.trains:
-            raise StateError(f"{self._source.what} is only looked at here")
+            raise StateError(f"this window does not train {self._source.what}")
         self._asked += 1
         self._viewer.ask(function, lambda found: self._tell(says(found)), self._refused)
         self._viewer.refresh()
@@ -257,7 +257,7 @@ class Travels:
         journey = self._guide.journey
         if self.goal is not None and journey is not None and clock - self._set_out >= SLOW:
             part = f"{100 * journey:.0f} %"
-            self._viewer.say(f"on the way to step {self.goal:,}: {part}  ·  Escape gives it up", 0.25)
+            self._viewer.say(f"Going to step {self.goal:,}: {part} (Esc cancels)", 0.25)
             self._viewer.refresh()
         self._watch_branches()
         if not self._guide.moving and not self._asked and self._dragged is None:
@@ -274,7 +274,7 @@ class Travels:
             return
         if now.parent is not None and now.parent == self._branch and not self._asked:
             ring = ": click its ring" if self._viewer.bench.places.time is not None else ""
-            self._viewer.say(f"a branch of its own from step {now.first:,} on; what came after that stays{ring}")
+            self._viewer.say(f"New branch from step {now.first:,}. The later steps are kept{ring}")
             self._viewer.refresh()
         self._branch = now.number
 
@@ -308,7 +308,7 @@ def stopped_by(error: Exception | None, *, keys: bool = True) -> str:
         back = f"click here{press} to go back to step {error.good:,}, the last good one,"
         return f"{error.fact}; {back} and {SLOWER}"
     if isinstance(error, DivergedError) and error.spoilt:
-        return f"{error.fact}: press {action_of('undo').keys[0]} for the moment before the last change"
+        return f"{error.fact}: press {action_of('undo').keys[0]} to undo the last change"
     return "" if error is None else str(error)
 
 

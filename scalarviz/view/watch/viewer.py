@@ -457,7 +457,7 @@ class Viewer(Guest):
         before = self.playback.speed
         self.playback.change_speed(by)
         if self.playback.speed == before:
-            self.say(f"the speed is {speed_text(before)} already")
+            self.say(f"the speed is already {speed_text(before)}")
 
     # ---- files
 
@@ -529,7 +529,7 @@ def paste(viewer: Viewer) -> None:
     """Let a viewer take the table on the clipboard; a notice says what came of it."""
     text = "" if viewer.host is None else viewer.host.pasted()
     if not text.strip():
-        viewer.say("there is no text on the clipboard: copy a table first, its first line the names of the columns")
+        viewer.say("the clipboard has no text: copy a table first, with column names in its first line")
     else:
         viewer.say(_learnt(viewer, parse_csv(text, "the pasted table")))
     viewer.refresh()
@@ -539,7 +539,7 @@ def _learnt(viewer: Viewer, table: CsvTable) -> str:
     """Let a run learn a table from now on, as its scene says how; returns what came of it."""
     learn = viewer.bench.subject.table
     if learn is None:
-        return f"{table.what}: no table is learnt here"
+        return f"{table.what}: this scene takes no table"
     edit = learn(table)
     viewer.change(edit)
     return f"{table.what}: {edit.words()}"
@@ -553,7 +553,8 @@ def _open(viewer: Viewer, path: Path) -> str:
     if ending in TABLES:
         return _learnt(viewer, read_csv(path))
     if ending not in PICTURES:
-        return f"{path.name} is neither a picture nor a table ({', '.join(TABLES)}) nor weights ({', '.join(WEIGHTS)})"
+        known = f"a picture, a table ({', '.join(TABLES)}) or weights ({', '.join(WEIGHTS)})"
+        return f"{path.name} cannot be opened; allowed: {known}"
     done = viewer.bench.side.take(load_picture(path).rgb)
     return f"{path.name}: {done or 'nothing here shows a picture of yours'}"
 
@@ -591,7 +592,7 @@ class Growing:
         """What the second line says of them."""
         names = [one.name for one in self._written if one.name]
         who = "" if not names else "both are " if len(names) > 1 else f"{names[0]} is "
-        return f"{who}still being recorded: at its end it goes along" if self._written else ""
+        return f"{who}still being recorded: new steps are shown as they come" if self._written else ""
 
     def pass_time(self) -> None:
         """Show what was written since, of a file that still is; and say when nothing more will come."""
@@ -682,11 +683,11 @@ class Looks:
 
     def _keep_view(self, number: int) -> None:
         self._bench.viewpoint.keep(number)
-        self._viewer.say(f"view {number} is kept: {number} comes back to it")
+        self._viewer.say(f"view {number} saved: press {number} to return to it")
 
     def _go_view(self, number: int) -> None:
         if not self._bench.viewpoint.go(number):
-            self._viewer.say(f"no view {number} is kept: Ctrl+{number} keeps this one")
+            self._viewer.say(f"no view {number} yet: Ctrl+{number} saves this one")
 
     def _toggle_turntable(self) -> None:
         self._bench.viewpoint.turning = not self._bench.viewpoint.turning
@@ -712,7 +713,7 @@ class Looks:
         if self._words.there:
             self._words.begin_typing()
         else:
-            self._viewer.say("E: the word is not shown here")
+            self._viewer.say("E: this picture shows no word")
 
     def _warm(self, steps: int) -> None:
         self._words.warm(steps)

@@ -35,7 +35,7 @@ export class LiveCell {
       this.model.send({ ...message, place: this.place });
     } catch {
       // what the notebook throws when the kernel is another one: nobody is there who knows this cell
-      if (!this.over) this.end("the kernel was restarted, or is gone");
+      if (!this.over) this.end("the kernel was restarted or has stopped");
     }
   }
 

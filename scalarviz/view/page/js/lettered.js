@@ -38,9 +38,9 @@ export class LetteredPage {
       const line = root.appendChild(element("p", "head"));
       line.append(element("b", "", title), element("span", "", note));
     };
-    head("new names", `temperature ${told.temperature.toFixed(1)} \u00b7 stronger: surer`);
+    head("new names", `temperature ${told.temperature.toFixed(1)} \u00b7 stronger: more certain`);
     this.names = root.appendChild(element("ul", "names"));
-    head("what comes next", "strong: what follows");
+    head("what comes next", "strong: the next letter");
     this.note = root.appendChild(element("p", "note"));
     this.keys = root.appendChild(element("div", "next"));
     this.keys.setAttribute("role", "group");
@@ -90,7 +90,7 @@ export class LetteredPage {
 
   write(frame, seen) {
     const theme = this.page.look, names = this.all.names[frame];
-    const elsewhere = seen ? "" : " Who looks at whom stands among the cubes where they are seen from the front (fit), on a wider page.";
+    const elsewhere = seen ? "" : " A wider page, seen from the front (fit), shows attention among the cubes.";
     this.note.textContent = `after each letter of ${this.told.word}, the word of this recording.${elsewhere}`;
     this.names.replaceChildren(...names.map(([word, bright]) => {
       const line = element("li");
@@ -100,7 +100,7 @@ export class LetteredPage {
       }
       return line;
     }));
-    if (!names.length) this.names.append(element("li", "none", "what it says is no longer finite"));
+    if (!names.length) this.names.append(element("li", "none", "its numbers are no longer finite"));
     this.cells.forEach(({ key, list }, k) => {
       key.setAttribute("aria-pressed", String(k === this.chosen));
       list.replaceChildren(...(this.all.next[frame][k] ?? []).map(([name, share, wide, follows]) => {

@@ -22,11 +22,11 @@ const isNumber = one => typeof one === "number" || ["NaN", "Infinity", "-Infinit
 
 /** The document of a link: its own parts over the player's. */
 function checkedDocument(own, base) {
-  demand(own && typeof own === "object", "it holds no picture");
+  demand(own && typeof own === "object", "the link holds no picture");
   const parts = OF_A_RUN.filter(name => Object.hasOwn(own, name)).map(name => [name, own[name]]);
   const document = { ...base, ...Object.fromEntries(parts) };
   document.words = { ...base.words, ...own.words };
-  const { plates, atlas, texels, parameters, tensors, stages, trays, size } = document, wrong = "its picture is not one of ours";
+  const { plates, atlas, texels, parameters, tensors, stages, trays, size } = document, wrong = "scalarviz did not write its picture";
   demand(isList(plates, MOST_PLATES) && plates.length && isList(trays, MOST_PLATES) && isList(tensors, MOST_PLATES), wrong);
   demand(isList(stages, MOST_PLATES) && isList(atlas, 2) && atlas.every(side => isCount(side, 4096) && side > 0), wrong);
   demand(isCount(texels, MOST_TEXELS) && atlas[0] * atlas[1] <= 4 * MOST_TEXELS && texels <= atlas[0] * atlas[1], wrong);
@@ -80,16 +80,16 @@ const isFormulas = one => isList(one, 3) && one.slice(0, 2).every(Number.isFinit
 export async function readLink(hash, base) {
   demand(hash.length <= LONGEST_LINK, "the link is too long");
   const [, version, data] = /^(\d{1,3})\.([\w-]*)$/.exec(hash) ?? [];
-  demand(data, "the link is not one of ours, or a part of it is missing");
-  demand(version === "1", "the link is of a newer scalarviz");
+  demand(data, "the link is incomplete, or scalarviz did not write it");
+  demand(version === "1", "the link needs a newer scalarviz");
   let head;
   try {
     const bytes = await inflated(bytesOf(data.replaceAll("-", "+").replaceAll("_", "/")), MOST_BYTES);
     head = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
   } catch {
-    throw new RangeError("the link is damaged, or its end is missing");
+    throw new RangeError("the link is damaged or incomplete");
   }
-  const wrong = "the recording in the link is not one of ours";
+  const wrong = "scalarviz did not write the recording in the link";
   demand(head && typeof head === "object" && head.parts && head.about && typeof head.about.line === "string", wrong);
   const document = checkedDocument(head.document, base.document), { steps } = head, count = steps?.length;
   demand(isList(steps, MOST_FRAMES) && count && steps.every((step, k) => isCount(step, 1e15) && (!k || step >= steps[k - 1])), wrong);
@@ -124,7 +124,7 @@ export async function openLink() {
     const base = JSON.parse(new TextDecoder().decode(await inflated(bytesOf(document.getElementById("base").textContent))));
     await startPage(await readLink(hash, base), "");
   } catch (error) {
-    const words = error instanceof RangeError ? error.message : "its picture is not one of ours"; // not the browser's own
+    const words = error instanceof RangeError ? error.message : "scalarviz did not write its picture"; // not the browser's own
     place.textContent = `${place.textContent} This link cannot be played: ${words}.`;
   }
 }

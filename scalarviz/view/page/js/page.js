@@ -45,7 +45,7 @@ export class Page {
     this.quantities = makeQuantities(part("quantities"), this);
     makeTools(this, { line: part("keyline"), tools: part("tools"), help: part("help"), table: part("table") });
     const bits = run.about.bits ?? 16;
-    const rounded = run.exact ? "" : `  \u00b7  numbers of ${bits} bits: no digit is shown that is not sure`;
+    const rounded = run.exact ? "" : `  \u00b7  numbers of ${bits} bits: only certain digits are shown`;
     this.origin = part("about").textContent = run.about.line + rounded;
     part("app").classList.toggle("choice", part("quantities").childElementCount > 0);
   }
@@ -279,7 +279,7 @@ export async function startPage(run, hash, Kind = Page) {
 /** Make the page live, or say in one sentence why only its picture stands there; `read` makes the run. */
 export async function openPage(read = readRun, Kind = Page) {
   try {
-    if (!("DecompressionStream" in window)) throw new Error("it cannot unpack the numbers");
+    if (!("DecompressionStream" in window)) throw new Error("it has no DecompressionStream");
     const run = await read(name => part(name)?.textContent ?? null);
     await startPage(run, window.location.hash, Kind);
     window.addEventListener("hashchange", () => window.scalarviz.follow(window.location.hash));

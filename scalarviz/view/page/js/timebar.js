@@ -259,7 +259,7 @@ export class TimeBar {
 function marksOf(run) {
   const found = new Map();
   for (const { from, number, why } of run.left) {
-    if (from !== undefined) found.set(`ring ${number}`, { kind: "ring", step: from, branch: number, words: [why ? `another branch: ${why}` : "the branch before"] });
+    if (from !== undefined) found.set(`ring ${number}`, { kind: "ring", step: from, branch: number, words: [why ? `branch: ${why}` : "previous branch"] });
   }
   for (const [kind, list] of [["edit", run.edits], ["flag", run.named]]) {
     for (const [step, words] of list) {

@@ -24,7 +24,7 @@ export async function inflated(bytes, limit = 2 ** 30) {
     length += value.length;
     if (length > limit) {
       await reader.cancel();
-      throw new RangeError("the data are longer than they say");
+      throw new RangeError("the data are longer than announced");
     }
     parts.push(value);
   }
@@ -38,10 +38,10 @@ export async function inflated(bytes, limit = 2 ** 30) {
 export async function unpackTable(packed, led = null) {
   const { frames, columns, bits, order } = packed, count = frames * columns, width = bits / 8;
   if (![16, 32].includes(bits) || ![led ? 0 : 1, 1, 2, 3, 4].includes(order) || !Number.isSafeInteger(count) || count < 0) {
-    throw new RangeError("this table is not one of ours");
+    throw new RangeError("scalarviz did not write this table");
   }
   const raw = await inflated(bytesOf(packed.data), count * width);
-  if (raw.length !== count * width) throw new RangeError("the data are shorter than they say");
+  if (raw.length !== count * width) throw new RangeError("the data are shorter than announced");
   if (bits === 32) return { frames, columns, numbers: exactNumbers(raw, frames, columns, order, led), errors: null };
   const steps = new Float32Array(bytesOf(packed.step).buffer);
   if (steps.length !== columns) throw new RangeError("the data lack a step for each column");

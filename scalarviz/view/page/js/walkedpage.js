@@ -79,7 +79,7 @@ export class WalkedPage extends Page {
     if (this.walk && this.at < this.walk.count) return this.stand(this.at + 1);
     if (this.walk && this.frame < this.run.frames - 1) return this.go(this.frame + 1);
     const later = this.walk ? undefined : this.held.find(frame => frame >= this.frame);
-    if (later === undefined) return this.say("after this step no micro-steps are held");
+    if (later === undefined) return this.say("no micro-steps are stored after this step");
     return this.enter(later, false, "next");
   }
 
@@ -89,7 +89,7 @@ export class WalkedPage extends Page {
     if (this.walk && this.at > 1) return this.stand(this.at - 1);
     const earlier = this.held.filter(frame => frame < this.frame);
     if (earlier.length) return this.enter(earlier.at(-1), true);
-    return this.say("before this step no micro-steps are held");
+    return this.say("no micro-steps are stored before this step");
   }
 
   say(words) {
@@ -102,13 +102,13 @@ export class WalkedPage extends Page {
     this.alone = !(this.walk?.told.alone ?? this.alone);
     if (!this.walk) return;
     const walk = this.walkAt(this.frame, this.alone);
-    this.remark = walk.told.alone === this.alone ? "" : "the other side of this step was not recorded";
+    this.remark = walk.told.alone === this.alone ? "" : "the other view of this step was not recorded";
     this.walk = walk;
     this.stand(Math.min(this.at, walk.count));
   }
 
   enter(frame, atEnd, which = "nearest") {
-    if (frame === null) return this.say("of this branch no micro-steps are held");
+    if (frame === null) return this.say("no micro-steps are stored for this branch");
     const moved = frame !== this.frame;
     this.go(frame);
     this.before = this.player.quantity;
