@@ -180,7 +180,7 @@ def test_layers_of_a_page_turn_where_the_windows_do(tmp_path):
             html = html_of(memory, scene=one)
     places = [[plate["origin"] for plate in made["plates"]] for made in (wanted, turned, plain)]
     assert places[0] == places[1] != places[2]
-    assert "maps of single units are in the window" in told_in(html)["about"]["line"]
+    assert "only the window shows the maps of single units" in told_in(html)["about"]["line"]
 
 
 def test_what_stands_above_the_cubes_is_said_to_be_left_out():
@@ -192,7 +192,7 @@ def test_what_stands_above_the_cubes_is_said_to_be_left_out():
     line = told_in(html)["about"]["line"]
     assert "the sample x \N{MINUS SIGN}3.00 should give y \N{MINUS SIGN}1.07" in line
     assert line.endswith("not in this page: the formula")
-    assert "y = a*tanh(w*x + b) + c should hold in 60 rows." in html
+    assert "Find the weights for which y = a*tanh(w*x + b) + c fits 60 rows." in html
 
 
 def told_in(html):

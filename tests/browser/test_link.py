@@ -85,7 +85,7 @@ READ = """async hash => {
 
 def test_an_empty_address_says_what_the_page_is_for(page, player):
     page.goto(player.as_uri())
-    assert "nothing is sent to a server" in page.locator("#sentence").inner_text()
+    assert "Nothing is sent to a server" in page.locator("#sentence").inner_text()
 
 
 def packed(player, head):

@@ -254,7 +254,7 @@ def test_a_loop_of_the_users_own_is_watched_interrupted_and_goes_on(opened):
     page.wait_for_function(f"{CELL}.picture.numbers[5] < {value} / 2", timeout=60_000)
     last, seen = int(done), page.evaluate(f"{CELL}.picture.numbers[5]")
     together = next(k for k in range(1, last) if sum(range(last - k + 1, last + 1)) == seen)
-    page.wait_for_function(SAYS.format(f"of the last {together} steps together" if together > 1 else "update"))
+    page.wait_for_function(SAYS.format(f"over the last {together} steps" if together > 1 else "update"))
     assert last >= 20
     assert not page.complaints
 
@@ -302,7 +302,7 @@ def test_when_a_kernel_is_restarted_the_last_picture_stays_and_the_cell_can_be_r
     page.locator(".jp-Dialog button", has_text="Restart").last.click()
     page.wait_for_function(f"{CELL}.over", timeout=60_000)
     assert "the kernel was restarted" in page.inner_text(".scalarviz-cell .news")
-    assert pixels_of(page.locator(".scalarviz-cell .cubes").screenshot()).std() > 20  # the picture of the last frame
+    assert pixels_of(page.locator(".scalarviz-cell .cubes").screenshot()).std() > 20  # the picture over the last frame
     page.locator(".scalarviz-cell .cubes").evaluate("e => e.isOld = true")
     page.wait_for_function(IDLE, timeout=60_000)
     begin(page, 0)

@@ -39,7 +39,7 @@ def test_it_is_one_file_that_asks_nobody_and_says_what_the_results_say(page, rep
     assert page.title() == page.locator("h1").inner_text() == "xor & <b>more</b>"
     learnt = sum(bool(r.reached) for r in runs.results)
     assert f"{learnt} of 7 learnt, 1 failed" in page.locator(".lead").inner_text()
-    assert "1 of 8 runs are not done yet" in page.locator("p.small").first.inner_text()
+    assert "1 of 8 runs are unfinished" in page.locator("p.small").first.inner_text()
     done = [r for r in runs.results if r.state == "done"]
     rows = [row.inner_text().split("\t") for row in page.locator("table").first.locator("tbody tr").all()]
     assert [row[0] for row in rows] == ["lr 0.05", "lr 0.5", "all runs"]

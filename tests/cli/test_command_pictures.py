@@ -241,7 +241,7 @@ def test_a_scene_of_ones_own_is_run_where_it_is_named_and_never_from_the_file(cl
     with Image.open("b.png") as image:
         assert image.size == (640, 400)
     assert (built.code, built.out, frames_in("own.html")) == (0, "", 2)  # of two the median is the best
-    assert "own: report: the best is trained again, to be played: run" in built.err
+    assert "own: report: training the best again, to play it: run" in built.err
     for path, why in (("other.py", "did not build these runs: another text of"), ("no.py", "cannot read the scene")):
         refused = cli("view", "own.svs", "--scene", path, "--out", "c.png")
         assert refused.code == 2

@@ -74,7 +74,7 @@ def test_without_noise_points_and_labels_are_the_formulas():
 def test_numbers_are_those_of_the_saved_weights_by_hand(play):
     flags = ("--steps", 300, "--hidden", "3", "--features", "x,y,xy", "--split", "0.3", "--data-seed", 2)
     result = play(*flags, "--save", "w.safetensors", "--json")
-    assert "150 points to learn from, 350 held back" in result.err
+    assert "150 points for training, 350 held-out" in result.err
     line, (w, _) = result.json, load_tensors("w.safetensors")
     points, labels = points_of("circle", 0.0, 2)
     rows = np.column_stack([points, points[:, 0] * points[:, 1]])

@@ -33,8 +33,8 @@ def test_it_learns_classes_and_writes_what_onnxruntime_reads(trained, ring):
     result = trained("net.onnx", "--data", "ring.npz", "--steps", 150, "--lr", 0.05, "--onnx", "out.onnx")
     assert result.json["scene"] == "train"
     assert result.json["accuracy"] > 0.85
-    assert "160 samples to learn from, 40 for the test" in result.err
-    assert "the softmax at its end is in the loss" in result.err
+    assert "160 training samples, 40 test samples" in result.err
+    assert "the final softmax is part of the loss" in result.err
     session = onnxruntime.InferenceSession("out.onnx", providers=["CPUExecutionProvider"])
     shares = session.run(None, {session.get_inputs()[0].name: ring})[0]
     np.testing.assert_allclose(shares.sum(axis=1), 1.0, rtol=1e-5)

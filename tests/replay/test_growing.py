@@ -9,7 +9,7 @@ import scalarviz as sv
 from kit.runs import make_run
 
 pytestmark = [pytest.mark.gl, pytest.mark.usefixtures("at_once")]
-ALONG = "still being recorded: at its end it goes along"
+ALONG = "still being recorded: new steps are shown as they come"
 
 
 class Growing:

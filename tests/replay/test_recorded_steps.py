@@ -58,7 +58,7 @@ def test_the_keys_walk_through_recorded_steps(host):
     assert told(host, ".") is not None
     assert (host.go(3), host.bench.inside.told) == (3, None)
     assert told(host, "End", ".", "Right") is None
-    assert host.says("step 4 is the last that was recorded")
+    assert host.says("step 4 is the last recorded one")
     assert told(host, "Home", ".", *["."] * 43, "Space") is None
     assert host.view.playback.running
 
@@ -69,7 +69,7 @@ def test_b_shows_the_whole_batch_whose_samples_are_not_there_and_the_ribbon_lead
     assert (found.samples, found.trial, found.at) == ("mean of 16 samples", False, 1)
     assert told(host, "b").trial
     assert not host.view.send("add_samples")
-    assert host.says("holds the sum over the batch, not its samples")
+    assert host.says("stores the sum over the batch, not its samples")
     x, y, wide, high = next(spot.box for spot in host.bench.inside.spots if spot.words == "gradients")
     host.click((x + wide / 2, y + high / 2))
     assert host.source.opened(alone=True).phases()[host.bench.inside.told.phase].name == "gradients"

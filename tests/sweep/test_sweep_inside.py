@@ -146,7 +146,7 @@ def test_a_function_that_is_handed_in_builds_the_runs_and_a_file_without_results
     assert opening.runs_of(path).build is None
     runs = opening.runs_of(path, FunctionBuild(small))
     assert runs.standing(runs.results[1]).run.lr == 0.1
-    with pytest.raises(InputError, match="panel, cubes or plots"):
+    with pytest.raises(InputError, match="panel, cubes, plots"):
         run_wall.wall_picture(path, shows="all")
     sv.sweep("xor", None, 2, steps=5, workers=0, results=none).close()
     for use, more in ((run_wall.wall_of, ()), (run_report.report_of_file, (tmp_path / "r.html",))):

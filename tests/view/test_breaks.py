@@ -73,7 +73,7 @@ def test_the_weight_in_question_is_selected_and_is_offered_until_letters_are_typ
         hand.view.key("Escape")
     entered(hand, "")
     assert hand.run.breakpoints[-1].text == offered
-    assert noticed(hand, "the engine does one step a call")
+    assert noticed(hand, "training checks after every step")
 
 
 def test_keys_are_letters_while_it_is_typed_a_mistake_can_be_mended_and_escape_leaves_it(hand):

@@ -140,7 +140,7 @@ def test_in_a_window_the_pointer_finds_numbers_with_parallel_lines_and_views_hav
     with live_hand() as hand:
         view, bench = hand.view, hand.view.bench
         view.key("7", "7")
-        assert view.notice() == "no view 7 is kept: Ctrl+7 keeps this one"
+        assert view.notice() == "no view 7 yet: Ctrl+7 saves this one"
         for number in (0, 10, -1):
             with pytest.raises(InputError, match="1 to 9"):
                 view.send("keep_view", number)

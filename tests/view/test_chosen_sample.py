@@ -183,7 +183,7 @@ def test_a_still_chooses_nothing_and_another_count_of_numbers_is_refused():
     bench = bench_of(scene, asked=True)  # a film: nobody is there
     bench.click(tuple(bench.side.drawer(ColourCube)._cubes["source"].centres[-1]))
     assert np.array_equal(bench.subject.probe, X[0])
-    assert not any("show its way" in does for _, does in bench.side.gestures)
+    assert not any("choose it" in does for _, does in bench.side.gestures)
     subject = scene_subject(scene, subject_of(scene).source)
     for sample, target, words in (
         (np.zeros(2), None, "got 2 numbers; allowed: 3 numbers"),

@@ -400,7 +400,7 @@ def test_what_has_no_graph_yet_or_one_that_is_too_large_is_refused_in_words():
     for call, words in (
         (lambda: sv.draw(nn.Linear(2, 1)), "not been called yet"),
         (lambda: sv.draw(lambda x: x), "needs an example input"),
-        (lambda: sv.draw(nn.Linear(3, 1000), [0.0] * 3, unfold=True), "nodes are left"),
+        (lambda: sv.draw(nn.Linear(3, 1000), [0.0] * 3, unfold=True), "nodes to draw"),
         (lambda: sv.trace(lambda x: sv.draw(x[0] * 2), n_inputs=1), "recorded"),  # there are no numbers
     ):
         with pytest.raises(sv.ScalarvizError, match=words):

@@ -133,7 +133,7 @@ def test_a_full_disk_is_said_in_words_and_leaves_no_half_film(tmp_path, monkeypa
 @pytest.mark.skipif(sys.platform == "win32", reason="a script of the shell")
 @pytest.mark.parametrize(("script", "frames", "words"), [
     ("exec sleep 100", 40, "did nothing for 0.4 s"), ("cat >/dev/null; exec sleep 100", 1, "did nothing for 0.4 s"),
-    ("kill -9 $$", 40, r"somebody ended ffmpeg \(SIGKILL\)"),
+    ("kill -9 $$", 40, r"another process ended ffmpeg \(SIGKILL\)"),
 ])  # fmt: skip
 def test_an_encoder_that_hangs_or_is_killed_is_named_and_nothing_waits_for_ever(
     tmp_path, monkeypatch, script, frames, words

@@ -57,13 +57,13 @@ def learnt(hand):
 
 @pytest.mark.parametrize("at", [0, 5, 40])
 def test_it_stops_when_the_taught_digit_is_read_rightly(at):
-    """Before the first step, in the middle, and past the end; Space goes on to the end that it had, or without one."""
+    """Before the first step, in the middle, and past the end; Space trains on to the end that it had, or without one."""
     with live_hand(digits(lr=0.5), steps=40) as hand:
         if at:
             hand.do("step", at)
         wanted = draw_and_teach(hand)
         assert hand.view.playback.running
-        assert hand.view.notice() == f"learning it as {wanted}: until it is read so, {MOST:,} steps at most"
+        assert hand.view.notice() == f"teaching {wanted}: trains until the network reads it so, {MOST:,} steps at most"
         said, steps = learnt(hand)
         assert at + LEAST <= steps < at + MOST
         assert said.startswith(f"read as {wanted} after ")
@@ -91,12 +91,12 @@ def test_what_is_not_learnt_stops_at_the_stated_step_and_space_breaks_it_off():
         steps = hand.settled().step
         draw_and_teach(hand)
         wanted = draw_and_teach(hand, 2)  # a second lesson takes the place of the first
-        assert hand.view.notice().startswith(f"learning it as {wanted}")
+        assert hand.view.notice().startswith(f"teaching {wanted}")
         hand.view.send("faster")
         hand.view.send("faster")
         said, last = learnt(hand)
         assert last >= steps + MOST
-        assert said == f"not yet read as {wanted} after {MOST:,} steps; Space goes on"
+        assert said == f"not yet read as {wanted} after {MOST:,} steps; Space trains on"
 
 
 def test_a_taught_colour_is_trained_for_the_stated_steps():
@@ -108,7 +108,7 @@ def test_a_taught_colour_is_trained_for_the_stated_steps():
         assert hand.view.notice() == f"teaching it: {MOST:,} steps"
         for _ in range(4):
             hand.view.send("faster")
-        assert learnt(hand) == (f"{MOST:,} steps later; Space goes on", MOST)
+        assert learnt(hand) == (f"{MOST:,} steps later; Space trains on", MOST)
         assert cube.targets[np.argmin(np.abs(COLOURS - red).sum(axis=1))] == pytest.approx(white)
         untouched = make_colour_run()
         untouched.step(MOST)

@@ -207,7 +207,7 @@ def test_plus_and_minus_beside_a_layer_change_it_and_a_click_on_a_feature_switch
             assert [*hand.drawer(Features).panel.on(moment())] == [*on, *[False] * 4]
             assert hand.bench.layout.plate("1.weight").shape == (4, 3)
         hand.view.move(hand.middle(hand.drawer(Features).spots[0].box))
-        assert {"x", "the network does not get it", "click: switch it on"} <= set(hand.words())
+        assert {"x", "the network does not use it", "click: switch it on"} <= set(hand.words())
         assert hand.run.steps == 0  # it goes on standing
         for _ in range(2):
             hand.do("undo")
@@ -303,7 +303,7 @@ def test_a_step_downhill_is_never_said_to_end_higher_however_near_to_the_lowest_
 
 
 @pytest.mark.parametrize("weights", [1, 2])
-@pytest.mark.parametrize(("rate", "says"), [(0.1, "downhill"), (0.9, "past the lowest"), (1.1, "as from lr 1.0 on")])
+@pytest.mark.parametrize(("rate", "says"), [(0.1, "downhill"), (0.9, "past the minimum"), (1.1, "above lr 1.0")])
 def test_what_is_said_and_drawn_of_a_step(rate, says, weights):
     scene = made(lr=rate, weights=weights)
     with scene.run as run:
@@ -430,4 +430,4 @@ def test_data_that_cannot_be_drawn_over_one_number_is_said():
     net, data = nn.Sequential(nn.Linear(2, 1)), (np.zeros((4, 2)), np.zeros((4, 1)))
     with sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data=data, engine="numpy") as run:
         said = said_anywhere(bench_of(sv.Scene("s", run, panels=(CurveFit("points"),))))
-    assert "points: wanted are samples of one number" in said
+    assert "points: allowed: samples of one number" in said

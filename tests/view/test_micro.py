@@ -281,7 +281,7 @@ def test_one_colour_is_a_trial_step_and_the_batch_the_real_one(loss):
         for side in (0, 1):  # it is on the first one
             assert told(hand).trial
             click(hand, "switch", side)
-        assert any(f"{loss} of 16 colours: the real step" in text for text in said(hand))
+        assert any(f"{loss} of 16 colours: real step" in text for text in said(hand))
         batch, both, trial = told(hand).frame.gradient, told(hand).spread, told(hand).trial
         for spread in (one, both):  # the histogram is of the batch, and marks this colour
             assert (spread.counts.sum(), spread.joined) == (16, loss)

@@ -115,7 +115,7 @@ def test_speed_changes_the_rate_from_here_on(worker):
     assert "0.25 steps a frame" in playback.text()
     for _ in range(20):
         playback.change_speed(+1)
-    assert playback.text() == "pace full"
+    assert playback.text() == "pace unlimited"
     assert shown(playback) == 3000
 
 

@@ -75,7 +75,7 @@ def test_hands_on_the_map_add_and_take_away_points_and_none_that_is_held_back(ha
         assert says in hand.words()
     hand.press(at(hand, points[400]), "right")
     assert len(hand.drawer(PlaneMap).spots) == len(points) == len(points_of(hand).inputs)
-    assert [done.what for done in hand.run.log] == ["one point more", "one point less"]
+    assert [done.what for done in hand.run.log] == ["add a point", "remove a point"]
     hand.do("toggle_controls")  # the wheel over the map in this panel moves no cube
     assert hand.view.desk.scroll(middle(hand.bench.controls.side["plane"]), -3.0)
     assert not hand.view.desk.scroll((300.0, 300.0), -3.0)

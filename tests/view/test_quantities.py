@@ -98,8 +98,8 @@ def own(quantity):
                 ("", UnknownNameError, "momentum_buffer"), (3, TypeMismatchError), (None, TypeMismatchError),
             )
         },
-        "of plain descent": (lambda: render(run(optim.SGD), quantity="exp_avg"), UnknownNameError, "keeps no others"),
-        "of numbers of one's own": (lambda: own("exp_avg"), UnknownNameError, "keeps no others"),
+        "of plain descent": (lambda: render(run(optim.SGD), quantity="exp_avg"), UnknownNameError, "stores no others"),
+        "of numbers of one's own": (lambda: own("exp_avg"), UnknownNameError, "stores no others"),
     }
 )  # fmt: skip
 def test_a_name_that_there_is_not_says_which_there_are(refusal):

@@ -87,9 +87,9 @@ def test_numbers_that_are_no_colours_are_black_or_full_and_a_painted_array_may_b
 WRONG = {
     "ValueError: too dark": Mock(side_effect=ValueError("too dark")),
     "RecursionError:": Mock(side_effect=RecursionError()),
-    "paint returned shape (); allowed": lambda moment: None,
-    "paint returned shape (0, 4, 3); allowed": lambda moment: np.zeros((0, 4, 3)),
-    "paint returned dtype int64; allowed": lambda moment: np.zeros((4, 4, 3), int),
+    "paint: got shape (); allowed": lambda moment: None,
+    "paint: got shape (0, 4, 3); allowed": lambda moment: np.zeros((0, 4, 3)),
+    "paint: got dtype int64; allowed": lambda moment: np.zeros((4, 4, 3), int),
     "ValueError: setting an array": lambda moment: [[1, 2], [3]],
     "predict: the inputs": lambda moment: moment.predict([[1.0]]),
     "no tensor 'weight'; allowed": lambda moment: moment.tensor("weight"),

@@ -284,7 +284,7 @@ def test_v_goes_to_where_the_weight_changed_its_sign_and_a_button_asks_when_trai
         hand.view.send("step", 10)
         hand.settled()
     selected(hand)
-    for step, said in ((15, "changed its sign at step 15"), (0, "has not changed its sign before")):
+    for step, said in ((15, "changed its sign at step 15"), (0, "has never changed its sign")):
         hand.view.key("v")
         hand.settled(8)
         assert (hand.view.worker.latest.step, said in hand.view.notice()) == (step, True)
@@ -346,7 +346,7 @@ def test_plain_numbers_are_selected_and_not_touched():
         assert "row 2 in a" in hand.texts()
         for key in "xk/*i":
             hand.view.key(key, key)
-            assert "looked at, not touched" in hand.view.notice(), key
+            assert "cannot be changed here" in hand.view.notice(), key
         hand.view.scroll(hand.face(5), (0.0, 3.0), shift=True)
         assert hand.view.notice() == "Shift+wheel: these numbers cannot be changed here"
         hand.click(hand.face(6))

@@ -111,7 +111,7 @@ def test_names_are_sorted_as_numbers_chosen_by_patterns_and_as_many_as_can_be_sh
     assert list(stored_numbers(tmp_path / "a.safetensors")) == ["layers.1.w", "layers.2.w", "layers.10.w"]
     for path in (net, weights):
         assert set(stored_numbers(path, ["fc2.*", "*.weight"])) == {name for name in SHAPES if name != "fc1.bias"}
-        with pytest.raises(InputError, match=r"none of its names fits 'fc9\.\*'; it has '"):
+        with pytest.raises(InputError, match=r"none of its names matches 'fc9\.\*'; it has '"):
             stored_numbers(path, ["fc9.*"])
     big = tmp_path / "big.safetensors"
     save_tensors(big, {"layers.0.w": np.zeros(MOST_NUMBERS, np.int8), "layers.1.w": np.zeros(1, np.int8)})
@@ -125,7 +125,7 @@ def test_names_are_sorted_as_numbers_chosen_by_patterns_and_as_many_as_can_be_sh
 
 def test_other_files_are_refused(tmp_path):
     save_tensors(tmp_path / "a.safetensors", {"none": np.zeros((0, 3))})
-    for name, content, says in (("txt", b"hello", "files that are shown end in .onnx, .safetensors"),
+    for name, content, says in (("txt", b"hello", "cannot show this kind of file; allowed: .onnx, .safetensors"),
                                 ("svz", b"", "scalarviz replay"), ("pt", b"PK\x03\x04", "holds a pickle"),
                                 ("onnx", b"", "empty"), ("safetensors", None, "holds no numbers")):  # fmt: skip
         if content is not None:

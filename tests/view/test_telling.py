@@ -26,7 +26,7 @@ from scalarviz.view.watch.viewer import WAIT
 from .test_every_picture import ink, meet
 
 pytestmark = pytest.mark.gl
-SENTENCE = "They should turn every colour into its opposite."
+SENTENCE = "They learn to turn every colour into its opposite."
 CLAIM = "Each output now falls when its own colour rises."
 STEPS = 60
 
@@ -164,7 +164,7 @@ def test_one_step_by_hand_is_a_beginning_too_and_a_loaded_run_begins_with_its_st
 
 CLAIMS = {
     "claimed": ({"claim": lambda moment: f"This is said of step {moment.step}."},
-                {"Learnt.", f"This is said of step {STEPS}.", "Click", "a cube", "Shift+Wheel", "on it: break it"}, []),
+                {"Learnt.", f"This is said of step {STEPS}.", "Click", "inspect a cube", "Shift+Wheel", "over a cube: change it"}, []),
     "raises": ({"claim": lambda moment: str(1 / 0)}, {"Learnt."},
                ["the story's claim: ZeroDivisionError: division by zero"]),
     "stopped": ({"lr": 1e-4, "claim": lambda moment: "It has learnt everything."}, {"Stopped at loss "}, []),
@@ -238,7 +238,7 @@ def test_when_something_has_been_learnt(losses, batches, expected):
 @pytest.mark.parametrize("hidden", [(), (16, 16)])
 def test_the_end_overlaps_nothing_nor_leaves_the_picture(opened, size, hidden):
     one = opened(scene(*hidden, claim=lambda moment: CLAIM), size)
-    bench, caps = one.view.bench, (Cap("R", "again"), Cap("Click", "a cube"), Cap("Shift+Wheel", "on it: break it"))
+    bench, caps = one.view.bench, (Cap("R", "again"), Cap("Click", "inspect a cube"), Cap("Shift+Wheel", "over a cube: change it"))
     bench.story.told = Told("Learnt.", CLAIM, caps, ("0.1326", "0.0018"))
     bench.update(one.view.frame(), "", 0.2)
     items = texts(bench.sketches)

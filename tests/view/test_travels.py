@@ -100,7 +100,7 @@ def test_space_on_the_way_plays_from_where_it_leads_and_escape_gives_up_a_long_w
     with monkeypatch.context() as patch:
         patch.setattr(hand.view.travels, "_guide", slow)
         hand.view.send("first")
-        for said in ("", "on the way to step 0: 43 %  ·  Escape gives it up"):
+        for said in ("", "Going to step 0: 43 % (Esc cancels)"):
             hand.view.tick(0.2)
             assert hand.view.notice() == said
         hand.view.key("Escape")
@@ -111,7 +111,7 @@ def test_space_on_the_way_plays_from_where_it_leads_and_escape_gives_up_a_long_w
 def test_an_edit_in_the_past_starts_a_branch_and_its_ring_leads_back(hand):
     hand.do("back", 20)
     hand.do("raise_rate")
-    assert "a branch of its own from step 10" in hand.view.notice()
+    assert "New branch from step 10" in hand.view.notice()
     hand.do("step", 5)
     assert [(b.first, b.newest, b.current) for b in hand.run.branches] == [(0, 30, False), (10, 15, True)]
     hand.view.tick(0.2)
@@ -126,14 +126,14 @@ def test_undo_says_what_and_redo_returns_and_a_restart_begins_anew_and_can_be_un
     hand.do("undo")
     assert hand.view.notice().startswith("undo: there is no edit")
     hand.do("raise_rate")
-    for name, said, lr in (("undo", "undone: lr = 1", 0.5), ("redo", "done again: lr = 1", 1.0)):
+    for name, said, lr in (("undo", "Undone: lr = 1", 0.5), ("redo", "Redone: lr = 1", 1.0)):
         hand.do(name)
         assert (hand.view.notice(), hand.run.lr) == (said, lr)
     assert hand.do("step", 7).past.undo == "lr = 1"
     assert hand.do("back", 8).past.undo == ""  # it is of where one stands
     hand.do("newest")
     hand.do("undo")
-    assert hand.view.notice() == "undone: lr = 1; the 7 steps after it stay as a branch"
+    assert hand.view.notice() == "Undone: lr = 1. The later 7 steps are kept as a branch."
     assert stands(hand, 30)
     hand.do("redo")
     assert (hand.do("restart").step, hand.view.playback.running) == (0, False)  # it was paused, and stays so
@@ -143,13 +143,13 @@ def test_undo_says_what_and_redo_returns_and_a_restart_begins_anew_and_can_be_un
     newest = hand.do("first").past.newest
     assert (hand.run.lr, stands(hand, 0)) == (1.0, True)
     hand.do("undo")
-    assert hand.view.notice() == f"undone: restart; the {newest} steps after it stay as a branch"
+    assert hand.view.notice() == f"Undone: restart. The later {newest} steps are kept as a branch."
     assert (hand.run.steps, next(b.newest for b in hand.run.branches if b.current)) == (37, 37)
 
 
 def test_named_moments_are_played_round_and_round(hand):
     hand.do("toggle_loop")
-    assert "N names a moment" in hand.view.notice()
+    assert "N sets a flag" in hand.view.notice()
     for step in (10, 16):
         hand.do("first")
         hand.do("step", step)
@@ -171,7 +171,7 @@ def test_named_moments_are_played_round_and_round(hand):
     hand.do("first")
     hand.do("step", 10)
     hand.do("name_moment")
-    assert hand.view.notice() == "step 10 is no longer called flag 1"
+    assert hand.view.notice() == "flag 1 removed from step 10"
 
 
 def point_of(hand, step):
@@ -260,7 +260,7 @@ def test_a_picture_shows_any_step_and_the_run_stands_where_it_stood():
     for step in (21, -1, 1.5, "7"):
         with pytest.raises(InputError):
             render(run, step=step)
-    with pytest.raises(InputError, match="a Run or a Scene keeps its past"):
+    with pytest.raises(InputError, match="try a Run or a Scene"):
         render({"a": np.eye(3)}, step=0)
     run.close()
 

@@ -209,7 +209,7 @@ def test_what_is_missing_wrong_or_without_a_meaning_is_said_and_the_wall_goes_on
     assert "W does nothing here" in wall_words(host)
     for key in ("?", "Escape"):
         host.view.key(key, key)
-        assert ("enter the chosen scene" in wall_words(host)) == (key == "?")
+        assert ("open the chosen scene" in wall_words(host)) == (key == "?")
     host.view.open([tmp_path / "a.png"])
     assert "green learns this picture" in wall_words(host)
     until(host, lambda: isinstance(host.view, LiveView))

@@ -66,7 +66,7 @@ def test_it_shows_what_the_functions_say_of_this_moment_and_who_looks_at_whom_is
 def test_other_signs_are_no_letters_and_a_word_that_is_full_takes_none(drawer):
     drawer.begin_typing()
     assert not any(drawer.key(name, text) for name, text in (("Space", " "), ("Right", ""), ("3", "3")))
-    with pytest.raises(InputError, match="x is no letter"):
+    with pytest.raises(InputError, match="x is not a letter"):
         drawer.key("X", "x")
     for letter in "caaba":
         assert drawer.key(letter.upper(), letter)

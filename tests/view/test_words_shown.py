@@ -287,4 +287,4 @@ def test_the_picture_of_a_graph_names_it_while_it_is_on_and_when_it_was_made_wit
     assert words_in(plain.ink(theme)) == words_in(view.ink) == []
     assert plain.svg == before
     assert words_in(made.ink(theme)) == ["mistake on when this was drawn: wrong_order (found), overwrite"]
-    assert "drawn while a mistake was on" in made.svg
+    assert "mistake on when this was drawn" in made.svg

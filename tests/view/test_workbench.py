@@ -262,7 +262,7 @@ def test_a_colour_that_is_hovered_or_marked_says_what_it_is_to_become(single):
         disc = cube.under((x, y))
         assert (disc.which, bench.hover((x, y))) == (which, True)
         above, output = said_above(again(bench, 0.0)), single.run.predict(np.array([disc.source]))[0]
-        now = {hexed(disc.source), f"is now {hexed(tuple(map(float, output)))}", f"wanted: {hexed(disc.target)}"}
+        now = {hexed(disc.source), f"is now {hexed(tuple(map(float, output)))}", f"target: {hexed(disc.target)}"}
         assert (now if which == "source" else {hexed(disc.target), f"target of {hexed(disc.source)}"}) <= set(above)
     bench.hover(None)
     cube.marked = (1.0, 1.0, 1.0)

@@ -86,7 +86,7 @@ def test_a_graph_follows_its_numbers():
     z = (a * w).tanh()
     assert [is_graph(one) for one in (z, [z, z + 1.0], w, [], None)] == [True, True, False, False, False]
     for chosen in ({"display": "pictures"}, {"hide": ("timeline",)}, {"controls": False}):
-        with pytest.raises(InputError, match="a graph has no controls"):
+        with pytest.raises(InputError, match="a graph takes no display, hide or controls"):
             sv.live(z, **chosen)
     widget, sent = sv.live(z), []
     shown = widget._shown

@@ -76,8 +76,8 @@ def test_what_is_hidden_is_neither_shown_nor_done_and_act_does_what_a_key_does(c
     page.wait(lambda p: p.step == 0)
     page.key("p")
     page.wait(lambda p: "batch" in p.spots)
-    assert not page.spots & {"learning rate", "pace", "into a step", "newest"}
-    assert {"run or pause", "begin anew"} <= page.spots
+    assert not page.spots & {"learning rate", "pace", "look inside a step", "newest"}
+    assert {"run or pause", "restart"} <= page.spots
     assert not page.says("photo")
     page.key("p")
     for key in (".", "ArrowUp", "]", "Home"):
