@@ -64,11 +64,11 @@ def parse_schedule(value: str) -> Any:
     """``cosine:1000`` as ("cosine", 1000), ``cosine`` as ("cosine", None)."""
     match = re.fullmatch(r"([a-z]+)(?::([0-9]{1,13}))?", value.strip())
     if match is None or match[1] not in SCHEDULES or not 1 <= int(match[2] or 1) <= MOST:
-        raise InputError(f"schedule: got {value[:80]!r}; allowed: {listing(SCHEDULES)}, as cosine or cosine:1000")
+        raise InputError(f"got {value[:80]!r}; allowed: {listing(SCHEDULES)}, as cosine or cosine:1000")
     if match[1] == "constant" and match[2]:
-        raise InputError(f"schedule: got {value!r}; constant takes no number of steps")
+        raise InputError(f"got {value!r}; constant takes no number of steps")
     if match[1] in ("step", "plateau") and not match[2]:
-        raise InputError(f"schedule: {match[1]} needs a number of steps, as {match[1]}:1000")
+        raise InputError(f"{match[1]} needs a number of steps, as {match[1]}:1000")
     return match[1], None if match[2] is None else int(match[2])
 
 
@@ -97,9 +97,7 @@ def parse_size(value: str) -> Any:
     match = re.fullmatch(r"(\d{1,5})[xX×](\d{1,5})", value.strip())
     least, most = SIDES
     if not match or not all(least <= int(side) <= most for side in match.groups()):
-        raise InputError(
-            f"size: got {shown(value)}; allowed: width x height, {least} to {most} pixels a side, as 1280x720"
-        )
+        raise InputError(f"got {shown(value)}; allowed: width x height, {least} to {most} pixels a side, as 1280x720")
     return int(match[1]), int(match[2])
 
 

@@ -244,7 +244,9 @@ def test_without_a_pointer_a_number_is_looked_into_from_the_table(page, file, me
     """It has its history there; and somebody who has never seen one is told what it is."""
     opened(page, file)
     told = page.locator("#story")
-    assert told.inner_text() == "12 weights. Every cube is one. They learn to turn every colour into its opposite."
+    assert (
+        told.inner_text() == "12 weights. Each cube is one weight. They learn to turn every colour into its opposite."
+    )
     assert told.is_visible()
     page.get_by_role("button", name="numbers").press("Enter")
     button = page.get_by_role("button", name="from input b to output g")

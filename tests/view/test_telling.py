@@ -238,7 +238,10 @@ def test_when_something_has_been_learnt(losses, batches, expected):
 @pytest.mark.parametrize("hidden", [(), (16, 16)])
 def test_the_end_overlaps_nothing_nor_leaves_the_picture(opened, size, hidden):
     one = opened(scene(*hidden, claim=lambda moment: CLAIM), size)
-    bench, caps = one.view.bench, (Cap("R", "again"), Cap("Click", "inspect a cube"), Cap("Shift+Wheel", "over a cube: change it"))
+    bench, caps = (
+        one.view.bench,
+        (Cap("R", "again"), Cap("Click", "inspect a cube"), Cap("Shift+Wheel", "over a cube: change it")),
+    )
     bench.story.told = Told("Learnt.", CLAIM, caps, ("0.1326", "0.0018"))
     bench.update(one.view.frame(), "", 0.2)
     items = texts(bench.sketches)

@@ -212,7 +212,7 @@ def test_keys_that_are_pressed_are_shown_for_a_while_and_cover_nothing(rgb_scene
         caps = {part for cap in bench.story.told.caps for part in (cap.key, cap.does)}
         assert {"Space", "begin"} <= caps
         for key, held, wanted in (
-            ("g", {}, {"G", "colour by gradient"}), ("Right", {"shift": True}, {"Shift+Right", "one training step"})
+            ("g", {}, {"G", "colour by gradient"}), ("Right", {"shift": True}, {"Shift+Right", "train one step"})
         ):  # fmt: skip
             hand.view.key(key, **held)
             hand.view.say("some news")

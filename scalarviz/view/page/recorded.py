@@ -169,7 +169,7 @@ def _wanted(subject: Subject, frame: Frame) -> str:
 def _story(record: Recorded, subject: Subject) -> str:
     """What somebody who has never seen such a page is told of it."""
     count = sum(tensor.size for tensor in subject.tensors)
-    cubes = "The cube is it." if count == 1 else "Every cube is one."
+    cubes = "The cube is the weight." if count == 1 else "Each cube is one weight."
     return " ".join(filter(None, (weights_text(count), cubes, record.about.sentence)))
 
 
