@@ -65,7 +65,7 @@ def test_the_weight_in_question_is_selected_and_is_offered_until_letters_are_typ
     offered = "0.weight[2][1] crosses 0"
     for key, text, left in (("", "loss < 0.5", "loss < 0.5"), ("End", ".5", f"{offered}.5")):
         hand.view.send("break_on")
-        assert noticed(hand, f"pause when: {offered}|", "letters replace it")
+        assert noticed(hand, f"pause when: {offered}|", "typing replaces it")
         if key:
             hand.view.key(key)
         hand.type(text)
@@ -98,7 +98,7 @@ def test_numbers_switch_and_take_away_and_one_that_is_true_already_says_so(hand)
         hand.run.break_on(text)
     hand.view.send("break_on")
     assert noticed(hand, "2 more; 3 step == 9; 4 grad > 4; 5 grad > 000")
-    for text, said in (("2", "breakpoint 2 is off"), ("2", "breakpoint 2 is on"), ("-2", "breakpoint 2 is gone"),
+    for text, said in (("2", "breakpoint 2 is off"), ("2", "breakpoint 2 is on"), ("-2", "breakpoint 2 removed"),
                        ("77", "pause when: 77|  ·  there is no breakpoint 77")):  # fmt: skip
         entered(hand, text)
         assert hand.view.notice().startswith(said)

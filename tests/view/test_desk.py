@@ -180,12 +180,12 @@ def test_a_number_is_read_as_people_write_it_or_refused_in_words(desk, name, typ
 
 
 def test_a_layer_is_dragged_out_typed_counted_by_buttons_and_taken_away_by_delete(layers):
-    for end in ("brought back", "Escape", "let go"):
+    for end in ("brought back", "Escape", "release"):
         x, y = layers.spot("layer 1")
         away = (x - 300, y - 120)
         layers.hold((x, y), (x, y - 40), away)
         held = [text for layer in layers.bench.overlays for sketch in layer for text in sketch.texts]
-        assert {"layer 1 taken out", "let go"} <= {text.text for text in held}
+        assert {"remove layer 1", "release"} <= {text.text for text in held}
         assert any(text.text == "6" and text.x == pytest.approx(away[0]) for text in held)  # it is where the hand is
         assert layers.hidden == [6, 5]
         if end == "brought back":
@@ -196,7 +196,7 @@ def test_a_layer_is_dragged_out_typed_counted_by_buttons_and_taken_away_by_delet
         layers.host.pass_time(1.0)  # the next press is no double click
         layers.rest()
         assert layers.panel.stands
-        assert (layers.hidden, len(layers.log)) == (([5], 1) if end == "let go" else ([6, 5], 0))
+        assert (layers.hidden, len(layers.log)) == (([5], 1) if end == "release" else ([6, 5], 0))
     layers.key("z", ctrl=True)
     assert (layers.hidden, layers.log) == ([6, 5], [])
     for _ in range(2):

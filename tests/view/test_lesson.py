@@ -57,7 +57,7 @@ def learnt(hand):
 
 @pytest.mark.parametrize("at", [0, 5, 40])
 def test_it_stops_when_the_taught_digit_is_read_rightly(at):
-    """Before the first step, in the middle, and past the end; Space trains on to the end that it had, or without one."""
+    """Before the first step, in the middle, and past the end; Space goes on to the end that it had, or without one."""
     with live_hand(digits(lr=0.5), steps=40) as hand:
         if at:
             hand.do("step", at)

@@ -116,7 +116,7 @@ def test_a_typed_number_is_set_by_enter(hand, text, number):
         hand.view.key("Enter", "\r")
         hand.type(wrong)
         hand.view.key("Return", "\r")
-        assert "is no number" in hand.view.notice()
+        assert "allowed: a number" in hand.view.notice()
         for key in ("Escape", "Enter", "Enter"):  # nothing was typed: nothing is set
             hand.key(key)
     assert hand.run.log == []

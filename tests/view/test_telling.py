@@ -164,7 +164,8 @@ def test_one_step_by_hand_is_a_beginning_too_and_a_loaded_run_begins_with_its_st
 
 CLAIMS = {
     "claimed": ({"claim": lambda moment: f"This is said of step {moment.step}."},
-                {"Learnt.", f"This is said of step {STEPS}.", "Click", "inspect a cube", "Shift+Wheel", "over a cube: change it"}, []),
+                {"Learnt.", f"This is said of step {STEPS}.", "Click", "inspect a cube", "Shift+Wheel",
+                 "over a cube: change it"}, []),
     "raises": ({"claim": lambda moment: str(1 / 0)}, {"Learnt."},
                ["the story's claim: ZeroDivisionError: division by zero"]),
     "stopped": ({"lr": 1e-4, "claim": lambda moment: "It has learnt everything."}, {"Stopped at loss "}, []),
