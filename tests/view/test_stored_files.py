@@ -125,7 +125,7 @@ def test_names_are_sorted_as_numbers_chosen_by_patterns_and_as_many_as_can_be_sh
 
 def test_other_files_are_refused(tmp_path):
     save_tensors(tmp_path / "a.safetensors", {"none": np.zeros((0, 3))})
-    for name, content, says in (("txt", b"hello", "cannot show this kind of file; allowed: .onnx, .safetensors"),
+    for name, content, says in (("txt", b"hello", "cannot show this file; allowed: .onnx, .safetensors"),
                                 ("svz", b"", "scalarviz replay"), ("pt", b"PK\x03\x04", "holds a pickle"),
                                 ("onnx", b"", "empty"), ("safetensors", None, "holds no numbers")):  # fmt: skip
         if content is not None:

@@ -97,9 +97,7 @@ def looks_back(
     colours, text = get_map("gradient" if back else "weight", theme), mixed(theme.text1, theme.background, light)
     scores, shares = attention.scores[head], attention.shares[head]
     parts, taken = attention.parts[head], attention.taken[head]
-    title = f"head {head + 1}: " + (
-        f"gradients that return to {names[place]}" if back else f"{names[place]} looks back"
-    )
+    title = f"head {head + 1}: " + (f"gradients back to {names[place]}" if back else f"{names[place]} looks back")
     title_of(sketch, box, theme, title, note)
     pitch, wide = min(_LINE, (height - _TOP - _BELOW) / count), min(18.0, 84.0 / len(taken))
     left, high = x + width - wide * len(taken), pitch - 4

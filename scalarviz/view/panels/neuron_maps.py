@@ -522,9 +522,7 @@ class FeaturesDrawer(Drawer[Features]):
                 values = np.asarray(self.panel.values(points), float)
                 self._values = values.reshape(FEATURE_CELLS, FEATURE_CELLS, count)
             if len(on) != count or len(rows) != count:
-                raise ValueError(
-                    f"got {count} features, {len(on)} switches and {len(rows)} rows; allowed: as many of each"
-                )
+                raise ValueError(f"got {count} features, {len(on)} switches, {len(rows)} rows; allowed: equal counts")
         except Exception as error:  # the scene's own functions
             self.ground.failed("features", error)
             self._on = ()

@@ -120,9 +120,7 @@ def read_stored(path: StrPath, only: Sequence[str] = ()) -> Read:
             entries = dict(sorted(entries_of(source).items(), key=lambda item: _natural(item[0])))
             names = _chosen(path, {name: entry.shape for name, entry in entries.items()}, only)
             return Read(tensors_of(source, entries, names))
-    raise FileFormatError(
-        f"{path_text(path)}: cannot show this kind of file; allowed: {listing(ENDINGS)}{_elsewhere(source)}"
-    )
+    raise FileFormatError(f"{path_text(path)}: cannot show this file; allowed: {listing(ENDINGS)}{_elsewhere(source)}")
 
 
 def _elsewhere(path: Path) -> str:
