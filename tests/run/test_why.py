@@ -423,6 +423,37 @@ def test_a_formula_is_walked_node_by_node_with_the_numbers_of_its_values(name, w
                 check_printed(step.numbers)
 
 
+@pytest.mark.parametrize("loss", ["mse", "mse, sum"])
+@pytest.mark.parametrize("name", ["rgb", "mlp", "a*tanh(w*x + b) + c"])
+def test_a_number_of_a_batch_is_made_of_those_that_each_sample_finds_alone(name, loss):
+    """The largest of them stands first, and what is printed gives what is printed."""
+    if name in FORMULAS:
+        xs, ys = np.random.default_rng(1).uniform(-1, 1, (2, 16, 1))
+        weights = [Weight(w, name=k) for k, w in zip("awbc", (0.5, 1.1, -0.3, 0.7), strict=True)]
+        formula = FORMULAS[name]
+        run = Run(lambda x: [formula(x[0], *weights)], nn.MSELoss("sum" if "sum" in loss else "mean"),
+                  optim.SGD(weights, lr=0.01), (xs, ys), engine="numpy", dtype="float64", batch_size=9)  # fmt: skip
+    else:
+        run = make_run(name, loss, batch_size=9)
+    opened = after(run, 2).open()
+    alone = [run.open(sample=int(k)) for k in opened.batch]
+    told = set()
+    for k, step in enumerate(opened.micro_steps()):
+        said = opened.of_samples(step, int(step.weights[0]) if step.phase == "gradients" else -1)
+        if not said:
+            continue
+        told.add(step.phase)
+        parts = np.array([one.micro_steps()[k].value for one in alone])
+        whole = parts.mean() if step.phase == "forward" or "sum" not in loss else parts.sum()
+        left, _, right = said.rpartition(" = ")
+        digits = next(d for d in (4, 3, 2) if f"{number(right):.{d}g}" == f"{whole:.{d}g}")
+        check_printed(said, digits)
+        first = number(re.match(r"\(?(−?[\de.]+(?:e−\d+)?)", left)[1])
+        assert first == pytest.approx(parts[np.argmax(np.abs(parts))], rel=10.0 ** (1 - digits))
+    assert told == {"forward", "loss", "backward", "gradients"}
+    assert not any(alone[0].of_samples(step, 0) for step in alone[0].micro_steps())
+
+
 def nodes_of(loss):
     """Operation, number and gradient of every operation below a loss; None for what no weight stands behind."""
     loss.backward()

@@ -29,7 +29,7 @@ from scalarviz.view.ink.sketch import meet
 from scalarviz.view.ink.text import delta_text
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.micro.beside import histogram
-from scalarviz.view.micro.told import GRADIENTS, UPDATE, face_of_product, of_product
+from scalarviz.view.micro.told import GRADIENTS, LOSS, UPDATE, face_of_product, of_product
 from scalarviz.view.micro.walk import Walk, spread_of, told_of
 from scalarviz.view.micro.walk import opened as opened_step
 from scalarviz.view.page.document import around_of
@@ -430,6 +430,39 @@ def test_a_formulas_graph_shows_the_numbers_that_have_come_and_marks_the_node_of
     drawer.ground.open(None)
     notes = words(drawer.draw(Moment(frame, subject.source), box, None))
     assert any(note.startswith("value, gradient of ") and note.endswith("row 1 of 60") for note in notes)
+
+
+def test_a_new_weight_looks_new_and_momentum_is_said_to_go_its_own_way_where_it_does():
+    run = run_of(rule=optim.Adam, steps=60)
+    subject, step, said = subject_of(run), run.open(), set()
+    walk = Walk(step, subject, subject.frame())
+    for at in range(walk.first_of(UPDATE), len(walk) + 1):
+        sentence = walk.told(at).sentence
+        for formula in (sentence.formulas[0], sentence.short):
+            first, last = (formula.numbers[k].text for k in (0, -1))
+            assert first.split(f" {MINUS} ")[0].split(" + ")[0] != last
+        kept = {line.name: line.result for line in step.line(sentence.index)}
+        against = kept["m'"] * step.gradient[sentence.index] < 0
+        assert ("momentum still points the other way" in sentence.meaning) == against
+        assert sentence.meaning.startswith("m' = 0.9 · m + 0.1 · g = ")
+        said.add(against)
+    assert said == {True, False}
+
+
+@pytest.mark.parametrize("loss", ["mean", "sum"])
+def test_numbers_of_a_batch_are_told_by_those_of_its_samples(loss):
+    run = run_of(2, loss=loss)
+    subject, step = subject_of(run), run.open()
+    walk, over = Walk(step, subject, subject.frame()), " / 16" if loss == "mean" else ""
+    assert walk.told(walk.first_of(LOSS)).sentence.formulas[0].letters == f"Σ loss{over}"
+    names = [step.name(k) for k in range(len(step.values))]
+    for at in range(walk.first_of(GRADIENTS), walk.first_of(UPDATE)):
+        sentence = walk.told(at).sentence
+        assert sentence.formulas[0].letters == f"{loss} of 16 δ · x = g"
+        assert f"){over} = " in "".join(word.text for word in sentence.formulas[0].numbers) or not over
+        assert "rest" in sentence.formulas[0].numbers[0].text
+        bias = "bias" in names[sentence.index]  # which meets 1 in every sample
+        assert ("product of means" in sentence.meaning) == (loss == "mean" and not bias)
 
 
 @pytest.mark.parametrize("number", [20, 60, 93])

@@ -22,7 +22,7 @@ from ..core.frame import Stage, Tensor
 from .between import LAYERS, Attention
 from .network import Places, Rows
 from .passes import Passes
-from .rule import MINUS, Line, Quantity, Token, Writer, digits_of, rounded, text_of
+from .rule import MINUS, Line, Quantity, Token, Writer, digits_of, digits_that_give, rounded, text_of
 
 Floats = NDArray[np.float64]
 DIGITS = 4
@@ -71,10 +71,11 @@ MOST, LARGEST = 8, 3
 """Terms up to which a sum has all of them; of more it has the largest, and the rest as one number."""
 
 
-def added(parts: Sequence[float], result: float) -> str:
+def added(parts: Sequence[float], result: float, digits: int = DIGITS) -> str:
     """A sum."""
     tokens, shown = summed(parts)
-    return equation(tokens, result, lambda k: sum(rounded(part, k) for part in shown))
+    again = lambda k: sum(rounded(part, k) for part in shown)  # noqa: E731
+    return Line("", tuple(tokens), result, again=again).equation(digits)
 
 
 def summed(parts: Sequence[float], most: int = MOST, largest: int = LARGEST) -> tuple[list[Token], Sequence[float]]:
@@ -87,6 +88,21 @@ def summed(parts: Sequence[float], most: int = MOST, largest: int = LARGEST) -> 
         sign = " + rest " if rest else f" {MINUS} " if minus else " + "
         tokens += [sign * (number > 0), Quantity("", -part if minus else part)]
     return tokens, shown
+
+
+def of_samples(parts: Floats, divisor: float, result: float) -> str:
+    """What samples give together: the largest of them and the rest, over what divides their sum.
+
+    A result near 0 has fewer digits, so that the terms need not too many; empty where no digits give it.
+    """
+    if not np.isfinite(parts).all():
+        return ""
+    tokens, shown = summed(parts.tolist(), LARGEST, LARGEST - 1)
+    tokens = tokens if divisor == 1 else ["(", *tokens, f") / {divisor:,.10g}"]
+    again = lambda k: sum(rounded(part, k) for part in shown) / divisor  # noqa: E731
+    enough = {digits: digits_that_give(again, result, digits) for digits in (DIGITS, 3, 2)}
+    chosen = next((digits for digits, needed in enough.items() if needed and needed <= MOST), 2)
+    return Line("", tuple(tokens), result, again=again).equation(chosen) if enough[chosen] else ""
 
 
 def condensed(parts: Sequence[float], count: int) -> tuple[float, ...]:
@@ -206,9 +222,7 @@ def loss_of(outputs: Floats, targets: Floats, loss: float) -> tuple[str, str] | 
         share = float(np.exp(-terms[0]))
         again = lambda k: -float(np.log(rounded(share, k)))  # noqa: E731
         return "−ln(e^(y wanted) / Σ e^y)", equation([f"{MINUS}ln ", Quantity("", share)], loss, again)
-    tokens, shown = summed(terms.tolist(), LARGEST, LARGEST - 1)
-    again = lambda k: sum(rounded(x, k) for x in shown) / len(terms)  # noqa: E731
-    return f"Σ {MINUS}ln share / {len(terms)}", equation(["(", *tokens, f") / {len(terms)}"], loss, again)
+    return f"Σ {MINUS}ln share / {len(terms)}", of_samples(terms, len(terms), loss)
 
 
 def shares_of(outputs: Floats, classes: Floats) -> tuple[Floats, Floats]:

@@ -44,7 +44,7 @@ from .equations import (
     times,
 )
 from .network import LEAVES, Use, readers
-from .rule import MINUS, Line, Writer, digits_of, text_of
+from .rule import MINUS, Line, Writer, digits_apart, digits_of, text_of
 
 if TYPE_CHECKING:
     from .opened import Opened
@@ -78,7 +78,7 @@ class MicroStep:
     # what is multiplied (of a product, a delta, a gradient), added (of a sum), or taken (of a unit, an operation);
     # empty where the numbers of several samples or places are summed up
     factors: tuple[float, ...] = ()
-    # of a product: which input of the layer; of many numbers at once: which of them `value` is; else -1
+    # of a product: which input of the layer; of a node: its row; of many numbers at once: which `value` is; else -1
     column: int = -1
     lines: tuple[Line, ...] = ()  # of an update: the optimiser's rule with numbers
     op: str = ""  # the operation that gives `value` of `factors`, of the table, `TERMS`, `MAX` or `NORM`
@@ -421,7 +421,7 @@ class Walk:
             said = operated(op, taken, value, "" if self.single else f"{joined} of {len(self.opened.batch):,}")
             yield MicroStep(
                 "backward" if backward else "forward", "node", texts[row], units, _NONE, stage.name, formula=formula,
-                numbers=said, value=value, factors=taken, op=op,
+                numbers=said, value=value, factors=taken, op=op, column=row,
             )  # fmt: skip
 
     def _leaf(self, node: Node) -> str:
@@ -603,7 +603,10 @@ class Walk:
         update = self.opened.update(index)
         words, place = f"new {self.opened.name(index)}", np.array([index])
         if update.lines:
-            formula, said = update.lines[-1].formula, update.lines[-1].equation(DIGITS)
+            formula, said = (
+                update.lines[-1].formula,
+                update.lines[-1].equation(digits_apart(update.before, update.after)),
+            )
         else:
             stays, before = update.after == update.before, digits_of(update.before, DIGITS)
             becomes = "stays" if stays else f"becomes {digits_of(update.after, DIGITS)}"

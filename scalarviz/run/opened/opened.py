@@ -17,6 +17,7 @@ from ...tape import Tape
 from ..core.frame import Stage, Tensor
 from ..core.gather import index_of, weight_name
 from .between import LAYERS, SHARES, VALUES, Attention, Looking
+from .equations import of_samples
 from .micro import Made, MicroStep, PhaseSpan, Walk, called, phases_of
 from .network import Place
 from .passes import MOST, OuterProduct, Own, Passes, Taken, Terms, products_of
@@ -212,6 +213,36 @@ class Opened:
         """What each sample of the batch asks of a weight (B,), not yet divided; None where it is used several times."""
         terms = self.terms(index, len(self.batch))
         return terms.products * self.divisor if terms.count == len(self.batch) else None
+
+    def varies(self, index: int) -> bool:
+        """Whether a weight meets different numbers in the samples, unlike a bias."""
+        return bool(np.ptp(self.terms(index, len(self.batch)).array["x"]))
+
+    def of_samples(self, step: MicroStep, index: int = -1) -> str:
+        """How the number of a micro-step comes of those of the samples of a batch; of gradients that of a weight.
+
+        ``"(0.53 + 0.41 + rest 0.75) / 9 = 0.1875"``; empty of a single sample, and where it is not known.
+        """
+        passes, back, network = self._passes, step.phase == "backward", self._taken.network
+        if passes.size == 1:
+            return ""
+        if step.phase == "gradients":
+            parts = self.products(index)
+            return "" if parts is None else of_samples(parts, self.divisor, float(self.gradient[index]))
+        row = network.body.program.loss
+        if step.phase != "loss":
+            rows = network.rows_of.get(step.stage, ())
+            place = (
+                int(step.units[0]) if step.kind in ("unit", "delta") else step.column if step.kind == "stage" else -1
+            )
+            if step.kind != "node" and (step.also or not 0 <= place < len(rows)):
+                return ""
+            row = step.column if step.kind == "node" else int(rows[place])
+        found = passes.of_row(row, back=back)
+        if found is None:
+            return ""
+        divisor = len(found) if step.phase == "forward" else self.divisor
+        return of_samples(found * self.divisor if back else found, divisor, step.value)
 
     def update(self, weight: Any) -> Update:
         """What the optimiser makes of one weight: its own recorded rule with every number.

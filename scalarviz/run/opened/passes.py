@@ -217,6 +217,12 @@ class Passes:
             self._uses[index] = tuple(sorted(made, key=lambda use: int(use.rows[0])))
         return self._uses[index]
 
+    def of_row(self, row: int, *, back: bool) -> Float | None:
+        """A row of every sample (B,), or its adjoint; None of a batch that is too large to be kept."""
+        if self._kept is None:
+            return None
+        return np.concatenate([(block.adjoints if back else block.rows)[row] for block in self._kept])
+
     def blocks(self) -> Iterator[Block]:
         """All rows and adjoints, the samples in the order of the batch; not to be written to."""
         return iter(self._kept) if self._kept is not None else self._fresh(np.zeros(len(self.theta)))

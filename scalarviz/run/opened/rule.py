@@ -105,6 +105,12 @@ def digits_that_give(again: Callable[[int], float], result: float, digits: int, 
     return next((k for k in range(digits, 17) if digits_of(again(k), shown) == wanted), None)
 
 
+def digits_apart(before: float, after: float, digits: int = 4) -> int:
+    """With how many digits, at least so many, two numbers look different; so many where they are the same."""
+    ways = range(digits, 17)
+    return next((k for k in ways if digits_of(before, k) != digits_of(after, k)), digits)
+
+
 def rounded(number: float, digits: int) -> float:
     """`number` as it is printed."""
     return float(f"{number:.{digits}g}")

@@ -41,7 +41,7 @@ def sentence(box: Box, theme: Theme, said: Sentence) -> Sketch:
     name = _fitting(name, width, size, bold=True)
     after = x + measure(name, size, True) + apart
     sketch.text(x, line, name, size, theme.text1, bold=True)
-    meanings = () if low and said.formulas else (said.meaning, said.meaning.rpartition("; ")[2])
+    meanings = () if low and said.formulas else (said.meaning, *said.meaning.split("; ")[::-1])
     meaning = next((words for words in meanings if after + measure(words, LABEL) <= x + width), "")
     sketch.text(after, line, meaning, LABEL, theme.text2 if low else theme.text3)
     start = after if low and said.formulas else x

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,8 +13,10 @@ from ...run.core.frame import Stage
 from ...run.opened.between import SHARES
 from ...run.opened.equations import added, loss_of, share_of
 from ...run.opened.micro import MicroStep, called, counted, most_of
-from ...run.opened.rule import hatted
+from ...run.opened.opened import Opened
+from ...run.opened.rule import Line, Quantity, digits_apart, hatted
 from ...run.panels import WordBoard
+from ...scalar.ops import TABLE
 from ..cubes.scale import in_words
 from ..graph.layout import short as shortened
 from ..ink.equation import Term, decimals, neuron, sides_of
@@ -23,10 +25,14 @@ from ..notes.layer import SYMBOLS
 from ..panels.looks import BEGINNING
 from ..panels.wording import noun
 from ..shown.names import Names, who
-from .told import UPDATE, Formula, Sentence, Tone, Word, of_product, of_rule
+from .told import DIGITS, UPDATE, Formula, Sentence, Tone, Word, of_product, of_rule
 
 if TYPE_CHECKING:
     from .walk import Walk
+
+
+SQUARES = "the square of a mean is not the mean of squares"
+PRODUCTS = "the mean of products is not the product of means"
 
 
 class Sentences:
@@ -56,6 +62,9 @@ class Sentences:
             if len(self._opened.batch) == 1 and rows and rows[-1] is not None and len(self._opened.targets):
                 said = loss_of(np.asarray(rows, np.float64), self._opened.targets[:, 0], self._opened.loss)
                 formula = formula if said is None else _equation(*said, violet=False)
+            elif samples := self._opened.of_samples(step):
+                over = f" / {self._opened.divisor:,.10g}" * (self._opened.divisor != 1)
+                formula = _equation(f"Σ loss{over}", samples, violet=False)
             short = Formula(formula.letters, formula.numbers[-1:])
             return Sentence("loss", f"of {self._of_whom()}: training makes it smaller", (formula,), short=short)
         if step.kind == "node" or (step.op and not len(step.units)):
@@ -75,9 +84,13 @@ class Sentences:
         numbers = step.numbers if looks is None else share_of(looks, *looks.which(SHARES, step.column))
         letters = f"{step.formula} = δ" if back else "" if step.kind == "node" else step.formula
         formula = _equation(self._walk.named(letters), numbers, violet=back)
+        if step.kind == "node" and (samples := self._opened.of_samples(step)):
+            formula = _equation(f"{self._joined} δ" if back else "", samples, violet=back)
         said = f"δ of {shortened(name)}" if back else shortened(name)
         if back:
             meaning = "slope of the loss with respect to this node"
+        elif step.kind == "node":
+            meaning = self._forward("", step.op)
         elif step.kind == "stage":
             meaning = f"{meaning}; {self._about(step)}"
         return Sentence(said, meaning, (formula,))
@@ -133,12 +146,19 @@ class Sentences:
     def _of_whom(self) -> str:
         return f"this {noun(self._subject)}" if self._opened.trial else f"the {self._walk.joined} of {self._walk.batch}"
 
-    def _forward(self, about: str) -> str:
-        """Whose numbers they are on the way forward, if they are not those of one sample."""
+    @property
+    def _joined(self) -> str:
+        return f"{self._walk.joined} of {len(self._opened.batch):,}"
+
+    def _forward(self, about: str, op: str = "") -> str:
+        """Whose numbers they are on the way forward, if they are not those of one sample; `op`: what makes them."""
         if self._opened.trial or len(self._opened.batch) == 1:
             return about
+        bent = self._walk.mean and op in TABLE and len(TABLE[op].args) == 1 and op != "neg"
+        symbol = SYMBOLS.get(op, in_words(op))
+        apart = f"{symbol} of a mean is not the mean of {symbol}" if op != "square" else SQUARES
         whose = f"mean of {self._walk.batch}" if self._walk.mean else f"of this {noun(self._subject)} alone"
-        return ", ".join(filter(None, (about, whose)))
+        return ", ".join(filter(None, (about, whose))) + f"; {apart}" * bent
 
     def _name(self, stage: Stage, row: int) -> str:
         """What a number of a row is called: what it becomes, if nothing else reads it."""
@@ -156,11 +176,13 @@ class Sentences:
             entering = float(self._frame.activations[source][i])
             words = Word(f"{symbol}({decimals(entering, 4).text})"), Word(" = ", "dim")
             becomes = Word(decimals(made, 4).text if made else "0", bold=True)  # a ReLU that is off: 0, nothing rounded
-            formula = Formula(f"{symbol}(sum) = output", (*words, becomes))
+            formula, short = Formula(f"{symbol}(sum) = output", (*words, becomes)), None
             if self._walk.mean and len(self._opened.batch) > 1:  # a mean is made of no mean
-                formula = Formula("mean output", (becomes,))
-            kind = self._forward(in_words(stage.kind))
-            return Sentence(f"output {self._name(stage, i)}", kind, (formula,))
+                short = formula = Formula("mean output", (becomes,))
+                if samples := self._opened.of_samples(step):
+                    formula = _equation("mean output", samples, violet=False)
+            kind = self._forward(in_words(stage.kind), stage.kind)
+            return Sentence(f"output {self._name(stage, i)}", kind, (formula,), short=short)
         assert stage.weight is not None  # sums are of layers
         first, width = stage.weight.start + i * stage.weight.shape[-1], stage.weight.shape[-1]
         terms: list[Term] = [self._factors(k) for k in range(first, first + width)]
@@ -184,11 +206,15 @@ class Sentences:
         unit = int(step.units[0])
         one = " = ".join(filter(None, (step.formula, "δ")))
         made = _violet(one if self._opened.trial else f"{self._walk.joined} of δ", step.value)
+        short = made
         if len(step.factors) == 2 and step.op in ("", "mul"):
             made = of_product(f"{step.formula} = δ", *step.factors, step.value)
         elif step.factors:
             made = _equation(f"{step.formula} = δ", step.numbers, violet=True)
-        return Sentence(f"δ of {self._name(stage, unit)}", "slope of the loss with respect to this sum", (made,))
+        elif samples := self._opened.of_samples(step):
+            made = _equation(f"{self._joined} δ", samples, violet=True)
+        meaning = "slope of the loss with respect to this sum"
+        return Sentence(f"δ of {self._name(stage, unit)}", meaning, (made,), short=short)
 
     def _of_weight(self, step: MicroStep, selected: int | None) -> Sentence:
         """Gradient and update of the selected weight; else of that of the step, of several the one that shows most."""
@@ -200,13 +226,30 @@ class Sentences:
             rule = (Formula("", (Word(f"{says}: {update.why}"),)),)
         what = "gradient" if step.phase == "gradients" else "change"
         meaning = f"the largest {what} here" if selected is None and len(step.weights) > 1 else ""
-        left, sign, result = sides_of(added([update.before, update.after - update.before], update.after))
+        parts, digits = [update.before, update.after - update.before], digits_apart(update.before, update.after)
+        left, sign, result = sides_of(added(parts, update.after, digits))
         short: Formula | None = Formula("w + Δw = w'", (Word(f"{left}{sign}"), Word(result, bold=True)))
         if step.phase == "gradients":  # of a rule of several lines nothing is worked out yet
             told = step if step.op and index == step.weights[step.column] else None
-            short = self._of_gradient(index) if told is not None else None
-            rule = (self._of_gradient(index, told), *(rule if len(rule) == 1 else ()))
+            made, short = self._of_gradient(index, told), None
+            samples = "" if told is not None else self._opened.of_samples(step, index)
+            if told is not None or samples:
+                short = self._of_gradient(index)
+            if samples:
+                made = _equation(made.letters, samples, violet=True)
+                if self._walk.is_mean(index) and isinstance(self._opened, Opened) and self._opened.varies(index):
+                    meaning = "; ".join(filter(None, (meaning, "each sample has its own δ · x", PRODUCTS)))
+            rule = (made, *(rule if len(rule) == 1 else ()))
+        elif takes := next((line for line in update.lines[:-1] if "g" in names_of(line)), None):
+            meaning = "; ".join(filter(None, (meaning, *self._of_average(takes, update.gradient))))
         return Sentence(known.name, meaning, rule, index, short=short)
+
+    def _of_average(self, line: Line, gradient: float) -> Iterator[str]:
+        """The line of a rule of several that takes the gradient, and whether what it keeps goes against it."""
+        yield f"{line.name} = {line.formula} = {line.equation(DIGITS)}"
+        before = names_of(line).get(line.name.removesuffix("'"), 0.0)
+        if "²" not in line.formula and before * line.result > 0 > line.result * gradient:
+            yield "momentum still points the other way"
 
     def _rule(self, index: int, *, hats: bool = False) -> tuple[Formula, ...]:
         """The optimiser's lines for a weight with their numbers, the new weight first; `hats`: Adam's as in books."""
@@ -235,6 +278,11 @@ class Sentences:
         """The optimiser's lines for a weight, in the order in which they are worked out, where there are several."""
         rule = self._rule(index) if index >= 0 and phase >= UPDATE else ()
         return (*rule[1:], rule[0]) if len(rule) > 1 else ()
+
+
+def names_of(line: Line) -> dict[str, float]:
+    """The numbers that a line takes, by their names."""
+    return {token.name: token.value for token in line.tokens if isinstance(token, Quantity)}
 
 
 def _letter(names: Sequence[str], place: int) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...run.core.frame import Stage
 from ...run.opened.micro import PHASES
-from ...run.opened.rule import MINUS, Line, digits_of, digits_that_give
+from ...run.opened.rule import MINUS, Line, digits_apart, digits_of, digits_that_give
 from ..ink.equation import Printed, descent, product, rounds_to, sides_of
 from ..ink.text import chip_text, delta_text, exponent, number
 from ..panels.drawer import Inner
@@ -210,13 +210,14 @@ def of_rule(lines: Sequence[Line], before: float, lr: float, gradient: float) ->
         rest, times, g = left.rpartition(" × ")
         words = Word(rest), Word(times, "dim"), Word(g, "violet"), Word(equals, "dim"), Word(result, bold=True)
         return (Formula("w − lr · g = w'", words),)
-    return tuple(_rule_line(line) for line in (*lines[-1:], *lines[:-1]))
+    return tuple(_rule_line(line, before) for line in (*lines[-1:], *lines[:-1]))
 
 
-def _rule_line(line: Line) -> Formula:
-    """With so many digits that what is printed gives the result."""
-    enough = digits_that_give(line.again, line.result, DIGITS)
+def _rule_line(line: Line, before: float) -> Formula:
+    """With so many digits that what is printed gives the result, and a new weight is not the one `before`."""
+    digits = digits_apart(before, line.result, DIGITS) if line.name == "w'" else DIGITS
+    enough = digits_that_give(line.again, line.result, digits)
     tones: list[Tone] = ["dim" if isinstance(t, str) else "violet" if t.name == "g" else "plain" for t in line.tokens]
-    words = map(Word, line.pieces(enough or DIGITS), tones)
-    sign, made = " = " if enough is not None else " ≈ ", digits_of(line.result, DIGITS, zeros=True)
+    words = map(Word, line.pieces(enough or digits), tones)
+    sign, made = " = " if enough is not None else " ≈ ", digits_of(line.result, digits, zeros=True)
     return Formula(f"{line.formula} = {line.name}", (*words, Word(sign, "dim"), Word(made, bold=True)))

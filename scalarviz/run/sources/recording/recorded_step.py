@@ -439,6 +439,10 @@ class RecordedStep:
         """Single samples of a batch are not recorded."""
         return None
 
+    def of_samples(self, step: MicroStep, index: int = -1) -> str:
+        """Nor is what they give together."""
+        return ""
+
     def update(self, weight: int) -> Update:
         """What the optimiser makes of a weight; its rule where that was recorded."""
         return self._weights[weight][1] if weight in self._weights else self._moved(weight, (), _NOT)
