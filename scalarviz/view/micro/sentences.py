@@ -202,10 +202,11 @@ class Sentences:
         meaning = f"the largest {what} here" if selected is None and len(step.weights) > 1 else ""
         left, sign, result = sides_of(added([update.before, update.after - update.before], update.after))
         short: Formula | None = Formula("w + Δw = w'", (Word(f"{left}{sign}"), Word(result, bold=True)))
-        if step.phase == "gradients":  # of a rule of several lines nothing is worked out yet
+        if step.phase == "gradients":  # no number of the rule is worked out yet
             told = step if step.op and index == step.weights[step.column] else None
             short = self._of_gradient(index) if told is not None else None
-            rule = (self._of_gradient(index, told), *(rule if len(rule) == 1 else ()))
+            coming = tuple(Formula(one.letters, ()) for one in rule if len(rule) == 1 and one.letters)
+            rule = (self._of_gradient(index, told), *coming)
         return Sentence(known.name, meaning, rule, index, short=short)
 
     def _rule(self, index: int, *, hats: bool = False) -> tuple[Formula, ...]:
