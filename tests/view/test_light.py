@@ -261,6 +261,19 @@ def test_the_sample_of_a_step_is_marked_where_samples_are_drawn_and_that_of_a_wh
             assert any(np.allclose((x + probe[0] * wide, y + probe[1] * high), at, atol=1) for at in found)
 
 
+def test_a_painting_stays_as_it_was_at_the_beginning_of_a_step(step):
+    bench = step.bench
+    for drawer in (one for one in bench.side.drawers.values() if isinstance(one.panel, Painting)):
+        step.stand(1)
+        was, drawer.grid.whole, drawer.grid._live = drawer.grid.numbers, False, True
+        for at in (2, len(step.walk)):
+            bench.inside.show(step.walk.told(at))
+            for _ in range(8):
+                bench.update(bench.inside.told.frame, "", 1.0)
+            assert drawer.grid.numbers is was
+            assert not drawer.moving
+
+
 def rings(sketches, theme):
     """The middles of what is drawn as a ring around a sample."""
     shapes = [shape for sketch in sketches for shape in sketch.shapes if isinstance(shape, Rect)]
