@@ -254,7 +254,7 @@ def board(words: Words, word: str, heads: int, layers: int) -> WordBoard:
 
 
 def plan_of(layers: int, embd: int) -> Plan:
-    """Where the tensors stand: embedding, attention, network, head; in one layer numbers go through them in this order.
+    """Where the tensors stand, from the embedding to the output; in one layer numbers go through them in this order.
 
     Several layers are too much for one row: there the names alone are used.
     """
@@ -267,5 +267,5 @@ def plan_of(layers: int, embd: int) -> Plan:
         )
         groups.append(Group(f"attention{more}", ((q, key, value), Room(f"attention{more}", 104.0), (o,))))
         groups.append(Group(f"MLP{more}", ((up,), Room(f"hidden{more}", 34.0), (down,))))
-    groups.append(Group("head", ((Placed("letters.weight", "letters"),), Room("next", 64.0))))
+    groups.append(Group("output", ((Placed("letters.weight", "letters"),), Room("next", 64.0))))
     return Plan(tuple(groups), f"residual stream: {embd} numbers a letter")

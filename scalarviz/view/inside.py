@@ -363,8 +363,8 @@ class Inside:
         if self.told is None:
             return frame
         reached = self.told.reached
-        there = {name: row for name, row in frame.activations.items() if np.all(reached.get(name, True))}
-        return replace(frame, activations=there, dead={})  # a zero is a number that comes
+        there = {name: row for name, row in frame.activations.items() if np.any(reached.get(name, True))}
+        return replace(frame, activations=there, dead={name: ~own for name, own in reached.items()})  # these are unsaid
 
     def row_deltas(self) -> dict[str, Floats]:
         """Deltas by the rows that are drawn."""
@@ -527,8 +527,7 @@ class Inside:
         if told is None:
             return state
         of = told.samples if " of " in told.samples else f"of {told.samples}"
-        dark = self._bench.colouring.missing(told.frame).all()
-        shown, about = ("weight", "") if dark else (state.quantity, self.about or "")
+        shown, about = ("weight", "") if self._bench.colouring.dark else (state.quantity, self.about or "")
         return replace(state, quantity=shown, about=about, of=of, batch=1 if told.trial else state.batch)
 
     def texts(self) -> list[Sketch]:

@@ -165,7 +165,7 @@ def test_a_sum_of_sums_is_one_node_and_a_constant_exponent_a_sign_unless_asked_f
     for z, more, count in ((a + b + c + d, {}, 1), (a + b + c + d, {"chains": True}, 3), (named + c, {}, 2),
                            ((shared + c) * shared, {}, 2), (shared + shared, {}, 2)):  # fmt: skip
         assert texts(sv.draw(z, **more)).count("+") == count
-    for z, signs in ((a**2, {"**2"}), (a**-0.5, {"**-0.5"}), (2.0**a, {"pow"}), (a**b, {"pow", "b"})):
+    for z, signs in ((a**2, {"²"}), (a**-0.5, {"**-0.5"}), (2.0**a, {"pow"}), (a**b, {"pow", "b"})):
         assert signs <= set(texts(sv.draw(z)))
 
 
@@ -225,7 +225,7 @@ def test_large_graphs_fold_by_module_and_unfold_by_name():
     for names in ("1", ["1"], {"1"}, (name for name in "1"), np.array(["1"])):
         assert texts(sv.draw(net, sample, unfold=names)).count("tanh") == 16
     loss = nn.MSELoss()(net(sample), [0.0, 0.0, 0.0])
-    assert {"0", "Linear", "**2"} <= set(texts(sv.draw(loss)))  # whose weights they are, the objects know
+    assert {"0", "Linear", "²"} <= set(texts(sv.draw(loss)))  # whose weights they are, the objects know
     assert len(boxes_of(sv.draw(loss, unfold=True))) > 100
 
 

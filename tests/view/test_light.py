@@ -15,7 +15,9 @@ from kit.benches import again, texts, words
 from kit.commands import make_scene
 from scalarviz import nn, optim
 from scalarviz.run.panels import CurveFit, Painting, PlaneMap, Table, WordBoard
+from scalarviz.run.questions.ranges import weight_extent
 from scalarviz.view.cubes.atlas import DEAD, NOT_COMPUTED
+from scalarviz.view.cubes.scale import LIT
 from scalarviz.view.ink.boxes import ABOUT, COLUMN
 from scalarviz.view.ink.sketch import Cells, Lines, Rect, meet, rgba
 from scalarviz.view.ink.text import CAP_HEIGHT, number
@@ -27,7 +29,9 @@ from scalarviz.view.micro.walk import Walk, opened, sides
 from scalarviz.view.micro.wires import SECONDS
 from scalarviz.view.notes.values import colours_at
 from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.panels import one_step
 from scalarviz.view.panels.looks import percent
+from scalarviz.view.screen.hud import state_of
 from scalarviz.view.shown.names import who
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch.microsteps import pass_seconds
@@ -35,6 +39,7 @@ from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl
 SCENES = ("neuron", "rgb", "xor", "playground", "uinn", "expression", "digits", "texture", "microgpt")
+TITLES = {"weight", "gradient", *(quantity.words for quantity in LIT.values())}
 MOST = 60
 """Faces of a picture that are looked at."""
 
@@ -171,8 +176,35 @@ def test_nothing_is_hatched_and_what_has_not_come_has_no_number(step):
     for at in range(1, len(step.walk) + 1, max(1, len(step.walk) // 12)):
         told = step.stand(at)
         assert not step.bench.slab.atlas.marks & NOT_COMPUTED
-        for name, row in step.bench.inside.rows(told.frame).activations.items():
-            assert told.reached[name].all(), (name, row)
+        said = [text.bound for sketch in step.bench._on_cubes for text in sketch.texts if text.bound is not None]
+        there = {(bound.name, bound.index) for bound in said if bound.name in told.reached}
+        drawn = step.bench.layout.plates if step.bench.scenery.values.size else ()
+        rows = {p.name: told.reached[p.name] for p in drawn if p.kind == "activation" and p.name in told.reached}
+        assert there == {(name, k) for name, row in rows.items() for k in np.flatnonzero(row)}, told.sentence.name
+
+
+def test_the_legend_is_that_of_what_the_heading_names_and_has_the_colours_of_the_cubes(step):
+    """While no cube has a number all show their weights; nothing says the new ones before the update."""
+    bench = step.bench
+    kinds = {(told.phase, told.stage, told.sentence.name.split(" ")[0]): at
+             for at, told in ((at, step.walk.told(at)) for at in range(1, len(step.walk) + 1))}  # fmt: skip
+    for at in kinds.values():
+        told = step.stand(at)
+        lit, scale = ~bench.colouring.missing(told.frame), bench.colouring.legend()
+        title = "weight" if not lit.any() else bench.colouring.shows.words
+        assert bench.inside.head(state_of(bench.subject, told.frame, "", bench.colouring.shows)).quantity == title
+        assert {title} == {*words([bench.strip.legend((0, 0, 300, 66), told.frame, "")])} & TITLES
+        assert [text for place, text in scale.labels if place in (0, 0.5, 1)][1::2] == ["0"]
+        if not lit.any():
+            values = np.asarray(told.frame.values, float)
+            unit = 0.5 + 0.5 * np.clip(values / weight_extent(values), -1, 1)
+            bar = bench.strip._bar("dark", 3000, scale.cmap)[0] / 255
+            at_weights = bar[np.minimum((unit * len(bar)).astype(int), len(bar) - 1)]
+            assert at_weights == pytest.approx(dark(values, lit, bench.theme), abs=2.5 / 255)
+        if told.phase == GRADIENTS:
+            assert [one.numbers for one in told.sentence.formulas if one.letters.endswith("w'")] in ([], [()])
+        known = one_step.UNKNOWN in words(part for parts in bench.parts.values() for part in parts)
+        assert known == (step.name == "neuron" and told.phase < BACKWARD)
 
 
 def test_what_was_there_at_rest_is_there_in_a_step(step):
@@ -198,9 +230,12 @@ def test_answers_stand_nowhere_before_the_stage_that_computes_them(step):
     for at in (1, first - 1, first):
         step.stand(at)
         texts_now = [*words(bench.side.spread_out()), *(w for part in bench.parts.values() for w in words(part))]
-        shares = [text for text in texts_now if text.startswith(("read as ", "end ")) and text[-1].isdigit()]
+        shares = [text for text in texts_now if re.match(r"(read as|end) .*\d( %)?$", text)]
         tables = [name for name, d in bench.side.drawers.items() if isinstance(d.panel, Table) and d.box is not None]
         assert bench.side.ground.answered == (at == first)
+        if step.name == "microgpt":  # who looks at whom, and what a ReLU leaves
+            among = words(bench.side.spread_out())
+            assert {"looks at", "ReLU"} & set(among) == ({"looks at", "ReLU"} if at > 1 else set())
         assert bool(shares) == (at == first and step.name in ("digits", "microgpt")), (at, shares)
         assert any("." in word for name in tables for word in words(bench.side.drawn(name))) == (
             at == first and bool(tables)
@@ -224,6 +259,19 @@ def test_the_sample_of_a_step_is_marked_where_samples_are_drawn_and_that_of_a_wh
         painted = [drawer for drawer in bench.side.drawers.values() if isinstance(drawer.panel, Painting) and mine]
         for x, y, wide, high in (spot.box for drawer in painted for spot in drawer._spots):
             assert any(np.allclose((x + probe[0] * wide, y + probe[1] * high), at, atol=1) for at in found)
+
+
+def test_a_painting_stays_as_it_was_at_the_beginning_of_a_step(step):
+    bench = step.bench
+    for drawer in (one for one in bench.side.drawers.values() if isinstance(one.panel, Painting)):
+        step.stand(1)
+        was, drawer.grid.whole, drawer.grid._live = drawer.grid.numbers, False, True
+        for at in (2, len(step.walk)):
+            bench.inside.show(step.walk.told(at))
+            for _ in range(8):
+                bench.update(bench.inside.told.frame, "", 1.0)
+            assert drawer.grid.numbers is was
+            assert not drawer.moving
 
 
 def rings(sketches, theme):

@@ -16,7 +16,16 @@ from numpy.typing import NDArray
 from ...checks import text
 from ...errors import InputError, UnknownNameError, listing, shown
 from ...run.core.frame import Frame, Stage, Tensor, is_chain
-from ...run.questions.ranges import Range, RangeTracker, Scale, clipped_share, extent, settled, weight_reach
+from ...run.questions.ranges import (
+    Range,
+    RangeTracker,
+    Scale,
+    clipped_share,
+    extent,
+    settled,
+    weight_extent,
+    weight_reach,
+)
 from ...run.source import Source
 from ..ink.maps import Colormap, get_map
 from ..ink.text import exponent, number, short
@@ -158,7 +167,8 @@ class Coloring:
         cmap: str | None = None,
         moments: Callable[[], Mapping[str, bool]] = dict,
     ) -> None:
-        self._moments = moments
+        self._moments, self._theme = moments, theme
+        self._weights_now: Float = np.zeros(0)
         self.shows = quantity_of(quantity, moments())
         self._seen = {self.shows.name: self.shows}
         self.cmap: Colormap = get_map(self.shows.cmap if cmap is None else cmap, theme)
@@ -166,6 +176,7 @@ class Coloring:
         self.flat: Float = np.zeros(0)
         self.drawn: Float = self.flat
         self.growing = False  # whether the range is still on its way outward
+        self.dark = False  # whether a step is open and no cube has a number yet: all of them show their weights
         self.untrained = False  # whether nothing lacks a number but what nobody trains
         self._known: NDArray[np.bool_] = np.zeros(0, bool)  # what is a number: a gradient that nobody took is none
         self._tensors = tuple(tensors)
@@ -192,7 +203,7 @@ class Coloring:
         UnknownNameError
             For unknown names; nothing is changed then.
         """
-        wanted = self._seen.get(quantity) or quantity_of(quantity, self._moments())
+        wanted, self._theme = self._seen.get(quantity) or quantity_of(quantity, self._moments()), theme
         self.cmap = get_map(wanted.cmap if cmap is None else cmap, theme)
         if quantity != self.quantity:
             self._ranges[self.quantity] = self._tracker
@@ -219,6 +230,7 @@ class Coloring:
             lit = np.abs(own[np.isfinite(own)]) if self.opened else own
             v = float(lit.max(initial=0.0)) if self.opened else 0.0  # each lit number is to be read from its colour
             self._seen_last, self._wanted = seen, v or extent(lit, self._reach)
+        self.dark, self._weights_now = self.opened and bool(missing.all()), frame.values
         known = np.isfinite(self.flat) & ~missing
         if self.opened or (known.any() and not self._known.any()):
             seconds = None  # each stage of a step has its own range; or the range so far was of nothing
@@ -274,43 +286,48 @@ class Coloring:
         """What stands before the range of a tensor: numbers are on both sides of 0, or magnitudes."""
         return "\N{LESS-THAN OR EQUAL TO}\N{THIN SPACE}" if not self.signed else "±"
 
-    def _ticks(self) -> tuple[list[tuple[float, str]], str]:
+    def _ticks(self, chosen: Range) -> tuple[list[tuple[float, str]], str]:
         """Places and texts of the legend's numbers, and how its scale is divided."""
-        v, scale = self.range.high, self.range.scale
+        v, scale = chosen.high, chosen.scale
         if scale == "log":
-            ends = (self.range.low, *(v * 10.0**-k for k in range(round(np.log10(v / self.range.low)) - 1, -1, -1)))
-            named = [(float(self.range.unit(t)), exponent(t).replace("1.0e", "1e")) for t in ends]
+            ends = (chosen.low, *(v * 10.0**-k for k in range(round(np.log10(v / chosen.low)) - 1, -1, -1)))
+            named = [(float(chosen.unit(t)), exponent(t).replace("1.0e", "1e")) for t in ends]
             return named, "log"
         ticks = (-v, -v / 10, 0.0, v / 10, v) if scale == "symlog" else (-v, 0.0, v)
         form = exponent if scale == "symlog" and v < 0.1 else short  # one form for all five
-        named = [(float(p), form(t, signed=True)) for p, t in zip(self.range.unit(ticks), ticks, strict=True)]
+        named = [(float(p), form(t, signed=True)) for p, t in zip(chosen.unit(ticks), ticks, strict=True)]
         return named, "log both ways from 0" if scale == "symlog" else f"range of {self.scope}"
 
     def legend(self) -> LegendScale:
-        """What the legend says of this frame."""
-        v, words = self.range.high, ", ".join(filter(None, (self.shows.words, self.of)))
-        labels, scope = self._ticks()
-        flat, known = self.flat, self._known
+        """What the legend says of this frame: where all cubes are dark, that of their weights."""
+        shows, cmap, chosen, flat, known, reach = (
+            self.shows, self.cmap, self.range, self.flat, self._known, self._reach,
+        )  # fmt: skip
+        if self.dark:
+            shows, cmap, flat = OWN["weight"], get_map("weight", self._theme), np.asarray(self._weights_now)
+            chosen, known, reach = Range.symmetric(weight_extent(flat)), np.isfinite(flat), weight_reach(flat)
+        v, words = chosen.high, ", ".join(filter(None, (shows.words, self.of)))
+        labels, scope = self._ticks(chosen)
         if self._buffers and self._weights:  # else nothing is copied: there may be millions
             weights = np.ones(len(flat), bool)
             for tensor in self._buffers:
                 weights[tensor.span] = False
             flat, known = flat[weights], known[weights]
         if not known.any():  # the range is of nothing
-            zero = [(0.5, "0")] if self.signed else []
-            return LegendScale(words, scope, self.cmap, zero, np.empty(0))
-        marks = self.range.unit(flat[known]) if len(flat) <= FEW else np.empty(0)
-        if self.opened:
+            zero = [(0.5, "0")] if shows.signed else []
+            return LegendScale(words, scope, cmap, zero, np.empty(0))
+        marks = chosen.unit(flat[known]) if len(flat) <= FEW else np.empty(0)
+        if self.opened and not self.dark:
             moved = self.quantity == "change" and len(flat) <= FEW  # then faces say what the weights are now
-            return LegendScale(words, "number: new weight" if moved else "dark: weight", self.cmap, labels, marks)
+            return LegendScale(words, "number: new weight" if moved else "dark: weight", cmap, labels, marks)
         clipped = f"{share_text(clipped_share(flat, v))} clipped"
         ends = float(np.fmax.reduce(flat)), float(np.fmin.reduce(flat))
-        if max(map(abs, ends)) > self._reach:  # how far it is says more than of what the range is
-            far = flat[np.isfinite(flat) & (np.abs(flat) > self._reach)]
+        if max(map(abs, ends)) > reach:  # how far it is says more than of what the range is
+            far = flat[np.isfinite(flat) & (np.abs(flat) > reach)]
             clipped += f", up to {short(far[np.argmax(np.abs(far))])}" if len(far) else ""
             scope = "" if len(far) else scope
         note = f"{scope} · {clipped}" if scope else clipped
-        return LegendScale(words, note, self.cmap, labels, marks)
+        return LegendScale(words, note, cmap, labels, marks)
 
 
 def share_text(share: float) -> str:

@@ -118,7 +118,7 @@ def _plain(value: float) -> str:
 # ---- How operations and numbers are written on nodes.
 
 SIGNS = {
-    "add": "+", "sub": MINUS, "mul": "×", "div": "/", "neg": MINUS, "square": "**2", "lt": "<", "le": "≤", "gt": ">",
+    "add": "+", "sub": MINUS, "mul": "×", "div": "/", "neg": MINUS, "square": "²", "lt": "<", "le": "≤", "gt": ">",
     "ge": "≥", "first_max": "max", "held_max": "max",
 }  # fmt: skip
 """Operations that are not written by their names."""
@@ -149,7 +149,7 @@ def constant_text(value: float) -> str:
     return f"{mantissa}e{int(power)}".replace("-", MINUS) if power else text.replace("-", MINUS)
 
 
-SUMS = {"identity": "sum", "square": "sum **2", "abs": "sum abs"}
+SUMS = {"identity": "sum", "square": "sum ²", "abs": "sum abs"}
 """How sums over a row of weights are written, by what is summed of each."""
 
 
@@ -157,7 +157,9 @@ def sign_of(item: Item) -> str:
     """How an operation is written."""
     if isinstance(item.of, Total):
         return SUMS[item.of.how]
-    return SIGNS.get(item.op, item.op) if item.exponent is None else f"**{constant_text(item.exponent)}"
+    if item.exponent is None or item.exponent == 2:
+        return SIGNS["square"] if item.exponent else SIGNS.get(item.op, item.op)
+    return f"**{constant_text(item.exponent)}"
 
 
 def signs_of(item: Item) -> str:

@@ -229,7 +229,7 @@ class Sentences:
         parts, digits = [update.before, update.after - update.before], digits_apart(update.before, update.after)
         left, sign, result = sides_of(added(parts, update.after, digits))
         short: Formula | None = Formula("w + Δw = w'", (Word(f"{left}{sign}"), Word(result, bold=True)))
-        if step.phase == "gradients":  # of a rule of several lines nothing is worked out yet
+        if step.phase == "gradients":  # no number of the rule is worked out yet
             told = step if step.op and index == step.weights[step.column] else None
             made, short = self._of_gradient(index, told), None
             samples = "" if told is not None else self._opened.of_samples(step, index)
@@ -239,7 +239,8 @@ class Sentences:
                 made = _equation(made.letters, samples, violet=True)
                 if self._walk.is_mean(index) and isinstance(self._opened, Opened) and self._opened.varies(index):
                     meaning = "; ".join(filter(None, (meaning, "each sample has its own δ · x", PRODUCTS)))
-            rule = (made, *(rule if len(rule) == 1 else ()))
+            coming = tuple(Formula(one.letters, ()) for one in rule if len(rule) == 1 and one.letters)
+            rule = (made, *coming)
         elif takes := next((line for line in update.lines[:-1] if "g" in names_of(line)), None):
             meaning = "; ".join(filter(None, (meaning, *self._of_average(takes, update.gradient))))
         return Sentence(known.name, meaning, rule, index, short=short)

@@ -406,6 +406,7 @@ class PaintingDrawer(PixelsDrawer[Painting]):
         self._target = np.zeros((1, 1, 3), np.uint8)
         self._images = (self._target,) * 3
         self.size = panel.size
+        self._painted: Pixels = np.zeros(0)  # the weights of what is painted
         self._psnr, self._note = float("nan"), ""
 
     def look(self, moment: Moment, seconds: float | None) -> None:
@@ -424,7 +425,11 @@ class PaintingDrawer(PixelsDrawer[Painting]):
         longest = max(self.size) if self.ground.hints else STILL if seconds is None else FILM
         if self.ground.writes or seconds is None:  # as the HUD does
             self._psnr = self.panel.likeness(moment)
+        # Inside a step it stays as it was at its beginning: more pixels of it would look as if it had learnt.
+        if self.ground.inner is not None and np.array_equal(self._painted, moment.frame.values):
+            return
         if self.grid.update(moment.frame, seconds, reduced(self.size, longest), ask):
+            self._painted = moment.frame.values
             made = self.grid.numbers
             assert made is not None
             near = wanted[np.ix_(*self._pixels(*(fractions(count) for count in made.shape[:2])))]
@@ -500,7 +505,7 @@ class PaintingDrawer(PixelsDrawer[Painting]):
 
     @property
     def moving(self) -> bool:
-        return self.grid.unfinished
+        return self.grid.unfinished and self.ground.inner is None
 
     @property
     def headline(self) -> Headline | None:

@@ -492,7 +492,8 @@ class LossOverDrawer(Drawer[LossOver]):
             place = Place(np.asarray(inner.frame.values[own], np.float64), now, gradient, inner.frame.lr)
         at = Standing(inner.source, inner.before, place, self.panel.weights, inner.data)
         sketch = self._picture(box, at, place.here, inner.samples)
-        self._write(sketch, box, at)
+        if inner.phase < 3 or place.gradient is not None:
+            self._write(sketch, box, at)
         return [sketch]
 
     def _ask(self, source: Source) -> None:

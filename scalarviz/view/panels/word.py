@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,14 +130,21 @@ _BAR, _STEPS = (44.0, 7.0), 22  # of a small legend, and its colours
 _APART = 14.0  # least pixels between names of bars
 
 
-def scene(setting: Setting, sheet: Blueprint, theme: Theme, state: WordState, read: Reading) -> list[Sketch]:
-    """All parts that have their room."""
-    sketch, rooms = Sketch(), sheet.rooms
-    if "attention" in rooms and setting.holds(rooms["attention"]):
+def scene(
+    setting: Setting, sheet: Blueprint, theme: Theme, state: WordState, read: Reading, inner: Inner | None = None
+) -> list[Sketch]:
+    """All parts that have their room; of an opened step what has been made: all left of the plates that are done."""
+    sketch, rooms, end = Sketch(), sheet.rooms, inf
+    if inner is not None:
+        done = [plate for name, plate in setting.plates.items()
+                if np.all(inner.reached.get(name.rpartition(".")[0], False))]  # fmt: skip
+        end = max((float(setting.project(plate.corners)[:, 0].max()) for plate in done), default=-inf)
+    looks = inner is None or inner.looking is None or inner.looking.come > 0
+    if looks and "attention" in rooms and setting.holds(rooms["attention"]):
         _attention(sketch, rooms["attention"], theme, state, read)
     if read.stream:
-        _stream(sketch, setting, sheet, theme, read, state.chosen)
-    if read.hidden is not None and "hidden" in rooms:
+        _stream(sketch, setting, sheet, theme, read, state.chosen, end)
+    if read.hidden is not None and "hidden" in rooms and rooms["hidden"][0] < end:
         _hidden(sketch, setting, rooms["hidden"], theme, read.hidden, state.chosen)
     frames = Sketch()
     for tensor, rows in read.uses:
@@ -189,14 +197,16 @@ def _bar(sketch: Sketch, at: tuple[float, float], theme: Theme, low: str, high: 
     return x + wide + 5 + measure(high, LABEL)
 
 
-def _stream(sketch: Sketch, setting: Setting, sheet: Blueprint, theme: Theme, read: Reading, chosen: int) -> None:
+def _stream(
+    sketch: Sketch, setting: Setting, sheet: Blueprint, theme: Theme, read: Reading, chosen: int, end: float
+) -> None:
     """The numbers of each letter, a row each, where they are on their way; one scale for all of them."""
     stream, cmap = read.stream, get_map("weight", theme)
     most = max(float(np.abs(numbers).max()) for numbers in stream)
     shown = stream if len(stream) == len(sheet.rows) else stream[:1] + stream[-2:]
     for box, numbers in zip(sheet.rows, shown, strict=False):
         x, y, width, height = box
-        if not setting.holds(box):
+        if not setting.holds(box) or x >= end:
             continue
         sketch.rect(x - 3, y - 3, width + 6, height + 6, fill=theme.background)
         sketch.rect(x - 1, y - 1, width + 1.3, height + 1.3, fill=theme.grid)
@@ -272,7 +282,7 @@ def _next(sketch: Sketch, setting: Setting, room: Box, theme: Theme, state: Word
         taken.append(y)
         ink = theme.text1 if len(taken) == 1 else theme.text3
         sketch.rect(left, y - 3, max(most * share, 2.0), 6, fill=ink)
-        text = f"{state.name(number)} {percent(share)}"
+        text = f"{state.name(number)} {percent(share)} %"
         at = left + most * share + 5
         if at + measure(text, LABEL, len(taken) == 1) > room[0] + room[2] + 22:
             text = state.name(number)
@@ -493,7 +503,8 @@ class WordDrawer(Drawer[WordBoard]):
         """Attention, stream, inner numbers, frames."""
         if self._read is None or setting.sheet is None:
             return ()
-        return self._answering(scene(setting, setting.sheet, self.ground.theme, self.state, self._read))
+        ground = self.ground
+        return self._answering(scene(setting, setting.sheet, ground.theme, self.state, self._read, ground.inner))
 
     def below(self, strip: Box) -> Sequence[Sketch]:
         """What comes next after each letter."""

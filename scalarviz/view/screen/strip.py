@@ -24,6 +24,7 @@ from ..ink.overlay import wrapped
 from ..ink.sketch import Box, Sketch, Spot, rgba
 from ..ink.text import measure
 from ..ink.theme import Theme, mixed, rgb
+from ..micro.light import dimmed
 from ..notes.layer import formulas, template
 from ..panels.pace import TextPace
 from ..panels.wording import said_of
@@ -214,7 +215,7 @@ class Strip:
             part = max(_PLAIN, min(ACTIVATION, left))
             own = min(own, width - part - GAP)
             scale = other or self._activations.legend()
-            bar = self._bar("activation", part) if other is None else self._bar("other", part, other.cmap)
+            bar = self._bar("activation" if other is None else "other", part, scale.cmap)
             sketches.append(legend((x, y, part, height), self._theme, scale, bar))
         elif not alone and self._single and asked[1]:
             sketches.append(self._formulas(frame, (x, y, left, height)))
@@ -237,6 +238,7 @@ class Strip:
         scale = self._colouring.legend()
         about = said_of(self._colouring.quantity, self._subject, frame) if about is None else about
         about = about or ("" if self._subject.source.counted else self.sizing.words())  # the HUD says it
+        about = "" if self._colouring.dark else about
         if about:  # whose gradient it is says more than how its scale is divided
             clipped = scale.note.rpartition(" · ")[2]
             log = " · log" if self._colouring.range.scale == "symlog" else ""  # outlives what is clipped
@@ -244,11 +246,13 @@ class Strip:
             notes = [*(f"{text} · {clipped}" for text in texts), *texts, log[3:] or scale.note]
             room = box[2] - measure(scale.title, TITLE, True) - 16
             scale = replace(scale, note=next((n for n in notes if measure(n, LABEL) <= room), scale.note))
-        return legend(box, self._theme, scale, self._bar("value", box[2]))
+        dark = self._colouring.dark
+        return legend(box, self._theme, scale, self._bar("dark" if dark else "value", box[2], scale.cmap))
 
     def rows(self, box: Box) -> Sketch:
         """The legend of rows of activations."""
-        return legend(box, self._theme, self._activations.legend(), self._bar("activation", box[2]))
+        scale = self._activations.legend()
+        return legend(box, self._theme, scale, self._bar("activation", box[2], scale.cmap))
 
     def _mark(self, box: Box, index: int) -> Sketch:
         """Where one weight stands on the legend."""
@@ -259,14 +263,16 @@ class Strip:
             sketch.line((x, box[1] + 24), (x, box[1] + 33), self._theme.selection, 3.0)
         return sketch
 
-    def _bar(self, which: str, width: float, other: Colormap | None = None) -> NDArray[np.uint8]:
+    def _bar(self, which: str, width: float, cmap: Colormap) -> NDArray[np.uint8]:
         """The same array for the same width every time, so it is uploaded once."""
         count = max(2, round(width * self._density))
         hidden = self.sizing.threshold if which == "value" else 0.0
         if (which, count, hidden) not in self._bars:
-            cmap = other or (self._colouring.cmap if which == "value" else self._activations.cmap)
             ends = (0.5 - hidden / 2, 0.5 + hidden / 2) if self._colouring.signed else (0.0, hidden)
-            self._bars[which, count, hidden] = bar_pixels(cmap, count, ends, self._theme.background if hidden else "")
+            bar = bar_pixels(cmap, count, ends, self._theme.background if hidden else "")
+            if which == "dark":
+                bar = np.rint(255 * dimmed(bar / 255, self._theme)).astype(np.uint8)
+            self._bars[which, count, hidden] = bar
         return self._bars[which, count, hidden]
 
     def _formulas(self, frame: Frame, box: Box) -> Sketch:
