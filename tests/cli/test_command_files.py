@@ -71,7 +71,7 @@ def test_a_run_that_did_nothing_leaves_an_old_file_alone(rgb, tmp_path, press, m
         monkeypatch.setattr(Run, "step", lambda *_, **__: None.isatty)
     result = rgb("--steps", 10**9, "--seed", 5, "--save", "w.safetensors")
     assert result.code == (130 if when.startswith("two") else 2)
-    assert sum("w.safetensors is as it was, since no step was done" in line for line in result.err.splitlines()) == 1
+    assert sum("w.safetensors is unchanged: no step was done" in line for line in result.err.splitlines()) == 1
     assert (tmp_path / "w.safetensors").read_bytes() == before
 
 

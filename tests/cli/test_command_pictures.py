@@ -236,13 +236,13 @@ def test_a_scene_of_ones_own_is_run_where_it_is_named_and_never_from_the_file(cl
         assert {run.state for run in runs} == {"done"}
     cubes = cli("view", "own.svs", "--out", "cubes.html")
     assert (cubes.code, frames_in("cubes.html")) == (0, 0)
-    assert "with --scene mine.py" in cubes.err
+    assert "give --scene mine.py" in cubes.err
     built = cli("view", "own.svs", "--scene", "mine.py", "--out", "own.html", "--out", "b.png", "--size", "640x400")
     with Image.open("b.png") as image:
         assert image.size == (640, 400)
     assert (built.code, built.out, frames_in("own.html")) == (0, "", 2)  # of two the median is the best
     assert "own: report: training the best again, to play it: run" in built.err
-    for path, why in (("other.py", "did not build these runs: another text of"), ("no.py", "cannot read the scene")):
+    for path, why in (("other.py", "did not build these runs; another text of"), ("no.py", "cannot read the scene")):
         refused = cli("view", "own.svs", "--scene", path, "--out", "c.png")
         assert refused.code == 2
         assert why in refused.err

@@ -437,13 +437,13 @@ def test_helpers_that_die_leave_their_units_to_this_process(empty, monkeypatch):
 
 @posix
 def test_compiling_is_given_up_also_while_another_process_compiles(empty):
-    with pytest.raises(StateError, match="given up"):
+    with pytest.raises(StateError, match="cancelled"):
         loader.fill(UNITS, stopped=lambda: True)
     code = "import sys, scalarviz.engine.cpu.units as u\nwith u.PLACE.alone(bool):\n    print(flush=True); input()"
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, **PIPES) as other:
         other.stdout.readline()
         asked = []
-        with pytest.raises(StateError, match="given up"):
+        with pytest.raises(StateError, match="cancelled"):
             loader.fill(UNITS[:1], stopped=lambda: asked.append(0) or len(asked) > 3)
         assert not units.is_there(UNITS[0])
         os.kill(other.pid, signal.SIGKILL)  # the lock ends with its process

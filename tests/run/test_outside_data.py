@@ -197,7 +197,7 @@ def test_a_changed_file_leaves_the_kept_moments(tmp_path):
             assert not any(part.any() for part in (frame.computed, frame.gradient, frame.update))
     assert "changed" in str(told[0].message)
     assert "changed" in run.engine.why
-    assert all("kept moments" in line for line in said)
+    assert all("to the stored step" in line for line in said)
     assert reached
     assert said
 

@@ -160,7 +160,7 @@ OTHERS = {
     "optim.SGD([{'lr': 0.1}])": (ANY, "params"), "optim.SGD([{'params': []}])": (ANY, "parameters"),
     "optim.SGD([{'params': 3}])": (ANY, "group 0"), "optim.SGD([{'params': ['a']}])": (ANY, "group 0"),
     "optim.SGD([{'params': [LONE], 'speed': 1}])": (ANY, "speed"),
-    "optim.SGD([{'params': [LONE]}] * 2)": (ANY, "group 0", "group 1"),
+    "optim.SGD([{'params': [LONE]}] * 2)": (ANY, "groups 0 and 1"),
     "optim.SGD([{'params': LONE, 'nesterov': True}])": (ANY, "momentum"),
     "sgd().param_groups[0].__setitem__('initial_lr', -1)": (V, "initial_lr"),
     "((run := make_run('rgb')), run.close(), run.change(loss='L1Loss'))": (StateError, "closed"),
