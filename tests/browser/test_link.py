@@ -1,4 +1,4 @@
-"""Links: a recording behind a ``#``, played by one static page; what is not one of ours is refused in words."""
+"""Links: a recording behind a ``#``, played by one static page; what is scalarviz did not write is refused in words."""
 
 from __future__ import annotations
 
@@ -97,11 +97,11 @@ def packed(player, head):
 def test_hostile_links_are_refused_in_words(page, player, record):
     address = record.save_link(player.as_uri())
     data = address.partition("#")[2]
-    assert "not one of ours" in visit(page, f"{player.as_uri()}#javascript:alert(1)")
+    assert "scalarviz did not write" in visit(page, f"{player.as_uri()}#javascript:alert(1)")
     assert "too long" in page.evaluate(READ, f"{data}{'A' * 8000}")
     assert "newer scalarviz" in page.evaluate(READ, data.replace("1.", "2.", 1))
     for other in ("1.", "x", "1.%3Cscript%3E", "", "1.A A"):
-        assert "not one of ours" in page.evaluate(READ, other)
+        assert "scalarviz did not write" in page.evaluate(READ, other)
     for end in (20, len(data) // 2, len(data) - 3):
         assert "damaged" in page.evaluate(READ, data[:end])
     bomb = zlib.compressobj(9, zlib.DEFLATED, -15)

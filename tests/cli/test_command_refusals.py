@@ -264,7 +264,7 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
         "--csv near.csv": ("column 'x'", "1e+15", "too near"),
     },
     "expression --headless --engine numpy --steps 3": {
-        "--expr 'x + x'": ("no weight in it",),
+        "--expr 'x + x'": ("it has no weight",),
         f"--expr {'+'.join(f'w{k}' for k in range(1001))}": ("1,001 weights",),
         "--expr tahn(w*x)": ("did you mean 'tanh'", "^"),
         "--expr @none.txt": ("there is no formula none.txt",),
