@@ -387,7 +387,7 @@ def test_whoever_has_no_pointer_reaches_all_places_of_the_picture_by_tab_and_ent
         page.keyboard.press("Tab")
     assert seen == names
     for key, step in (("Enter", 2), ("Space", 3)):
-        page.locator("[aria-label^='Right: one training step']").focus()
+        page.locator("[aria-label^='Right: train one step']").focus()
         page.keyboard.press(key)
         live.until(lambda step=step: live.step == step)
         live.rest()

@@ -287,7 +287,7 @@ def test_a_million_weights_take_no_more():
     sizes = [len(json.dumps(document_of(arrays))) for arrays in (few, many)]
     assert sizes[1] < sizes[0] + 100
     names = document_of({"a": np.zeros((1000, 1000), np.float32)})["tensors"]
-    told = {"means": "row {0}, column {1} of a", "along": []}
+    told = {"means": "{0}, {1} of a", "along": [[["row ", 1, 1000]], [["column ", 1, 1000]]]}
     assert names == [{"name": "a", "shape": [1000, 1000], "start": 0, "role": "weight", **told}]
 
 

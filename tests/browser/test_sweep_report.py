@@ -94,7 +94,7 @@ def test_the_wheel_scrolls_the_report_until_a_player_is_clicked(page, report):
 
 
 def test_it_says_what_it_does_and_that_runs_came_to_the_same_bits(report, told):
-    assert [line.split()[2] for line in told[:3]] == ["best", "median", "worst"]
+    assert [line.split()[3] for line in told[:3]] == ["best", "median", "worst"]
     assert told[3:] == ["report: runs that learnt: 1", "report: runs that are stuck: 5", "report: runs that failed: 1"]
     text = report.read_text(encoding="utf-8")
     assert "other bits" not in text

@@ -195,7 +195,7 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
         "--apply clear.png --output x.jpg": ("JPEG",),
         "--load mlp.safetensors --optimizer adam": ("--optimizer adam", "mlp.safetensors", "sgd"),
         "--load damaged.safetensors": ("damaged",),
-        "--out x.png --out ./x.png": ("x.png", "--out and by --out"),
+        "--out x.png --out ./x.png": ("x.png", "both name"),
         "--no-such-flag": ("no such option", "scalarviz rgb --help"),
         "--micro": ("nothing is recorded", "--recording"),
         "--recording one.svz": ("does not overwrite",),
@@ -209,13 +209,13 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
         "--hidden 99999,99999": ("10,000,599,996 weights", "860 GB of memory"),
     },
     "neuron --headless --engine numpy --steps 1": {
-        "--weights 3": ("--weights", "no 3", "1, 2", "y = w x + b"),
+        "--weights 3": ("--weights", "got 3", "1, 2", "y = w x + b"),
         "--load neuron.safetensors --w 5": ("--w",),
         "--weights 2 --load neuron.safetensors": ("neuron.safetensors",),
     },
     "xor --headless --engine numpy --steps 1": {
-        "--batch 2": ("--batch", "no 2", "1, 4", "a single one, or all four"),
-        "--factor 0.7": ("--factor", "no 0.7", "0.5, 1"),
+        "--batch 2": ("--batch", "got 2", "1, 4", "a single one, or all four"),
+        "--factor 0.7": ("--factor", "got 0.7", "0.5, 1"),
         "--log gone.csv --save gone.csv": ("gone.csv",),
     },
     "digits --headless --engine numpy --steps 1": {
@@ -246,7 +246,7 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
         "--hidden 65": ("at most 6 layers of at most 64 units",),
         "--load play.safetensors --hidden 2": ("--hidden 2", "play.safetensors", "hidden layers are: "),
         "--point 1,2": ("x,y,class",),
-        "--point 1,2,7": ("no class '7'", "-1, 1"),
+        "--point 1,2,7": ("got class '7'", "-1, 1"),
         "--point 1,nan,1": ("y is a number",),
         f"--without {','.join(map(str, range(250)))}": ("none would be left",),
         **{f"--without {bad}": ("whole numbers",) for bad in ("'1;2'", "-1", "1.5", "x", "9999999999")},
@@ -261,7 +261,7 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
         "--csv oops.csv": ("line 3", "column 'n'", "'oops'"),
         "--csv many.csv": ("9 different words (w0, w1, w2, w3, ...)",),
         "--csv large.csv": ("column 'x'", "1e+308", "1e+150"),
-        "--csv near.csv": ("column 'x'", "1e+15", "too near"),
+        "--csv near.csv": ("column 'x'", "1e+15", "too close"),
     },
     "expression --headless --engine numpy --steps 3": {
         "--expr 'x + x'": ("it has no weight",),
@@ -309,7 +309,7 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
         "xor --lr '0.1 0.5'": ('--grid "lr=0.1 0.5"',),
         "xor --grid lr=0.1 --grid lr=0.2": ("lr is given twice",),
         "xor --results r.db": ("try r.svs",),
-        "xor --report r.html --table r.html": ("--table and by --report",),
+        "xor --report r.html --table r.html": ("--table and --report both name",),
         "xor --scheduler cluster": ("tls://HOST:PORT",),
     },
     "doctor": {

@@ -54,7 +54,7 @@ def test_a_scene_learns_what_its_file_says(cli, name, flags, key, compared, boun
     result = cli(name, *shlex.split(flags), "--headless", "--engine", "numba", "--json")
     assert compared(result.json[key], bound), result.out
     if name == "microgpt":
-        assert "a batch is all 17 words" in result.err
+        assert "using all 17 words" in result.err
         assert result.json[key] < result.json["guessing"]
     if name == "texture":  # the file says it, and what the encoding is worth
         plain = cli(name, *shlex.split(flags), "--encoding", "none", "--headless", "--json").json[key]

@@ -218,7 +218,7 @@ def test_a_scene_of_ones_own_has_the_line_and_controls_of_its_options(tmp_path):
 def test_of_a_control_of_an_option_without_bounds_the_message_says_what_to_give():
     with pytest.raises(InputError, match="least= and most="):
         load_scene("rgb").options.control("lr", "rate", "It does.", value=lambda r: 1.0, change=lambda v, r: None)
-    with pytest.raises(InputError, match="no option 'rate'"):
+    with pytest.raises(InputError, match="got the option 'rate'"):
         load_scene("rgb").options.control("rate", "rate", "It does.", value=lambda r: 1.0, change=lambda v, r: None)
 
 

@@ -188,7 +188,7 @@ def test_a_run_that_lost_its_gpu_goes_on_from_a_state(fake):
     run.step(2)
     early = run.state()
     fake.fail("cuStreamSynchronize", BROKEN, lose=True)
-    with pytest.warns(RuntimeWarning, match="numba goes on"):
+    with pytest.warns(RuntimeWarning, match="training continues on numba"):
         run.step(3)
     run.take(early)
     assert (run.steps, run.engine.name) == (2, "numba")

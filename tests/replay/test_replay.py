@@ -177,7 +177,7 @@ def test_a_cube_tells_its_name_how_it_moved_and_when_its_sign_changed(record, wi
         if (wanted is None) not in kinds:
             host.select(index)
             assert host.press("V") == (60 if wanted is None else wanted)
-            assert host.says("did not change its sign" if wanted is None else f"changed its sign at step {wanted}")
+            assert host.says("did not change its sign" if wanted is None else f"recorded step and step {wanted}")
             kinds.add(wanted is None)
     assert len(kinds) == 2
 
@@ -189,7 +189,7 @@ def test_a_branch_is_gone_to_by_its_ring(record, window):
     assert [b.newest for b in host.shown.past.branches if not b.current] == [20]
     host.click(host.time_bar(20, row=1))
     assert [b.number for b in host.shown.past.branches if b.current] == [0]
-    assert host.says("another branch")
+    assert host.says("Switched branch")
     run.switch(0)
     np.testing.assert_array_equal(host.shown.values, run.values)
 

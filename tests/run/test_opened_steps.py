@@ -363,6 +363,7 @@ def test_half_precision_is_opened_with_numbers():
     assert [step.numbers for step in run.open().micro_steps() if "nan" in step.numbers] == []
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("steps", [0, 1999])
 def test_the_numbers_of_the_loss_scale_are_told_as_the_engine_counts_them(steps):
     """They stand behind the weights; after 2,000 good steps the scale doubles."""
@@ -482,6 +483,7 @@ def test_what_was_opened_stays_when_the_run_is_closed():
         run.open()
 
 
+@pytest.mark.ci
 def test_what_weights_meet_is_that_of_the_last_call_that_the_loss_reads():
     """Of a layer that is called for one letter after another."""
     run = make_scene("microgpt").run

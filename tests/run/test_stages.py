@@ -161,7 +161,7 @@ ROWS = {
     **{f"nn.Embedding(9, 2)({bad})": (OutOfRangeError, "0 to 8") for bad in (9, -1, 1.5)},
     "sv.gather([sv.Weight(1.0)], 0)": (T, "nn.Embedding"), "sv.gather(nn.Parameter([1.0]), '0')": (T, "number"),
     "sv.trace(lambda x: [[sv.Weight(1.0)]][x[0]], 1)": (TracingError, "nn.Embedding"),
-    "nn.Parameter(np.zeros((2, 3)))[sv.Value(1.0), sv.Value(1.0)]": (V, "one index"),
+    "nn.Parameter(np.zeros((2, 3)))[sv.Value(1.0), sv.Value(1.0)]": (V, "only the first index"),
 }  # fmt: skip
 
 

@@ -320,6 +320,7 @@ def soft(scores):
     return e / e.sum(axis=-1, keepdims=True)
 
 
+@pytest.mark.ci
 def test_who_looks_at_whom_follows_from_the_recorded_q_k_and_v_and_gives_what_the_layer_reads():
     """Forward and back, at every letter of both layers, against the formulas; a batch has no word to tell of."""
     scene = make_scene("microgpt", embd=6, heads=2, layers=2)

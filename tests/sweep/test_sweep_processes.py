@@ -96,7 +96,7 @@ def test_what_kills_its_process_is_tried_three_times_and_named(tmp_path):
     }
     assert [results[seed].state for seed in range(4)] == ["done", "done", "failed", "done"]
     assert [results[seed].tries for seed in range(4)] == [1, 2, 3, 1]
-    assert "begun 3 times; its process ended before it was done" in results[2].error
+    assert "tried 3 times; its process ended early" in results[2].error
 
 
 def test_killed_workers_lose_and_double_nothing(tmp_path):

@@ -156,7 +156,7 @@ def test_a_value_is_sent_and_checked_and_only_names_of_the_table_are_done(hand):
     with pytest.raises(InputError, match="fit: got 1; allowed: no value"):
         view.send("fit", 1)
     for name in ("", "Space", "close_", "__init__", "tick", None, [], 3):
-        with pytest.raises(UnknownNameError, match=r"no action .*there are .*toggle_run"):
+        with pytest.raises(UnknownNameError, match=r"no action .*allowed: .*toggle_run"):
             view.send(name)
     assert view.worker.settle().step == 13
 
@@ -249,7 +249,7 @@ def test_what_cannot_be_opened_is_refused_in_a_line_and_changes_nothing(hand, tm
     Run(net, nn.MSELoss(), optim.SGD(net.parameters()), data, engine="numpy").save(tmp_path / "w.safetensors")
     (tmp_path / "notes.doc").write_text("words")
     (tmp_path / "broken.png").write_bytes(b"\x89PNG\r\n\x1a\n....")
-    said = "notes.doc is neither a picture nor a table (.csv, .tsv, .txt) nor weights (.safetensors)"
+    said = "notes.doc cannot be opened; allowed: a picture, a table (.csv, .tsv, .txt) or weights (.safetensors)"
     for name, words in (("w.safetensors", "0.weight"), ("notes.doc", said), ("broken.png", ""), ("gone.png", "")):
         notice = dropped(hand, tmp_path / name)
         assert name in notice

@@ -490,7 +490,7 @@ def test_who_looked_at_whom_stays_in_the_column_to_the_end_of_the_step(step):
     for at in range(1, len(step.walk) + 1):
         written = words(part_of(step, at, 1.0))
         assert {*WORD, "share %"} <= {*written}
-        back = at > shares_at(step) + 1 and any("what comes back to a" in said for said in written)
+        back = at > shares_at(step) + 1 and any("gradients back to a" in said for said in written)
         assert back == (step.walk.told(at).looking.come > 3)
         if back:
             *_, left, right = words(part_of(step, at, 1.0)[:1])
@@ -706,5 +706,5 @@ def test_the_legend_reaches_what_is_lit_and_deltas_have_the_hue_of_their_sign(st
         every = [word for formula in told.sentence.formulas for word in formula.numbers]
         plain = {word.text for word in every if word.tone != "violet"}
         for word in (word for word in every if word.tone == "violet" and word.text not in plain):
-            hue = theme.gradient[0] if word.text.lstrip(" (").startswith(MINUS) else theme.pulse
+            hue = theme.gradient[0 if word.text.lstrip(" (").startswith(MINUS) else 4]
             assert {text.colour for text in drawn if text.text == word.text} <= {rgba(hue, 1.0)}

@@ -183,7 +183,7 @@ GREY, board, pad, curve = np.zeros((4, 5, 3)), partial(DigitBoard, np.zeros((6, 
     "Table('t', [('a', 'b'), ('c',)])": (InputError, "row 1 has 1 words; allowed: 2"),
     "LossCurve(place='left')": (InputError, "LossCurve", "left", "column", "overlay"),
     "LossCurve(place=('column',))": (InputError, "allowed", "column"),
-    "it(pad((4, 4)))": (InputError, "4 x 4 pixels", "probe", "got 2 numbers"),
+    "it(pad((4, 4)))": (InputError, "4 x 4 pixels", "probe of 2 numbers"),
     "it(painted(place=Beside('7')))": (UnknownNameError, "'7'", "allowed: input, 0, 1, 2"),
     "it(painted(place=Beside('1', 5)))": (InputError, "'1'", "unit 5", "0 to 4"),
     "it(painted(place=Beside('1', -1)))": (InputError, "'1'", "unit -1"),
@@ -322,8 +322,8 @@ NONSENSE = {
     "marks": lambda self: None,
 }  # fmt: skip
 FAULTS = {
-    **{f"{name} is nonsense": ({name: bad}, name, f"{name} gave ") for name, bad in NONSENSE.items()},
-    **{f"draws {type(bad).__name__}": ({"draw": lambda self, *given, bad=bad: bad}, "draw", f"draw gave {what}, not")
+    **{f"{name} is nonsense": ({name: bad}, name, f"{name} returned ") for name, bad in NONSENSE.items()},
+    **{f"draws {type(bad).__name__}": ({"draw": lambda self, *given, bad=bad: bad}, "draw", f"draw returned {what}")
        for bad, what in ((None, "NoneType"), ("a picture", "str"), (Sketch(), "Sketch"), ([Sketch(), 3], "list"))},
     **{says: sketching(says, how) for says, how in SKETCHES.items()},
     "cannot be made": ({"__init__": raises}, "__init__", "ZeroDivisionError: oh"),

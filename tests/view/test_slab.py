@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from vispy import gloo
 
 from kit.benches import again, bench_of, rgb
 from kit.plates import arrays, chain, whole
@@ -43,10 +44,12 @@ def slab_of(layout, theme="dark"):
         return layout, SlabVisual(layout, theme)
 
 
-def paint(layout, visual, camera=None, **options):
-    return (
-        offscreen().render(lambda box: visual.draw(camera or layout.camera, box), layout.size, **options).astype(float)
-    )
+def paint(layout, visual, camera=None, background=(0.0, 0.0, 0.0), **options):
+    def draw(box):
+        gloo.clear(color=(*background, 1.0), depth=False)
+        visual.draw(camera or layout.camera, box)
+
+    return offscreen().render(draw, layout.size, **options).astype(float)
 
 
 def pixel(image, camera, place):

@@ -221,7 +221,7 @@ def test_while_a_scene_is_opened_a_file_is_left_out_and_escape_gives_up(host, ro
     rooms.doors = (Door("red", "Slow.", lambda given: go.wait(20) and opened("red", given)), *rooms.doors[1:])
     host.view.enter()
     host.view.open([tmp_path / "a.png"])
-    assert "a.png is not opened: red is being opened already" in wall_words(host)
+    assert "a.png was not opened, because red is opening" in wall_words(host)
     for words, closed in (("", False), ("closes the window", False), ("", True)):
         host.view.key("Escape")
         assert (words in wall_words(host), "opening" in wall_words(host), host.closed) == (True, False, closed)

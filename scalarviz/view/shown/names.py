@@ -224,7 +224,7 @@ def along(subject: Subject, tensor: Tensor, names: Names) -> tuple[str, list[Cal
         alike = not at and any(names.target(at, k) in subject.sample.inputs for k in range(tensor.shape[0]))
         words = "from input {1} to output {0}" if alike else "from {1} to {0}"
         return words, [partial(names.target, at), partial(names.source, at)]
-    kernel = ("kernel row", "column") if axes == 4 else ("kernel place", *("place",) * (axes - 3))
+    kernel = ("kernel", "") if axes == 4 else ("kernel place", *("place",) * (axes - 3))
     parts = ("channel",) * axes if axes < 2 else ("row", "column") if axes == 2 else ("output", "input", *kernel)
     named: list[Callable[[int], str]] = [partial(_counted, word) for word in parts]
     if axes < 2:
@@ -234,4 +234,4 @@ def along(subject: Subject, tensor: Tensor, names: Names) -> tuple[str, list[Cal
 
 def _counted(word: str, place: int) -> str:
     """A place along an axis; on the screen the first one is 1."""
-    return f"{word} {place + 1}"
+    return f"{word} {place + 1}".lstrip()
