@@ -105,7 +105,11 @@ def test_a_table_of_one_input_is_a_curve_with_points_that_a_hand_adds(watched, t
     assert all(np.array_equal(now, then) for now, then in zip(hand.run.samples(), before, strict=True))
 
 
-NO_TABLES = {"": "no text", "x,y,kind\n1,2,a\n3,4,a\n": "two or more classes", "x,y,kind\n1,2,a\nb,4,c\n": "line 3: column 'x'"}
+NO_TABLES = {
+    "": "no text",
+    "x,y,kind\n1,2,a\n3,4,a\n": "two or more classes",
+    "x,y,kind\n1,2,a\nb,4,c\n": "line 3: column 'x'",
+}
 
 
 def test_a_table_that_is_pasted_or_dropped_brings_its_axes_classes_and_an_undo_and_no_table_is_said(hand, tmp_path):
