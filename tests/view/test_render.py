@@ -56,7 +56,7 @@ def test_everything_with_weights_can_be_seen_and_looks_the_same_every_time(name)
 
 def test_what_has_no_weights_and_impossible_options_are_refused_in_words():
     for thing in ([], {}, [1.0], {"a": np.empty(0)}, {"a": "text"}, {"a": [[1], [1, 2]]}, [sv.Weight(1.0), "b"]):
-        with pytest.raises((InputError, TypeMismatchError), match=r"allowed|give at least one array"):
+        with pytest.raises((InputError, TypeMismatchError), match="allowed"):
             sv.render(thing)
     with pytest.raises(TypeMismatchError, match=r'cannot show ndarray; allowed: .*named arrays .*; try \{"x": x\}'):
         sv.render(np.zeros((2, 3)))

@@ -247,7 +247,7 @@ def write_edit(edit: Edit) -> str:
     try:
         return json.dumps(_encoded(edit), allow_nan=False)
     except ValueError:
-        raise InputError(f"{edit}: cannot be written as JSON, which holds finite numbers and no files") from None
+        raise InputError(f"{edit}: a number that is not finite cannot be written as JSON") from None
 
 
 def read_edit(text: str) -> Edit:

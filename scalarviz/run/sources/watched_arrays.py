@@ -327,7 +327,7 @@ class Reader:
                 self._places[part.name] = Tensor(part.name, array.shape, self._size, part.role)
                 self._size += array.size
         if not self._size:
-            raise InputError("nothing to draw: got no numbers; give at least one array with at least one element")
+            raise InputError("nothing to draw: got no numbers; allowed: at least one array with at least one element")
         self._dtype = np.dtype(np.float64 if wide else np.float32)
         self.tensors = grouped(list(self._places.values()))
 
