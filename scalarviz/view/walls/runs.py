@@ -129,7 +129,7 @@ def scene_file(path: StrPath, about: About) -> SceneBuild:
         why = getattr(error, "strerror", None) or error
         raise InputError(f"cannot read the scene {path_text(path)}: {why}") from None
     if text != about.build_text:
-        was = f"another text of {shown(about.name)}" if about.build_text else f"the scene {shown(about.name)}"
+        was = f"another version of {shown(about.name)}" if about.build_text else f"the scene {shown(about.name)}"
         raise InputError(f"{path_text(path)} did not build these runs; {was} did. Give that version of the file")
     return SceneBuild(about.name, text)
 
