@@ -111,7 +111,8 @@ class Options(SceneOptions):
     frequencies: int = flag("waves per coordinate; each has twice the frequency of the one before", 3, ge=1, le=12)
     hidden: WholeNumbers = flag("units of the hidden layers", (64, 64, 64, 64), metavar="N,N")
     transform: str = flag(
-        "transform of the picture: identity, transpose (x and y swapped), zoom (the middle, enlarged)", "identity",
+        "transform of the picture: identity, transpose (x and y swapped), zoom (the middle, enlarged)",
+        "identity",
         choices=TRANSFORMS,
     )
     random_coordinates: bool = flag("train on random positions between the pixels too", False)

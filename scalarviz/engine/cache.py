@@ -108,9 +108,7 @@ def sources(package: Path, patterns: Sequence[str]) -> list[tuple[str, str]]:
     for pattern in patterns:
         paths = sorted(package.glob(pattern))
         if not paths:
-            raise RuntimeError(
-                f"{package} has no {pattern}; the cache needs the sources to tell which kernels fit"
-            )
+            raise RuntimeError(f"{package} has no {pattern}; the cache needs the sources to tell which kernels fit")
         found += [(path.relative_to(package).as_posix(), path.read_text(encoding="utf-8")) for path in paths]
     return found
 
