@@ -49,7 +49,7 @@ class Track:
 
 @dataclass(slots=True)
 class Node:
-    """One scalar. Treat it as immutable: passes make new nodes. (A frozen class takes three times as long to make.)
+    """One scalar. Treat it as immutable: passes make new nodes; creating frozen ones would take three times as long.
 
     The code is ``"input"``, ``"const"``, ``"param"``, ``"buffer"`` (a number of theta that gets no gradient),
     ``"mask"`` (of dropout), ``"dot"``, ``"max"`` (of three or more), ``"gather"`` (a parameter of a table, chosen
