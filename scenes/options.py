@@ -392,7 +392,7 @@ class SceneOptions(Flags):
     html: PageFile | None = flag(
         "write the run as one page (.html), which plays in any browser without Python or a network", None, written=True
     )
-    load: Path | None = flag("continue with the weights and the step in a file that --save wrote", None, metavar="FILE")
+    load: Path | None = flag("continue with the weights (.safetensors) and the step of a file", None, metavar="FILE")
     json_line: bool = flag("print one line of JSON at the end", False, name="--json")
 
     @property
