@@ -62,7 +62,7 @@ def peers(chosen: Collection[str]) -> list[str]:
 
 
 def others() -> str:
-    """The figures that are no training step."""
+    """The figures that are not training steps."""
     small, cubes, scenes = results("objects_vs_micrograd"), results("million_cubes"), results("live_view")["scenes"]
     start, peaks, sweep = results("startup"), results("memory")["peak_bytes"], results("sweep")
     objects, micrograd = (median(small, name) for name in ("scalarviz objects", "micrograd"))
@@ -70,19 +70,22 @@ def others() -> str:
     slab, mesh = (median(cubes, name) for name in ("slab", "InstancedMesh"))
     first = [median(start, f"{name[0]}: first trained step{name[1]}") for name in FIRST]
     ours, torch = (f"{peaks[f'ten million weights: {name}'] / 1e9:.2g} GB" for name in ("scalarviz", "PyTorch eager"))
-    kept = ", ".join(f"`{name}` keeps {found['share']:.0%}" for name, found in scenes.items())
+    kept = ", ".join(f"`{name}` {found['share']:.0%}" for name, found in scenes.items())
     return (
-        f"Objects, MLP(2, [16, 16, 1]), forward and backward of one sample: {objects}, micrograd {micrograd} "
-        "(its garbage collection included).\n"
-        f"Typed with operators, a node: {nodes['typed: Values']} ns, micrograd {nodes['typed: micrograd']}.\n"
-        f"From starting Python to the first trained step of 3-16-16-3: {first[0]}, PyTorch eager {first[1]}, "
-        f"JAX jit {first[2]}.\n"
-        f"Ten million weights train (Adam) within {ours}, PyTorch {torch}.\n"
-        f"A million cubes with new values each frame in software GL: {slab}, vispy's InstancedMesh {mesh}.\n"
-        f"Watched at 30 frames a second, {kept} of its undrawn speed.\n"
-        f"`scalarviz sweep xor --seeds 1000`, 20,000 steps each, in two processes, with the file of results: "
+        f"* **Objects.** Forward and backward of one sample through MLP(2, [16, 16, 1]): {objects}; micrograd "
+        f"{micrograd}, its garbage collection included.\n"
+        f"* **One node of a graph**, written with operators: {nodes['typed: Values']} ns; micrograd "
+        f"{nodes['typed: micrograd']} ns.\n"
+        f"* **Start.** From the start of Python to the first trained step of 3-16-16-3: {first[0]}; PyTorch eager "
+        f"{first[1]}; JAX jit {first[2]}.\n"
+        f"* **Memory.** Training ten million weights with Adam takes {ours}; PyTorch {torch}.\n"
+        f"* **Drawing.** One frame of a million cubes with new values, in software GL: {slab}; vispy's InstancedMesh "
+        f"{mesh}.\n"
+        f"* **Watching.** Training speed while a window draws 30 frames per second, in percent of the speed without a "
+        f"window: {kept}.\n"
+        f"* **Sweep.** `scalarviz sweep xor --seeds 1000`, 20,000 steps each, in two processes, with a results file: "
         f"{median(sweep, 'scalarviz: 1,000 runs')}; PyTorch in two processes {sweep['pytorch_all_runs'] / 60:.0f} "
-        f"minutes, by what 8 more of its runs cost.\n\n{grid()}"
+        f"minutes, estimated from 8 runs.\n{grid()}"
     )
 
 
@@ -92,12 +95,12 @@ def grid() -> str:
 
     def beside(name: str) -> str:
         of = found[name]
-        return f"{of['mean']:.3g} times as fast (worst {of['worst']:.2f}: {of['worst_at']})"
+        return f"{of['mean']:.3g} times as fast as PyTorch (worst case {of['worst']:.2f}: {of['worst_at']})"
 
     return (
-        f"Two layers 2 to 1,024 wide, batch 1 to 8,192, SGD and Adam, both dtypes ({found['all']['points']} points, "
-        f"geometric means): {beside('all')} as PyTorch; from 256 wide on {beside('wide')}. "
-        "There PyTorch's products take AVX2 on this processor, which has AVX-512."
+        f"* **Wide networks.** Two layers of 2 to 1,024 units, batch 1 to 8,192, SGD and Adam, float32 and float64 "
+        f"({found['all']['points']} cases, geometric mean): {beside('all')}. With 256 units or more: {beside('wide')}. "
+        "In these cases PyTorch uses AVX2, although this processor has AVX-512."
     )
 
 

@@ -1,4 +1,4 @@
-"""The stations of ``scalarviz tour``: a minute, and every one trains for real."""
+"""The stations of ``scalarviz tour``: one minute in all, and each station trains while you watch."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ STATIONS = (
         "microgpt",
         "A GPT invents names",
         ((0.0, "It reads letters and predicts the next one."),
-         (4.5, "So it invents names, letter by letter: they stand at the right.")),
+         (4.5, "So it invents names, letter by letter, as you see on the right.")),
         9.0,
         (Act(0.8, "toggle_run"),),
         trained=500,

@@ -1,4 +1,4 @@
-"""Train a network out of an ONNX file on data of your own, watch it, and write it as ONNX again."""
+"""Train a network from an ONNX file on your own data, watch it, and save it as ONNX."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CURVE = 100_000  # numbers of the dashed curve's samples; the report takes all
 
 
 def _axis(value: str) -> str | int | Literal[False]:
-    """The side of the samples: a number, a name, or that there is none."""
+    """The axis of the samples: a number, a name, or False if there is none."""
     if value == "none":
         return False
     return int(value) if value.removeprefix("-").isdecimal() and len(value) < 4 else value
@@ -45,30 +45,30 @@ class Options(SceneOptions):
     rare = SceneOptions.rare | {"output", "samples", "trained"}
     network: Path = flag("the ONNX file", argument=True)
     data: Path = flag(
-        "what it learns: a .npz file with arrays x and y (and x_test, y_test), or a folder of pictures with a "
-        "subfolder for each class",
+        "the data: a .npz file with arrays x and y (and x_test, y_test), or a folder with a subfolder of pictures "
+        "for each class",
         metavar="FILE|FOLDER",
     )
     loss: Literal["ce", "mse"] | None = flag(
-        "ce: cross-entropy of classes; mse: mean square", None, shown="ce where y counts classes, else mse"
+        "ce: cross-entropy of classes; mse: mean squared error", None, shown="ce if y holds class numbers, else mse"
     )
     trained: list[str] = flag(
         'names of the parameters to train, such as "fc*"; may be repeated', [], metavar="NAMES", shown="all"
     )
     samples: str | None = flag(
-        "the axis of the file's input that counts samples: name, number or none",
+        "batch axis of the file's input: its name, its number, or none",
         None,
-        metavar="SIDE",
+        metavar="AXIS",
         shown="the first",
     )
     output: str | None = flag(
-        "name of the tensor in the file that is compared with the targets", None, metavar="NAME", shown="its output"
+        "tensor in the file to compare with the targets", None, metavar="NAME", shown="the file's output"
     )
     test: NotNegative = flag("share of the data held out for the test", 0.2, lt=1)
     steps: Steps = flag("training steps", 1000)
     lr: Positive = flag("learning rate of Adam", rates["adam"])
     schedule: ScheduleFlag = None
-    batch: Batch = flag("samples a step", 32)
+    batch: Batch = flag("samples per step", 32)
     sampling: SamplingFlag = "epochs"
     onnx: Annotated[Path, file_ending(".onnx", what="networks are", usual="net")] | None = flag(
         "write the trained network as ONNX at the end", None, written=True
@@ -122,17 +122,17 @@ def build(options: Options) -> sv.Scene:
 
 @dataclass(slots=True)
 class Learning(sv.Scene):
-    """The scene, and what `report` and `finish` need beside it."""
+    """The scene, with the facts that `report` and `finish` need."""
 
     samples: Samples = field(kw_only=True)
     classes: bool = False  # whether the targets are classes
-    put_back: Callable[[], None] | None = None  # gives the network the softmax back that it ended with
+    put_back: Callable[[], None] | None = None  # restores the softmax at the end of the network
     shape: tuple[int, ...] = ()  # of one sample
-    numbers: str = "float32"  # of which --onnx writes the file: what the first one took, it takes
+    numbers: str = "float32"  # dtype of the file that --onnx writes: that of the file it read
 
 
 def _rows(samples: Samples, makes: int) -> int:
-    """How many classes a sample has: one for each row of numbers that the network gives, as for letters of a text."""
+    """The number of classes per sample: one for each row of outputs, such as one per letter of a text."""
     count = int(samples.y[0].size)
     return count if samples.y.dtype.kind in "biu" and count < makes and makes % count == 0 else 1
 
@@ -150,13 +150,13 @@ def _of_rows(rows: int) -> Callable[[Any, Any], sv.Value]:
 
 
 def _check_classes(samples: Samples, makes: int, rows: int, options: Options) -> None:
-    """Let the numbers of classes be those that the network gives numbers for; samples are counted as in the file."""
+    """Raise InputError if a class number has no output; the message counts samples as the file does."""
     net, data = options.network, options.data
     if makes == 1:
         raise InputError(f"{net} returns one number per sample, cross-entropy needs one per class; try --loss mse")
     if len(samples.names) > makes:
         names = f"{len(samples.names)} classes ({listing(samples.names)})"
-        raise InputError(f"{data} has {names}, {net} returns numbers for {makes}")
+        raise InputError(f"{data} has {names}, {net} has {makes} outputs; use one output per class")
     for name, y in (("y", samples.y), ("y_test", samples.test_y)):
         if len(y):
             try:
@@ -167,7 +167,7 @@ def _check_classes(samples: Samples, makes: int, rows: int, options: Options) ->
 
 
 def _loaded(options: Options) -> tuple[Loaded, str]:
-    """The network, and of which numbers its file is."""
+    """The network, and the dtype of its file."""
     side = None if options.samples is None else _axis(options.samples)
     graph = read_graph(options.network)
     if options.output is not None:
@@ -189,15 +189,15 @@ def _loaded(options: Options) -> tuple[Loaded, str]:
 
 
 def _sides(port: Port, samples: Any, options: Options) -> dict[str, Shape]:
-    """What the file leaves open beside the side of the samples, as the data have it."""
+    """The sizes that the file leaves open, besides the batch axis, as the data have them."""
     sides, counted = port.shape, samples is not False
     if sides is not None and sum(not isinstance(side, int) for side in sides) <= counted:
         return {}
     shape = shape_in(options.data, sides)
     if sides is not None and len(shape) != len(sides) - counted:
         raise InputError(
-            f"{options.data}: a sample has the shape {shape}, {options.network} takes {shown(sides)}, the samples "
-            f"counted: a sample has {len(sides) - counted} sides"
+            f"{options.data}: a sample has shape {shape}; {options.network} takes {shown(sides)}, batch axis "
+            f"included, so a sample needs {len(sides) - counted} axes"
         )
     return {port.name: shape}
 
@@ -210,20 +210,20 @@ def _curve(samples: Samples, classes: bool) -> TestCurve | None:
 
 
 def _claim(moment: Moment, *, samples: Samples) -> str:
-    """How many samples are told rightly that are not learnt from."""
+    """The sentence that says how many held-out samples the network classifies correctly."""
     x, y = (part[:PIECE] for part in samples.asked)
     right = int(_right(moment.predict(x), y).sum())
     return f"It now classifies {right:,} of {len(x):,}{' test' if len(samples.test_x) else ''} samples correctly."
 
 
 def _right(found: Any, y: Any) -> Any:
-    """Whether each class is told rightly; of shares the largest counts."""
+    """Whether each class is right; targets may also be shares, of which the largest is the class."""
     numbers = y.argmax(axis=1) if y.ndim == 2 and 1 < y.shape[1] == found.shape[1] else y.ravel()
     return found.reshape(len(numbers), -1).argmax(axis=1) == numbers
 
 
 def report(scene: Learning) -> dict[str, float]:
-    """What the last line and the JSON say beyond what they say of every scene."""
+    """Numbers that this scene adds to the last line and to the JSON."""
     x, y = scene.samples.asked
     if not scene.classes:
         name = "test_loss" if len(scene.samples.test_x) else "loss_of_all"

@@ -16,8 +16,8 @@ from scalarviz.run.panels import DigitBoard, DigitPad, LossCurve, TestCurve
 from . import kit
 from .options import Batch, Positive, SamplingFlag, SceneOptions, ScheduleFlag, Steps, WholeNumbers, flag
 
-PIECE = 2000  # pictures that are predicted together
-PIXELS = 200_000  # of the dashed curve, which a window measures four times a second; the report measures all digits
+PIECE = 2000  # pictures per call of predict
+PIXELS = 200_000  # of the test curve, which a window computes four times a second; the report uses all test digits
 NEEDS = {"data": "sklearn"}
 
 
@@ -27,15 +27,15 @@ class Options(SceneOptions):
     rates = kit.rates(adam=0.005)
     steps: Steps = flag("training steps", 1500)
     data: str = flag(
-        "sklearn: 1,797 digits of 8x8 pixels; mnist: 70,000 of 28x28, downloaded once by scikit-learn; "
-        "mnist:FOLDER: the four MNIST files (plain or .gz) you have",
+        "sklearn: 1,797 digits of 8x8 pixels; mnist: 70,000 of 28x28, which scikit-learn downloads once; "
+        "mnist:FOLDER: your own copy of the four MNIST files (plain or .gz)",
         "sklearn",
         metavar="sklearn|mnist[:FOLDER]",
     )
     channels: WholeNumbers = flag("kernels of the two convolutions", (6, 12), metavar="N,N")
     lr: Positive = flag("learning rate of Adam", rates["adam"])
     schedule: ScheduleFlag = None
-    batch: Batch = flag("pictures a step", 64)
+    batch: Batch = flag("pictures per step", 64)
     sampling: SamplingFlag = "epochs"
 
 
@@ -72,7 +72,7 @@ def build(options: Options) -> sv.Scene:
 
 
 def _claim(moment: Moment, *, digits: Digits) -> str:
-    """How many digits are read rightly that are not learnt from."""
+    """The sentence that says how many test digits the network reads correctly."""
     test = _test_curve(digits)
     right = int((moment.predict(test.inputs).argmax(axis=1) == test.targets).sum())
     return f"They now read {right:,} of {len(test.targets):,} test digits correctly."
@@ -85,7 +85,7 @@ def _test_curve(digits: Digits) -> TestCurve:
 
 
 def network(side: tuple[int, int], channels: tuple[int, ...]) -> nn.Sequential:
-    """Twice convolution, rectifier and pool, then a linear layer: pictures 1 x H x W to one logit a digit."""
+    """A network from pictures 1 x H x W to ten logits: twice convolution, rectifier and pool, then a linear layer."""
     first, second = channels
     rest = (side[0] // 4) * (side[1] // 4)
     return nn.Sequential(
@@ -96,12 +96,12 @@ def network(side: tuple[int, int], channels: tuple[int, ...]) -> nn.Sequential:
 
 
 def accuracy(scene: sv.Scene) -> float:
-    """Share of the test's digits that the network reads rightly."""
+    """The share of the test digits that the network reads correctly."""
     board = next(panel for panel in scene.panels if isinstance(panel, DigitBoard))
     inputs, labels = board.inputs, board.labels
     return float((kit.in_pieces(scene.run.predict, inputs, PIECE).argmax(axis=1) == labels).mean())
 
 
 def report(scene: sv.Scene) -> dict[str, float]:
-    """What the last line and the JSON say beyond what they say of every scene."""
+    """Numbers that this scene adds to the last line and to the JSON."""
     return {"accuracy": round(accuracy(scene), 4)}

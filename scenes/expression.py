@@ -1,13 +1,13 @@
-"""A formula of your own learns a table; every weight in it is a cube, and its graph stands beside them.
+"""A formula of your own learns a table; every weight is a cube, and the formula's graph stands above the cubes.
 
-``scalarviz expression --expr "a*sin(f*x + p)" --csv tides.csv --start f=0.5`` fits a sine to a table whose last column
-(or that of ``--target``) is what the formula should give; its other columns are inputs by their names, and every other
-name in the formula is a weight. The formula has numbers, names, ``+ - * / **``, comparisons, parentheses and the
-functions of the operations table (``scalarviz doctor --ops`` lists them), with ``where(a > b, x, y)`` to choose.
-Nothing of it is run as Python.
+``scalarviz expression --expr "a*sin(f*x + p)" --csv tides.csv --start f=0.5`` fits a sine to a table. The last column
+of the table (or that of ``--target``) is the target. The other columns are inputs, by their names. Every other name in
+the formula is a weight. A formula may have numbers, names, ``+ - * / **``, comparisons, parentheses and the functions
+of the operations table (``scalarviz doctor --ops`` lists them). ``where(a > b, x, y)`` makes a choice. scalarviz never
+runs the text as Python.
 
-The scene's own table is a bent curve, which ``a*tanh(w*x + b) + c`` follows to within its noise: from each of the seeds
-0 to 19 the root of the mean square error is below 0.035 after 2,000 steps.
+The scene's own table is a bent curve. ``a*tanh(w*x + b) + c`` fits it to within its noise: for every seed from 0 to 19
+the root mean squared error is below 0.035 after 2,000 steps.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from . import kit
 from .options import Batch, Positive, SamplingFlag, SceneOptions, ScheduleFlag, Steps, flag
 
 Array = NDArray[np.float64]
-SMALL = 10_000  # rows of which the loss of all is told after every step
-DRAWN = 2000  # of the rows over two inputs, evenly out of all
-REPORTED = 64  # weights whose numbers the report has
-OWN_ROWS = 60  # of the table that comes with the scene
+SMALL = 10_000  # up to this many rows, the shown loss is that of all rows
+DRAWN = 2000  # rows, evenly spread, that a map over two inputs draws
+REPORTED = 64  # weights in the report
+OWN_ROWS = 60  # rows of the scene's own table
 MOST_WEIGHTS = 1000
 
 
@@ -47,25 +47,23 @@ class Options(SceneOptions):
     rare = SceneOptions.rare | {"start"}
     steps: Steps = flag("training steps", 2000)
     expr: str = flag(
-        "the formula: column names are inputs, every other name is a weight; or @FILE",
+        "the formula, or @FILE with a file that contains it; column names are inputs, other names are weights",
         "a*tanh(w*x + b) + c",
         metavar="FORMULA|@FILE",
     )
     csv: Path | None = flag(
-        "a table with a line of names; the last column is the target, unless --target names another; "
-        "- is standard input", None, metavar="FILE", shown="60 rows of a bent curve, x and y",
+        "a table whose first line names the columns; - is standard input", None, metavar="FILE",
+        shown="60 rows of a bent curve, x and y",
     )  # fmt: skip
-    target: str | None = flag(
-        "the column of the table that is the target", None, metavar="COLUMN", shown="the last one"
-    )
+    target: str | None = flag("the target column of the table", None, metavar="COLUMN", shown="the last one")
     start: list[str] = flag(
-        "first value of a weight, as f=0.5; may be repeated; the others: uniform between -1 and 1",
+        "first value of a weight, such as f=0.5; may be repeated; the other weights start between -1 and 1",
         [],
         metavar="NAME=NUMBER",
     )
     lr: Positive = flag("learning rate of Adam", rates["adam"])
     schedule: ScheduleFlag = None
-    batch: Batch = flag("rows a step", 1024, shown="all rows, at most 1024")
+    batch: Batch = flag("rows per step", 1024, shown="all rows, at most 1024")
     sampling: SamplingFlag = "epochs"
 
 
@@ -79,7 +77,7 @@ def build(options: Options) -> sv.Scene:
     weights = [sv.Weight(number, name) for name, number in zip(task.formula.others, start.tolist(), strict=True)]
 
     def answer(sample: Any) -> list[sv.Value]:
-        """The formula for one sample: what is trained."""
+        """The formula for one sample: the model of the run."""
         return [task.result([sample] if isinstance(sample, sv.Value) else sample, weights)]
 
     rows, law = f"{len(task.samples):,} rows", f"{kit.short(task.target, 20)} = {kit.short(task.formula.text, 60)}"
@@ -99,34 +97,34 @@ def build(options: Options) -> sv.Scene:
             LossCurve(rows),
         ),
         notes=task.notes,
-        story=Story(f"Find the weights for which {law} fits {rows}.", claim=_claim),
-        hide=("seed",),  # where a weight begins is asked for by name
+        story=Story(f"They learn to fit {law} to {rows}.", claim=_claim),
+        hide=("seed",),  # --start sets the first weights
         whole_loss=len(task.samples) <= SMALL,
         options=options,
     )
 
 
 def off(source: Moment | sv.Run) -> float:
-    """The root of the mean square error over all rows."""
+    """The root mean squared error over all rows."""
     samples, targets = source.source.samples() if isinstance(source, Moment) else source.samples()
     with np.errstate(all="ignore"):
         return float(np.sqrt(np.mean(np.square(source.predict(samples) - targets))))
 
 
 def _claim(moment: Moment) -> str:
-    """How near the answers are."""
+    """The sentence that states the error at the end."""
     away = off(moment)
-    return f"The root mean square error is now {away:.3g}." if np.isfinite(away) else ""
+    return f"The root mean squared error is now {away:.3g}." if np.isfinite(away) else ""
 
 
 def report(scene: sv.Scene) -> dict[str, float]:
-    """What the last line and the JSON say beyond what they say of every scene: the error, and the weights."""
+    """Numbers that this scene adds to the last line and to the JSON: the error and the weights."""
     names = [tensor.name for tensor in scene.run.tensors if not tensor.buffer][:REPORTED]
     weights = {f"weight {name}": float(v) for name, v in zip(names, scene.run.values, strict=False)}
     return {"rms": off(scene.run), **weights}
 
 
-# ---- What is learnt: the columns that a formula names, and the one that it should give
+# ---- The task: a formula, its input columns and its target column
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,28 +132,28 @@ class Task:
     """A formula and its data."""
 
     formula: Formula
-    inputs: tuple[str, ...]  # the columns that a sample has: those that the formula names, or the first one
-    target: str  # the column that is learnt
+    inputs: tuple[str, ...]  # the columns of a sample: those that the formula names, or the first one
+    target: str  # the target column
     samples: Array  # (N, n_inputs)
     targets: Array  # (N, 1)
     notes: list[str]
 
     def result(self, inputs: Any, weights: Any) -> Any:
-        """The formula of these numbers: Values or arrays."""
+        """The formula's result for these numbers, which are Values or arrays."""
         return self.formula(dict(zip((*self.inputs, *self.formula.others), (*inputs, *weights), strict=True)))
 
 
 def task_of(options: Options) -> Task:
-    """What is to be learnt: a formula, a table (or the scene's own), and the column it should give (or the last one).
+    """The task of the options: a formula, a table (default: the scene's own) and a target column (default: the last).
 
-    InputError or FileFormatError: the text is no formula, or the table no table; a column that is used is no numbers;
-    there is nothing to learn.
+    InputError or FileFormatError: the formula or the table cannot be read, a used column has no numbers, or there is
+    nothing to learn.
     """
     text = _formula_text(options.expr)
     table = _own() if options.csv is None else kit.read_table(options.csv)
     names, what, target = table.names, table.what, options.target or table.names[-1]
     if len(names) < 2:
-        raise FileFormatError(f"{what} has one column; allowed: inputs and, as the last column, the target")
+        raise FileFormatError(f"{what} has one column; allowed: at least one input column and a target column")
     wanted = table.numbers(target, "; --target names the target column")
     inputs = [name for name in names if name != target]
     found = formula(text, names, "--expr")
@@ -165,7 +163,7 @@ def task_of(options: Options) -> Task:
             f"it; inputs are {listing(inputs)}"
         )
     if not found.others:
-        raise InputError(f"--expr {shown(text, 72)}: it has no weight; every name except {listing(inputs)} is a weight")
+        raise InputError(f"--expr {shown(text, 72)} has no weight; every name except {listing(inputs)} is a weight")
     if len(found.others) > MOST_WEIGHTS:
         raise InputError(f"--expr has {len(found.others):,} weights; allowed: {MOST_WEIGHTS:,}")
     used = found.known or (inputs[0],)
@@ -180,7 +178,7 @@ def task_of(options: Options) -> Task:
 
 
 def _formula_text(given: str) -> str:
-    """A formula, or that of the file behind an ``@``."""
+    """The text of a formula; after ``@``, that of the named file."""
     if not given.startswith("@"):
         return given
     path = check_source(Path(given[1:]), "formula")
@@ -192,7 +190,7 @@ def _formula_text(given: str) -> str:
 
 
 def _own() -> CsvTable:
-    """A curve that bends twice, with a little noise."""
+    """The scene's own table: a curve that bends twice, with a little noise."""
     x = np.linspace(-3.0, 3.0, OWN_ROWS)
     y = 1.5 * np.tanh(1.2 * x - 0.6) + 0.4 + 0.1 * (rng.uniform(0, rng.Stream.DATA, 0, OWN_ROWS) - 0.5)
     rows = (f"{across!r},{up!r}\n" for across, up in zip(x.tolist(), y.tolist(), strict=True))
@@ -200,10 +198,10 @@ def _own() -> CsvTable:
 
 
 def starts_of(options: Options, task: Task) -> Array:
-    """Where the weights begin, shape (P,): ``w=0.5`` says it, the others are uniform between -1 and 1.
+    """The first weights, shape (P,): as ``--start w=0.5`` says, otherwise uniform between -1 and 1.
 
-    InputError: a start is none of a weight, or no number that the dtype has, or is given twice; or the formula has no
-    finite number in some rows then.
+    InputError: a start names no weight, is not a number of the dtype, or is given twice; or the formula is not finite
+    in some rows.
     """
     names, most = task.formula.others, float(np.finfo(options.dtype).max)
     found: Array = 2.0 * rng.uniform(options.seed, rng.Stream.WEIGHTS, 0, len(names)).astype(np.float64) - 1.0
@@ -229,17 +227,17 @@ def starts_of(options: Options, task: Task) -> Array:
     if len(bad):
         where = f"{len(bad):,} of {len(answers):,} rows, first in row {bad[0] + 1:,}"
         raise InputError(
-            f"--expr {shown(kit.short(task.formula.text, 60), 72)}: it starts with {answers[bad[0]]:g} in "
+            f"--expr {shown(kit.short(task.formula.text, 60), 72)} gives {answers[bad[0]]:g} at the start in "
             f"{where}; try another start, such as --start {names[0]}=1"
         )
     return found
 
 
-# ---- What stands beside the cubes
+# ---- The panels
 
 
 def graph_at(task: Task, moment: Moment) -> Made:
-    """The formula, and its error, at the sample whose way is drawn, with the weights of the moment; copies of both."""
+    """The graph of the formula and its squared error at the probe sample, with copies of the moment's weights."""
     sample = np.asarray(moment.frame.activations.get("input", task.samples[0]), np.float64).ravel()
     inputs = [sv.Value(number, name) for name, number in zip(task.inputs, sample.tolist(), strict=True)]
     answer = task.result(inputs, [sv.Weight(float(moment.tensor(name)), name) for name in task.formula.others])
@@ -261,7 +259,7 @@ def graph_at(task: Task, moment: Moment) -> Made:
 
 
 def _maps(task: Task) -> tuple[Panel, ...]:
-    """The rows and the formula over one input, or over two."""
+    """A panel of the rows and the formula over one input or two; none for more inputs."""
     inputs, target = [kit.short(name, 30) for name in task.inputs], kit.short(task.target, 30)
     if len(inputs) == 1:
         return (CurveFit("the rows and the formula", inputs[0], target),)
@@ -270,7 +268,7 @@ def _maps(task: Task) -> tuple[Panel, ...]:
     across, up = (Axis(name, *_ends(column)) for name, column in zip(inputs, task.samples.T, strict=True))
     points = Points(kit.evenly(task.samples, DRAWN), kit.evenly(task.targets[:, 0], DRAWN))
     low, high = float(task.targets.min()), float(task.targets.max())
-    span = _ends(np.array([low, high, -low, -high] if low < 0.0 < high else [low, high]))  # 0 has the map's middle
+    span = _ends(np.array([low, high, -low, -high] if low < 0.0 < high else [low, high]))  # 0 has the middle colour
     says = [f"{number:.3g}".replace("-", "\N{MINUS SIGN}") for number in span]
     return (PlaneMap(target, across, up, span=span, says=(says[0], says[1]), points=lambda moment: points),)
 

@@ -1,4 +1,4 @@
-"""What several scenes need: a run of their options, going on from a file, and tables."""
+"""Parts that several scenes share: a run from options, resuming from a file, and tables."""
 
 from __future__ import annotations
 
@@ -37,56 +37,56 @@ OPTIMIZERS: dict[str, Callable[..., optim.Optimizer]] = {
     "adam": optim.Adam,
     "adamw": optim.AdamW,
 }
-"""By the names that ``--optimizer`` takes."""
+"""Optimisers by their names for ``--optimizer``."""
 
 
-# ---- A run of the options
+# ---- A run from options
 
 
 def rates(**usual: float) -> Mapping[str, float]:
-    """The optimisers that a scene has, of `OPTIMIZERS`, each with its usual learning rate."""
+    """The optimisers of a scene, by their names in `OPTIMIZERS`, each with its default learning rate."""
     return MappingProxyType(usual)
 
 
 def rate_flag(rates: Mapping[str, float]) -> Any:
-    """The learning rate where there are several optimisers: usually that of the one that is chosen."""
+    """The flag ``--lr`` of a scene with several optimisers; its default is that of the chosen optimiser."""
     shown = ", ".join(f"{rate:g} for {name}" for name, rate in rates.items())
     return flag("learning rate", None, shown=shown)
 
 
 def rule(options: Any, model: nn.Module) -> optim.Optimizer:
-    """What changes the weights of a model: the optimiser of the options, or the only one of the scene."""
+    """The optimiser for a model: the one that the options name, or the only one of the scene."""
     name = getattr(options, "optimizer", None) or next(iter(options.rates))
     return OPTIMIZERS[name](model.parameters(), lr=options.lr or options.rates[name])
 
 
 def chain(sizes: Iterable[int], bend: Callable[[], nn.Module], *last: nn.Module) -> list[nn.Module]:
-    """Linear layers of these sizes with a bend between two of them, and what stands at the end."""
+    """Linear layers of these sizes with an activation between each two, then the modules `last`."""
     layers = [part for n_in, n_out in pairwise(sizes) for part in (nn.Linear(n_in, n_out), bend())]
     return [*layers[:-1], *last]
 
 
 def mlp(options: Any, sizes: Iterable[int], bend: Callable[[], nn.Module], *last: nn.Module) -> nn.Sequential:
-    """Such layers as a network, before its first weights; refused where memory does not hold them."""
+    """A network of such layers; InputError if they do not fit into memory."""
     check_memory(options, chain_weights(sizes))
     return nn.Sequential(*chain(sizes, bend, *last))
 
 
 def chain_weights(sizes: Iterable[int]) -> int:
-    """How many weights such layers have."""
+    """The number of weights and biases of such layers."""
     return sum((n_in + 1) * n_out for n_in, n_out in pairwise(sizes))
 
 
 def check_memory(options: Any, weights: int) -> None:
-    """Refuse so many weights where memory does not hold them, with what the optimiser keeps of each."""
+    """Raise InputError if this many weights and their optimiser state do not fit into memory."""
     name = getattr(options, "optimizer", None) or next(iter(options.rates))
     check_run(weights, options.dtype, {"sgd": 0, "momentum": 1}.get(name, len(optim.Adam.state)), options.engine)
 
 
 def batch_of(options: Any, there: int, thing: str, notes: list[str]) -> int:
-    """The size of a batch; where ``--batch`` asks for more samples than `there` are, a note says so.
+    """The batch size: ``--batch``, at most the `there` samples that exist; a note says if it is smaller.
 
-    What is drawn out of all may be more than all.
+    With replacement, a batch may be larger than the data.
     """
     drawn = getattr(options, "sampling", "epochs") == "replacement"
     batch: int = options.batch if drawn else min(options.batch, there)
@@ -99,9 +99,9 @@ def batch_of(options: Any, there: int, thing: str, notes: list[str]) -> int:
 def train(
     options: Any, model: Any, loss: Any, data: Any, optimizer: optim.Optimizer | None = None, **more: Any
 ) -> sv.Run:
-    """A Run of these options; its rates follow ``--schedule``.
+    """A Run with these options; its learning rates follow ``--schedule``.
 
-    `optimizer` is another than that of the options; `about` says what the data is of, see `carried`.
+    `optimizer` replaces the one that the options name. `about` is stored with the data, see `carried`.
     """
     about = more.pop("about", None)
     optimizer = optimizer or rule(options, model)
@@ -115,17 +115,17 @@ def train(
 
 
 def carried(data: Data | None, first: Of) -> Of:
-    """What the data of a moment is of, as the edit that brought it says; `first` where nobody does."""
+    """The object that the data of a moment carries (`Data.about`); `first` if it carries none of that type."""
     return data.about if data is not None and isinstance(data.about, type(first)) else first
 
 
 def in_pieces(predict: Callable[[Any], Any], inputs: Any, most: int) -> Any:
-    """What a network makes of samples, so many at once: all of them might not fit into memory."""
+    """The outputs of a network for all samples, computed `most` at a time to save memory."""
     return np.concatenate([predict(inputs[k : k + most]) for k in range(0, len(inputs), most)])
 
 
 def short(text: str, most: int) -> str:
-    """A text on one line of so many characters."""
+    """A text on one line of at most `most` characters."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[: most - 1].rstrip()}\N{HORIZONTAL ELLIPSIS}"
 
@@ -136,18 +136,18 @@ def evenly(rows: NDArray[Any], most: int) -> NDArray[Any]:
     return some
 
 
-# ---- Going on from a file: what it says about the run stands in for flags that were not given
+# ---- Resuming from a file: its settings replace flags that were not given
 
 
 def resumed(options: Chosen, **held: Callable[[Path], tuple[int, ...]]) -> Chosen:
-    """With ``--load``: the file's settings, and its architecture, for flags that were not given.
+    """The options; with ``--load``, the file's settings and architecture replace flags that were not given.
 
-    Each of `held` finds the numbers of the option of its name in the file.
+    Each function of `held` reads the option of its name from the file.
 
     Raises
     ------
     InputError, FileFormatError
-        A flag contradicts the file; it holds another network.
+        A flag contradicts the file, or the file has another network.
     """
     if options.load is None:
         return options
@@ -167,23 +167,23 @@ def resumed(options: Chosen, **held: Callable[[Path], tuple[int, ...]]) -> Chose
 
 
 def settings_in(path: Path, known: Iterable[str]) -> dict[str, Any]:
-    """Seed, dtype, optimiser and learning rate of the run that wrote `path`; empty for another program's file."""
+    """Seed, dtype, optimiser and learning rate of the run that wrote `path`; empty if another program wrote it."""
     saved = read_checkpoint(path)
     if not saved.optimizer:
         return {}
     found: dict[str, Any] = {"seed": saved.seed, "dtype": saved.dtype}
     name = "momentum" if saved.optimizer == "SGD" and saved.hyperparameters.get("momentum") else saved.optimizer.lower()
     if name in known:
-        schedule = saved.schedule  # --lr said the rate that it goes on from
+        schedule = saved.schedule  # it starts from the rate that --lr gave
         highest = schedule.get("arguments", {}).get("max_lr", schedule.get("base_lrs"))
         found |= {"optimizer": name, "lr": highest[0] if highest else saved.hyperparameters.get("lr")}
     return found
 
 
 def rows_in(path: Path, first: int = 0, step: int = 2, least: int = 1) -> tuple[int, ...]:
-    """How many units the layers in a file have: the rows of ``0.weight``, ``2.weight``, ... as far as they go.
+    """The number of units of each layer in a file: the rows of ``0.weight``, ``2.weight``, ... up to the first gap.
 
-    FileFormatError if there are fewer than `least` such layers. Whether all of them fit is for ``run.load`` to say.
+    FileFormatError if there are fewer than `least` such layers. ``run.load`` checks whether all of them fit.
     """
     shapes = {name: array.shape for name, array in load_tensors(path)[0].items() if array.ndim > 1}
     names = list(takewhile(shapes.__contains__, (f"{number}.weight" for number in count(first, step))))
@@ -200,19 +200,19 @@ def hidden_in(path: Path, first: int = 0) -> tuple[int, ...]:
     return rows_in(path, first)[:-1]
 
 
-# ---- Four samples of two bits each: the table of what a network makes of them, and how many it has right
+# ---- Four samples of two bits each: their table, and how many outputs are right
 
 LARGE = 1e5
-"""From here on four decimals would fill a cell with digits that say nothing."""
+"""Above this, a cell shows a power of ten: four decimals would be noise."""
 COUNTS = ("None", "One", "Two", "Three")
 Float = NDArray[np.floating]
 
 
 @dataclass(frozen=True)
 class TwoBits:
-    """What two bits (4, 2) should become (4, 1), and what a network has made of them.
+    """Four samples of two bits (4, 2), their targets (4, 1), and a network's outputs for them.
 
-    ``is_right(outputs, wanted)`` says which are right; `inputs` makes of the bits what the network takes.
+    ``is_right(outputs, wanted)`` says which outputs are right. `inputs` turns the bits into the network's inputs.
     """
 
     bits: Float
@@ -221,11 +221,11 @@ class TwoBits:
     inputs: Callable[[Float], Float] = lambda bits: bits
 
     def table(self, title: str, wanted: str, computed: str) -> Table:
-        """A panel with a row a sample; the columns of targets and outputs have these names."""
+        """A panel with one row per sample; `wanted` and `computed` name the columns of targets and outputs."""
         return Table(title, self.rows, ("x  y", wanted, computed, "error", "loss"), lines=len(self.bits))
 
     def rows(self, moment: Moment) -> list[tuple[str, ...]]:
-        """What the table says of a moment."""
+        """The rows of the table at a moment."""
         found, inputs = self.found(moment)[:, 0].tolist(), self.inputs(self.bits)
         lost = [moment.evaluate(inputs[k : k + 1], self.wanted[k : k + 1]) for k in range(len(inputs))]
         return [
@@ -234,7 +234,7 @@ class TwoBits:
         ]
 
     def right(self, source: Moment | sv.Run) -> int:
-        """How many outputs are, at a moment or as a run stands."""
+        """The number of right outputs, at a moment or now in a run."""
         return int(self.is_right(self.found(source), self.wanted).sum())
 
     def found(self, source: Moment | sv.Run) -> Float:
@@ -242,19 +242,19 @@ class TwoBits:
         return source.predict(self.inputs(self.bits))
 
     def claim(self, moment: Moment) -> str:
-        """How many of the four are right at a moment."""
+        """The sentence that says how many of the four are right."""
         count = self.right(moment)
         if count == len(self.bits):
             return "All four answers are now right."
         return f"{COUNTS[count]} of the four answers {'is' if count == 1 else 'are'} right."
 
     def solved(self, moment: Moment) -> bool:
-        """Whether all four are right: the loss falls by half as well where only some are."""
+        """Whether all four are right; the loss alone does not tell, it also halves when only some are."""
         return self.right(moment) == len(self.bits)
 
 
 def _decimals(number: float) -> str:
-    """Four of them, with a real minus; of what is large only the power of ten, and ``NaN`` as everywhere on screen."""
+    """A number with four decimals and a typographic minus; a large one as a power of ten; ``NaN`` as on screen."""
     text = f"{number:.4f}" if abs(number) < LARGE else re.sub(r"e\+0*", "e", f"{number:.2e}")
     known = {"nan": "NaN", "inf": "+\N{INFINITY}", "-inf": "-\N{INFINITY}", "-0.0000": "0.0000"}
     return known.get(text, text).replace("-", "\N{MINUS SIGN}")
@@ -266,7 +266,7 @@ STANDARD_INPUT = Path("-")
 
 
 def read_table(path: Path) -> CsvTable:
-    """The table of a file; ``-`` is the standard input.
+    """The table in a file; ``-`` reads standard input.
 
     Raises
     ------
@@ -275,5 +275,5 @@ def read_table(path: Path) -> CsvTable:
     if path != STANDARD_INPUT:
         return read_csv(path)
     if sys.stdin is None:
-        raise InputError("--csv -: got no standard input; name a file")
-    return parse_csv(decoded(sys.stdin.buffer.read(LARGEST + 1), "the standard input"), "the standard input")
+        raise InputError("--csv -: there is no standard input; name a file")
+    return parse_csv(decoded(sys.stdin.buffer.read(LARGEST + 1), "standard input"), "standard input")

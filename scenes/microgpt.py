@@ -22,7 +22,7 @@ from .options import Positive, SceneOptions, ScheduleFlag, Steps, flag
 
 BETAS = (0.85, 0.99)
 SHOWN = "olivia"
-FALL = 0.05  # who knows how frequent letters are has a loss of 2.8, who knows all of the names one of 2
+FALL = 0.05  # letter frequencies alone give a loss of 2.8, a trained network 2
 
 
 class Options(SceneOptions):
@@ -32,12 +32,12 @@ class Options(SceneOptions):
     rare = SceneOptions.rare | {"heads", "context"}
     steps: Steps = flag("training steps", 4000)
     text: Path | None = flag(
-        "a file of words, one a line, instead of the names", None, metavar="FILE", shown="32,033 given names"
+        "a file with one word per line, to learn instead of names", None, metavar="FILE", shown="29,494 given names"
     )
     embd: int = flag("size of the embedding: numbers per letter", 16, ge=1, le=256)
     heads: int = flag("attention heads", 4, ge=1, le=256)
     layers: int = flag("layers, each attention and an MLP", 1, ge=1, le=16)
-    context: int = flag("context length: the longest word, with its start", 16, ge=2, le=64)
+    context: int = flag("context length: letters of the longest word, plus one for its start", 16, ge=2, le=64)
     batch: int = flag("words per step", 64, ge=1, le=10**6)
     lr: Positive = flag("learning rate of Adam", rates["adam"])
     schedule: ScheduleFlag = ("linear", None)
@@ -46,7 +46,7 @@ class Options(SceneOptions):
 def build(options: Options) -> sv.Scene:
     """Put the scene together: words, network, loss, optimiser, and what to show."""
     if options.embd % options.heads:
-        raise InputError(f"--heads must divide --embd, got {options.embd} numbers for {options.heads} heads")
+        raise InputError(f"--embd must be a multiple of --heads; got --embd {options.embd} --heads {options.heads}")
     words = load_words(options.text, options.context)
     kit.check_memory(options, weights_of(words.tokens, options.context, options.embd, options.layers))
     net = GPT(words.tokens, options.context, options.embd, options.heads, options.layers, options.seed)
@@ -75,14 +75,14 @@ def build(options: Options) -> sv.Scene:
 
 
 def _claim(words: Words, options: Options, moment: Moment) -> str:
-    """Words that it makes up, as they come."""
+    """The sentence with three words that the network invents."""
     make = partial(new_word, words, options.heads, options.layers)
     made = [make(moment, TEMPERATURE, k).word for k in range(3)]
     return f"They now invent {', '.join(word or 'nothing' for word in made)}."
 
 
 def report(scene: sv.Scene) -> dict[str, float]:
-    """What the last line and the JSON say beyond what they say of every scene: its loss, and that of pure guessing."""
+    """Numbers that this scene adds to the last line and to the JSON: the test loss, and the loss of guessing."""
     curve = next(panel.test for panel in scene.panels if isinstance(panel, LossCurve))
     assert isinstance(curve, TestCurve)
     tokens = next(tensor.shape[0] for tensor in scene.run.tensors if tensor.name == "token.weight")
@@ -90,10 +90,10 @@ def report(scene: sv.Scene) -> dict[str, float]:
     return {name: round(float(loss), 4) for name, loss in found.items()}
 
 
-# ---- A GPT as in the well-known 200-line script, as a module: letter after letter, each looking back at the others.
+# ---- The GPT of the well-known 200-line script as a module: letter by letter, each letter attends to those before it.
 #
-# Read it beside the script. What is ``state_dict['wte'][token_id]`` there is ``self.token(letter)`` here,
-# ``linear(x, w)`` is ``self.q(x)``, and a Run takes the place of `backward` and of Adam.
+# Read it beside the script. ``state_dict['wte'][token_id]`` there is ``self.token(letter)`` here, ``linear(x, w)`` is
+# ``self.q(x)``, and a Run replaces `backward` and Adam.
 
 
 EPSILON = 1e-5
@@ -101,14 +101,14 @@ Vector = list[sv.Value]
 
 
 def rmsnorm(x: Vector) -> Vector:
-    """The numbers divided by the root of the mean of their squares."""
+    """The numbers, divided by their root mean square."""
     mean_square = dot(x, x) * (1.0 / len(x))
     scale = (mean_square + EPSILON) ** -0.5
     return [xi * scale for xi in x]
 
 
 class Layer(nn.Module):
-    """Attention, then a network of two layers; each adds to what comes in."""
+    """Attention, then an MLP of two layers; each adds its result to its input."""
 
     def __init__(self, embd: int, heads: int) -> None:
         self.heads, self.head_dim = heads, embd // heads
@@ -116,7 +116,7 @@ class Layer(nn.Module):
         self.up, self.down = nn.Linear(embd, 4 * embd, bias=False), nn.Linear(4 * embd, embd, bias=False)
 
     def forward(self, x: Vector, keys: list[Vector], values: list[Vector]) -> Vector:
-        """The numbers of one letter; `keys` and `values` hold those of the letters before it, and get its own."""
+        """The output for one letter; `keys` and `values` hold those of earlier letters, and this letter's are added."""
         before = x
         x = rmsnorm(x)
         q = self.q(x)
@@ -135,14 +135,14 @@ class Layer(nn.Module):
 
 
 class GPT(nn.Module):
-    """From the letters so far to a number for each letter that may follow, at every place of a word.
+    """The network: at every place of a word, one logit for each letter that may follow.
 
     Parameters
     ----------
     tokens, context : int
-        Letters of the alphabet and one more; the longest sample.
+        The number of letters plus one for the end; the length of the longest sample.
     embd, heads, layers : int
-        Numbers a letter; parts of them that look back by themselves; how often.
+        Numbers per letter; attention heads; layers.
     seed : int
     """
 
@@ -154,7 +154,7 @@ class GPT(nn.Module):
         self.initialize(nn.init.normal(0.0, 0.08), seed=seed)
 
     def forward(self, word: list[sv.Value]) -> Vector:
-        """All places one behind the other: ``context * tokens`` numbers."""
+        """The logits of all places in a row: ``context * tokens`` numbers."""
         keys: list[list[Vector]] = [[] for _ in self.layers]
         values: list[list[Vector]] = [[] for _ in self.layers]
         logits: Vector = []
@@ -168,7 +168,7 @@ class GPT(nn.Module):
 
 
 def next_letter(outputs: Sequence[sv.Value], targets: Sequence[sv.Value]) -> sv.Value:
-    """The mean of ``-log(probability)`` over a word: half of `targets` are the letters, half their shares."""
+    """The mean of ``-log(probability)`` over a word; `targets` holds the letters, then the share of each."""
     context = len(targets) // 2
     tokens = len(outputs) // context
     one = nn.CrossEntropyLoss()
@@ -177,14 +177,14 @@ def next_letter(outputs: Sequence[sv.Value], targets: Sequence[sv.Value]) -> sv.
 
 
 def weights_of(tokens: int, context: int, embd: int, layers: int) -> int:
-    """How many weights there are."""
+    """The number of weights of such a network."""
     return embd * (2 * tokens + context + layers * 12 * embd)
 
 
-# ---- What a picture of the GPT shows: who looks back at whom, what comes next, and words that nobody wrote.
+# ---- The panels of the GPT: attention, the probabilities of the next letter, and invented words.
 #
-# The forward pass once more, in plain NumPy over whole words: it takes the weights of the frame that is on
-# screen, so all that is shown belongs to one moment.
+# This is the forward pass again, in NumPy over whole words. It takes the weights of the frame on screen, so that
+# everything shown belongs to one moment.
 
 
 Float = NDArray[np.floating]
@@ -192,7 +192,7 @@ TEMPERATURE = 0.6
 
 
 def read(moment: Moment, ids: list[int], heads: int, layers: int) -> Reading:
-    """The network of that moment reads a word, given as numbers of its letters; attention is that of the last layer."""
+    """What the network of a moment computes for a word, given as letter numbers; attention is the last layer's."""
     x = _rmsnorm(moment.tensor("token.weight")[ids] + moment.tensor("position.weight")[: len(ids)])
     unseen = ~np.tri(len(ids), dtype=bool)
     shares: Float = np.zeros((heads, len(ids), len(ids)))
@@ -230,7 +230,7 @@ def _softmax(x: Float) -> Float:
 
 
 def new_word(words: Words, heads: int, layers: int, moment: Moment, temperature: float, number: int) -> Invented:
-    """A word that the network of that moment makes up, letter by letter; the same dice at every moment."""
+    """A word that the network of a moment invents; `number` fixes the random numbers, the same at every moment."""
     ids, surely = [words.end], list[float]()
     for die in rng.uniform(number, rng.Stream.DATA, 0, words.context):
         likely = read(moment, ids, heads, layers).likely[-1]
@@ -244,7 +244,7 @@ def new_word(words: Words, heads: int, layers: int, moment: Moment, temperature:
 
 
 def board(words: Words, word: str, heads: int, layers: int) -> WordBoard:
-    """The panel: `word` at first, and any that is typed."""
+    """The panel that reads `word`, and later any word that you type."""
 
     def look(moment: Moment, word: str) -> Reading:
         return read(moment, [words.end, *words.ids(word)], heads, layers)
@@ -254,9 +254,9 @@ def board(words: Words, word: str, heads: int, layers: int) -> WordBoard:
 
 
 def plan_of(layers: int, embd: int) -> Plan:
-    """Where the tensors stand, from the embedding to the output; in one layer numbers go through them in this order.
+    """The places of the tensors, from the embedding to the output, in the order of the forward pass.
 
-    Several layers are too much for one row: there the names alone are used.
+    Several layers need more than one row; then only the names are used.
     """
     groups = [Group("embedding", ((Placed("token.weight", "token"), Placed("position.weight", "position")),))]
     for k in range(layers):

@@ -1,9 +1,9 @@
 """One weight, or one neuron, rolls down its own loss: the smallest place where a network learns.
 
-Nine points lie on the line y = 0.8 x + 0.5. ``--weights 1`` (the default) is a line through 0 with one weight, its loss
-a parabola over that; ``--weights 2`` has a bias too, its loss is a valley over both. Squares of x have the mean 1: with
-``--lr 0.5`` one weight goes straight to its lowest point, above that it jumps over it, and from 1 on it lands higher
-each time (``--lr 1.1``). Of two weights the limit is 2/3.
+Nine points lie on the line y = 0.8 x + 0.5. ``--weights 1`` (the default) fits a line through 0 with one weight; its
+loss is a parabola. ``--weights 2`` adds a bias; its loss is a valley. The mean of the squared x is 1. With one weight,
+``--lr 0.5`` therefore reaches the minimum in one step. A larger rate overshoots, and above 1 every step lands higher
+(``--lr 1.1``). With two weights, that limit is 2/3.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .options import NotNegative, Positive, SceneOptions, ScheduleFlag, Steps, f
 SLOPE, HEIGHT = 0.8, 0.5
 SPANS = (-2.2, 3.8), (-2.5, 3.5)
 NAMES = "w", "b"
-NEAR = 0.05  # how near to the lowest loss is there
+NEAR = 0.05  # a weight that is no farther from its best value has reached it
 
 
 Beginning = Annotated[float, Field(ge=-1e6, le=1e6, allow_inf_nan=False)]
@@ -41,7 +41,7 @@ class Options(SceneOptions):
     schedule: ScheduleFlag = None
     w: Beginning = flag("first value of the weight", -1.5)
     b: Beginning = flag("first value of the bias", 0.0)
-    noise: NotNegative = flag("noise: distance of the points from the line", 0.0, le=1e6)
+    noise: NotNegative = flag("noise: standard deviation of the points from the line", 0.0, le=1e6)
 
 
 def build(options: Options) -> sv.Scene:
@@ -74,7 +74,7 @@ def build(options: Options) -> sv.Scene:
 
 
 def points(noise: float, seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Nine points (9, 1) with the mean 1/2 and the mean square 1, and where they should be: the line and some noise."""
+    """Nine inputs (9, 1) with mean 1/2 and mean square 1, and their targets (9, 1): the line plus noise."""
     even = np.linspace(-1, 1, 9)
     x = 0.5 + np.sqrt(0.75) / even.std() * even
     off = noise * rng.normal(seed, rng.Stream.DATA, 0, len(x))
@@ -82,7 +82,7 @@ def points(noise: float, seed: int) -> tuple[NDArray[np.float64], NDArray[np.flo
 
 
 def begin_at(w: float, b: float) -> nn.init.Initializer:
-    """Every start is the same."""
+    """An initialiser that sets the weight to `w` and the bias to `b`, for every seed."""
     return nn.init.Initializer(
         lambda shape, fan_in, fan_out, draw: np.full(shape, w),
         lambda shape, fan_in, fan_out, draw: np.full(shape, b),
@@ -91,20 +91,20 @@ def begin_at(w: float, b: float) -> nn.init.Initializer:
 
 
 def lowest(weights: int, inputs: NDArray[np.floating], targets: NDArray[np.floating]) -> NDArray[np.float64]:
-    """The weights with the lowest loss there is, by least squares."""
+    """The weights with the lowest possible loss, by least squares."""
     columns = np.column_stack([inputs, np.ones_like(inputs)])[:, :weights]
     return np.asarray(np.linalg.lstsq(columns, targets, rcond=None)[0][:, 0], np.float64)
 
 
 def story(weights: int) -> Story:
-    """What is said at the beginning and at the end."""
+    """The sentences at the start and at the end."""
     if weights == 1:
         return Story("It learns to fit a line through 0 to nine points.", claim=claim)
     return Story("They learn to fit a line to nine points.", "One neuron: a weight and a bias.", claim=claim)
 
 
 def claim(moment: Moment) -> str:
-    """Whether the lowest point is reached."""
+    """The sentence at the end; empty if the weights have not reached the minimum."""
     inputs, targets = moment.source.samples()
     count = len(moment.frame.values)
     away = np.abs(moment.frame.values - lowest(count, inputs, targets)).max()
@@ -112,5 +112,5 @@ def claim(moment: Moment) -> str:
 
 
 def report(scene: sv.Scene) -> dict[str, float]:
-    """What the last line and the JSON say beyond what they say of every scene."""
+    """Numbers that this scene adds to the last line and to the JSON."""
     return dict(zip(NAMES, scene.run.values.tolist(), strict=False))

@@ -1,7 +1,6 @@
-"""The options that every scene has. A scene adds its own by subclassing; the command line's flags come from here.
+"""The options of every scene, from which the command line makes its flags. A scene adds its own in a subclass.
 
-A field carries its default, its bounds and its help, see `flag`; nothing about it is written twice. Underscores in
-names become dashes.
+A field has its default, its bounds and its help, see `flag`. Underscores in names become dashes.
 """
 
 from __future__ import annotations
@@ -30,22 +29,22 @@ from scalarviz.optim import Optimizer, lr_scheduler
 from scalarviz.run.controls import Control, Layers, Segments, Slider, Switch
 from scalarviz.run.scene.scene import SIDES, extra_of, flag_of
 
-# ---- The flag ``--schedule``: what it may say, and the schedule that it makes.
+# ---- The flag ``--schedule``: its values, and the schedule that each makes.
 
 
 Plan = tuple[str, int | None]
-"""A name of `SCHEDULES`, and its number where one was given."""
+"""A name in `SCHEDULES`, and the number of steps if one was given."""
 
 TENTH = 0.1
 SCHEDULES: dict[str, Callable[[Optimizer, int], Any]] = {
     "constant": lambda optimizer, steps: None,
     "linear": lambda optimizer, steps: lr_scheduler.LinearLR(optimizer, 1.0, 0.0, total_iters=steps),
-    "cosine": lambda optimizer, steps: lr_scheduler.SequentialLR(  # down to 0, and there it stays
+    "cosine": lambda optimizer, steps: lr_scheduler.SequentialLR(  # down to 0, then constant
         optimizer,
         [lr_scheduler.CosineAnnealingLR(optimizer, steps), lr_scheduler.MultiStepLR(optimizer, [0], 0.0)],
         [steps],
     ),
-    "decay": lambda optimizer, steps: lr_scheduler.SequentialLR(  # flat, then down to a tenth, and there it stays
+    "decay": lambda optimizer, steps: lr_scheduler.SequentialLR(  # constant, then down to a tenth, then constant
         optimizer,
         [
             lr_scheduler.LinearLR(optimizer, 1.0, 1.0, total_iters=1),
@@ -64,16 +63,16 @@ def parse_schedule(value: str) -> Any:
     """``cosine:1000`` as ("cosine", 1000), ``cosine`` as ("cosine", None)."""
     match = re.fullmatch(r"([a-z]+)(?::([0-9]{1,13}))?", value.strip())
     if match is None or match[1] not in SCHEDULES or not 1 <= int(match[2] or 1) <= MOST:
-        raise InputError(f"got {value[:80]!r}; allowed: {listing(SCHEDULES)}, as cosine or cosine:1000")
+        raise InputError(f"got {value[:80]!r}; allowed: {listing(SCHEDULES)}, such as cosine or cosine:1000")
     if match[1] == "constant" and match[2]:
         raise InputError(f"got {value!r}; constant takes no number of steps")
     if match[1] in ("step", "plateau") and not match[2]:
-        raise InputError(f"{match[1]} needs a number of steps, as {match[1]}:1000")
+        raise InputError(f"{match[1]} needs a number of steps, such as {match[1]}:1000")
     return match[1], None if match[2] is None else int(match[2])
 
 
 def follow(plan: Plan | None, optimizer: Optimizer, steps: int) -> None:
-    """Let the rates of `optimizer` follow a plan, over `steps` where it does not say how many."""
+    """Make the learning rates of `optimizer` follow a plan, over `steps` if the plan has no number of its own."""
     if plan is not None:
         name, own = plan
         SCHEDULES[name](optimizer, own or steps)
@@ -97,7 +96,8 @@ def parse_size(value: str) -> Any:
     match = re.fullmatch(r"(\d{1,5})[xX×](\d{1,5})", value.strip())
     least, most = SIDES
     if not match or not all(least <= int(side) <= most for side in match.groups()):
-        raise InputError(f"got {shown(value)}; allowed: width x height, {least} to {most} pixels a side, as 1280x720")
+        allowed = f"width x height, each {least} to {most} pixels, such as 1280x720"
+        raise InputError(f"got {shown(value)}; allowed: {allowed}")
     return int(match[1]), int(match[2])
 
 
@@ -110,35 +110,35 @@ def parse_whole_numbers(value: str, least: int = 1, most: int = 99_999) -> Any:
     """``16,16`` as (16, 16); an empty text as ()."""
     parts = parse_names(value)
     if not all(re.fullmatch("[0-9]{1,9}", part) and least <= int(part) <= most for part in parts):
-        allowed = f"whole numbers from {least} to {most} with commas between, as 16,16"
-        raise InputError(f'wanted {allowed} ("" is none), got {shown(value)}')
+        allowed = f'whole numbers from {least} to {most}, separated by commas, such as 16,16 ("" is none)'
+        raise InputError(f"got {shown(value)}; allowed: {allowed}")
     return tuple(int(part) for part in parts)
 
 
 def of_text(parse: Callable[[str], Any]) -> BeforeValidator:
-    """What is typed is parsed; what Python gives stays as it is."""
+    """A validator that parses texts, from the command line, and keeps other values, from Python."""
     return BeforeValidator(lambda value: parse(value) if isinstance(value, str) else value)
 
 
 def some_of(names: Iterable[str]) -> AfterValidator:
-    """A check that a row of texts has each of `names` at most once, and nothing else; it gets their order."""
+    """A validator that allows each of `names` at most once; it returns them in the order of `names`."""
     allowed = tuple(names)
 
     def check(given: tuple[str, ...]) -> tuple[str, ...]:
         if not set(given) <= set(allowed) or len(set(given)) < len(given):
             said = shown(",".join(given))
-            raise InputError(f"wanted some of {listing(allowed)}, each once with commas between, got {said}")
+            raise InputError(f"got {said}; allowed: {listing(allowed)}, each at most once, separated by commas")
         return tuple(name for name in allowed if name in given)
 
     return AfterValidator(check)
 
 
 def file_ending(*endings: str, what: str, usual: str) -> AfterValidator:
-    """A check of the name of a file to be written: it ends in one of `endings`; else one is suggested."""
+    """A validator for the name of a file to write: it must end in one of `endings`; the error suggests a name."""
 
     def check(value: Path) -> Path:
         if value.suffix.lower() not in endings:
-            stem = value.stem.lstrip(".") if value.suffix else value.name.partition(".")[0]  # nothing but an ending: ""
+            stem = value.stem.lstrip(".") if value.suffix else value.name.partition(".")[0]  # "" if only an ending
             raise InputError(f"{value}: {what} written as {listing(endings)} only; try {stem or usual}{endings[0]}")
         return value
 
@@ -146,10 +146,10 @@ def file_ending(*endings: str, what: str, usual: str) -> AfterValidator:
 
 
 def _end_of(path: Path) -> str:
-    """Where links lead; pathlib's own way raises RuntimeError where that is a circle."""
+    """The path behind links; `Path.resolve` would raise RuntimeError for a circle of links."""
     try:
         return os.path.realpath(path)
-    except OSError:  # the folder in which the program was started is gone; who writes the file says so
+    except OSError:  # the working folder is gone; writing the file will report it
         return str(path)
 
 
@@ -157,24 +157,24 @@ def flag(
     description: str, default: Any = ..., *, name: str = "", choices: Iterable[Any] = (),
     metavar: str | Iterable[str] = "", shown: str = "", argument: bool = False, written: bool = False, **bounds: Any,
 ) -> Any:  # fmt: skip
-    """An option: what it does, what it is without being given, and bounds as pydantic's `Field` takes them.
+    """An option: its help, its default, and bounds as for pydantic's `Field`.
 
     Parameters
     ----------
     description : str
     default : object
-        Without one it has to be given.
+        Without a default, the option is required.
     name : str
-        Another name on the command line, as "--json".
+        Another name on the command line, such as "--json".
     choices : iterable
-        All values that are allowed.
+        The allowed values.
     metavar : str or iterable of str
-        What the help has in the place of a value: a word, or all that are allowed; else the choices, FILE if it is
-        written.
+        The placeholder of the value in the help: a word, or all allowed words. Default: the choices, or FILE for a
+        written file.
     shown : str
-        How the default reads.
+        The default as the help prints it.
     argument : bool
-        Whether it is typed without a name.
+        Whether it is an argument, which is typed without a name.
     written : bool
         Whether it is a file that the run writes.
     """
@@ -204,36 +204,36 @@ PageFile = Annotated[Path, file_ending(*PAGES, what="pages are", usual="run")]
 SamplingFlag = Annotated[
     Sampling,
     flag(
-        "how a step chooses its samples; epochs: each once an epoch, in a new order; replacement: each drawn "
-        "from all samples",
+        "how a step chooses its samples; epochs: each sample once per epoch, in a new order; replacement: each step "
+        "draws from all samples",
         metavar=SAMPLINGS,
     ),
 ]
 ScheduleFlag = Annotated[
     Annotated[Plan, of_text(parse_schedule)] | None,
     flag(
-        "how the learning rate changes from --lr on. linear, cosine: down to 0; decay: flat, and after "
-        "three fifths down to a tenth; cycle: from a 25th up to it and down; step:N: a tenth every N steps; plateau:N: "
-        "a tenth after ten times N steps without a lower loss. The first four take --steps, or the N of "
-        "linear:N. With --load the default is the file's schedule",
+        "how the learning rate changes, starting from --lr. linear, cosine: down to 0; decay: constant for three "
+        "fifths, then down to a tenth; cycle: from a 25th up to --lr, then down; step:N: times 0.1 every N steps; "
+        "plateau:N: times 0.1 after ten times N steps without a lower loss. The first four last --steps, or N steps "
+        "with linear:N. With --load, the default is the file's schedule",
         metavar="|".join(SCHEDULES) + "[:N]",
     ),
 ]
 
 
 class Flags(BaseModel):
-    """What is asked of the flags of any command."""
+    """The flags of a command, with the checks that all of them share."""
 
     model_config = ConfigDict(extra="forbid")
     rare: ClassVar[frozenset[str]] = frozenset({
         "at", "break_on", "cmap", "dtype", "duration", "engine", "every", "fps", "headless", "json_line", "micro",
         "presenter", "recording", "sampling", "schedule", "size", "story", "theme", "threads",
     })  # fmt: skip
-    """Fields whose flags ``--help-all`` shows, and ``--help`` does not."""
+    """Fields whose flags only ``--help-all`` shows."""
     aside: ClassVar[frozenset[str]] = frozenset({
         "at", "break_on", "duration", "every", "fps", "headless", "json_line", "micro", "paused", "size", "story",
     })  # fmt: skip
-    """Fields that do not make the same again: "copy as command" leaves them out, as it does files that are written."""
+    """Fields that do not change the result: "copy as command" leaves them out, and all written files too."""
 
     @field_validator("*")
     @classmethod
@@ -247,7 +247,7 @@ class Flags(BaseModel):
 
     @model_validator(mode="after")
     def _one_name_a_file(self) -> Self:
-        """Refuse one name for two files: the second would replace the first."""
+        """Raise InputError if two flags name one file: the second would replace the first."""
         named: dict[str, str] = {}
         for name, field in type(self).model_fields.items():
             value = getattr(self, name)
@@ -263,27 +263,27 @@ class Flags(BaseModel):
         return self
 
     def given(self, name: str) -> bool:
-        """Whether the caller set this option, or it has its default."""
+        """Whether the caller set this option; False if it has its default."""
         return name in self.model_fields_set
 
     @classmethod
     def control(cls, name: str, label: str, does: str, **more: Any) -> Control:
-        """The control of an option: its flag, its default and what it may be set to are those of the field.
+        """The control of an option, with the flag, the default and the limits of its field.
 
-        A switch of a truth, segments of names, a slider between two bounds, layers of whole numbers.
+        A bool becomes a switch, choices become segments, bounds a slider, a tuple of whole numbers layers.
 
         Parameters
         ----------
         name : str
-            Of the field.
+            Name of the field.
         label, does : str
         **more
-            ``value`` and ``change`` of :class:`~scalarviz.run.controls.Control`; others in the place of the field's.
+            ``value`` and ``change`` of :class:`~scalarviz.run.controls.Control`; others replace those of the field.
 
         Raises
         ------
         InputError
-            There is no such option, or its bounds are not known and not given.
+            There is no such option, or a slider has no bounds.
         """
         if name not in cls.model_fields:
             raise InputError(f"got the option {shown(name)}; allowed: {listing(cls.model_fields)}")
@@ -305,23 +305,23 @@ class Flags(BaseModel):
         return Slider(label, flag, does, **given)
 
     def together(self, *names: str) -> None:
-        """Raise InputError where some of these are given and others are not: they belong together."""
+        """Raise InputError if some of these are given and others are not."""
         missing = [name for name in names if not self.given(name)]
         if 0 < len(missing) < len(names):
             raise InputError(f"{self._flags(names)} belong together; {self._flags(missing)} is missing")
 
     def apart(self, *names: str) -> None:
-        """Raise InputError where more than one of these is given: each says something else of the same thing."""
+        """Raise InputError if more than one of these is given."""
         given = [name for name in names if self.given(name)]
         if len(given) > 1:
             raise InputError(f"{self._flags(given)} cannot be combined; give one of them")
 
     def _flags(self, names: Iterable[str]) -> str:
-        """As they are typed: ``--source and --graded``."""
+        """The flags as a user types them: ``--source and --graded``."""
         return " and ".join(flag_of(name, type(self).model_fields[name]) for name in names)
 
     def refuse(self, names: Iterable[str], because: str) -> None:
-        """Refuse flags that would do nothing beside others: what was given and is not heard is a mistake somewhere.
+        """Refuse flags that would have no effect.
 
         Raises
         ------
@@ -329,81 +329,81 @@ class Flags(BaseModel):
             One of them was given.
         """
         for name in filter(self.given, names):
-            raise InputError(f"{self._flags([name])} does nothing here: {because}")
+            raise InputError(f"{self._flags([name])} has no effect: {because}")
 
 
 class SceneOptions(Flags):
-    """What every scene understands."""
+    """The options that every scene has."""
 
     rates: ClassVar[Mapping[str, float]] = {}
-    """The optimisers of the scene by the names that ``--optimizer`` takes, each with its usual learning rate."""
+    """The optimisers of the scene, by their names for ``--optimizer``, each with its default learning rate."""
     steps: Steps = flag("training steps", 3000)
     seed: int = flag("seed of everything random: weights, data, order", 0, ge=0, lt=2**64)
     engine: str = flag(  # checked by the Run, which also knows "cuda:1"
-        "engine that computes; auto: a GPU for long steps, else numba, or numpy without it",
+        "engine that computes; auto: a GPU for long steps, otherwise numba, or numpy if numba is not installed",
         "auto",
         metavar=ENGINES,
     )
-    dtype: Literal["float16", "float32", "float64"] = flag("of the weights", "float32")
+    dtype: Literal["float16", "float32", "float64"] = flag("number format of the weights", "float32")
     threads: int | None = flag(
-        "threads; numba uses more than one where that is faster", None, ge=1, le=1024,
-        shown="1 with a picture; headless: one per processor",
+        "the most threads that numba uses", None, ge=1, le=1024,
+        shown="1; with --headless: one per processor",
     )  # fmt: skip
     headless: bool = flag("no window and no film: write only the files that you name", False)
     out: list[Path] = flag(
         "picture (.png, .svg) or film (.mp4, .gif) to write instead of opening a window; may be repeated", [],
-        shown="a window; without a display out/SCENE.mp4 and .png", written=True,
+        shown="a window, or without a display out/SCENE.mp4 and .png", written=True,
     )  # fmt: skip
     break_on: list[str] = flag(
-        'stop at the step at which a condition becomes true, as "grad > 10", "loss < 0.01", "nan" or '
-        '"0.weight[2][1] crosses 0"; may be repeated. A window pauses there; otherwise the run writes its '
+        'stop when a condition becomes true, such as "grad > 10", "loss < 0.01", "nan" or '
+        '"0.weight[2][1] crosses 0"; may be repeated. A window pauses; without a window, the command writes its '
         "files and exits with code 3", [], name="--break", metavar="CONDITION",
     )  # fmt: skip
     at: int | None = flag(
-        "the step that a picture shows, or after which a film of one step begins", None, ge=0,
+        "step of a picture; with --story step, the film shows the step after it", None, ge=0,
         le=10**15, metavar="STEP",
         shown="the last one",
     )  # fmt: skip
     story: Literal["training", "step"] = flag(
-        "what the film shows: the training, or the step after --at, opened", "training"
+        "content of a film: the training, or the micro-steps of the step after --at", "training"
     )
     duration: float = flag(
         "seconds for all steps in the window and in the film", 20, gt=0, le=3600, allow_inf_nan=False
     )
-    fps: int = flag("frames a second of the film", 30, ge=1, le=240)
-    paused: bool = flag("wait for the Space key; otherwise training starts after 4 s without input", False)
+    fps: int = flag("frames per second of the film", 30, ge=1, le=240)
+    paused: bool = flag("wait for the Space key, instead of starting after 4 s without input", False)
     size: Size = flag("size of window, film and picture in pixels", (1280, 720))
-    theme: Literal["dark", "light"] = flag("background and its colours", "dark")
-    presenter: bool = flag("for a projector: larger text, no small print, readable layer names, pressed keys", False)
-    cmap: str = flag("colour map of the cubes; grey: brightness = value; or any map of vispy", "weight")
+    theme: Literal["dark", "light"] = flag("colours of the background and of texts", "dark")
+    presenter: bool = flag("for a projector: large text, no details, readable layer names, pressed keys", False)
+    cmap: str = flag("colour map of the cubes: weight, grey (brightness = value), or any map of vispy", "weight")
     save: WeightsFile | None = flag(
         f"write the weights ({WEIGHTS}) at the end, or when the window is closed", None, written=True
     )
     recording: RecordingFile | None = flag(
-        f"record the run in a new file ({RECORDING}); sv.load_recording reads it", None, written=True
+        f"record the run in a new file ({RECORDING}) for scalarviz replay", None, written=True
     )
     every: int | None = flag(
         "steps between two frames of the recording", None, ge=1, le=10**12, metavar="STEPS",
-        shown="1,000 frames for all --steps; 300 for a page",
+        shown="so that --steps make about 1,000 frames; 300 for a page",
     )  # fmt: skip
     micro: bool = flag(
-        "also record the micro-steps of the step after each frame; walk through them with . and ,", False
+        "also record micro-steps: in the replay or page, . and , walk through the step after a frame", False
     )
     html: PageFile | None = flag(
-        "write the run as one page (.html) that plays in a browser, without Python, offline", None, written=True
+        "write the run as one page (.html), which plays in any browser without Python or a network", None, written=True
     )
-    load: Path | None = flag("continue with the weights and the step of a file", None, metavar="FILE")
+    load: Path | None = flag("continue with the weights (.safetensors) and the step of a file", None, metavar="FILE")
     json_line: bool = flag("print one line of JSON at the end", False, name="--json")
 
     @property
     def of_run(self) -> OfRun:
-        """What the flags say of the run, for ``sv.Run(..., **options.of_run)``.
+        """The arguments of the run that the flags set, for ``sv.Run(..., **options.of_run)``.
 
-        Without ``--threads`` one thread beside a picture, else as many as there are.
+        Without ``--threads``, a run with a picture gets one thread, a headless run one per processor.
         """
         threads = self.threads if self.threads or self.headless else 1
         return OfRun(seed=self.seed, engine=self.engine, dtype=self.dtype, threads=threads)
 
     def kept(self, names: Iterable[str]) -> list[str]:
-        """Of the names of what a file holds those that flags were given for: they are not the file's then."""
+        """The names whose flags were given; these replace what a file has."""
         return [name for name in names if self.given(name)]

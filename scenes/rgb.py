@@ -30,9 +30,9 @@ TESTED = 1024  # colours of the test curve
 CUBE = 4096  # colours of the colour cube
 FEWEST = 1024  # random colours, also for small batches
 PROBE = "#eb942e"  # the colour whose way through the network is drawn
-MEASURED = 4096  # samples, evenly spread, at which the error is measured at the end
+MEASURED = 4096  # samples, evenly spread, for the error in the last sentence
 PIECE = 2**18  # colours that are predicted together
-SHORT = 24  # characters of a file's name that a sentence can take
+SHORT = 24  # the longest file name that fits into the sentence
 
 
 class Options(SceneOptions):
@@ -43,21 +43,21 @@ class Options(SceneOptions):
     aside = SceneOptions.aside | {"apply"}
     picture: Path | None = flag("a picture to show before, after and as the target", None, argument=True)
     hidden: WholeNumbers = flag(
-        "units of the hidden layers, tanh between; 16,16 is an MLP of two", (), metavar="N,N", shown="none: one layer"
+        "units of the hidden layers, each with tanh; 16,16: two layers", (), metavar="N,N", shown="none"
     )
     target: str = flag(
-        "what to learn. " + "; ".join(f"{t.name}: {t.formula}" for t in TARGETS.values()), "invert", choices=TARGETS
+        "the task. " + "; ".join(f"{t.name}: {t.formula}" for t in TARGETS.values()), "invert", choices=TARGETS
     )
     pair: list[str] = flag('learn this pair of colours, as "#ff8800:#0044cc"; may be repeated', [], metavar="IN:OUT")
-    source: Path | None = flag("learn a colour grade from this picture ...", None, metavar="FILE")
-    graded: Path | None = flag("... and the same picture graded", None, metavar="FILE")
-    apply: Path | None = flag("after training, send this picture through the network", None, metavar="FILE")
-    output: Path | None = flag("... and write it here", None, written=True)
+    source: Path | None = flag("with --graded: learn a colour grade; the picture before it", None, metavar="FILE")
+    graded: Path | None = flag("with --source: the same picture, graded", None, metavar="FILE")
+    apply: Path | None = flag("with --output: send this picture through the trained network", None, metavar="FILE")
+    output: Path | None = flag("with --apply: the picture to write", None, written=True)
     export_lut: Path | None = flag("write the learned colours as a 33-point LUT (.cube)", None, written=True)
     optimizer: str = flag("the optimiser", "sgd", choices=rates)
     lr: Positive | None = kit.rate_flag(rates)
     schedule: ScheduleFlag = None
-    batch: Batch = flag("colours a step", 1024)
+    batch: Batch = flag("colours per step", 1024)
     sampling: SamplingFlag = "epochs"
 
 
@@ -101,12 +101,12 @@ def build(options: Options) -> sv.Scene:
 
 
 def first_weights(hidden: Sequence[int]) -> nn.init.Initializer:
-    """How weights begin: those of a single layer, in which each is looked at, uniform in 0..1."""
+    """The initialiser: a single layer, whose weights are read one by one, starts uniform in 0..1."""
     return nn.init.pytorch_default() if hidden else nn.init.uniform(0, 1)
 
 
 def _claim(moment: Moment, *, target: str) -> str:
-    """What can be read off the weights of a single layer, or how far the output is from its target."""
+    """The sentence at the end: what the weights of a single layer show, or the mean error of the output."""
     if target in ("invert", "rotate"):
         rows = moment.tensor("0.weight")
         sign, wanted = (-1, [0, 1, 2]) if target == "invert" else (1, [1, 2, 0])
@@ -120,17 +120,17 @@ def _claim(moment: Moment, *, target: str) -> str:
     return f"{one} colour is now {100 * away:.1f} % off{mean}." if np.isfinite(away) else ""
 
 
-# ---- What is learnt: a formula, pairs of colours, or a pair of pictures
+# ---- The task: a formula, pairs of colours, or a pair of pictures
 
 
 @dataclass(slots=True)
 class Task:
-    """Colours (N, 3), what they are to become, and what stands beside."""
+    """Colours (N, 3), their targets, and the panels of the task."""
 
     inputs: Colours
     targets: Colours
     aim: str  # "turn every colour into its opposite"
-    probe: tuple[Colours, Colours]  # the colour whose way through the network is drawn, and its target
+    probe: tuple[Colours, Colours]  # the probe sample and its target
     panels: tuple[Panel, ...]
     notes: list[str] = field(default_factory=list)
 
@@ -156,7 +156,8 @@ def _from_formula(options: Options) -> Task:
 def _from_pairs(options: Options) -> Task:
     inputs, targets = (np.array(colours) for colours in zip(*map(data.parse_pair, options.pair), strict=True))
     label = f"{len(inputs):,} pair{'s' if len(inputs) > 1 else ''} of colours"
-    aim = f"learn {label}" if len(inputs) > 1 else f"turn {hex_colour(inputs[0])} into {hex_colour(targets[0])}"
+    one = f"turn {hex_colour(inputs[0])} into {hex_colour(targets[0])}"
+    aim = f"turn {len(inputs):,} colours into their targets" if len(inputs) > 1 else one
     return Task(inputs, targets, aim, (inputs[0], targets[0]), (ColourCube(inputs, targets), LossCurve(label)))
 
 
@@ -176,11 +177,11 @@ def _from_pictures(options: Options) -> Task:
     return Task(inputs, targets, aim, (inputs[middle], targets[middle]), panels, notes)
 
 
-# ---- What is written after training: a picture that went through the network, a LUT of all colours
+# ---- Files to write after training: a picture from the network, a LUT of all colours
 
 
 def finish(scene: sv.Scene, options: Options) -> list[Path]:
-    """Write what the options ask for beyond pictures of the network; returns the files."""
+    """Write the picture and the LUT that the options name; returns the files."""
     predict = partial(kit.in_pieces, scene.run.predict, most=PIECE)
     if options.apply and options.output:
         io.repaint(options.apply, options.output, predict)

@@ -1,9 +1,9 @@
-"""A network learns a photograph, place by place, and paints it.
+"""A network learns the colour of every place in a photograph, and paints it.
 
-It is told where (x, y), as twelve waves that become finer and finer, and says which colour is there. Without them it
-hardly gets beyond a blur: painting scikit-image's astronaut (512 x 512) after 1,000 steps it reaches 19.2 dB with
-``--encoding sin`` and 14.3 dB with ``--encoding none`` (a higher peak signal-to-noise ratio is nearer to the picture);
-after 5,000, as many as it does by itself, 21.3 dB.
+The input is a place (x, y), encoded as twelve waves from coarse to fine. The output is the colour there. Without the
+waves, the network paints a blur: on scikit-image's astronaut (512 x 512), 1,000 steps reach 19.2 dB with ``--encoding
+sin`` and 14.3 dB with ``--encoding none`` (peak signal-to-noise ratio; more is better). The default of 5,000 steps
+reaches 21.3 dB.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from scalarviz.run import Moment, Story
 from scalarviz.run.controls import Reader
 from scalarviz.run.edits import Change, Edit, Refill
 from scalarviz.run.edits.base import Names, numbered
-from scalarviz.run.panels import HeldBack, LossCurve, Painting, psnr
+from scalarviz.run.panels import HeldOut, LossCurve, Painting, psnr
 from scalarviz.run.scene.scene import OwnFlags
 
 from . import kit
 from .options import Batch, Positive, SamplingFlag, SceneOptions, ScheduleFlag, Steps, WholeNumbers, flag
 
-LEARNT = 2**20  # pixels of a picture that is learnt; a larger one is made smaller
+LEARNT = 2**20  # the most pixels to learn; a larger picture is shrunk
 PHOTOS = ("cat", "astronaut")
-PIECE = 2**15  # pixels that are painted together
-CURVE = 2000  # pixels of the dashed curve
-CLAIMED = 2**14  # pixels, evenly spread, of which the sentence at the end speaks
+PIECE = 2**15  # pixels per call of predict
+CURVE = 2000  # pixels of the test curve
+CLAIMED = 2**14  # pixels, evenly spread, that the sentence at the end measures
 MOST_STEPS = 10**12
 NEEDS = {"data": "skimage"}
 
 
-# ---- The network and how it is told a place: as waves that become finer and finer
+# ---- The network, and the encoding of a place as waves from coarse to fine
 
 Row = list[sv.Value]
 Float = NDArray[np.float32]
@@ -55,12 +55,12 @@ def sines(x: sv.Value, k: int) -> Row:
 
 
 def triangles(x: sv.Value, k: int) -> Row:
-    """The same waves with straight flanks: 0 and 1 at x = 0, never above 1 or below -1 for x in 0..1."""
+    """The same waves with straight flanks: 0 and 1 at x = 0, and within -1..1 for x in 0..1."""
     return [_triangle(x - 0.5 ** (k + 1), k), _triangle(x, k)]
 
 
 def _triangle(x: sv.Value, k: int) -> sv.Value:
-    """Straight lines through the peaks of ``cos(2**k * pi * x)``; ``2 abs(wave) - 1`` doubles the frequency."""
+    """A triangle wave through the peaks of ``cos(2**k * pi * x)``; ``2 abs(wave) - 1`` doubles its frequency."""
     wave = 1.0 - 2.0 * abs(x)
     for _ in range(k):
         wave = 2.0 * abs(wave) - 1.0
@@ -71,7 +71,7 @@ ENCODINGS: dict[str, Callable[[sv.Value, int], Row] | None] = {"sin": sines, "tr
 
 
 class Waves(nn.Module):
-    """A place (x, y) as ``4 * frequencies`` numbers, all of x first."""
+    """A place (x, y) as ``4 * frequencies`` numbers, those of x first."""
 
     stage = "waves"
 
@@ -83,7 +83,7 @@ class Waves(nn.Module):
 
 
 class Painter(nn.Sequential):
-    """From a place (x, y) to its colour: waves, layers of these sizes with leaky rectifiers, a sigmoid."""
+    """The network from a place (x, y) to its colour: waves, layers with leaky rectifiers, a sigmoid."""
 
     def __init__(self, sizes: tuple[int, ...], encoding: str, frequencies: int) -> None:
         super().__init__(*kit.chain(sizes, partial(nn.LeakyReLU, 0.01), nn.Sigmoid()))
@@ -100,33 +100,35 @@ class Options(SceneOptions):
     rates = kit.rates(adam=0.001)
     rare = SceneOptions.rare | {"epochs", "transform", "random_coordinates", "l2", "output"}
     aside = SceneOptions.aside | {"epochs"}
-    picture: Path | None = flag("what to paint", None, argument=True, shown="a photograph")
+    picture: Path | None = flag("the picture to paint", None, argument=True, shown="a photograph")
     photo: str = flag("photograph of scikit-image, if no picture is given", "cat", choices=PHOTOS)
     steps: Steps = flag("training steps", 5000)
     epochs: float | None = flag(
-        "epochs to train (all pixels once) instead of --steps", None, gt=0, le=1e9,
-        allow_inf_nan=False, shown="as many as --steps are",
+        "epochs to train, instead of --steps; one epoch uses every pixel once", None, gt=0, le=1e9,
+        allow_inf_nan=False, shown="what --steps gives",
     )  # fmt: skip
     encoding: str = flag("encoding of (x, y): waves (sines or triangles), or none", "sin", choices=ENCODINGS)
     frequencies: int = flag("waves per coordinate; each has twice the frequency of the one before", 3, ge=1, le=12)
     hidden: WholeNumbers = flag("units of the hidden layers", (64, 64, 64, 64), metavar="N,N")
     transform: str = flag(
-        "transform of the picture: none, x and y swapped, or its middle enlarged", "identity", choices=TRANSFORMS
+        "transform of the picture: identity, transpose (x and y swapped), zoom (the middle, enlarged)",
+        "identity",
+        choices=TRANSFORMS,
     )
     random_coordinates: bool = flag("train on random positions between the pixels too", False)
     lr: Positive = flag("learning rate of Adam", rates["adam"])
     schedule: ScheduleFlag = ("decay", None)
-    l2: float = flag("penalty: this factor times the sum of all squares", 0.0, ge=0, allow_inf_nan=False)
-    batch: Batch = flag("pixels a step", 1024)
+    l2: float = flag("penalty on the sum of weight\N{SUPERSCRIPT TWO}", 0.0, ge=0, allow_inf_nan=False)
+    batch: Batch = flag("pixels per step", 1024)
     sampling: SamplingFlag = "epochs"
     duration: float = flag("seconds for all steps in the window and in the film", 8, gt=0, le=3600, allow_inf_nan=False)
-    output: Path | None = flag("after training, write the picture as the network paints it", None, written=True)
+    output: Path | None = flag("write the painted picture at the end", None, written=True)
 
 
 def build(options: Options) -> sv.Scene:
     """Put the scene together: data, network, loss, optimiser, and what to show."""
     if options.picture is not None:
-        options.refuse(["photo"], f"{options.picture} is painted; leave one of the two out")
+        options.refuse(["photo"], f"the network paints {options.picture}; give one of the two")
     if options.encoding == "none":
         options.refuse(["frequencies"], "--encoding none has no waves")
     if options.output:
@@ -173,7 +175,7 @@ def build(options: Options) -> sv.Scene:
 
     middle = np.array([[0.5, 0.5]], np.float32)
     high, wide = first.rgb.shape[:2]
-    spread = HeldBack(f"{CURVE:,} pixels", lambda moment: motif(moment).evenly(CURVE), headline=False)
+    spread = HeldOut(f"{CURVE:,} pixels", lambda moment: motif(moment).evenly(CURVE), headline=False)
     epochs = partial(epochs_behind, first, batch, places is None)
     return Gallery(
         name="texture",
@@ -184,7 +186,7 @@ def build(options: Options) -> sv.Scene:
         output_names=("r", "g", "b"),
         panels=(
             Painting(lambda moment: motif(moment).wanted, (high, wide), other=another, epochs=epochs),
-            LossCurve("batch", spread),  # the loss of a batch jumps, that of these pixels does not
+            LossCurve("batch", spread),  # the loss of a batch jumps; that of these pixels is smooth
         ),
         notes=notes,
         controls=(
@@ -208,25 +210,25 @@ def build(options: Options) -> sv.Scene:
 
 @dataclass(slots=True)
 class Gallery(sv.Scene):
-    """The scene, and the picture that it began with."""
+    """The scene, with its first picture."""
 
     first: Motif = field(kw_only=True)
 
     def painted(self) -> tuple[Float, Motif]:
-        """What the network makes of every pixel, shape (H, W, 3), and what it should make."""
+        """The painted picture, shape (H, W, 3), and the target."""
         motif = kit.carried(self.run.frame().data, self.first)
         colours = kit.in_pieces(self.run.predict, motif.places, PIECE)
         return colours.reshape(motif.rgb.shape).astype(np.float32), motif
 
 
 def report(scene: Gallery) -> dict[str, float]:
-    """What the last line and the JSON say beyond what they say of every scene: the ratio of all pixels, in dB."""
+    """Numbers that this scene adds to the last line and to the JSON: the PSNR over all pixels, in dB."""
     painted, motif = scene.painted()
     return {"psnr": psnr(painted, motif.wanted)}
 
 
 def finish(scene: Gallery, options: Options) -> list[Path]:
-    """Write the picture as the network paints it; returns the files."""
+    """Write the painted picture; returns the files."""
     if options.output is None:
         return []
     save_picture(options.output, scene.painted()[0])
@@ -238,14 +240,14 @@ def finish(scene: Gallery, options: Options) -> list[Path]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Paint(Refill):
-    """Another picture, or another transform of it."""
+    """The edit that gives a run another picture, or another transform of it."""
 
     about: Motif
     said: str
 
     @classmethod
     def of(cls, motif: Motif, places: int | None, said: str) -> Paint:
-        """The edit that lets a run paint `motif`."""
+        """The edit that makes a run paint `motif`."""
         return cls(*motif.samples(places), motif, said)
 
     def words(self, name: Names = numbered) -> str:
@@ -258,11 +260,11 @@ def picture_of(options: Options) -> Picture:
     try:
         return load_picture(options.picture) if options.picture else example_photo(options.photo)
     except MissingDependencyError as missing:
-        raise MissingDependencyError(f"{missing}; or paint a picture of yours: scalarviz texture photo.png") from None
+        raise MissingDependencyError(f"{missing}; or paint your own picture: scalarviz texture photo.png") from None
 
 
 def learnt(picture: Picture, notes: list[str]) -> Float:
-    """The colours of a picture that are learnt, shape (H, W, 3): no more than `LEARNT`, and over white."""
+    """The colours to learn, shape (H, W, 3): the picture on white, shrunk to at most `LEARNT` pixels."""
     wide, high = picture.size
     if wide * high > LEARNT:
         picture = shrink(picture, max(1, int(max(wide, high) * (LEARNT / (wide * high)) ** 0.5)))
@@ -274,11 +276,11 @@ def learnt(picture: Picture, notes: list[str]) -> Float:
     return np.asarray(picture.rgb * alpha + (1 - alpha), np.float32)
 
 
-# ---- Epochs: the pixels of the picture once, in as many whole batches as they fill
+# ---- Epochs: the pixels of the picture once, in whole batches
 
 
 def steps_in(epochs: float, pixels: int, batch: int) -> int:
-    """Steps that so many epochs take, at least one."""
+    """The number of steps in so many epochs, at least one."""
     steps = max(1, round(epochs * max(1, pixels // batch)))
     if steps > MOST_STEPS:
         raise InputError(f"--epochs {epochs:g} are {steps:,} steps; allowed: at most {MOST_STEPS:,}")
@@ -286,9 +288,9 @@ def steps_in(epochs: float, pixels: int, batch: int) -> int:
 
 
 def epochs_behind(first: Motif, batch: int, all_fit: bool, moment: Moment) -> float:
-    """How many epochs of its picture are behind a moment, of a run that began with such a batch.
+    """The number of epochs of the present picture up to a moment, for a run that began with this batch size.
 
-    `all_fit` says that a batch is never larger than the picture, and stays all of it where it was.
+    With `all_fit`, a batch never exceeds the picture, and a batch of the whole picture stays one.
     """
     seen, since, motif, past = 0.0, 0, first, moment.frame.past
     done = [each for each in past.edits if each.step < moment.frame.step] if past else []
@@ -297,7 +299,7 @@ def epochs_behind(first: Motif, batch: int, all_fit: bool, moment: Moment) -> fl
         since = step
         if isinstance(edit, Paint):
             new = edit.about
-            if new.rgb is not motif.rgb:  # nobody has seen anything of it
+            if new.rgb is not motif.rgb:  # no step has used it yet
                 seen = 0.0
             if all_fit:
                 batch = len(new.places) if batch == len(motif.places) else min(batch, len(new.places))

@@ -1,13 +1,14 @@
-"""Two hidden layers of rectifiers learn when two bits are equal; every gradient stands beside its weight, as a tree.
+"""Two hidden layers learn when two bits are equal; the gradients stand beside the model, as a tree.
 
-Two inputs, eight and eight hidden units, one output; rectifiers between, the last layer is linear. He's uniform start:
-weights within sqrt(6 / inputs of the layer), biases within sqrt(6 / its outputs). Each of the 1,000 cycles is one step
-of plain descent on all four samples, with half the mean of the squared errors. The gradients of a step come in two
-passes: first those by each layer's output, from the loss back along the chain, then each layer's leaves, its weight
-(the outer product of that gradient and what entered the layer) and its bias. The key ``.`` opens a step in that order.
+The network has two inputs, two hidden layers of eight rectifiers, and one linear output. The first weights are He's
+uniform ones: weights within sqrt(6 / inputs of the layer), biases within sqrt(6 / outputs of the layer). Each of the
+1,000 steps is plain gradient descent on all four samples. The loss is half the mean squared error. The gradients of a
+step come in two passes. The first takes the gradient with respect to each layer's output, from the loss back along the
+chain. The second takes each layer's weight (the outer product of that gradient and the layer's input) and its bias. The
+key ``.`` opens a step in that order.
 
-With the defaults all four outputs end on their side of one half for every seed from 0 to 19, and for 39 of the first 40
-(33 is late); after 5,000 cycles for all.
+With the defaults, all four outputs are on the right side of one half for every seed from 0 to 19, and for 39 of the
+seeds 0 to 39. Seed 33 needs longer: after 5,000 steps all of them are right.
 """
 
 from __future__ import annotations
@@ -54,10 +55,10 @@ def build(options: Options) -> sv.Scene:
         output_names=("equal",),
         panels=(FOUR.table("predictions", "target", "prediction"), GradientTree(), LossCurve("4 samples")),
         story=Story("They learn whether two bits are equal.", claim=FOUR.claim, reached=FOUR.solved),
-        whole_loss=True,  # so that it is that of the four predictions beside it
+        whole_loss=True,  # so that it matches the table of the four predictions
     )
 
 
 def report(scene: sv.Scene) -> dict[str, int]:
-    """What the last line and the JSON say beyond what they say of every scene."""
+    """Numbers that this scene adds to the last line and to the JSON."""
     return {"right": FOUR.right(scene.run)}

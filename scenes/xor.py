@@ -1,9 +1,9 @@
 """Three hidden units learn exclusive or; sigmoid often gets stuck.
 
-The network has no biases; a third input that is always 1 does their work. Weights begin uniform between -1 and 1, the
-loss is the sum of squares times ``--factor``, and every step takes one of the four samples (``--batch 4``: all of
-them). After 20,000 steps with a rate of 0.1 all four outputs are within 0.3 of their targets for this many of the
-seeds 0 to 59:
+The network has no biases; a third input that is always 1 replaces them. The first weights are uniform between -1 and 1.
+The loss is the sum of squares times ``--factor``. Each step uses one of the four samples (``--batch 4``: all four).
+The table counts the seeds from 0 to 59 that learn it: after 20,000 steps with learning rate 0.1, all four outputs are
+within 0.3 of their targets.
 
 ==========  =======  ============  ==========
 activation  --batch  --factor 0.5  --factor 1
@@ -14,9 +14,9 @@ sigmoid     1        30            44
 sigmoid     4        53            53
 ==========  =======  ============  ==========
 
-With the defaults only seed 42 is stuck. Of ``--activation sigmoid`` it is every second one: 0, 2, 3, 5, 7, 9, 14, 16,
-21, 22, 27, 29 to 32, 34, 37, 39 to 41, 43, 44, 47, 50, 52 to 55, 57 and 58. There two of the four outputs stay near one
-half, or all of them, while the others are right.
+With the defaults, only seed 42 is stuck. With ``--activation sigmoid``, these are stuck: 0, 2, 3, 5, 7, 9, 14, 16, 21,
+22, 27, 29 to 32, 34, 37, 39 to 41, 43, 44, 47, 50, 52 to 55, 57 and 58. Their outputs stay near one half, for two of
+the four samples or for all of them.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ from . import kit
 from .options import Positive, SceneOptions, ScheduleFlag, Steps, file_ending, flag
 
 LOGGED, MOMENTS = 100, 2000
-"""Steps between two moments of the log, and the most moments: of longer runs they are farther apart."""
+"""Steps between two moments of the log, and its most moments; in longer runs they are farther apart."""
 LogFile = Annotated[Path, file_ending(".csv", what="a log is", usual="log")]
 BITS = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
 WANTED = np.array([[0.0], [1.0], [1.0], [0.0]])
 HIDDEN = 3
-PACE = 100  # steps a frame
-NEAR = 0.3  # an output that is no farther from its target is right
+PACE = 100  # steps per frame
+NEAR = 0.3  # an output within this distance of its target is right
 ACTIVATIONS = {"tanh": nn.Tanh, "sigmoid": nn.Sigmoid}
 
 
 def with_one(points: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Points of the plane (N, 2) with the input that is always 1, (N, 3)."""
+    """Inputs (N, 3): points of the plane (N, 2), and the constant 1."""
     return np.column_stack([points, np.ones(len(points))])
 
 
@@ -69,10 +69,10 @@ class Options(SceneOptions):
     steps: Steps = flag("training steps", 20_000)
     activation: Literal["tanh", "sigmoid"] = flag("activation of the hidden units and of the output", "tanh")
     factor: float = flag("factor of the sum of squares: 0.5 as published, or 1", 0.5, choices=(0.5, 1.0))
-    batch: int = flag("samples a step: a single one, or all four", 1, choices=(1, 4))
+    batch: int = flag("samples per step: one, or all four", 1, choices=(1, 4))
     lr: Positive = flag("learning rate", rates["sgd"])
     schedule: ScheduleFlag = None
-    cells: int = flag("cells of the map per side", 8, ge=1, le=256)
+    cells: int = flag("cells per side of the map", 8, ge=1, le=256)
     log: LogFile | None = flag(
         "write the four outputs, their targets and their errors every 100 steps (.csv)", None, written=True
     )
@@ -130,7 +130,7 @@ def _activation_of(reader: Reader) -> str | None:
 
 
 def _other_activation(value: str, reader: Reader) -> Edit | None:
-    """The same weights with another bend behind both layers, as ``--activation`` sets it."""
+    """The edit that replaces the activation of both layers and keeps the weights; None if nothing changes."""
     if value == _activation_of(reader):
         return None
     return Several((Change(model=network(value)),), f"activation = {value}")
@@ -143,19 +143,19 @@ BATCH = Options.control(
 )  # fmt: skip
 ACTIVATION = Options.control(
     "activation", "activation",
-    "The bend of the sums. Nearly all starts learn with tanh, half with sigmoid.",
+    "Bends each sum. Nearly every seed learns with tanh, half with sigmoid.",
     value=_activation_of, change=_other_activation,
 )  # fmt: skip
 
 
 def axes(cells: int) -> tuple[Axis, Axis]:
-    """The unit square and some room for its corners: of few cells those in the corners are right on the samples."""
+    """The axes of the unit square, with a margin that puts the corner cells on the samples."""
     room = max(0.5 / max(cells - 1, 1), 0.06)
     return Axis("x", -room, 1 + room), Axis("y", -room, 1 + room)
 
 
 def report(scene: sv.Scene) -> dict[str, int]:
-    """What the last line and the JSON say beyond what they say of every scene."""
+    """Numbers that this scene adds to the last line and to the JSON."""
     return {"right": FOUR.right(scene.run)}
 
 
@@ -173,7 +173,7 @@ _LOGS: weakref.WeakKeyDictionary[Run, list[list[str]]] = weakref.WeakKeyDictiona
 
 
 def keep_log(run: Run, steps: int) -> None:
-    """From now on, the numbers of now included, a line a sample; a step that is done again is there again."""
+    """Log the run from its present step on, one line per sample; a repeated step is logged again."""
     lines = _LOGS[run] = [["step", "x", "y", "1", "expected", "computed", "error"]]
 
     def write(run: Run) -> None:

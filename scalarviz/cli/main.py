@@ -26,7 +26,7 @@ HELP_ALL = "--help-all"
 """Shows the flags that ``--help`` leaves out as well."""
 COMMANDS = {
     "scenes": "List the scenes.",
-    "tour": "Take a one-minute walkthrough of every scene.",
+    "tour": "Take a one-minute walkthrough of scalarviz.",
     "train": "Train a network from an ONNX file on your own data, watch it, and save it as ONNX.",
     "replay": "Show a recording (made with --recording), or compare two side by side.",
     "view": "Show the numbers of one or two files (.onnx, .safetensors), or the runs of a sweep (.svs).",

@@ -27,17 +27,17 @@ GREY = np.array([0.2126, 0.7152, 0.0722], np.float32)  # ITU-R BT.709
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """What is learnt from, and what is held back for the test."""
+    """Training samples and held-out samples."""
 
     x: Array  # as a Run takes them
     y: Array
-    test_x: Array  # of length 0 where nothing is held back
+    test_x: Array  # of length 0 if nothing is held-out
     test_y: Array
     names: tuple[str, ...] = ()  # of the classes, where the data have names for them
 
     @property
     def asked(self) -> tuple[Array, Array]:
-        """What says how well it is learnt: inputs and targets of the test, or all where there is none."""
+        """Inputs and targets of the held-out samples; all samples if there are none."""
         return (self.test_x, self.test_y) if len(self.test_x) else (self.x, self.y)
 
     @property
@@ -46,7 +46,7 @@ class Samples:
         return self.y.dtype.kind in "biu" and self.y[0].size == 1
 
     def split(self, held: float) -> Samples:
-        """Hold back a share for the test, where the data have none of their own."""
+        """The samples with a held-out share; unchanged if the data have test samples of their own."""
         if len(self.test_x):
             return self
         order = rng.permute(np.arange(len(self.x)), len(self.x), SPLIT_SEED, 0)

@@ -1,4 +1,4 @@
-"""Words that a network learns to make up: given names, or any file with a word a line."""
+"""Words that a network learns to invent: given names, or any file with one word per line."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .. import rng
 from ..errors import FileFormatError, InputError
 
 NAMES = Path(__file__).with_name("names.txt")
-"""32,033 given names, some of them twice, of the public-domain list of the US Social Security Administration."""
-HELD_BACK = 512
+"""32,033 given names (29,494 different ones), from the public-domain list of the US Social Security Administration."""
+HELD_OUT = 512
 SPLIT_SEED = 42  # of the fixed split; the run's seed does not move it, so losses can be compared
 MOST_LETTERS, MOST_BYTES = 255, 64 << 20
 END = "end"
@@ -21,12 +21,12 @@ END = "end"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Words:
-    """Words as numbers: each letter its place in the alphabet, and one number more that begins and ends a word."""
+    """Words as numbers: each letter is its place in the alphabet; one more number begins and ends a word."""
 
     letters: str  # the alphabet, in order
-    train: list[str]  # what is learnt from
-    test: list[str]  # what is held back
-    context: int  # the most letters that a sample holds; longer words are cut
+    train: list[str]  # training words
+    test: list[str]  # held-out words
+    context: int  # the most letters of a sample; longer words are cut
 
     @property
     def end(self) -> int:
@@ -43,9 +43,9 @@ class Words:
         return [self.letters.index(letter) for letter in word]
 
     def samples(self, words: list[str]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Inputs (N, context), the numbers of the letters; targets (N, 2*context), those that follow and their shares.
+        """Inputs (N, context): the letter numbers. Targets (N, 2*context): the next letters, then the share of each.
 
-        Behind a word's end the shares are 0. Those of a word add up to 1.
+        The shares of a word add up to 1. After its end they are 0.
         """
         cut = [word[: self.context] for word in words]
         lengths = np.array([len(word) for word in cut], np.int64)
@@ -60,18 +60,18 @@ class Words:
 
 
 def load_words(path: Path | None, context: int) -> Words:
-    """The words of a file, some of them held back; None: the given names.
+    """The words of a file, some of them held-out; None: the given names.
 
     Raises
     ------
     InputError, FileFormatError
-        It cannot be read, is no text, or holds no words that could be learnt from; names file and line.
+        The file cannot be read, or has no suitable words; the message names file and line.
     """
     where = NAMES if path is None else path
     lines = _read(where).splitlines()
     words = [line.strip() for line in lines]
     for number, word in enumerate(words, 1):
-        if " " in word or not word.isprintable():  # the one space that can be printed
+        if " " in word or not word.isprintable():  # no other kind of space is printable
             raise FileFormatError(
                 f"{where}, line {number}: {word[:40]!r} is not a word; give one word per line, without spaces"
             )
@@ -81,7 +81,7 @@ def load_words(path: Path | None, context: int) -> Words:
         raise FileFormatError(f"{where}: {len(words)} words; give at least 2, one per line")
     if len(letters) > MOST_LETTERS:
         raise FileFormatError(f"{where}: {len(letters)} different letters; allowed are {MOST_LETTERS}")
-    held = min(HELD_BACK, len(words) // 10 or 1)
+    held = min(HELD_OUT, len(words) // 10 or 1)
     order = rng.permute(np.arange(len(words)), len(words), SPLIT_SEED, 0).tolist()
     test, train = ([words[k] for k in part] for part in (order[:held], order[held:]))
     return Words(letters, train, test, context)

@@ -1,8 +1,8 @@
-"""Engines: what runs a lowered plan. They never import layers or optimisers; a `Run` joins them.
+"""Engines: they run a lowered plan. Engines never import layers or optimisers; a `Run` connects them.
 
-Open `table` first: which engines there are, and which one a run gets. `problem` is what each gets and must
-offer. `objects` is the definition of the others, ``arrays/`` is NumPy, ``cpu/`` numba, ``cuda/`` a GPU.
-`cost` estimates a step, `data` and `outside` are samples, `cache` keeps compiled code.
+Read `table` first: it lists the engines and chooses one for a run. `problem` defines the input and the interface of an
+engine. `objects` is the reference for all others; ``arrays/`` uses NumPy, ``cpu/`` numba, ``cuda/`` a GPU. `cost`
+estimates the time of a step, `data` and `outside` hold samples, `cache` stores compiled code.
 """
 
 from .problem import Problem, Trainer

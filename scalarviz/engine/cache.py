@@ -4,9 +4,9 @@
 
     <user's cache>/scalarviz/<version>/      one folder for each version of all that becomes machine code
 
-What lies there is code: whoever can write to it runs code as this user, so `foreign` refuses files and folders that
-others can change. A version is a hash of the sources, the compilers and their settings, of no path and no time: all
-copies of one version share their kernels. A folder that nobody has used for a month is removed.
+These files are code: whoever can write them can run code as this user. So `foreign` refuses files and folders that
+other users can change. A version is a hash of sources, compilers and settings, without paths and times: all copies of
+one version share their kernels. A folder that was not used for a month is removed.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from ..errors import InputError, StateError
 from .cost import processors
 
 ROOT = 0
-"""Number of the user who may do everything anyway."""
+"""The user number of the administrator, who may change everything."""
 
 
 def foreign(path: Path) -> str:
-    """Why a file or folder is not this user's alone, as one clause; empty if it is, is not there, or on Windows."""
+    """Why other users can change a file or folder, as one clause; empty if they cannot, or on Windows."""
     if not hasattr(os, "getuid"):
         return ""
     try:
@@ -53,10 +53,10 @@ def foreign(path: Path) -> str:
 
 
 def intruder(path: Path) -> str:
-    """The first of a file and the folders above it that others than this user and root can change, and why.
+    """The first of a file and its parent folders that users other than this one and root can change, and why.
 
-    The way that `path` names is looked at and the one that links lead to; empty if there is none. A folder where all
-    may write but only owners may rename and remove (``/tmp``) is passed, and one that root has opened to a group.
+    It checks the path as given and with links resolved; empty if there is none. It allows sticky folders such as
+    ``/tmp``, where only owners may rename and remove, and folders that root opened to a group.
     """
     if not hasattr(os, "getuid"):
         return ""
@@ -87,11 +87,11 @@ def _writable(path: Path, found: os.stat_result, whole: str = "") -> str:
 
 PACKAGE = Path(__file__).resolve().parents[1]
 SETTINGS_FILE = ".numba_config.yaml"
-"""numba reads its settings from this file, too, where the process was started."""
+"""numba also reads settings from this file, in the working folder."""
 
 
 def digest(said: object, texts: Iterable[tuple[str, str]]) -> str:
-    """Hash of what has a `repr` and of named texts, 16 letters."""
+    """A hash of an object's `repr` and of named texts, 16 characters."""
     hasher = hashlib.sha256(repr(said).encode())
     for name, text in texts:
         hasher.update(f"\0{name}\0{text}".encode())
@@ -99,24 +99,22 @@ def digest(said: object, texts: Iterable[tuple[str, str]]) -> str:
 
 
 def sources(package: Path, patterns: Sequence[str]) -> list[tuple[str, str]]:
-    r"""Name inside the package and text of every file that becomes machine code.
+    r"""The name and the text of every file that becomes machine code.
 
-    Line endings are read as ``\n``: a checkout with others is the same program. RuntimeError if there are no
-    sources: a hash of nothing would stand for any version.
+    Line endings are read as ``\n``, so that they do not change the hash. RuntimeError if there are no sources, because
+    all versions would then have the same hash.
     """
     found = []
     for pattern in patterns:
         paths = sorted(package.glob(pattern))
         if not paths:
-            raise RuntimeError(
-                f"{package} has no {pattern}: without the sources the cache cannot tell which kernels fit"
-            )
+            raise RuntimeError(f"{package} has no {pattern}; the cache needs the sources to tell which kernels fit")
         found += [(path.relative_to(package).as_posix(), path.read_text(encoding="utf-8")) for path in paths]
     return found
 
 
 def installed(package: str) -> str:
-    """Version of a package of others."""
+    """The installed version of a package, or "none"."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -124,12 +122,12 @@ def installed(package: str) -> str:
 
 
 def settings(names: Sequence[str]) -> list[str | None]:
-    """Values of environment variables."""
+    """The values of environment variables."""
     return [os.environ.get(name) for name in names]
 
 
 def settings_file() -> str:
-    """Text of numba's file of settings; empty if there is none."""
+    """The text of numba's settings file; empty if there is none."""
     try:
         return Path(SETTINGS_FILE).read_text(encoding="utf-8")
     except (OSError, UnicodeError):
@@ -137,20 +135,20 @@ def settings_file() -> str:
 
 
 OWN = "SCALARVIZ_CACHE_DIR"
-"""Environment variable that names another folder."""
+"""The environment variable that names another cache folder."""
 PRIVATE = 0o700
-"""Mode of the folders that are made here; others neither write nor read them."""
+"""The mode of new folders: other users can neither read nor write them."""
 LOCK = "compiling"
-"""The file whose lock a process holds while it compiles into a folder."""
+"""The lock file of a process that compiles into a folder."""
 BUILD = "build-"
-"""Begins the names of what is not whole yet."""
+"""Prefix of unfinished files and folders."""
 UNUSED_DAYS, UNFINISHED_DAYS = 30, 1
 SAMPLE = bytes(1 << 16)
-"""What is written to see: on a full disk a few bytes may still find a place."""
+"""Data of a write test; a full disk may still accept a few bytes."""
 
 
 def user_cache() -> Path:
-    """The folder of the user's caches; ``SCALARVIZ_CACHE_DIR`` names another one. InputError without a home folder."""
+    """The user's cache folder, or that in ``SCALARVIZ_CACHE_DIR``; InputError without a home folder."""
     own = os.environ.get(OWN)
     try:
         if own:
@@ -160,14 +158,14 @@ def user_cache() -> Path:
         if sys.platform == "darwin":
             return Path.home() / "Library" / "Caches" / "scalarviz"
         return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "scalarviz"
-    except RuntimeError:  # pathlib's word for a home folder that nobody knows
+    except RuntimeError:  # pathlib raises this for an unknown home folder
         if own:
             raise InputError(f"{OWN} is {own!r}, but that user has no home folder; give a folder") from None
         raise InputError(f"there is no home folder for compiled kernels; set {OWN} to a folder") from None
 
 
 class Place:
-    """The folders of the versions of one engine's code: `prefix`, and the hash that `key` gives."""
+    """The cache folders of one engine: the name is `prefix` plus the version hash from `key`."""
 
     def __init__(self, key: Callable[[], str], prefix: str = "") -> None:
         self.key, self.prefix = key, prefix
@@ -177,7 +175,7 @@ class Place:
         return user_cache() / (self.prefix + self.key())
 
     def make(self) -> Path:
-        """The same, made where it was not there, for nobody but this user; OSError if that cannot be done."""
+        """The folder of this version, created for this user alone if needed; OSError if that fails."""
         path = self.folder()
         path.parent.parent.mkdir(parents=True, exist_ok=True)
         for made in (path.parent, path):
@@ -186,7 +184,7 @@ class Place:
 
     @contextmanager
     def alone(self, stopped: Callable[[], bool]) -> Iterator[None]:
-        """One process at a time compiles here (on Windows all may), else a StateError where the wait is given up."""
+        """A lock so that one process at a time compiles (not on Windows); StateError if `stopped` ends the wait."""
         with ExitStack() as stack:
             with suppress(OSError):
                 file = stack.enter_context(open(self.make() / LOCK, "a", encoding="utf-8"))
@@ -197,10 +195,10 @@ class Place:
             yield
 
     def closed(self, unit: str = "") -> str:
-        """Why nothing may be loaded from the folder, or a unit in it: one clause; empty if it may.
+        """Why nothing may be loaded from the folder, or a unit in it, as one clause; empty if loading is safe.
 
-        Every folder from the user's cache down, and the unit, a file or a folder with its files, has to
-        belong to this user and be writable by nobody else.
+        Every folder from the user's cache down, and the unit (a file, or a folder with its files), must belong to this
+        user, and no other user may write to it.
         """
         try:
             root = user_cache()
@@ -217,11 +215,11 @@ class Place:
         yield from (root, here)
         if unit:
             yield here / unit
-            with suppress(OSError):  # a file; or it is not there, or cannot be read, which its reader finds out
+            with suppress(OSError):  # a file, or missing or unreadable, which its reader will report
                 yield from sorted((here / unit).iterdir())
 
     def refusal(self) -> str:
-        """Why kernels are not kept or not loaded: the folder, the reason and what to do, as one clause; or nothing."""
+        """Why kernels are not stored or loaded: folder, reason and remedy as one clause; empty if they are."""
         if reason := self.closed():
             return reason
         folder = user_cache()
@@ -241,9 +239,9 @@ class Place:
         return ""
 
     def prune(self) -> None:
-        """Remove other versions that nobody has used for a month, and what was never finished."""
+        """Remove other versions that were not used for a month, and unfinished files."""
         here = self.folder()
-        with suppress(OSError):  # tidying is a courtesy
+        with suppress(OSError):  # cleaning up is optional
             os.utime(here)
             old = [p for p in here.parent.iterdir() if p != here and self._is_version(p) and _age(p) > UNUSED_DAYS]
             for path in (*old, *(p for p in here.glob(f"{BUILD}*") if _age(p) > UNFINISHED_DAYS)):
@@ -253,7 +251,7 @@ class Place:
         return path.name.startswith(self.prefix) and len(path.name) == len(self.folder().name)
 
     def used(self) -> None:
-        """Say, once a process, that this version is in use."""
+        """Mark this version as used, once per process."""
         _touch(self.folder())
 
 
@@ -270,7 +268,7 @@ def _locked(number: int) -> bool:
 
 
 def remove(path: Path) -> None:
-    """Take a folder or a file away, as far as that is allowed."""
+    """Remove a folder or a file, as far as permissions allow."""
     shutil.rmtree(path, ignore_errors=True)
     with suppress(OSError):
         path.unlink(missing_ok=True)
@@ -278,12 +276,12 @@ def remove(path: Path) -> None:
 
 @cache
 def warn_once(message: str) -> None:
-    """Warn in one line (without a line of source), once a process."""
+    """Warn in one line, without a source line, once per process."""
     warnings.warn_explicit(message, RuntimeWarning, filename="scalarviz", lineno=0)
 
 
 def tell(line: str) -> None:
-    """A line on stderr; where nobody can be told (a full disk, a closed terminal) the work goes on."""
+    """Print a line on stderr; ignore errors, such as a full disk or a closed terminal."""
     with suppress(OSError, ValueError, AttributeError):
         print(line, file=sys.stderr, flush=True)
 
@@ -306,10 +304,10 @@ Helpers = Sequence[Helper]
 
 @dataclass(frozen=True, slots=True)
 class Filling(Generic[Unit]):
-    """What is to be compiled: all `units`, in order; ``make(unit)`` puts one into the cache.
+    """A compilation of all `units`, in order; ``make(unit)`` puts one into the cache.
 
-    ``progress(done, total, what comes next)`` is called before each unit, and once at the end. `stopped` is
-    asked ten times a second whether to give it up.
+    ``progress(done, total, next_name)`` is called before each unit, and once at the end. `stopped` is called ten times
+    per second; True cancels the compilation.
     """
 
     units: Sequence[Unit]
@@ -320,9 +318,9 @@ class Filling(Generic[Unit]):
     stopped: Callable[[], bool] = lambda: False
 
     def fill(self, missing: Sequence[Unit], helpers: Helpers = ()) -> None:
-        """Compile what is missing: the helpers do, each takes the next unit when it is free; without any, this process.
+        """Compile the missing units in the helper processes, or without helpers in this one.
 
-        The helpers have ended when this returns. StateError if it was given up.
+        All helpers have ended when this returns. StateError if it was cancelled.
         """
         told, left = -1, deque(missing)
 
@@ -353,7 +351,7 @@ class Filling(Generic[Unit]):
                     thread.join()
                 with suppress(BrokenPipeError), helper:  # closes its pipes
                     pass
-        for unit in missing:  # also what the helpers could not do: operations that only this process knows
+        for unit in missing:  # also units that helpers cannot compile: operations registered in this process
             if not self.is_there(unit):
                 report(unit)
                 self.make(unit)
@@ -361,7 +359,7 @@ class Filling(Generic[Unit]):
 
 
 def _hand_out(helper: Helper, left: deque[Unit]) -> None:
-    """Let a helper do one unit after the other until none is left, or it has ended."""
+    """Send a helper one unit after the other until none is left, or the helper has ended."""
     assert helper.stdin is not None
     assert helper.stdout is not None
     with suppress(IndexError, OSError):
@@ -373,13 +371,13 @@ def _hand_out(helper: Helper, left: deque[Unit]) -> None:
 
 
 FEW = 8
-"""Below so many units another process is not worth its start."""
+"""For fewer units, starting a helper process takes longer than it saves."""
 MOST = 8
-"""At most so many processes."""
+"""The most helper processes."""
 
 
 def start_helpers(module: str, units: int, place: Place) -> list[Helper]:
-    """Processes that call ``help_out(unit)`` of a module; none for few units, or where there is no cache to share."""
+    """Helper processes that call ``help_out(unit)`` of a module; none for few units or without a shared cache."""
     if units < FEW or place.closed():
         return []
     code = f"from {__name__} import serve; from {module} import help_out; serve(help_out)"
@@ -394,16 +392,16 @@ def start_helpers(module: str, units: int, place: Place) -> list[Helper]:
                     env={**os.environ, "PYTHONPATH": paths},
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
-                    stderr=subprocess.DEVNULL,  # this process meets the same trouble and tells it
-                    start_new_session=True,  # Ctrl-C is for this process, which ends them
+                    stderr=subprocess.DEVNULL,  # this process will report the same errors
+                    start_new_session=True,  # Ctrl-C goes to this process, which ends the helpers
                 )
             )
     return found
 
 
 def serve(help_out: Callable[[Any], object]) -> None:
-    """Do what another process hands out, until it has ended."""
+    """Compile the units that another process sends, until it ends."""
     for line in sys.stdin:
-        with suppress(Exception):  # the other process does it then, and tells of it
+        with suppress(Exception):  # the other process then compiles the unit and reports the error
             help_out(tuple(json.loads(line)))
         print(flush=True)

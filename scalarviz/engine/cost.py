@@ -1,6 +1,6 @@
-"""What a step costs, estimated before the first one: its work, its time on numba, whether a GPU repays its launches.
+"""Estimates the cost of a step before the first one: its work, its time with numba, and whether a GPU is faster.
 
-The estimates are good to a factor of two, which is enough to choose an engine.
+The estimates are right within a factor of two, which is enough to choose an engine.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..tape import Instruction, Plan, Program
 
 
 def processors() -> int:
-    """Processors that this process may use."""
+    """The number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -25,7 +25,7 @@ def processors() -> int:
 
 @cache
 def processor_type() -> str:
-    """The processor's name, as its maker writes it, and its numbers; or that of its family (``"x86_64"``)."""
+    """The processor's name and model numbers; otherwise its architecture (``"x86_64"``)."""
     found = ""
     with suppress(OSError):
         if sys.platform == "linux":
@@ -39,7 +39,7 @@ def processor_type() -> str:
 
 
 def _of_linux(text: str) -> str:
-    """``AMD EPYC 9B14 (25.17.1)`` out of /proc/cpuinfo: virtual machines leave all but the maker out of the name."""
+    """``AMD EPYC 9B14 (25.17.1)`` from /proc/cpuinfo; in virtual machines the name alone may say only the maker."""
     said: dict[str, str] = {}
     for line in text.splitlines():
         name, _, value = line.partition(":")
@@ -49,44 +49,44 @@ def _of_linux(text: str) -> str:
 
 
 ROW = 50
-"""Operations that take as long as a row outside of layers."""
+"""The cost of a row outside layers, in operations."""
 
 NUMBA_SECONDS = 4.4e-12
-"""A unit of work by numba on one thread, float32: ten networks of ``benchmarks/results/peers.json`` take 3.3e-12 to
-6.2e-12 (a batch of 4 samples, whose step is all beginning and end, takes 20 times that)."""
+"""Seconds per unit of work with numba on one thread, float32. Ten networks of ``benchmarks/results/peers.json`` take
+3.3e-12 to 6.2e-12. A batch of 4 samples takes 20 times that, because fixed costs dominate its step."""
 
 WEIGHT_SECONDS = 6e-10
-"""A weight's gradient and update, likewise: what the CNN of 9,098 weights takes beyond its work at batch 1."""
+"""Seconds for the gradient and the update of one weight, from a CNN with 9,098 weights at batch 1."""
 
 WORTH = 100e-6
-"""Seconds of a step by numba below which no GPU is asked for. A step takes an H200 10e-6 to 48e-6 (12-64x4-3 at batch
-1024; ``benchmarks/results/gpu.jsonl``), and calls of few steps, as a window makes them, pay copies."""
+"""No GPU is used if numba needs fewer seconds per step. An H200 takes 10e-6 to 48e-6 per step (12-64x4-3 at batch 1024;
+``benchmarks/results/gpu.jsonl``), and a window's calls of few steps also pay for copies."""
 
 LAUNCH = 2e-6
-"""Seconds of a launch in a recorded graph (an H200: 1.5e-6 at least): a program of many small ones is all launches."""
+"""Seconds per launch in a recorded graph (at least 1.5e-6 on an H200); they dominate many small instructions."""
 
 LAUNCHES = 3
-"""Of an instruction: forward, to its inputs, to its weights."""
+"""Launches per instruction: forward, gradients of its inputs, gradients of its weights."""
 
 
 def work_of(program: Program) -> int:
-    """What a sample costs forward and backward, in additions and multiplications of a layer."""
+    """The work of one sample, forward and backward, in additions and multiplications of a layer."""
     return sum(_work_of(instruction) for instruction in program.instructions)
 
 
 def _work_of(instruction: Instruction) -> int:
-    """On a register tile a weighted input costs six; any other row takes the time of some fifty (38 to 91)."""
+    """The work of an instruction: a weighted input of a layer costs 6, any other row about 50 (38 to 91)."""
     if instruction.kind in ("layer", "conv"):
         return 6 * instruction.count * int(instruction.args.shape[-1])
     return ROW * instruction.count + 6 * int(instruction.args.size)
 
 
 def numba_seconds(plan: Plan, batch: int, dtype: str) -> float:
-    """About what a step takes numba on one thread; twice the bytes take twice the time."""
+    """The estimated seconds per step with numba on one thread; float64 takes twice the time."""
     seconds = work_of(plan.body) * batch * NUMBA_SECONDS + plan.n_parameters * WEIGHT_SECONDS
     return 2 * seconds if dtype == "float64" else seconds
 
 
 def repays_a_gpu(plan: Plan, seconds: float) -> bool:
-    """Whether a step that takes numba so long is longer than what a GPU needs for launches alone."""
+    """Whether a GPU is likely faster: numba's step takes longer than the launches of a GPU."""
     return seconds >= max(WORTH, LAUNCH * LAUNCHES * len(plan.body.instructions))

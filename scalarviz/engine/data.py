@@ -1,4 +1,4 @@
-"""`Data`: the numbers of all samples, kept as they were given and read in the dtype of a run."""
+"""`Data`: the numbers of all samples, stored as given and read in the dtype of a run."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from numpy.typing import NDArray
 Part = NDArray[Any]
 
 PIECE = 1 << 18
-"""Numbers that are worked on together."""
+"""Numbers that are processed together."""
 
 
 class Data:
-    """A table, a row for each number of a sample and a column for each sample. Never written to.
+    """A read-only table with one row for each number of a sample, and one column for each sample.
 
-    It is read in `dtype`; its `parts`, (numbers, N), stand below one another and are not copied. Whole numbers stay in
-    the dtype in which they came where that is smaller than the run's: they are converted when they are read. In memory
-    the numbers of a sample lie side by side where steps pick their samples, else those of a row (:meth:`lay`).
+    Reading gives `dtype`. The table consists of `parts`, (numbers, N), one below the other, which are not copied. Whole
+    numbers keep a dtype smaller than the run's, and are converted when they are read. In memory, the numbers of a
+    sample are side by side if steps pick samples; otherwise those of a row are (:meth:`lay`).
     """
 
     __slots__ = ("about", "dtype", "parts", "shape")
 
     def __init__(self, dtype: Any, *parts: Part, about: Any = None) -> None:
         self.dtype, self.parts = np.dtype(dtype), parts
-        self.about = about  # what it is of, for a scene, as the edit says that brought it
+        self.about = about  # an object of the scene that describes the data; an edit of the data brings its own
         self.shape: tuple[int, int] = sum(len(part) for part in parts), parts[0].shape[1]
 
     def __len__(self) -> int:
@@ -34,18 +34,18 @@ class Data:
 
     @property
     def size(self) -> int:
-        """How many numbers there are."""
+        """The number of numbers."""
         return self.shape[0] * self.shape[1]
 
     @property
     def nbytes(self) -> int:
-        """Bytes of them all in the dtype in which they are read."""
+        """The bytes of all numbers in `dtype`."""
         return self.size * int(self.dtype.itemsize)
 
     def __getitem__(self, key: Any) -> NDArray[Any]:
         """Numbers in `dtype`: ``data[rows]`` or ``data[rows, samples]``; `rows` is a number or a slice.
 
-        Maybe a view: read only.
+        The result may be a view; do not write to it.
         """
         rows, samples = key if isinstance(key, tuple) else (key, slice(None))
         if not isinstance(rows, slice):
@@ -67,7 +67,7 @@ class Data:
         return found
 
     def _between(self, start: int, stop: int) -> list[Part]:
-        """The rows `start` to `stop`, in as many parts as they lie in."""
+        """The rows `start` to `stop`, as one piece of each part."""
         found, first = [], 0
         for part in self.parts:
             rows = slice(max(start - first, 0), max(stop - first, 0))
@@ -80,22 +80,22 @@ class Data:
         return np.asarray(self[:], dtype)
 
     def given(self, start: int, stop: int) -> NDArray[Any]:
-        """The rows `start` to `stop` of all samples, shape (N, rows): as they are kept where they lie in one part."""
+        """The rows `start` to `stop` of all samples, shape (N, rows); in their stored dtype if they are in one part."""
         parts = self._between(start, stop)
         return parts[0].T if len(parts) == 1 else self[start:stop].T
 
     def head(self, rows: int) -> Data:
-        """The first rows alone; nothing is copied."""
+        """The first rows, without a copy."""
         return Data(self.dtype, *self._between(0, rows))
 
     def lay(self, whole: bool) -> None:
-        """Put the numbers of a row side by side (`whole`: steps take all samples in order), or those of a sample."""
+        """Put the numbers of a row side by side if `whole` (steps use all samples in order), else those of a sample."""
         if any(_lies(part, not whole) and not _lies(part, whole) for part in self.parts):
             self.parts = tuple(laid(part, whole) for part in self.parts)
 
 
 def _taken(part: Part, samples: Any) -> Part:
-    """Columns of a part; picked ones are gathered sample by sample where the numbers of a sample lie together."""
+    """Columns of a part; gathered sample by sample if the numbers of a sample are side by side."""
     if isinstance(samples, np.ndarray) and samples.dtype != bool and _lies(part, False):
         return part.T[samples].T
     return part[:, samples]
@@ -106,17 +106,17 @@ def _lies(part: Part, whole: bool) -> bool:
 
 
 def laid(part: Part, whole: bool) -> Part:
-    """An array (numbers, N) with those of a row side by side, or those of a sample; itself where it lies so."""
+    """An array (numbers, N) with the numbers of a row side by side, or those of a sample; a copy only if needed."""
     return np.ascontiguousarray(part) if whole else np.asfortranarray(part)
 
 
 def empty(numbers: int, samples: int, dtype: Any, whole: bool) -> Part:
-    """Room for a part."""
+    """Uninitialised memory for a part."""
     return np.empty((numbers, samples), dtype, order="C" if whole else "F")
 
 
 def joined(parts: tuple[Data, ...]) -> Data:
-    """Samples behind one another, in the layout of the first; in the run's dtype where they are kept in several."""
+    """Samples one after the other, in the layout of the first; in the run's dtype if their stored dtypes differ."""
     first = parts[0]
     if len(parts) == 1:
         return first
@@ -132,6 +132,6 @@ def joined(parts: tuple[Data, ...]) -> Data:
 
 
 def pieces(count: int, numbers: int) -> Iterator[slice]:
-    """Stretches of `count` samples that are worked on together."""
+    """Slices of `count` samples, each to be processed together."""
     step = max(1, PIECE // max(1, numbers))
     return (slice(start, min(start + step, count)) for start in range(0, count, step))

@@ -1,7 +1,7 @@
-"""The objects engine: every sample goes through the graph of Values in plain Python. The oracle of the others.
+"""The objects engine: every sample goes through the graph of Values in plain Python. The reference for all others.
 
-Samples that depend on each other go through one recorded graph in lockstep, with as many Values a node as
-there are samples. So does a graph that rounds its numbers to float16, which the model's own Values do not.
+Samples that depend on each other go through one recorded graph in lockstep, with one Value per node and sample. So
+does a graph that rounds its numbers to float16, because the model's own Values do not round.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ Lanes = list[Value]
 
 
 class Lockstep:
-    """Runs a tape as it was recorded, on Values; its blocks hold the parameters, and get their gradients."""
+    """Runs a tape on Values; the tape's blocks hold the parameters and get their gradients."""
 
     def __init__(self, tape: Tape) -> None:
         self.tape = tape
         self._starts = list(accumulate((block.size for block in tape.blocks), initial=0))
 
     def rows(self, samples: Sequence[Sequence[float]], draws: Sequence[Draws]) -> list[Lanes]:
-        """Every node of the tape, a Value for each sample: of their inputs and targets, with masks of their `draws`."""
+        """The Values of every node, one per sample, from inputs and targets; `draws` gives the dropout masks."""
         rows: list[Lanes] = []
-        alone: list[bool] = []  # which are the same for all samples: one Value, so that gradients add up in it
+        alone: list[bool] = []  # nodes that are the same for all samples: one Value, in which gradients add up
         for node in self.tape.nodes:
             reads = node.operands()
             alone.append(node.code not in ("input", "mask", "batch_mean") and all(alone[row] for row in reads))
@@ -62,7 +62,7 @@ class Lockstep:
         return rows
 
     def _place(self, index: int) -> tuple[Block, int]:
-        """The block of a number of theta, and where it stands in it."""
+        """The block of a number of theta, and its index in the block."""
         k = bisect_right(self._starts, index) - 1
         return self.tape.blocks[k], index - self._starts[k]
 
@@ -71,7 +71,7 @@ class Lockstep:
         return block.weight(at)
 
     def _alone(self, node: Node) -> Value:
-        """A node that reads no row: the same for all samples."""
+        """The Value of a node that reads no row and is the same for all samples."""
         if node.code == "const":
             return Value(node.number)
         if node.code == "param":
@@ -82,7 +82,7 @@ class Lockstep:
         return Total.of(Row(block, at, int(node.number)), CODES[node.code] or "identity")
 
     def _made(self, node: Node, xs: Lanes, others: Lanes) -> Value:
-        """A node of one sample from its operands."""
+        """The Value of a node for one sample, from its operands."""
         if node.terms is not None:
             return self._dot(node, xs, others)
         if node.code == "gather":
@@ -121,11 +121,11 @@ def _factor(node: Node, draw: Draws) -> float:
 
 
 VALUE_BYTES = 400
-"""About what a Value takes with its operands."""
+"""Estimated memory of a Value with its operands."""
 
 
 class ObjectsTrainer(PythonTrainer):
-    """Trains a `Problem` one sample at a time: with Values through `model`, then outputs and targets through `loss`."""
+    """Trains a `Problem` one sample at a time: Values go through `model`, then outputs and targets through `loss`."""
 
     name = "objects"
 
@@ -160,7 +160,7 @@ class ObjectsTrainer(PythonTrainer):
         return total * scale + penalty
 
     def _coupled(self, together: Lockstep, step: int, samples: Array, scale: float) -> float:
-        """Forward and backward of samples, a column each, that depend on each other."""
+        """Forward and backward of samples that depend on each other, one per column; returns the loss."""
         tape = together.tape
         draws = [self.problem.draws(step, place) for place in range(self.problem.batch)]
         rows = together.rows(samples.T.tolist(), draws)
@@ -171,7 +171,7 @@ class ObjectsTrainer(PythonTrainer):
         return scale * float(sum(loss.data for loss in losses))
 
     def sample_loss(self, numbers: list[float]) -> Value:
-        """The graph of one sample; `numbers` are its inputs, targets and (unused here) features."""
+        """The loss of one sample, with its graph; `numbers` are its inputs, targets and (unused here) features."""
         n, m = self.problem.plan.n_inputs, self.problem.plan.n_targets
         inputs = [Value(x) for x in numbers[:n]]
         return self.loss(usable(self.model(inputs)), usable([Value(t) for t in numbers[n : n + m]]))

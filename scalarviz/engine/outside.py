@@ -1,7 +1,7 @@
-"""Samples that are not copied into memory: memory-mapped arrays, files, and anything else that gives rows when asked.
+"""Samples that stay outside memory: memory-mapped arrays, files, and other objects that return samples on demand.
 
-A `Source` gives the rows of the samples it is asked for. `Outside` is such data with the checks of a data
-set. `Ahead` reads and checks the batches of some steps before the first of them is done.
+A `Source` returns the rows of requested samples. `Outside` is such data with the checks of a data set. `Ahead` reads
+and checks the batches of several steps in advance.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Rows = NDArray[Any]
 
 
 class Source(Protocol):
-    """Samples, a row each."""
+    """Samples, one per row."""
 
     name: str  # for messages
     sample_shape: tuple[int, ...]
@@ -39,24 +39,24 @@ class Source(Protocol):
     def __len__(self) -> int: ...
 
     def take(self, ids: Ids) -> Rows:
-        """Rows (len(ids), numbers) of samples in any order, native numbers, perhaps not finite; or an InputError."""
+        """Rows (len(ids), numbers) of samples in any order, in a native dtype, maybe not finite; or an InputError."""
 
     def stamp(self) -> object:
-        """Something that is equal as long as nothing is known to have changed."""
+        """A value that stays equal until a change is detected."""
 
     def told(self, before: object) -> str:
-        """What became of it since that stamp, one clause."""
+        """One clause that describes the change since that stamp; empty if there is none."""
 
 
 def native(rows: Rows) -> Rows:
-    """The same numbers as the kernels can read them: in this machine's byte order, of a usual width."""
+    """The same numbers in a dtype that kernels can read: this machine's byte order, 4 or 8 bytes for floats."""
     if rows.dtype.kind == "f" and rows.dtype.itemsize not in (4, 8):
         return rows.astype(np.float32 if rows.dtype.itemsize < 4 else np.float64)
     return rows.astype(rows.dtype.newbyteorder("="), copy=False)
 
 
 class Held:
-    """An array in memory that goes with others that are not."""
+    """An array in memory, as a `Source` beside others that are not in memory."""
 
     def __init__(self, rows: Rows, name: str) -> None:
         self.rows, self.name = rows, name
@@ -70,16 +70,16 @@ class Held:
         return native(self.rows[ids])
 
     def stamp(self) -> object:
-        """It is ours: always the same."""
+        """None: the array never changes."""
         return None
 
     def told(self, before: object) -> str:
-        """Nothing ever becomes of it."""
+        """An empty text: the array never changes."""
         return ""
 
 
 class Mapped:
-    """A file that is mapped into memory, real or whole numbers: read by address. `what` argument it was."""
+    """A file of numbers that is mapped into memory and read by address; `what` names the argument in messages."""
 
     def __init__(self, array: np.memmap[Any, Any], what: str) -> None:
         self._path = "" if array.filename is None else os.fspath(array.filename)
@@ -92,13 +92,13 @@ class Mapped:
         return len(self._rows)
 
     def take(self, ids: Ids) -> Rows:
-        """See `Source`. The file's size is looked at first: to read behind its end would end the process."""
+        """See `Source`. This checks the file's size first, because reading past its end would kill the process."""
         if missing := self._file.missing():
-            raise InputError(f"{self.name}: {missing}; restore the file, or go on with other data: run.refill(...)")
+            raise InputError(f"{self.name}: {missing}; restore the file, or use other data: run.refill(...)")
         return native(self._rows[ids].reshape(len(ids), -1))
 
     def stamp(self) -> tuple[int, int, int] | None:
-        """Inode, size and time of the file at the path; None where there is none."""
+        """Inode, size and time of the file at the path; None if there is no file."""
         try:
             found = os.stat(self._path)
         except OSError:
@@ -118,9 +118,9 @@ class Mapped:
 
 
 class Indexed:
-    """An object with a length that gives samples for an array of their numbers, or a slice. `what` argument it was.
+    """An object with a length that returns samples for a slice or an array of indices; `what` names the argument.
 
-    It is asked for increasing numbers, each once, by one thread at a time.
+    One thread at a time indexes it, with increasing indices, each once.
     """
 
     def __init__(self, given: Any, what: str) -> None:
@@ -158,28 +158,28 @@ class Indexed:
                 found = self._given[wanted]
         except Exception as error:  # any class may be given
             raise InputError(
-                f"{self.name}: samples {where} could not be read (indexed with slices and arrays of numbers): "
+                f"{self.name}: samples {where} could not be read by slice or index array: "
                 f"{type(error).__name__}: {error!s:.200}"
             ) from error
         rows = real_array(found, f"{self.name}[{where}]")
         right = rows.ndim > 0 and len(rows) == count and rows.size > 0
         if not right or (self._shape is not None and rows.shape[1:] != self._shape):
             one = "of one shape" if self._shape is None else f"of shape {self._shape}"
-            raise InputError(f"{self.name}: {count} samples {one} ({where}) were requested, got the shape {rows.shape}")
+            raise InputError(f"{self.name}: requested {count} samples {one} ({where}), got shape {rows.shape}")
         return native(rows)
 
     def stamp(self) -> int:
-        """Its length is all that is known."""
+        """The length of the object; other changes cannot be detected."""
         return self._length()
 
     def told(self, before: object) -> str:
-        """Whether it has another length now."""
+        """One clause if the length has changed."""
         now = self._length()
         return "" if now == before else f"{self.name} had {before:,} samples and has {now:,} now"
 
 
 class Joined:
-    """Sources behind one another, read in one dtype."""
+    """Several sources, one after the other, read in one dtype."""
 
     def __init__(self, dtype: Any, sources: Sequence[Source]) -> None:
         self._sources, self._dtype = tuple(sources), np.dtype(dtype)
@@ -200,25 +200,25 @@ class Joined:
         return found
 
     def stamp(self) -> tuple[object, ...]:
-        """Those of all."""
+        """The stamps of all sources."""
         return tuple(source.stamp() for source in self._sources)
 
     def told(self, before: object) -> str:
-        """What became of any."""
+        """The changes of all sources."""
         assert isinstance(before, tuple)
         return "; ".join(filter(None, (s.told(then) for s, then in zip(self._sources, before, strict=True))))
 
 
 def is_source(given: object) -> bool:
-    """Whether it is one of these."""
+    """Whether an object is one of the sources above."""
     return isinstance(given, Held | Mapped | Indexed | Joined)
 
 
 def as_source(given: Any, what: str) -> Source | None:
-    """A source of what is not copied: ``np.memmap``, and objects that read for themselves; None for all else.
+    """A source for data that should not be copied: ``np.memmap``, and objects that read their samples; else None.
 
-    Such an object has a length and gives samples for an array of numbers, else InputError. What NumPy takes as an array
-    is copied as one, but for stores that lie on disk (they say their ``chunks``, as those of h5py and zarr).
+    Such an object has a length and returns samples for an index array, else InputError. An object that NumPy takes as
+    an array is copied, except stores on disk (which have ``chunks``, as in h5py and zarr).
     """
     if is_source(given):
         return given  # type: ignore[no-any-return]
@@ -236,16 +236,16 @@ def as_source(given: Any, what: str) -> Source | None:
 
 Make = Callable[[NDArray[Any], NDArray[Any]], Data]
 Check = Callable[[NDArray[Any], NDArray[Any]], None]
-"""Told inputs and targets, a row each; raises InputError where the model or its loss cannot use them."""
+"""A function of inputs and targets, one sample per row; InputError if the model or its loss cannot use them."""
 FIRST = 256
-"""The first samples are kept: pictures ask for them at every frame."""
+"""This many first samples stay in memory, because pictures read them at every frame."""
 
 
 class Outside(Data):
-    """Samples whose numbers stand elsewhere; the first of them are read at once.
+    """Data outside memory; only the first samples are read at once.
 
-    `make` makes the table of inputs and targets that are read, with their features. `check` looks at what is
-    read, beside that it is finite.
+    `make` builds the table from the inputs and targets that were read, with their features. `check` checks them,
+    besides the check that all numbers are finite.
     """
 
     __slots__ = ("_first", "_make", "_plan", "_stamps", "check", "inputs", "remark", "targets", "version")
@@ -260,7 +260,7 @@ class Outside(Data):
         self._first = self.read(np.arange(min(FIRST, len(inputs))))
 
     def read(self, ids: NDArray[np.int64]) -> Data:
-        """Samples in memory, checked, with their features; InputError if they cannot be read or used."""
+        """The samples, read into memory and checked, with features; InputError if they cannot be read or used."""
         given = [self._finite(source, ids) for source in (self.inputs, self.targets)]
         self.check(*given)
         return self._make(*given)
@@ -273,13 +273,13 @@ class Outside(Data):
                 if not fine.all():
                     row, column = (int(place) for place in np.argwhere(~fine)[0])
                     raise InputError(
-                        f"{source.name}: sample {ids[part][row]}, column {column} is {rows[part][row, column]}: "
-                        "clean the data, or go on with other samples: run.refill(...)"
+                        f"{source.name}: sample {ids[part][row]}, column {column} is {rows[part][row, column]}; "
+                        "clean the data, or use other samples: run.refill(...)"
                     )
         return rows
 
     def look(self) -> int:
-        """How often the data was found changed; looks again. What became of it stands in :attr:`remark`."""
+        """Check for changes; returns how many were found so far. :attr:`remark` describes the last one."""
         now = self.inputs.stamp(), self.targets.stamp()
         if now != self._stamps:
             pairs = zip((self.inputs, self.targets), self._stamps, strict=True)
@@ -304,16 +304,16 @@ class Outside(Data):
 
     @property
     def numbers(self) -> tuple[int, int]:
-        """Inputs and targets of a sample."""
+        """The numbers of inputs and of targets per sample."""
         return self._plan.n_inputs, self._plan.n_targets
 
     def of(self, pairs: Sequence[tuple[Source, Source]]) -> Outside:
-        """The same of other samples, behind one another."""
+        """Data of the same kind from other sources, one after the other."""
         inputs, targets = pairs[0] if len(pairs) == 1 else (Joined(self.dtype, s) for s in zip(*pairs, strict=True))
         return Outside(self._plan, self.dtype, inputs, targets, self._make, self.check)
 
     def head(self, rows: int) -> Data:
-        """The first rows alone."""
+        """The first rows of the table."""
         found = object.__new__(Outside)
         for name in (*Data.__slots__, *self.__slots__):
             setattr(found, name, getattr(self, name))
@@ -321,24 +321,24 @@ class Outside(Data):
         return found
 
     def given(self, start: int, stop: int) -> Any:
-        """The inputs or the targets, as a `Source`."""
+        """The inputs, or the targets, as a `Source`."""
         if (start, stop) == (0, self._plan.n_inputs):
             return self.inputs
         return self.targets
 
     def lay(self, whole: bool) -> None:
-        """They lie where they lie."""
+        """Do nothing: the layout of outside data cannot change."""
 
 
 AHEAD_BYTES = 32 << 20
-"""What the batches of a call may fill, where one does not fill more."""
+"""The most bytes of batches read in advance; one batch may be larger."""
 
 
 class Ahead:
-    """Batches in memory: of the steps ``first + 1 .. first + count`` as many as fit, and as can be read.
+    """Batches read in advance, for as many of the steps ``first + 1 .. first + count`` as fit and can be read.
 
-    InputError if the batch of the first of them cannot be read or used. If `whole`, all samples are there, in
-    order: steps without end.
+    InputError if the batch of the first step cannot be read or used. With `whole`, it has all samples in order, which
+    serve any number of steps.
     """
 
     def __init__(self, problem: Problem, data: Outside, first: int, count: int) -> None:
@@ -353,7 +353,7 @@ class Ahead:
         except InputError:
             if self._count == 1:
                 raise
-            self._count = 1  # up to the step that it is about all is well
+            self._count = 1  # the steps before the one with the error can still run
             self._numbers = self._read(problem)
 
     def _read(self, problem: Problem) -> Data:
@@ -364,7 +364,7 @@ class Ahead:
         return self._data.read(ids(problem.seed, self._first, self._count, samples, problem.batch))
 
     def holds(self, problem: Problem, step: int) -> bool:
-        """Whether the samples of step ``step + 1`` are here, as they are now."""
+        """Whether the samples of step ``step + 1`` are here and still current."""
         return (
             problem.data is self._data
             and self._of == (problem.batch, problem.sampling, problem.seed)
@@ -373,11 +373,11 @@ class Ahead:
         )
 
     def left(self, step: int, count: int) -> int:
-        """How many of the steps from ``step + 1`` on can be done."""
+        """How many of the `count` steps from ``step + 1`` on can run."""
         return count if self.whole else min(count, self._first + self._count - step)
 
     def since(self, step: int, count: int = -1) -> Data:
-        """The batches from step ``step + 1`` on, one behind the other: of `count` steps, or of all."""
+        """The batches from step ``step + 1`` on, one after the other: of `count` steps, or of all."""
         if self.whole:
             return self._numbers
         start = (step - self._first) * self._batch
@@ -386,7 +386,7 @@ class Ahead:
 
 
 def in_order(seed: int, first: int, count: int, samples: int, batch: int) -> NDArray[np.int64]:
-    """:func:`scalarviz.rng.batch_indices` of the steps number ``first ..``, one behind the other."""
+    """:func:`scalarviz.rng.batch_indices` of `count` steps from number `first` on, one after the other."""
     if batch == samples:
         return np.tile(np.arange(samples), count)
     steps, found, step = samples // batch, [], first
@@ -399,7 +399,7 @@ def in_order(seed: int, first: int, count: int, samples: int, batch: int) -> NDA
 
 
 def drawn(seed: int, first: int, count: int, samples: int, batch: int) -> NDArray[np.int64]:
-    """:func:`scalarviz.rng.drawn_indices`, likewise."""
+    """:func:`scalarviz.rng.drawn_indices` of `count` steps from number `first` on, one after the other."""
     steps = np.repeat(np.arange(first, first + count, dtype=np.uint64), (batch + 1) // 2)
     blocks = np.tile(np.arange((batch + 1) // 2, dtype=np.uint64), count)
     stream = np.uint64(rng.Stream.SAMPLING)

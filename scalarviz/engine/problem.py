@@ -1,9 +1,9 @@
-"""What an engine gets and what it offers: a `Problem` goes in, a `Trainer` comes out.
+"""The interface of an engine: it takes a `Problem` and gives a `Trainer`.
 
-* The optimiser's rule is recorded with `Limits`, so engines need little for them: the value of the penalties and the
-  length of the gradient are sums over all weights, computed between backward and update.
-* A `Readback` is a question for numbers in the middle of a long call. Only an engine with its own memory needs it: it
-  looks now and then whether somebody waits (:attr:`Trainer.asked`), copies beside its steps, and hands the copy over.
+* The optimiser's recorded rule includes the `Limits`. Engines compute only two sums over all weights between backward
+  and update: the value of the penalties, and the length of the gradient.
+* A `Readback` asks for numbers in the middle of a long call. Only an engine with its own memory needs it. The engine
+  checks regularly whether somebody waits (:attr:`Trainer.asked`), copies during its steps, and delivers the copy.
 * Programs that *couple* the samples of a batch (batch norm) need the whole batch in memory.
 """
 
@@ -27,38 +27,38 @@ from .data import Data
 from .outside import Ahead, Outside
 
 TINY = 1e-6
-"""What PyTorch adds to the length of a gradient before it divides by it."""
+"""PyTorch adds this to the length of a gradient before dividing by it."""
 CLIP = 2
-"""Its place among the numbers of a step: after the rate and the number of the step."""
+"""The index of the clipping factor in the numbers of a step: after learning rate and step number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Penalties and clipping."""
+    """Penalties on the weights, and clipping of the gradient."""
 
-    l1: float = 0.0  # the loss of a step has ``l1 * sum(abs(w)) + l2 * sum(w * w)`` on top, over all weights
+    l1: float = 0.0  # a step adds ``l1 * sum(abs(w)) + l2 * sum(w * w)`` over all weights to its loss
     l2: float = 0.0
-    # the gradient of the trained weights, penalties included, is scaled down to this length
+    # the greatest length of the gradient of the trained weights, penalties included; a longer one is scaled down
     clip_norm: float | None = None
-    clip_value: float | None = None  # then each of its numbers is cut to ``-clip_value .. clip_value``
+    clip_value: float | None = None  # after that, each number is clipped to ``-clip_value .. clip_value``
 
     @property
     def penalised(self) -> bool:
-        """Whether the loss has anything on top."""
+        """Whether the loss has a penalty."""
         return self.l1 != 0 or self.l2 != 0
 
     @property
     def between(self) -> bool:
-        """Whether there is a sum over all weights between backward and update."""
+        """Whether a step needs a sum over all weights between backward and update."""
         return self.penalised or self.clip_norm is not None
 
     def numbers(self, n_weights: int) -> NDArray[np.float64]:
-        """What compiled sums are given: the numbers, what is added to the length, the result's place, the weights."""
+        """The arguments of compiled sums: l1, l2, clip_norm (-1: none), `TINY`, `CLIP` and the number of weights."""
         length = -1.0 if self.clip_norm is None else self.clip_norm
         return np.array([self.l1, self.l2, length, TINY, CLIP, n_weights])
 
     def penalty(self, values: NDArray[Any]) -> float:
-        """What the loss has on top at these weights, (P,)."""
+        """The penalty that the loss includes at these weights, (P,)."""
         if not self.penalised:
             return 0.0
         wide = values.astype(np.float64)
@@ -66,7 +66,7 @@ class Limits:
             return float(self.l1 * np.abs(wide).sum() + self.l2 * np.square(wide).sum())
 
     def coefficient(self, values: NDArray[Any], gradient: NDArray[Any], trained: NDArray[np.bool_]) -> float:
-        """What the gradient (P,) of the losses, penalties not yet included, is to be multiplied by."""
+        """The clipping factor for the gradient (P,) of the losses, which does not include penalties yet."""
         if self.clip_norm is None:
             return 1.0
         w, g = values[trained].astype(np.float64), gradient[trained].astype(np.float64)
@@ -80,63 +80,64 @@ NO_LIMITS = Limits()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Midway:
-    """Numbers after one step inside a call, shape (P,). All arrays are copies that nobody writes to any more."""
+    """Numbers after one step inside a call, shape (P,). All arrays are copies that no longer change."""
 
     values: NDArray[Any]
     gradient: NDArray[Any]
-    previous: NDArray[Any]  # the weights that the gradient was taken at
+    previous: NDArray[Any]  # the weights at which the gradient was computed
     losses: NDArray[np.float64]  # of the steps of this call so far, at least one; the last is that of the step
 
 
 class Readback(Protocol):
-    """Somebody waits for numbers."""
+    """A request for numbers."""
 
     def give(self, now: Midway) -> None:
-        """Hand them over, in ``train``'s thread, before it returns; who is not given any gets the numbers after it."""
+        """Deliver the numbers, in ``train``'s thread, before it returns; otherwise those after the call are used."""
 
 
 Asked = Callable[[], Readback | None]
-"""Whether somebody waits who was not told of before. Called as often as one likes: it looks at an empty queue."""
+"""Returns a new request, or None. It is cheap: it looks at a queue, which is usually empty."""
 
 
 Array = NDArray[Any]
 
 Share = Callable[[Array], NDArray[np.float64]]
-"""Targets, an array (samples, n_targets), to float64 of shape (samples,)."""
+"""A function from targets (samples, n_targets) to float64 of shape (samples,)."""
 
 DTYPES = ("float32", "float64")
-"""In which an engine may compute."""
+"""The dtypes in which an engine may compute."""
 HALF = "float16"
-"""A run of this dtype keeps and computes float32, and its graph rounds each number (``tape/half``)."""
+"""A run of this dtype stores and computes float32, and its graph rounds each number (``tape/half``)."""
 
 CACHE_BYTES = 512 * 1024
-"""What the rows of a block may fill: half of a usual second-level cache. The same on every machine, for the bits."""
+"""The most bytes of a block's rows: half of a usual second-level cache. Equal on every machine, for equal bits."""
 
 CROWD = 2 * 1024**3
-"""Rows times squared bytes of a row beyond which fewer lanes are quicker: half the lanes halve what the rows fill and
-double the calls. Measured on forty programs; 256 float32 lanes up to 2,048 rows, 128 up to 8,192, 64 up to 32,768."""
+"""If rows times squared bytes per row exceed this, fewer lanes are faster: half the lanes halve the memory of the rows
+and double the calls. Measured on forty programs: 256 float32 lanes up to 2,048 rows, 128 up to 8,192, 64 up to 32,768.
+"""
 
 WEIGHTS_A_ROW = 64
-"""From so many weights to a row on, the weights' gradients go through memory more often than rows do: blocks stay."""
+"""With at least this many weights per row, gradients of weights use memory more than rows do: blocks stay large."""
 
 Rates = float | NDArray[np.float64]
-"""Of the steps of a call: one for all, or a table with a line a step."""
+"""The learning rates of a call: one for all steps, or a table with one line per step."""
 Reduction = Literal["mean", "sum"]
 Sampling = Literal["epochs", "replacement"]
 
 SAMPLINGS = ("epochs", "replacement")
-"""How the samples of a step are chosen: in keyed order, each once an epoch, or each drawn anew out of all."""
+"""How a step chooses its samples: each once per epoch, in an order from the seed; or each drawn from all samples."""
 
 
 @dataclass(slots=True)
 class Problem:
-    """A model bound to data, numbers and an optimiser. The arrays are live: engines change them in place.
+    """A model with its data, numbers and optimiser. Engines change the arrays in place.
 
-    They are of shape (P,), in the run's dtype (float32 or float64). The inputs of `update`, the update of one
-    weight, are ``w, g, *state, *columns``, its theta ``[lr, t]`` (t counts from 1), its outputs ``w,
-    *state``; engines run it with the parameters as lanes. Where the gradient's length is limited, theta has a
-    third number, which engines put in: what the gradient is multiplied by. Behind it are rates of the
-    parameter groups but the first, then momenta where a schedule moves them.
+    The arrays have shape (P,) and the run's dtype (float32 or float64). `update` is the update of one weight: its
+    inputs are ``w, g, *state, *columns``, its theta is ``[lr, t]`` (t counts from 1), its outputs are ``w, *state``.
+    Engines run it with the parameters as lanes. If the length of the gradient is limited, theta has a third number,
+    the clipping factor, which the engine fills in. Then follow the rates of the other parameter groups, and momenta if
+    a schedule changes them.
     """
 
     plan: Plan
@@ -144,24 +145,24 @@ class Problem:
     store: Store  # ``value`` and ``grad`` of the parameters
     state: list[Array]  # the optimiser's
     data: Data
-    batch: int  # samples a step; at most N where an epoch orders them
+    batch: int  # samples per step; at most N with epochs
     seed: int
     reduction: Reduction
-    # weights that the optimiser holds and that are not frozen; it is replaced, never written to
+    # weights that the optimiser has and that are not frozen; the array is replaced, never changed in place
     trained: NDArray[np.bool_]
     previous: Array  # the values before the last step of the last call
-    block: int = 0  # lanes of a pass on the CPU: changes bits; 0: `default_block`
-    t_start: int = 0  # steps that the optimiser had done before this run: its ``t`` counts on
-    threads: int = 1  # how many may be used; they change no bits
+    block: int = 0  # lanes of a pass on the CPU, which change the bits; 0: `default_block`
+    t_start: int = 0  # steps that the optimiser did before this run: its ``t`` continues from here
+    threads: int = 1  # the most threads; they do not change the bits
     sampling: Sampling = "epochs"
-    # targets (samples, n_targets) to what each sample adds to the number that a mean divides by; None: 1
+    # a function of the targets (samples, n_targets): how much each sample adds to the divisor of a mean; None: 1
     share: Share | None = None
     limits: Limits = NO_LIMITS
     columns: list[Array] = field(default_factory=list)  # the number of each weight's parameter group
-    # of several groups the update of each, with its own rate, factor of the gradient and momentum in theta
+    # with several groups, the update of each, with its own rate, clipping factor and momentum in theta
     rules: list[Plan] = field(default_factory=list)
-    n_weights: int = 0  # the first of the store's numbers, on which penalties are; buffers stand behind; 0: all
-    tape: Tape | None = None  # what the plan was made of, where that is not the model's own Values
+    n_weights: int = 0  # weights come first in the store, then buffers; penalties apply to weights; 0: all are weights
+    tape: Tape | None = None  # the tape of the plan, if it is not that of the model's own Values
     _ahead: Ahead | None = field(default=None, init=False, repr=False)
     _shares: tuple[Data, Share, NDArray[np.float64] | None] | None = field(default=None, init=False, repr=False)
 
@@ -171,7 +172,7 @@ class Problem:
         self.n_weights = self.n_weights or len(self.store.value)
 
     def scales(self, first: int, count: int) -> NDArray[np.float64]:
-        """Factor of one sample's loss in the loss of the batch, in the steps ``first + 1 .. first + count``."""
+        """The factor of one sample's loss in the loss of the batch, for the steps ``first + 1 .. first + count``."""
         if self.share is not None and self.reduction == "mean" and isinstance(self.data, Outside):
             return np.array([self._scale_ahead(self.share, first + k) for k in range(count)])
         shares = self._known_shares() if self.reduction == "mean" else None
@@ -182,7 +183,7 @@ class Problem:
         return np.array([inverse(shares[self.indices(first + k)].sum()) for k in range(count)])
 
     def _scale_ahead(self, share: Share, step: int) -> float:
-        """The factor in one step, from the targets that are read for it."""
+        """The factor of one step, from the targets that were read for it."""
         n = self.plan.n_inputs
         return inverse(share(self.samples_of(step)[0][n : n + self.plan.n_targets].T).sum())
 
@@ -194,7 +195,7 @@ class Problem:
         return not isinstance(self.data, Outside) and (self.whole or self._known_shares() is None)
 
     def _known_shares(self) -> NDArray[np.float64] | None:
-        """Those of all samples, computed once a data set; None where each is 1."""
+        """The shares of all samples, computed once per data set; None if all are 1."""
         if self.share is None:
             return None
         known = self._shares
@@ -205,32 +206,32 @@ class Problem:
         return known[2]
 
     def draws(self, step: int, place: int) -> Draws:
-        """What the dropout masks of step ``step + 1`` are drawn from, for the samples of its batch from `place` on."""
+        """The source of the dropout masks of step ``step + 1``, for the samples of its batch from `place` on."""
         return Draws(self.seed, step, place)
 
     @property
     def of_weights(self) -> NDArray[np.bool_]:
-        """Which of the store's numbers are weights, that have gradients; shape (P,)."""
+        """Which numbers of the store are weights, which have gradients; shape (P,)."""
         return np.arange(len(self.store.value)) < self.n_weights
 
     @property
     def whole(self) -> bool:
-        """Whether every step has all samples, in order: then nothing needs to be picked."""
+        """Whether every step uses all samples in order, so that nothing has to be picked."""
         return self.sampling == "epochs" and self.batch == self.data.shape[1]
 
     @property
     def epoch(self) -> int:
-        """Steps of an epoch; where samples are drawn with replacement those that have as many samples."""
+        """The number of steps per epoch; with replacement, as many steps as use that many samples."""
         return max(1, int(self.data.shape[1]) // self.batch)
 
     def indices(self, step: int) -> NDArray[np.int64]:
-        """The samples of training step `step` (the first is 0): what every engine does."""
+        """The samples of training step `step` (the first is 0), the same for every engine."""
         return indices(self.seed, step, self.data.shape[1], self.batch, self.sampling)
 
     def ready(self, first: int, count: int) -> int:
-        """How many of the steps ``first + 1 .. first + count`` can be done now: at least 1, else all.
+        """How many of the steps ``first + 1 .. first + count`` can run now, at least 1.
 
-        Data that is not in memory is read for them; InputError if the samples of the first cannot be read or used.
+        Reads data that is not in memory; InputError if the samples of the first step cannot be read or used.
         """
         data = self.data
         if not isinstance(data, Outside):
@@ -241,9 +242,9 @@ class Problem:
         return self._ahead.left(first, count)
 
     def batches(self, first: int) -> tuple[Data, bool]:
-        """The samples that steps from ``first + 1`` on read; and whether they are their batches one behind the other.
+        """The samples for the steps from ``first + 1`` on; and whether these are batches, one after the other.
 
-        Otherwise they are all samples, out of which :meth:`indices` picks those of a step.
+        Otherwise they are all samples, from which :meth:`indices` picks those of a step.
         """
         self.ready(first, 1)
         if self._ahead is None or not isinstance(self.data, Outside):
@@ -251,7 +252,7 @@ class Problem:
         return self._ahead.since(first), not self._ahead.whole
 
     def samples_of(self, step: int) -> tuple[Data, NDArray[np.int64] | None]:
-        """Where the samples of step ``step + 1`` are, and which they are; None: all, in order."""
+        """The data with the samples of step ``step + 1``, and their indices in it; None: all, in order."""
         self.ready(step, 1)
         if self._ahead is not None and isinstance(self.data, Outside):
             return self._ahead.since(step, 1), None
@@ -259,26 +260,27 @@ class Problem:
 
     @property
     def order_shape(self) -> tuple[np.uint64, np.uint64, int]:
-        """Upper bits, lower bits and rounds of the network that orders an epoch; no rounds: drawn with replacement."""
+        """Upper bits, lower bits and rounds of the permutation that orders an epoch; no rounds with replacement."""
         none = np.uint64(0), np.uint64(0), 0
         return rng.shape_of(self.data.shape[1]) if self.sampling == "epochs" else none
 
 
 def indices(seed: int, step: int, samples: int, batch: int, sampling: Sampling) -> NDArray[np.int64]:
-    """Which samples a step takes, whoever asks, the first step being 0."""
+    """The indices of the samples of a step, counted from 0."""
     of = rng.batch_indices if sampling == "epochs" else rng.drawn_indices
     return of(seed, step, samples, batch)
 
 
 def inverse(divisor: float) -> float:
-    """``1 / divisor``, infinite for 0: then a mean of nothing becomes NaN."""
+    """``1 / divisor``, infinite for 0, so that a mean of nothing becomes NaN."""
     return 1.0 / float(divisor) if divisor != 0 else np.inf
 
 
 def default_block(program: Program, itemsize: int) -> int:
-    """How many lanes go through a program together: the most of 1024 and 512 whose rows stay in the cache.
+    """The number of lanes of a block: 1024 or 512, if the rows fit into the cache.
 
-    Else 256, down to 32 where rows are many; but not where wide layers' gradients are added to once a block.
+    Otherwise 256, down to 32 for many rows. Programs with many weights per row keep 256, because each block adds to
+    the gradients of all weights.
     """
     rows = program.n_rows
     for lanes in (1024, 512):
@@ -290,42 +292,42 @@ def default_block(program: Program, itemsize: int) -> int:
 
 
 def rates_of(rates: Rates, start: int, count: int) -> Rates:
-    """Those of some steps of a call."""
+    """The rates of some steps of a call."""
     return rates[start : start + count] if isinstance(rates, np.ndarray) else rates
 
 
 class Trainer(Protocol):
-    """An engine at work on one problem.
+    """An engine that trains one problem.
 
-    One with a memory of its own may keep a snapshot there, but at the return of every method the host's
-    arrays are true, and between two calls whoever likes may change them.
+    An engine with its own memory may keep a snapshot there. But when a method returns, the arrays on the host are
+    up to date, and other code may change them between two calls.
     """
 
     name: str  # as in the table of engines
-    breakable: bool  # Ctrl-C or an error of the model may come in the middle of a step: Python code computes it
-    asked: Asked | None  # set by whoever wants numbers from the middle of calls
+    breakable: bool  # whether Ctrl-C or an error of the model can stop it within a step, because Python computes it
+    asked: Asked | None  # set by a caller who wants numbers from the middle of calls
 
     @property
     def ready(self) -> bool:
-        """Whether the next call begins at once."""
+        """Whether the next call starts without compiling."""
 
     def prepare(self, stopped: Callable[[], bool] = lambda: False) -> None:
-        """Compile and load what the first call needs; StateError if `stopped`, asked now and then, gives it up."""
+        """Compile and load the kernels of the first call; StateError if `stopped` returns True meanwhile."""
 
     @property
     def call_overhead(self) -> float:
-        """Seconds that every call costs beside its steps (copies to a device and back), as measured last."""
+        """Seconds per call besides its steps (copies to a device and back), as last measured."""
 
     @property
     def remark(self) -> str:
-        """What a user should know of how it works just now, one clause; empty where nothing is to be said."""
+        """One clause that tells the user about a limitation now, or an empty text."""
 
     def train(self, first: int, count: int, lr: Rates) -> NDArray[np.float64]:
-        """Do the steps ``first + 1 .. first + count``, so `first` are done already; returns their losses, (count,).
+        """Do the steps ``first + 1 .. first + count`` and return their losses, (count,).
 
-        `lr` is the rate of all of them, or that of each, shape (count, 1). A step is: zero the gradients,
-        forward, loss, backward, update; its loss is at the values before its update. At return ``store.grad``
-        is the last step's gradient and ``previous`` the values that it was taken at.
+        `lr` is one learning rate for all steps, or one per step, shape (count, 1). A step zeroes the gradients, then
+        does forward, loss, backward and update. Its loss is that of the values before the update. Afterwards,
+        ``store.grad`` is the gradient of the last step, and ``previous`` the values at which it was computed.
         """
 
     def gradient(self, step: int) -> float:
@@ -334,21 +336,22 @@ class Trainer(Protocol):
     def snapshot(self) -> None:
         """Keep values, gradient, `previous` and the optimiser's state as they are on the host now.
 
-        The next snapshot takes its place. It may be taken where the next call begins: nothing comes in between.
+        The next snapshot replaces this one. An engine may take it at the start of the next call, because nothing
+        changes before that.
         """
 
     def rewind(self) -> None:
-        """Go back to the last snapshot, on the host too; more than once if need be."""
+        """Return to the last snapshot, also on the host; may be called several times."""
 
     def finite(self) -> bool:
         """Whether no weight is a NaN or an infinity after the last call."""
 
     def release(self) -> None:
-        """Give back all that is held beside the host's memory; the next call takes it again."""
+        """Free all memory outside the host; the next call allocates it again."""
 
 
 class HostTrainer:
-    """What a `Trainer` does with the host's arrays, each of which may be replaced by another of its shape."""
+    """The part of a `Trainer` that works on the host's arrays; other arrays of the same shapes may replace them."""
 
     problem: Problem
     call_overhead: float = 0.0
@@ -358,19 +361,19 @@ class HostTrainer:
 
     @property
     def ready(self) -> bool:
-        """Nothing is to be done before the first call."""
+        """True: the first call needs no preparation."""
         return True
 
     def prepare(self, stopped: Callable[[], bool] = lambda: False) -> None:
-        """Nothing is to be done before the first call."""
+        """Do nothing: the first call needs no preparation."""
 
     def _changing(self) -> tuple[Array, ...]:
-        """What a step changes."""
+        """The arrays that a step changes."""
         problem = self.problem
         return (problem.store.value, problem.store.grad, problem.previous, *problem.state)
 
     def snapshot(self) -> None:
-        """Keep all that a step changes, in arrays that are used again: fresh memory costs more than copying."""
+        """Copy all arrays that a step changes; the copies are reused, because new memory costs more than copying."""
         arrays = self._changing()
         if not self._fit(arrays):
             self._kept = [np.empty_like(array) for array in arrays]
@@ -378,7 +381,7 @@ class HostTrainer:
             np.copyto(kept, array)
 
     def rewind(self) -> None:
-        """Go back to the last snapshot; StateError if there is none, or the optimiser has other arrays since."""
+        """Return to the last snapshot; StateError if there is none, or if the optimiser has other arrays now."""
         arrays = self._changing()
         if not self._fit(arrays):
             raise StateError(f"rewind: these {len(arrays)} arrays have no snapshot; call snapshot() first")
@@ -389,7 +392,7 @@ class HostTrainer:
         return [kept.shape for kept in self._kept] == [array.shape for array in arrays]
 
     def release(self) -> None:
-        """There is nothing but the host's memory."""
+        """Do nothing: there is no memory outside the host."""
 
     def finite(self) -> bool:
         """Whether no weight is a NaN or an infinity."""
@@ -397,9 +400,9 @@ class HostTrainer:
 
 
 def check_coupled(program: Program, batch: int, lane_bytes: int, training: bool = True) -> None:
-    """Refuse a batch that cannot go through a program as a whole; `lane_bytes` is what a sample takes with adjoints.
+    """Raise InputError if a batch cannot go through a program as a whole.
 
-    It would take more memory than there is, or a variance in training would be that of one number.
+    It needs too much memory (`lane_bytes` per sample, gradients included), or its variance would be that of one number.
     """
     if not program.couples:
         return
@@ -408,12 +411,12 @@ def check_coupled(program: Program, batch: int, lane_bytes: int, training: bool 
             "batch normalisation in training needs the variance of a channel over the batch, and a batch of 1 sample "
             "has none; use a larger batch, or call eval() of the norm"
         )
-    what = f"{program.n_rows:,} rows with their adjoints for all {batch:,} samples of a batch that is normalised"
+    what = f"{program.n_rows:,} rows with their gradients for all {batch:,} samples of a normalised batch"
     check_memory(batch * lane_bytes, what, "use a smaller batch")
 
 
 def factor_of(track: Track, batch: int) -> float:
-    """What a statistic is multiplied by: PyTorch's running variance is divided by n - 1."""
+    """The factor n / (n - 1) of a tracked variance, as for PyTorch's running variance."""
     n = batch * track.positions
     return n / (n - 1) if n > 1 else 1.0
 
@@ -421,9 +424,9 @@ def factor_of(track: Track, batch: int) -> float:
 def follow(
     tracks: tuple[Track, ...], batch: int, stats: NDArray[Any], values: NDArray[Any], frozen: NDArray[Any]
 ) -> None:  # fmt: skip
-    """Let the tracked numbers among the `values` follow the statistics of a step, one after the other, in float64.
+    """Update the tracked numbers in `values` by the statistics of a step, one after the other, in float64.
 
-    `stats` has the number of each track's row, anything where it has none. What is frozen stays.
+    `stats` has one number per track; it is ignored for tracks without a row. Frozen numbers do not change.
     """
     with np.errstate(all="ignore"):
         for track, stat in zip(tracks, stats.tolist(), strict=True):

@@ -1,6 +1,6 @@
-"""The engines there are, one line each; `choose` says which one a run gets, and why.
+"""The table of engines; `choose` picks one for a run and says why.
 
-A `Form` tells what an engine makes of one operation of the ops table: the functions are generated anew and counted.
+A `Form` describes how an engine implements an operation: it generates the functions and counts them.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from .problem import DTYPES, Problem, Trainer
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How an engine has operations: ``names(op)`` are its functions, of the value, then of derivatives."""
+    """How an engine implements operations: ``names(op)`` names its functions, first the value, then derivatives."""
 
     made: str
     names: Callable[[ops.Op], list[str]]
 
     def of(self, op: ops.Op) -> str:
-        """``1 + 2``: functions of the value and of derivatives; ``none: ...`` and the reason if there are none."""
+        """``1 + 2``: one function for the value, two for derivatives; or ``none:`` with the reason."""
         try:
             names = self.names(op)
         except (ScalarvizError, SyntaxError) as error:
@@ -45,7 +45,7 @@ class Form:
 def _objects_form(op: ops.Op) -> list[str]:
     kernel = Kernel(op)
     made = _functions(kernel.source)
-    return made if kernel.flowing else made[:1]  # the second one does nothing then
+    return made if kernel.flowing else made[:1]  # otherwise the second function does nothing
 
 
 def _numpy_form(op: ops.Op) -> list[str]:
@@ -72,7 +72,7 @@ def _functions(source: str) -> list[str]:
 
 
 _DEVICE = re.compile("[0-9]{1,9}")
-"""The number of a device in an engine's name; longer ones would not even fit into the driver's int."""
+"""The device number in an engine's name; a longer one would not fit into the driver's int."""
 
 Model = Callable[[list[Value]], Any]
 Loss = Callable[[Any, Sequence[Value]], Value]
@@ -80,10 +80,10 @@ Loss = Callable[[Any, Sequence[Value]], Value]
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """An engine by its name; `missing` and `lost` say, of a device, why it is not there, or cannot be used any more.
+    """One engine. `missing` says why a device cannot be used, `lost` why it can no longer be used.
 
-    Reasons are one clause each, or empty. `warm` says whether it can start with these operations without the
-    minutes that GPU kernels take to compile.
+    Each reason is one clause, or empty. `warm` says whether the engine can start with these operations without
+    compiling, which takes minutes for GPU kernels.
     """
 
     name: str
@@ -97,7 +97,7 @@ class Engine:
 
 
 def find(engine: object) -> tuple[Engine, int]:
-    """The engine of a name and the number of its device, 0 without one; InputError for any other name."""
+    """The engine with this name, and its device number (0 without one); InputError for an unknown name."""
     base, colon, number = engine.partition(":") if isinstance(engine, str) else ("", "", "")
     found = ENGINES.get(base)
     numbered = not colon or (found is not None and found.devices and _DEVICE.fullmatch(number))
@@ -107,7 +107,7 @@ def find(engine: object) -> tuple[Engine, int]:
 
 
 def usable(engine: object, dtype: str) -> tuple[Engine, int]:
-    """As :func:`find`, of an engine that computes in `dtype`, else InputError; ScalarvizError if it is not there."""
+    """As :func:`find`; ScalarvizError if the engine cannot be used here, InputError if it does not have `dtype`."""
     found, device = find(engine)
     why = found.missing(device)
     if why:
@@ -118,19 +118,19 @@ def usable(engine: object, dtype: str) -> tuple[Engine, int]:
 
 
 def lost(engine: str) -> str:
-    """Why an engine that was there before cannot be used any more by this process; empty if it can, or never could."""
+    """Why this process can no longer use an engine; empty if it can, or never could."""
     found, device = find(engine)
     return found.lost(device)
 
 
 def operations(*plans: Plan) -> set[str]:
-    """Names of the table operations that the plans use: what an engine must have ready to be warm."""
+    """The names of the operations in the plans, whose kernels an engine needs."""
     programs = [p for plan in plans for p in (plan.prologue, plan.encode, plan.body) if p is not None]
     return {i.op for program in programs for i in program.instructions if i.kind == "op"}
 
 
 def _later(module: str, name: str) -> Callable[..., Any]:
-    """A function or class of a module that is loaded when it is first called."""
+    """A function or class of a module, which is imported at the first call."""
 
     def call(*given: Any) -> Any:
         return getattr(import_module(module, __package__), name)(*given)
@@ -160,18 +160,18 @@ ENGINES = {
     )
 }  # fmt: skip
 NAMES = ("auto", *ENGINES)
-"""What may be asked for; ``"auto"`` chooses when a run starts."""
+"""The allowed names; ``"auto"`` chooses when a run starts."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineChoice:
     """The engine of a run."""
 
-    name: str  # with the number of a device (``"cuda:1"``)
+    name: str  # with a device number (``"cuda:1"``)
     why: str  # one clause: asked for, or the reason of ``"auto"``
-    threads: int = 1  # of a step; 0 where a GPU does it
-    since: int = 0  # steps that the run had done when this engine took over
-    instead: EngineChoice | None = None  # what ``"auto"`` takes if this one turns out not to work here
+    threads: int = 1  # threads of a step; 0 on a GPU
+    since: int = 0  # the step at which this engine took over
+    instead: EngineChoice | None = None  # the second choice of ``"auto"``, if this engine fails here
 
     def __str__(self) -> str:
         with_threads = f", {self.threads} thread{'s' if self.threads > 1 else ''}" if self.threads else ""
@@ -179,16 +179,16 @@ class EngineChoice:
 
 
 def known(engine: object) -> str:
-    """`engine`, a name that may be asked for, "auto" among them; InputError for any other."""
+    """`engine`, if it is an allowed name, such as "auto"; InputError for any other."""
     if not (isinstance(engine, str) and engine == "auto"):
         find(engine)
     return str(engine)
 
 
 def choose(engine: str, dtype: str, plan: Plan, update: Plan, batch: int) -> EngineChoice:
-    """Resolve ``engine="auto"``, once, when a run starts, and refuse what is not there as :func:`usable` does.
+    """The engine of a run; resolves ``engine="auto"``, and raises the errors of :func:`usable`.
 
-    A cache is warm for the operations in `plan` and `update`, and a GPU repays its launches from some work on.
+    "auto" takes a GPU if the step has enough work, and if the kernels for `plan` and `update` are compiled.
     """
     if known(engine) != "auto":
         usable(engine, dtype)
@@ -198,13 +198,13 @@ def choose(engine: str, dtype: str, plan: Plan, update: Plan, batch: int) -> Eng
     if not why:
         return host
     if not ENGINES["cuda"].warm(dtype, operations(plan, update)):
-        cold = "but its kernels are not compiled yet: run `scalarviz warmup`"
+        cold = "but its kernels are not compiled yet; run `scalarviz warmup`"
         return replace(host, why=f"{host.why}; {why}, {cold}")
     return EngineChoice("cuda", why, instead=host)
 
 
 def _repaid_gpu(dtype: str, plan: Plan, batch: int) -> str:
-    """Why the GPU that is here is to be taken, as one clause; empty if not. For a small step nobody looks for one."""
+    """Why to use the GPU, as one clause; empty if it is not faster or not there. Small steps skip the search."""
     seconds = numba_seconds(plan, batch, dtype)
     if not (repays_a_gpu(plan, seconds) and _may_have_cuda()):
         return ""
@@ -216,15 +216,15 @@ def _repaid_gpu(dtype: str, plan: Plan, batch: int) -> str:
 
 
 def _may_have_cuda() -> bool:
-    """Whether its package is installed: asking CUDA itself takes 40 ms of every start."""
+    """Whether the package for CUDA is installed; asking CUDA itself would add 40 ms to every start."""
     try:
         return find_spec("numba_cuda") is not None
-    except (ImportError, ValueError):  # somebody blocks it
+    except (ImportError, ValueError):  # the import is blocked
         return False
 
 
 def _on_the_host() -> EngineChoice:
-    """The compiled engine where there is numba, else NumPy."""
+    """The numba engine if numba can be used, otherwise NumPy."""
     if missing := ENGINES["numba"].missing(0):
         return EngineChoice("numpy", f"numba {missing}")
     return EngineChoice("numba", "the fastest here")

@@ -339,7 +339,7 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
             super().__setitem__(index, given if given.ndim else given[()])
         except ValueError:
             raise InputError(
-                f"Values[...] = of the shape {given.shape}: the selected part has the shape {np.shape(self[index])}"
+                f"Values[...] = ...: got shape {given.shape}; the selected part has shape {np.shape(self[index])}"
             ) from None
 
     def as_values(self) -> Values:

@@ -52,7 +52,7 @@ class RowNorm(Norm):
         name = type(self).__name__
         sides = tuple(normalized_shape) if isinstance(normalized_shape, tuple | list) else (normalized_shape,)
         if not sides:
-            raise InputError(f"{name}: normalized_shape must have at least one side, got ()")
+            raise InputError(f"{name}: normalized_shape must have at least one axis, got ()")
         self.normalized_shape = tuple(count(side, f"{name}: a side of normalized_shape") for side in sides)
         self.eps = epsilon(eps, name)
         affine = flag(elementwise_affine, f"{name}: elementwise_affine")

@@ -595,7 +595,7 @@ class Optimizer:
         steps = steps_of(f"{title}: 'steps'", given["steps"])
         unknown = [n for n in state_dict["hyperparameters"] if n not in self.hyperparameters()]
         if unknown:
-            raise InputError(f"{title}: unknown {listing(unknown)}; there are {listing(self.hyperparameters())}")
+            raise InputError(f"{title}: unknown {listing(unknown)}; allowed: {listing(self.hyperparameters())}")
         arrays = {name: np.array(real_array(a, f"{title}: {name}"), np.float64) for name, a in given["state"].items()}
         if arrays.keys() != set(self.state):
             raise InputError(f"{title}: its state is ({listing(self.state)}), got ({listing(arrays)})")

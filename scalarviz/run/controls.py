@@ -272,7 +272,7 @@ class Layers(Control):
     def taken(self, value: Any) -> tuple[int, ...]:
         """`value` as a tuple of whole numbers above 0, few enough for a panel."""
         if not isinstance(value, tuple | list) or len(value) > MOST_LAYERS:
-            raise InputError(f"{self.label}: got {shown(value)}; allowed: the units of up to {MOST_LAYERS} layers")
+            raise InputError(f"{self.label}: got {shown(value)}; allowed: up to {MOST_LAYERS} numbers of units")
         return tuple(integer(self.label, units, 1, MOST_UNITS) for units in value)
 
 

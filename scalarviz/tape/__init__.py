@@ -1,7 +1,8 @@
-"""From a graph of objects to something that an engine can run: record, simplify, lower.
+"""From a graph of objects to a program that an engine can run: record, simplify, lower.
 
-Open `trace` first (graph to `tape`), then `lower` (tape to `program`) with its `passes`, `sums` (what is typed with
-plain operators) and `ordered` rows (what runs together). `half` rounds a tape to float16. No engine here.
+Read `trace` first (from graph to `tape`), then `lower` (from tape to `program`). `lower` uses `passes`, `sums` (finds
+weighted sums in plain operators) and `ordered` (puts rows that run together side by side). `half` rounds a tape to
+float16. This folder has no engine.
 """
 
 from .half import halved

@@ -1,15 +1,15 @@
-"""Half precision: a recorded graph becomes one whose rows and weights are float16, as PyTorch's AMP trains.
+"""Half precision: rewrites a recorded graph so that rows and weights are float16, as in PyTorch's AMP.
 
-The arithmetic stays that of the engine (float32). Where a number of the model is complete, an operation ``float16``
-rounds it, and on the way back the gradient that reaches it: sums are those of the engine, each result is a float16.
-The weights of the store are the float32 master; a graph reads each through ``float16``. The loss is float32.
+The engine still computes in float32. An operation ``float16`` rounds each finished number of the model, and the
+gradient that comes back to it. The store keeps the weights in float32; the graph reads each through ``float16``. The
+loss is float32.
 
-As under PyTorch's autocast, some operations give float32: sums, powers, exponentials and logarithms. What is computed
-from such a row is float32 as well, until a weighted sum reads it. So the inside of a norm or a softmax is not rounded.
-Numbers of the graph itself are not rounded either: an operation of a float16 with one is computed in float32.
+As in PyTorch's autocast, some operations return float32: sums, powers, exponentials and logarithms. Rows computed from
+these are float32 too, until a weighted sum reads them. So the inside of a norm or a softmax is not rounded. Constants
+of the graph are not rounded either: an operation of a float16 row and a constant is computed in float32.
 
-Gradients below 6e-8 are 0 in float16. So the gradient of the loss is multiplied by the loss scale, a number of theta,
-and divided by it where it has reached the master weight.
+Gradients below 6e-8 are 0 in float16. So the loss scale, a number of theta, multiplies the gradient of the loss. At
+the float32 weight, the gradient is divided by it again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .program import CODES
 from .tape import Node, Tape
 
 TOO_LARGE = 65_520
-"""From here on float16 has infinities."""
+"""The least number that rounds to infinity in float16."""
 WIDE = {"exp", "log", "log1p", "pow", "logaddexp", "log_sigmoid", "softplus_up_to", "batch_mean"}
 """Operations whose results are float32."""
 
@@ -35,7 +35,7 @@ def halved(tape: Tape, scale: int) -> Tape:
 
 
 def loss_scale_of(tape: Tape) -> int | None:
-    """The index into theta of the loss scale; None of a tape that is not halved."""
+    """The index into theta of the loss scale; None if the tape is not in half precision."""
     last = None if tape.loss is None else tape.nodes[tape.loss]
     if last is None or last.code != "scale_gradient" or tape.nodes[last.args[1]].code != "buffer":
         return None
@@ -43,7 +43,7 @@ def loss_scale_of(tape: Tape) -> int | None:
 
 
 class _Halving:
-    """One translation: `nodes` grows; `row_of` says where the numbers of an old row stand."""
+    """One translation: `nodes` grows; `row_of` maps each old row to its new row."""
 
     def __init__(self, tape: Tape, scale: int) -> None:
         self.tape = tape
@@ -52,10 +52,10 @@ class _Halving:
         model = needed(tape.nodes, replace(tape, loss=None, taps=()).roots())
         self.of_model = [bool(flag) for flag in model]
         self.row_of: list[int] = []
-        self.exact: list[int] = []  # before it was rounded: numbers of table rows are read whole
+        self.exact: list[int] = []  # each row before rounding: a gather needs exact row numbers
         self.wide: list[bool] = []  # which old rows are float32
-        self._narrow: dict[int, int] = {}  # rows of float32, as a weighted sum reads them
-        # side by side, in the order of theta: so lowering finds the layers
+        self._narrow: dict[int, int] = {}  # float32 rows, rounded for weighted sums
+        # in the order of theta, so that lowering finds the layers
         self.halves = {index: self.weight(index, True) for index in self._weights(True)}
         self.singles = {index: self.weight(index, False) for index in self._weights(False)}
 
@@ -72,17 +72,17 @@ class _Halving:
         return sorted(found)
 
     def put(self, node: Node) -> int:
-        """The row of a node that is added."""
+        """Add a node; returns its row."""
         self.nodes.append(node)
         return len(self.nodes) - 1
 
     def weight(self, index: int, half: bool) -> int:
-        """A weight as the graph reads it: its gradient is divided by the loss scale."""
+        """The row of a weight for the graph; its gradient is divided by the loss scale."""
         row = self.unscaled(self.put(Node("param", index=index)))
         return self.put(Node("float16", (row,))) if half else row
 
     def unscaled(self, row: int) -> int:
-        """A row whose gradient leaves the graph."""
+        """A copy of a row that divides its gradient by the loss scale, for gradients that leave the graph."""
         return self.put(Node("scale_gradient", (row, self.inverse)))
 
     def run(self) -> Tape:
@@ -101,15 +101,15 @@ class _Halving:
         return replace(found, nodes=tuple(self.nodes))
 
     def is_wide(self, node: Node) -> bool:
-        """Whether its results are float32: a sum, what grows beyond float16, and what is made of such numbers."""
+        """Whether a node's result is float32: a sum, an operation of `WIDE`, a square, or one of a float32 row."""
         terms = node.terms
-        if terms is not None:  # of numbers with themselves it is a sum of squares
+        if terms is not None:  # a product of a row with itself is a sum of squares
             return terms.kind == "const" or (terms.kind == "row" and terms.weights == node.args)
         squared = node.code == "mul" and node.args[0] == node.args[1]
         return node.code in WIDE or squared or any(self.wide[row] for row in node.args)
 
     def narrow(self, row: int) -> int:
-        """An old row as a weighted sum reads it."""
+        """The float16 row of an old row, for a weighted sum."""
         if not self.wide[row]:
             return self.row_of[row]
         if row not in self._narrow:
@@ -117,7 +117,7 @@ class _Halving:
         return self._narrow[row]
 
     def translated(self, node: Node, half: bool, memo: dict[tuple[int, bool], tuple[int, ...]]) -> int:
-        """The row of a node's own number, not yet rounded."""
+        """The row of a node's number, before rounding."""
         weights = self.halves if half else self.singles
         if node.code == "param":
             return weights[node.index]

@@ -1,6 +1,6 @@
-"""Lowering: a tape becomes a plan of programs that an engine can execute.
+"""Lowering: turns a tape into a plan of programs that an engine can execute.
 
-What was made of a graph is kept (`Kept`): a thousand runs of one network lower and encode it once.
+Plans are cached (`Kept`): a thousand runs of one network lower and encode it once.
 """
 
 from __future__ import annotations
@@ -40,26 +40,27 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 SMALL = 2000
-"""Nodes of the largest graph that is kept; who makes a larger one makes few."""
+"""The most nodes of a cached graph; a program makes only few larger ones."""
 MOST = 32
+"""The most entries of a cache."""
 
 
 class Kept(Generic[K, V]):
-    """The last `MOST` things that were made, by what they were made of. Threads may share it."""
+    """A cache of the last `MOST` results, by their keys. Threads may share it."""
 
     def __init__(self) -> None:
         self._there: OrderedDict[K, V] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, key: K) -> V | None:
-        """What was kept, or None."""
+        """The cached result, or None."""
         with self._lock:
             if key in self._there:
                 self._there.move_to_end(key)
             return self._there.get(key)
 
     def put(self, key: K, made: V) -> V:
-        """Keep something; what was not asked for longest goes. Returns it."""
+        """Store a result and return it; the least recently used one is dropped."""
         with self._lock:
             self._there[key] = made
             self._there.move_to_end(key)
@@ -69,21 +70,21 @@ class Kept(Generic[K, V]):
 
 
 def content_of(tape: Tape) -> bytes | None:
-    """All that a plan is made of, bit by bit (0.0 is not -0.0); None of a graph that is large, or odd.
+    """The exact content of a tape as a cache key (0.0 differs from -0.0); None if the tape cannot be cached.
 
-    What modules the taps are of is no part of it, only where they are.
+    The key has the rows of the taps, but not their modules.
     """
     if len(tape.nodes) > SMALL:
         return None
-    operations = sorted({node.code for node in tape.nodes} & TABLE.keys())  # whose formulas may be registered anew
+    operations = sorted({node.code for node in tape.nodes} & TABLE.keys())  # a formula may be registered again
     said = (
         [_node(node) for node in tape.nodes], [TABLE[code].expressions() for code in operations],
         tape.n_inputs, tape.n_targets, tape.n_parameters, tape.outputs, tape.loss, [rows for _, rows in tape.taps],
         [(t.index, t.row, t.rate, t.positions, t.count) for t in tape.tracks], tape.fewest,
     )  # fmt: skip
     try:
-        return marshal.dumps(said, 2)  # of a later version the bytes would depend on which objects are the same
-    except ValueError:  # a number of a kind of its own
+        return marshal.dumps(said, 2)  # in later versions, the bytes depend on which objects are identical
+    except ValueError:  # a number of an unknown type
         return None
 
 
@@ -104,11 +105,11 @@ _PLANS: Kept[tuple[bytes, bool], Plan] = Kept()
 
 
 def lower(tape: Tape, *, encode: bool = True) -> Plan:
-    """Split by dependence, recognise weighted sums and layers, order by level.
+    """The plan of a tape: split by dependence, with weighted sums and layers recognised, ordered by level.
 
-    What is not recognised runs row by row and is right. Of a small graph that was lowered before it is the same plan,
-    whose arrays nobody writes to. Without `encode` input-only nodes stay in the body, for inputs that change at every
-    step, as an optimiser's.
+    Nodes that are not recognised run row by row, with the same result. A small graph that was lowered before gets the
+    same plan, whose arrays are read-only. Without `encode`, input-only nodes stay in the body: the inputs of an
+    optimiser, for example, change at every step.
     """
     content = content_of(tape)
     if content is None:
@@ -118,7 +119,7 @@ def lower(tape: Tape, *, encode: bool = True) -> Plan:
 
 
 def plainly(tape: Tape) -> tuple[Tape, Plan]:
-    """Every node as a row of its own, for whoever looks at single operations; and the tape in the order of the rows."""
+    """A plan with every node as a row of its own, for looking at single operations; and the tape in that order."""
     tape = rebuild(tape, {})  # without nodes that nothing reads
     tape, *_ = ordered(tape, gradient_rows(tape, tape.roots()))
     body = _program(tape, gradient_rows(tape, tape.outputs if tape.loss is None else (tape.loss,)))
@@ -126,19 +127,19 @@ def plainly(tape: Tape) -> tuple[Tape, Plan]:
 
 
 def _unnamed(tape: Tape) -> Tape:
-    """Without anything that belongs to one model: a plan that is kept would keep it too."""
+    """The tape without references to a model, which a cached plan would keep alive."""
     taps = tuple((number, rows) for number, (_, rows) in enumerate(tape.taps))
     return replace(tape, blocks=(), modes=(), taps=taps)
 
 
 def _named(plan: Plan, modules: Sequence[Any]) -> Plan:
-    """A kept plan for the modules of a tape."""
+    """A cached plan, with the modules of a tape."""
     taps = tuple((modules[number], rows) for number, rows in plan.body.taps)
     return replace(plan, body=replace(plan.body, taps=taps))
 
 
 def _shared(plan: Plan) -> Plan:
-    """A plan that many get: who would write to it is told."""
+    """The plan with read-only arrays, because many runs share it: a write raises an error."""
     for program in (plan.prologue, plan.encode, plan.body):
         if program is not None:
             instructions = (getattr(i, name) for i in program.instructions for name in Instruction.__slots__)
@@ -168,7 +169,7 @@ def _lowered(tape: Tape, encode: bool) -> Plan:
 
 
 def _split(tape: Tape, encode: bool) -> tuple[Tape | None, Tape | None, Tape]:
-    """Cut the tape at the edges where parameter-only and input-only values enter the body."""
+    """Prologue, encoder and body: the tape, cut where parameter-only and input-only values enter the body."""
     kinds, untrained = needs(tape), made_of_buffers(tape)
     frontier: dict[Needs, list[int]] = {Needs.PARAMETERS: [], Needs.INPUTS: []}
     cut = (Needs.PARAMETERS, Needs.INPUTS) if encode else (Needs.PARAMETERS,)
@@ -198,24 +199,24 @@ def _split(tape: Tape, encode: bool) -> tuple[Tape | None, Tape | None, Tape]:
         rebuild(replace(tape, outputs=tuple(rows), loss=None, taps=(), tracks=()), {}) if rows else None
         for rows in frontier.values()
     ]
-    if not encode:  # an optimiser: the numbers of a step are computed for many steps at once, by operations alone
+    if not encode:  # an optimiser: operations alone compute the numbers of a step for many steps at once
         return parts[0], parts[1], squared_errors(means(weighted_sums(body)))
     prologue, encoder = (None if part is None else _found(part) for part in parts)
     return prologue, encoder, _found(body)
 
 
 def _found(tape: Tape) -> Tape:
-    """With each sum as one node."""
+    """The tape with each sum as one node."""
     return lonely_sums(columns(neurons(squared_errors(means(weighted_sums(tape))))))
 
 
 def _prologue_rows(prologue: Tape, derived: set[int], n_parameters: int) -> list[bool]:
-    """Which rows of the prologue get a gradient: those behind the derived parameters that get one in the body."""
+    """Which rows of the prologue get a gradient: those of derived parameters that get one in the body."""
     return gradient_rows(prologue, [row for k, row in enumerate(prologue.outputs) if n_parameters + k in derived])
 
 
 def _program(tape: Tape, gets: list[bool]) -> Program:
-    """`gets`: which rows get a gradient."""
+    """The program of a tape; `gets` says which rows get a gradient."""
     tape, gets, groups, shared = ordered(tape, gets)
     nodes = tape.nodes
     totals, flags = in_front(nodes, gets)
@@ -266,7 +267,7 @@ def _instructions(
 
 
 def _continues(first: Node, node: Node, count: int) -> bool:
-    """Whether a node that may run together with `first` is row `count` of the instruction that this begins."""
+    """Whether `node` can be row `count` of the instruction that begins with `first`."""
     if node.code == "dot":
         a, b = terms_of(first), terms_of(node)
         bias = None if a.bias is None else a.bias + count
@@ -277,7 +278,7 @@ def _continues(first: Node, node: Node, count: int) -> bool:
 
 
 def _layers(nodes: tuple[Node, ...], row: int, outputs: int | None = None) -> Instruction:
-    """The rows of a layer, or of several that share their weights, which stand output by output."""
+    """The instruction of a layer, or of several layers that share their weights, sorted by output."""
     terms, n = terms_of(nodes[0]), len(nodes[0].args)
     table = _rows(nodes[0].args)[None]
     if outputs is not None:

@@ -1,11 +1,11 @@
-"""The order of a program's rows: by level, with what can run together side by side.
+"""The order of a program's rows: by level, and rows that can run together side by side.
 
-* Layers that share their weights: a convolution is recorded as one layer at each position of a picture. The structure
-  is looked for, not the module that made it: any weights that several rows of inputs use at one depth will do.
-* Gathers run together by columns of one id, or by ids that read the same columns of a table.
-* Sums run as one instruction where they have as many terms and the same numbers beside them.
-* A scale and a shift a feature, ``g*x + b``, would be a layer of one row each. As sums with weights anywhere they run
-  together, the bias as the weight of a row of ones.
+* Layers that share their weights: a convolution is recorded as one layer per position of a picture. The search looks
+  for this structure, not for a module: weights that several tuples of inputs use at one level.
+* Gathers run together if they read columns for one id, or the same columns of a table for several ids.
+* Sums run as one instruction if they have equally many terms and the same constants.
+* A scale and a shift per feature, ``g*x + b``, would be one layer of one row each. As sums with weights at any index
+  they run together; the bias becomes the weight of a row of ones.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from .tape import Memo, Node, Tape, Terms, moved, terms_of
 
 
 def is_layer(terms: Terms) -> bool:
-    """Whether a weighted sum may be a row of a layer: its weights are neighbours in theta, nothing else is added."""
+    """Whether a weighted sum may be a row of a layer: its weights are neighbours in theta, and it has no offset."""
     return terms.kind == "param" and isinstance(terms.weights, range) and terms.offset == 0.0 and len(terms.weights) > 0
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a weighted sum stands: which group of layers with the same weights, which row of these, which layer."""
+    """The place of a weighted sum: the group of layers with the same weights, the row in a layer, and the layer."""
 
     group: int
     output: int
@@ -36,9 +36,9 @@ class Place:
 
 
 def shared_layers(nodes: Sequence[Node], level: Sequence[int], gets: Sequence[bool]) -> dict[int, Place]:
-    """The place of every row that belongs to two or more layers over the same weights, at one level.
+    """The place of every row of two or more layers that share their weights, at one level.
 
-    Their rows get a gradient (`gets`), or none of them does.
+    Either all rows of a group get a gradient (`gets`), or none.
     """
     layers: dict[tuple[int, bool, tuple[int, ...]], list[int]] = {}
     for row, node in enumerate(nodes):
@@ -60,7 +60,7 @@ def shared_layers(nodes: Sequence[Node], level: Sequence[int], gets: Sequence[bo
 
 
 def _weights(nodes: Sequence[Node], rows: list[int]) -> tuple[int, ...] | None:
-    """What layers must share: outputs, inputs, first weight, first bias; None if the weights are no whole block."""
+    """Outputs, inputs, first weight and first bias of a layer; None if its weights are not one whole block."""
     first, n = terms_of(nodes[rows[0]]), len(nodes[rows[0]].args)
     for k, row in enumerate(rows):
         terms = terms_of(nodes[row])
@@ -71,10 +71,10 @@ def _weights(nodes: Sequence[Node], rows: list[int]) -> tuple[int, ...] | None:
 
 
 def gather_places(nodes: Sequence[Node], level: Sequence[int], gets: Sequence[bool]) -> dict[int, Place]:
-    """The place of every row that is a gather: ``output`` counts the ids of a group, ``position`` the columns.
+    """The place of every gather: ``output`` counts the ids of a group, ``position`` the columns.
 
-    Groups are numbered -1, -2, ... Their rows stand at one level and get a gradient (`gets`), or none of them does. No
-    group holds a weight twice for one id.
+    Groups have the numbers -1, -2, ... The rows of a group are at one level, and all get a gradient (`gets`) or none.
+    No group has a weight twice for one id.
     """
     columns: dict[tuple[object, ...], list[int]] = defaultdict(list)
     times: dict[tuple[object, ...], int] = defaultdict(int)
@@ -97,7 +97,7 @@ def gather_places(nodes: Sequence[Node], level: Sequence[int], gets: Sequence[bo
 
 
 def gather_instruction(nodes: Sequence[Node], row: int, count: int, positions: int) -> Instruction:
-    """The instruction of a group whose first of `count` rows is `row`; it has so many ids."""
+    """The instruction of a group of `count` rows from `row` on, with `positions` ids."""
     width = count // positions
     ids = np.array([node.args[0] for node in nodes[row : row + count : width]], np.int64)
     weights = np.array([node.index for node in nodes[row : row + width]], np.int64)
@@ -105,13 +105,13 @@ def gather_instruction(nodes: Sequence[Node], row: int, count: int, positions: i
 
 
 def together(node: Node, terms: Terms) -> tuple[object, ...]:
-    """What sums of one level must have in common to become one instruction."""
+    """A key: sums of one level with equal keys can become one instruction."""
     numbers = terms.weights if terms.kind == "const" else ()
     return terms.kind, len(node.args), numbers, terms.offset, terms.bias
 
 
 def sums(nodes: Sequence[Node], row: int) -> Instruction:
-    """The instruction of sums that run together, from result row `row` on."""
+    """The instruction of sums that run together; `row` is its first result row."""
     first, count = terms_of(nodes[0]), len(nodes)
     bias = -1 if first.bias is None else first.bias
     args = np.array([node.args for node in nodes], np.int64).reshape(count, -1)
@@ -126,16 +126,16 @@ def sums(nodes: Sequence[Node], row: int) -> Instruction:
 
 
 _FIRST = {"input": 0, "const": 1, "param": 2, "buffer": 2, "mask": 3}
-"""What needs nothing stands in front, in this order."""
+"""Rows without operands come first, in this order."""
 
 
 def ordered(tape: Tape, gets: list[bool]) -> tuple[Tape, list[bool], list[int], dict[int, Place]]:
-    """Sort by level, then by what can run together: rows of one operation or layer become neighbours.
+    """The tape sorted by level, then so that rows of one operation or layer are neighbours.
 
-    Rows that get a gradient and rows that get none do not run together: their instruction would multiply the zeros of
-    the latter. Layers that share weights are sorted by output, then position, gathers by id, then column. In the new
-    order come back `gets`, a number for each row that those share which may run together, and the places of the rows of
-    layers that share weights, and of gathers.
+    Rows with and without a gradient do not run together: their instruction would multiply the zeros of the latter.
+    Layers that share weights are sorted by output, then position; gathers by id, then column. Also returns, in the new
+    order: `gets`, a group number for each row (rows with equal numbers may run together), and the places of rows of
+    layers that share weights and of gathers.
     """
     level = levels(tape.nodes)
     shared = shared_layers(tape.nodes, level, gets) | gather_places(tape.nodes, level, gets)
@@ -158,9 +158,9 @@ def ordered(tape: Tape, gets: list[bool]) -> tuple[Tape, list[bool], list[int], 
 def _keys(
     nodes: Sequence[Node], gets: Sequence[bool], level: Sequence[int], shared: dict[int, Place]
 ) -> list[int]:  # fmt: skip
-    """Four numbers a row by which they are sorted: class and level, what may run together, and the place in it."""
+    """Four sort keys per row: level with class, group, and two for the place in the group."""
     names: dict[object, int] = {}
-    same_operands: dict[int, tuple[int, ...]] = {}  # a long tuple is compared once, not for each row of its layer
+    same_operands: dict[int, tuple[int, ...]] = {}  # compares a long tuple once, not for each row of its layer
     known: dict[tuple[int, ...], tuple[int, ...]] = {}
     keys: list[int] = []
     for row, node in enumerate(nodes):
@@ -187,9 +187,9 @@ def _keys(
 
 
 def levels(nodes: Sequence[Node]) -> list[int]:
-    """The depth of each row: one more than that of its deepest operand, 0 without any."""
+    """The level of each row: one more than the highest level of its operands, 0 without operands."""
     found: list[int] = []
-    known: dict[int, int] = {}  # of tuples of operands that several nodes share
+    known: dict[int, int] = {}  # levels of operand tuples that several nodes share
     for node in nodes:
         args = node.args
         if not args:
@@ -207,17 +207,17 @@ def _level_of_many(node: Node, level: Sequence[int], known: dict[int, int]) -> i
     found = known.get(id(operands))
     if found is None:
         found = 1 + max([level[row] for row in operands])
-        if operands is node.args:  # else a tuple of the moment, whose id another one may get
+        if operands is node.args:  # the id of a temporary tuple may be used again
             known[id(operands)] = found
     return found
 
 
 SMALL = 8
-"""Most terms of such a sum: what is longer is as well done by the kernels of layers."""
+"""The most terms of a small sum; for longer ones the kernels of layers are as fast."""
 
 
 def lonely_sums(tape: Tape) -> Tape:
-    """Let small sums that share neither weights nor operands have equal forms, where several stand at one level."""
+    """The tape with equal forms for small sums of one level that share neither weights nor operands."""
     alone = list(_alone(tape))
     level = levels(tape.nodes) if alone else []
     kinds = [(level[row], len(tape.nodes[row].args), terms_of(tape.nodes[row]).bias is None) for row in alone]
@@ -232,7 +232,7 @@ def lonely_sums(tape: Tape) -> Tape:
 
 
 def _alone(tape: Tape) -> Iterator[int]:
-    """Rows of such sums; what a module returns stays as it is: it may be asked what its weights meet."""
+    """The rows of such sums, without results of modules: an inspector may look up the inputs of their weights."""
     taps = {row for _, rows in tape.taps for row in rows}
     every = ((row, node.terms) for row, node in enumerate(tape.nodes) if node.args)
     sums = [row for row, terms in every if terms is not None and terms.kind == "param"]

@@ -1,11 +1,11 @@
-"""Passes: plain functions from tape to tape. Each keeps the meaning and makes the tape cheaper to run.
+"""Passes: functions from tape to tape. Each keeps the meaning and makes the tape cheaper to run.
 
-* Neurons that keep their weights and bias side by side, as objects of a class do, become a layer. Each row of weights
-  ends (or begins) with its bias, so a row of ones becomes one more operand.
-* Layers typed as ``x @ W + b`` with W of shape (inputs, outputs) have sums that read columns of a matrix. They run
+* Neurons whose objects store weights and bias side by side become a layer. Each row of weights ends (or begins) with
+  its bias, so a row of ones becomes one more operand.
+* Layers written as ``x @ W + b`` with W of shape (inputs, outputs) have sums that read columns of a matrix. They run
   together if their biases become weights of a row of ones. Engines may find the matrix again (``cpu/encode/sums``).
-* Squared errors: what `MSELoss` records becomes one node.
-* Gradients: which rows get one is decided here, once; every engine follows :attr:`Program.needs_gradient`.
+* The nodes of an `MSELoss` become one node.
+* Which rows get a gradient is decided here, once. Every engine follows :attr:`Program.needs_gradient`.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from .tape import Memo, Node, Tape, Terms, moved, terms_of, weights_at
 class Needs(IntEnum):
     """What a node depends on; decides how often it must be computed."""
 
-    NOTHING = 0  # constant: once
-    PARAMETERS = 1  # parameter-only: once a step
-    INPUTS = 2  # input-only (frequency encodings): once a data set
-    BOTH = 3  # per sample and step
+    NOTHING = 0  # constants only: once
+    PARAMETERS = 1  # parameters only: once per step
+    INPUTS = 2  # inputs only (frequency encodings): once per data set
+    BOTH = 3  # for each sample and step
 
 
 def rebuild(tape: Tape, changed: dict[int, Node]) -> Tape:
-    """The tape with some nodes replaced and everything that no root needs left out.
+    """The tape with some nodes replaced, and without nodes that no root needs.
 
-    A replacement may read only rows that stand before the node it replaces.
+    A replacement may read only rows before the node that it replaces.
     """
     nodes: Sequence[Node] = tape.nodes
     if changed:
         nodes = [changed.get(row, node) for row, node in enumerate(nodes)]
     alive = needed(nodes, tape.roots())
-    first = alive.find(0)  # up to there every row keeps its number
+    first = alive.find(0)  # rows before this one keep their numbers
     if first < 0:
         return replace(tape, nodes=tuple(nodes)) if changed else tape
     kept = list(nodes[:first])
@@ -55,7 +55,7 @@ def rebuild(tape: Tape, changed: dict[int, Node]) -> Tape:
 
 
 def needed(nodes: Sequence[Node], roots: Iterable[int]) -> bytearray:
-    """A 1 for each row that `roots` are made of, themselves included."""
+    """A 1 for each row that `roots` depend on, and for the roots."""
     alive = bytearray(len(nodes))
     for root in roots:
         alive[root] = 1
@@ -76,7 +76,7 @@ def needed(nodes: Sequence[Node], roots: Iterable[int]) -> bytearray:
 
 
 def readers_of(tape: Tape) -> list[int]:
-    """How many read each row, roots included; of a tuple of operands that many share, two readers are counted."""
+    """The number of readers of each row, roots included; an operand tuple that many nodes share counts as two."""
     count = [0] * len(tape.nodes)
     for row in tape.roots():
         count[row] += 1
@@ -97,8 +97,8 @@ def readers_of(tape: Tape) -> list[int]:
 def spliced(tape: Tape, changed: dict[int, Node], made: Sequence[Node], before: Mapping[int, Sequence[int]]) -> Tape:
     """As :func:`rebuild`, with new rows: ``made[k]`` is row ``len(tape.nodes) + k``.
 
-    New rows stand before the old rows that `before` names, in the order it gives; they and replacements may read each
-    other in that order.
+    New rows come before the old rows that `before` names, in its order. New rows and replacements may read earlier
+    ones.
     """
     count = len(tape.nodes)
     order: list[int] = []
@@ -116,9 +116,9 @@ def spliced(tape: Tape, changed: dict[int, Node], made: Sequence[Node], before: 
 
 
 def share_operands(tape: Tape) -> Tape:
-    """Let the sums over the same rows hold one tuple of operands: later passes look at a tuple once."""
+    """The tape with one operand tuple for all sums over the same rows, so that later passes visit it once."""
     known: dict[tuple[int, ...], tuple[int, ...]] = {}
-    same: dict[int, tuple[int, ...]] = {}  # most do already
+    same: dict[int, tuple[int, ...]] = {}  # most sums already share one
     nodes = list(tape.nodes)
     for row, node in enumerate(nodes):
         if node.terms is None:
@@ -134,14 +134,14 @@ def share_operands(tape: Tape) -> Tape:
 def needs(tape: Tape) -> list[Needs]:
     """What each node depends on."""
     found: list[int] = []
-    known: dict[int, int] = {}  # of tuples of operands that several nodes share
+    known: dict[int, int] = {}  # results for operand tuples that several nodes share
     inputs, parameters = int(Needs.INPUTS), int(Needs.PARAMETERS)
     for node in tape.nodes:
         own = 0
         if node.code == "input":
             own = inputs
         elif node.code in ("mask", "batch_mean"):
-            own = inputs | parameters  # another one at every step: neither encoded nor kept
+            own = inputs | parameters  # differs at every step, so it cannot be computed in advance
         elif node.code == "buffer" or reads_parameters(node):
             own = parameters
         if node.args:
@@ -159,7 +159,7 @@ def needs(tape: Tape) -> list[Needs]:
 
 
 def _plain(node: Node) -> bool:
-    """Whether the node reads nothing but its ``args``."""
+    """Whether the node reads only its ``args``."""
     return node.terms is None or node.terms.kind != "row"
 
 
@@ -169,18 +169,18 @@ def reads_theta(terms: Terms) -> bool:
 
 
 def reads_parameters(node: Node) -> bool:
-    """Whether a node reads parameters by itself, not through its operands."""
+    """Whether a node itself reads parameters, not through its operands."""
     direct = node.code in ("param", "gather") or node.code in CODES
     return direct or (node.terms is not None and reads_theta(node.terms))
 
 
 def kernel_of(node: Node) -> Kernel:
-    """The kernel of a node that is an operation of the table, or the largest of its operands."""
+    """The kernel of a node with the code of an operation or ``"max"``."""
     return MAX if node.code == "max" else kernel(node.code)
 
 
 def fold_constants(tape: Tape) -> Tape:
-    """Compute what depends on nothing; ``x ** 2`` becomes a square."""
+    """The tape with nodes of constants computed; ``x ** 2`` becomes a square."""
     numbers: dict[int, float] = {}
     changed: dict[int, Node] = {}
     for row, node in enumerate(tape.nodes):
@@ -206,7 +206,7 @@ def fold_constants(tape: Tape) -> Tape:
 
 
 def _gathered(node: Node, number: float) -> Node:
-    """A gather by a number that is known: the parameter itself, or NaN where the table has none."""
+    """The node of a gather with a constant id: the parameter, or NaN if the table does not have that row."""
     table = node.table
     assert table is not None
     if not (0 <= number < table.rows and number == int(number)):
@@ -215,9 +215,9 @@ def _gathered(node: Node, number: float) -> Node:
 
 
 def plain_dots(tape: Tape) -> Tape:
-    """Give every dot the cheapest kind: a row that is a parameter or a constant is no row.
+    """The tape with the cheapest kind for every dot: parameters or constants as weights, if possible.
 
-    A dot is symmetric, so its inputs may turn out to be the weights. Parameters that are neighbours become a range.
+    A dot is symmetric, so its inputs may become the weights. Neighbouring parameters become a range.
     """
     changed = {}
     for row, node in enumerate(tape.nodes):
@@ -237,17 +237,17 @@ def plain_dots(tape: Tape) -> Tape:
 
 
 def as_range(weights: Sequence[int]) -> tuple[int, ...] | range:
-    """Indices as a range where they count up by one: such weights may be a row of a layer."""
+    """Indices that count up by one as a range, which may be a row of a layer; other indices as a tuple."""
     span = range(weights[0], weights[0] + len(weights)) if weights else range(0)
     return span if weights and all(a == b for a, b in zip(weights, span, strict=True)) else tuple(weights)
 
 
 FEW = 8
-"""Operands that are compared one by one."""
+"""Operand tuples up to this length are compared by value, longer ones by identity."""
 
 
 Without = tuple[int, tuple[int, ...], tuple[Any, ...] | range]
-"""The row of a sum, and its operands and weights once the bias is one of these."""
+"""The row of a sum, and its operands and weights, which include the bias."""
 
 
 def without_biases(tape: Tape, sums: Iterable[Without]) -> Tape:
@@ -261,7 +261,7 @@ def without_biases(tape: Tape, sums: Iterable[Without]) -> Tape:
 
 
 def neurons(tape: Tape) -> Tape:
-    """Let sums over the same rows, each with its bias beside its weights, be rows of a layer without biases."""
+    """The tape with sums over the same rows, whose biases are beside their weights, as a layer without biases."""
     return without_biases(tape, _neurons(tape))
 
 
@@ -277,7 +277,7 @@ def _neurons(tape: Tape) -> Iterator[Without]:
 
 
 def _layers(tape: Tape) -> Iterator[tuple[bool, list[int]]]:
-    """Rows of neurons over the same operands, one behind the other in theta; whether their biases stand in front."""
+    """Rows of neurons over the same operands, consecutive in theta; first, whether each bias precedes its weights."""
     groups: dict[tuple[bool, object], list[tuple[int, int]]] = {}
     for row, node in enumerate(tape.nodes):
         terms = node.terms
@@ -285,7 +285,7 @@ def _layers(tape: Tape) -> Iterator[tuple[bool, list[int]]]:
             continue
         if terms.bias in (terms.weights.start - 1, terms.weights.stop):
             first = terms.bias < terms.weights.start
-            same = id(node.args) if len(node.args) > FEW else node.args  # long ones are one tuple
+            same = id(node.args) if len(node.args) > FEW else node.args  # equal long tuples are one object
             groups.setdefault((first, same), []).append((terms.weights.start, row))
     for (first, _), members in groups.items():
         step = len(tape.nodes[members[0][1]].args) + 1
@@ -298,7 +298,7 @@ T = TypeVar("T")
 
 
 def runs(items: Iterable[T], follows: Callable[[T, T], bool]) -> list[list[T]]:
-    """The items in pieces, cut where one does not follow the one before it."""
+    """The items, split wherever one does not follow the one before it."""
     found: list[list[T]] = []
     for item in items:
         if found and follows(found[-1][-1], item):
@@ -309,7 +309,7 @@ def runs(items: Iterable[T], follows: Callable[[T, T], bool]) -> list[list[T]]:
 
 
 def columns(tape: Tape) -> Tape:
-    """Let sums over the same rows, whose weights and biases are their neighbour's moved by one, have equal forms."""
+    """The tape with equal forms for sums over the same rows that read neighbouring columns of a matrix."""
     return without_biases(tape, _columns(tape))
 
 
@@ -322,7 +322,7 @@ def _columns(tape: Tape) -> Iterator[Without]:
 
 
 def _matrices(tape: Tape) -> Iterator[list[int]]:
-    """Rows of sums that read columns side by side and have a bias each."""
+    """Groups of rows of sums that read neighbouring columns and have a bias each."""
     groups: dict[tuple[int, ...], list[int]] = {}
     for row, node in enumerate(tape.nodes):
         terms = node.terms
@@ -336,21 +336,21 @@ def _matrices(tape: Tape) -> Iterator[list[int]]:
 
 
 def _follows(a: Terms, b: Terms) -> bool:
-    """Whether all that `b` reads stands one behind what `a` does."""
+    """Whether each index that `b` reads is one more than that of `a`."""
     assert a.bias is not None
     same = b.bias == a.bias + 1 and b.offset == a.offset and len(b.weights) == len(a.weights)
     return same and all(y == x + 1 for x, y in zip(a.weights, b.weights, strict=True))
 
 
 def squared_errors(tape: Tape) -> Tape:
-    """Turn ``factor * ((a - b)**2 + ...)`` whose parts nobody else reads into one node ``squares``.
+    """The tape with each ``factor * ((a - b)**2 + ...)`` as one node ``squares``, if no other node reads its parts.
 
-    Its operands are all ``a``, then all ``b``; its number is the factor.
+    The operands of the node are all ``a``, then all ``b``; its number is the factor.
     """
     finder = _Squares(tape)
     changed: dict[int, Node] = {}
     inner: set[int] = set()
-    for row in range(len(tape.nodes) - 1, -1, -1):  # from the top, so that a factor comes before its sum
+    for row in range(len(tape.nodes) - 1, -1, -1):  # from the end, so that a factor comes before its sum
         found = None if row in inner else finder.at(row)
         if found is not None:
             pairs, factor, parts = found
@@ -359,7 +359,7 @@ def squared_errors(tape: Tape) -> Tape:
     return rebuild(tape, changed) if changed else tape
 
 
-Found = tuple[list[tuple[int, int]], float, list[int]]  # operands, factor, rows that are done with
+Found = tuple[list[tuple[int, int]], float, list[int]]  # operands, factor, rows that the node replaces
 
 
 class _Squares:
@@ -368,7 +368,7 @@ class _Squares:
         self.uses = readers_of(tape)
 
     def at(self, row: int) -> Found | None:
-        """The squares whose weighted sum is `row`."""
+        """The squared differences whose weighted sum is `row`, or None."""
         node = self.nodes[row]
         if node.code == "mul":
             for factor, rest in (node.args, node.args[::-1]):
@@ -380,7 +380,7 @@ class _Squares:
         return self.total(row)
 
     def total(self, row: int) -> Found | None:
-        """The same without a factor in front."""
+        """The same for a sum without a factor."""
         node, terms = self.nodes[row], self.nodes[row].terms
         if terms is None:
             pair = squared_difference(self.nodes, self.uses, row)
@@ -400,7 +400,7 @@ class _Squares:
 def squared_difference(
     nodes: Sequence[Node], uses: Sequence[int], row: int
 ) -> tuple[tuple[int, int], list[int]] | None:  # fmt: skip
-    """The operands of ``(a - b)**2``, and the row of the difference, which nobody else reads."""
+    """The operands of ``(a - b)**2`` and the row of the difference, if no other node reads it; else None."""
     if nodes[row].code != "square":
         return None
     (below,) = nodes[row].args
@@ -411,10 +411,10 @@ def squared_difference(
 
 
 def gradient_rows(tape: Tape, roots: Iterable[int]) -> list[bool]:
-    """Whether each row gets a gradient: `roots` depend on it and it depends on a parameter.
+    """Whether each row gets a gradient: `roots` depend on it, and it depends on a parameter.
 
-    Both ways lead through operands that have a derivative alone. What only a comparison or the condition of ``where``
-    reads gets none: a product with a derivative of 0 would not be the same, for 0 * inf is NaN.
+    Both paths use only operands that have a derivative. A row that only a comparison or the condition of ``where``
+    reads gets no gradient. Multiplying by a derivative of 0 would differ, because 0 * inf is NaN.
     """
     flowing = _all_differentiated(tape.nodes)
     depends = _depends(tape.nodes, flowing)
@@ -435,8 +435,8 @@ def gradient_rows(tape: Tape, roots: Iterable[int]) -> list[bool]:
 
 
 def differentiated(node: Node) -> tuple[int, ...]:
-    """The operands that a derivative goes to."""
-    if node.code == "gather":  # which weights are read does not change by a little
+    """The operands of a node that have a derivative."""
+    if node.code == "gather":  # its id is a whole number, without a derivative
         return ()
     if node.terms is not None or not node.args or node.code in ("squares", "batch_mean"):
         return node.operands()
@@ -445,7 +445,7 @@ def differentiated(node: Node) -> tuple[int, ...]:
 
 
 def _all_differentiated(nodes: Sequence[Node]) -> list[tuple[int, ...]]:
-    """The same of every node; what an operation lets through is looked up once."""
+    """The same for every node, with one lookup per operation."""
     whole: set[str] = set()
     found = []
     for node in nodes:
@@ -460,7 +460,7 @@ def _all_differentiated(nodes: Sequence[Node]) -> list[tuple[int, ...]]:
 
 
 def made_of_buffers(tape: Tape) -> set[int]:
-    """The rows that no gradient goes to on the way to a parameter, of a tape that reads buffers; else none."""
+    """The rows that do not depend on a parameter, if the tape reads buffers; otherwise an empty set."""
     if not any(node.code == "buffer" for node in tape.nodes):
         return set()
     depends = _depends(tape.nodes, _all_differentiated(tape.nodes))
@@ -468,7 +468,7 @@ def made_of_buffers(tape: Tape) -> set[int]:
 
 
 def parameters_reached(tape: Tape, gets: Iterable[bool], first: int) -> set[int]:
-    """The parameters from index `first` on that get a gradient: rows that get one read them."""
+    """The parameters from index `first` on that get a gradient, because a row with a gradient reads them."""
     found: set[int] = set()
     for node, gets_one in zip(tape.nodes, gets, strict=True):
         terms = node.terms
@@ -484,7 +484,7 @@ def parameters_reached(tape: Tape, gets: Iterable[bool], first: int) -> set[int]
 def _depends(nodes: Sequence[Node], flowing: Sequence[tuple[int, ...]]) -> list[bool]:
     """Whether each row depends on a parameter, through operands that have a derivative."""
     found: list[bool] = []
-    known: dict[int, bool] = {}  # of tuples of operands that several nodes share
+    known: dict[int, bool] = {}  # results for operand tuples that several nodes share
     for node, operands in zip(nodes, flowing, strict=True):
         if not operands:
             found.append(reads_parameters(node))

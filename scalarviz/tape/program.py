@@ -1,7 +1,8 @@
-"""What engines execute: instructions over rows of lanes (a row is one scalar for many samples).
+"""`Program`: the instructions that engines execute, over rows of lanes (a row is one scalar for many samples).
 
 A sum over a span of parameters (:class:`scalarviz.scalar.sums.Total`) depends on parameters alone, so it is computed
-once a step. A long one is added up in pieces: a sum of a million float32 numbers one after the other has five digits.
+once per step. A long sum is computed in pieces: adding a million float32 numbers one after the other leaves five
+correct digits.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ Rows = NDArray[np.int64]
 Kind = Literal[
     "op", "layer", "conv", "max", "dot", "weighted", "product", "squares", "param", "mask", "gather", "batch_mean"
 ]  # fmt: skip
-"""What lowering makes; each engine has a form of each."""
+"""The kinds of instructions; each engine implements all of them."""
 
 
 _NO_ROWS: Rows = np.zeros(0, np.int64)
@@ -28,28 +29,28 @@ _NO_NUMBERS: NDArray[np.float64] = np.zeros(0)
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One kind of work on `count` neighbouring result rows, from `dst` on.
+    """One kind of computation for `count` neighbouring result rows, from row `dst` on.
 
     ===============  ================  =============================================================================
-    kind             shape of `args`   what row ``dst + j`` is
+    kind             shape of `args`   row ``dst + j``
     ===============  ================  =============================================================================
     ``op``           (arity, count)    the table operation `op` of the rows ``args[:, j]``
     ``layer``        (1, n)            sum_k theta[weights[j] + k] * row[args[0, k]] (+ theta[bias + j])
     ``conv``         (P, n)            layers that share weights: ``dst + j*P + p`` = sum_k theta[weights[j] + k] *
                                        row[args[p, k]] (+ theta[bias + j])
-    ``max``          (count, n)        the largest of the rows ``args[j]``; its gradient goes to the first that is
+    ``max``          (count, n)        the largest of the rows ``args[j]``; the first of equal ones gets the gradient
     ``dot``          (count, n)        sum_k theta[weights[j*n + k]] * row[args[j, k]] (+ theta[bias]) + offset
     ``weighted``     (count, n)        sum_k numbers[k] * row[args[j, k]] (+ theta[bias]) + offset
     ``product``      (2, count * n)    sum_k row[args[0, j*n + k]] * row[args[1, j*n + k]] (+ theta[bias]) + offset
     ``squares``      (2, n)            numbers[0] * sum_k (row[args[0, k]] - row[args[1, k]])**2, one row
     ``param``        (0, 0)            theta[weights[j]] on every lane
     ``mask``         (0, 0)            0 with probability numbers[0], else ``1 / (1 - numbers[0])``: the dropout mask
-                                       of unit ``units[j]`` of module call `call`, drawn anew for every step and sample
+                                       of unit ``units[j]`` of module call `call`, new for every step and sample
     ``gather``       (1, P)            ``dst + p*D + j`` = theta[weights[j] + k * table.step], k the number in row
-                                       args[0, p], D = len(weights); a k that is none of 0 .. table.rows - 1 gives NaN
-                                       and no gradient
+                                       args[0, p], D = len(weights); a k outside 0 .. table.rows - 1 gives NaN and no
+                                       gradient
     ``batch_mean``   (1, count)        the mean of row args[0, j] over the batch, on every lane; each lane of the
-                                       operand gets the mean of the adjoints of all
+                                       operand gets the mean of the gradients of all lanes
     ===============  ================  =============================================================================
 
     `bias` is an index into theta, or -1.
@@ -70,7 +71,7 @@ class Instruction:
 
     @property
     def terms(self) -> int:
-        """How many operands a row of ``dot``, ``weighted`` or ``product`` has."""
+        """The number of operands of each row of ``dot``, ``weighted`` or ``product``."""
         n: int = self.args.shape[1]
         return n // self.count if self.kind == "product" else n
 
@@ -80,30 +81,30 @@ class Program:
     """A tape lowered to instructions, in forward order."""
 
     n_rows: int
-    n_theta: int  # length of the parameter vector that it reads, derived parameters included
+    n_theta: int  # length of the parameter vector, derived parameters included
     instructions: tuple[Instruction, ...]
-    # row `input_rows[i]` is filled with the sample's number `input_index[i]` (inputs, targets, features)
+    # row `input_rows[i]` gets number `input_index[i]` of the sample (inputs, targets, features)
     input_rows: Rows
     input_index: Rows
     constant_rows: Rows
     constants: NDArray[np.float64]
     outputs: Rows
-    loss: int  # of one sample; -1: none
+    loss: int  # the row of the loss of one sample; -1: none
     taps: tuple[tuple[Any, Rows], ...]
-    # by row: the loss (without one the outputs) depends on it and it on a parameter, both through operands that have a
-    # derivative. The rows of one instruction agree. Every engine follows this
+    # for each row: whether the loss (or, without one, the outputs) depends on it, and it on a parameter, both through
+    # operands that have a derivative. All rows of one instruction agree. Every engine follows this
     needs_gradient: NDArray[np.bool_]
     tracks: tuple[Track, ...] = ()
-    fewest: int = 1  # samples that a batch must have
+    fewest: int = 1  # the least samples of a batch
 
     @property
     def couples(self) -> bool:
-        """Whether a sample's numbers depend on the others of its batch: then all of it goes through together."""
+        """Whether a sample's numbers depend on the rest of its batch, so that the whole batch must run together."""
         return any(i.kind == "batch_mean" for i in self.instructions)
 
     @property
     def has_masks(self) -> bool:
-        """Whether its numbers depend on the step and on a sample's place in the batch."""
+        """Whether it has dropout masks, which depend on the step and on a sample's place in the batch."""
         return any(i.kind == "mask" for i in self.instructions)
 
     def __str__(self) -> str:
@@ -122,7 +123,7 @@ _LINES = {
     "param": "PARAM param of {most}",
     "gather": "GATHER gather of {most}",
 }
-"""How the kinds are printed; the others are sums."""
+"""The printed form of each kind; all other kinds are sums."""
 _SUM = "DOT {i.kind} of {i.terms}{rows}"
 
 
@@ -138,14 +139,14 @@ def _line(i: Instruction) -> str:
 class Plan:
     """A whole model, split by how often each part must run."""
 
-    n_parameters: int  # length of theta; the derived parameters follow behind it
+    n_parameters: int  # length of theta; the derived parameters follow
     n_derived: int
     n_inputs: int
     n_targets: int
-    n_features: int  # what `encode` adds to a sample
-    prologue: Program | None  # parameter-only nodes (`w1 * w2`), on one lane once a step; makes the derived parameters
-    encode: Program | None  # input-only nodes (frequency encodings), once a data set; makes the features
-    body: Program  # everything else, per lane
+    n_features: int  # numbers that `encode` adds to a sample
+    prologue: Program | None  # nodes of parameters only (`w1 * w2`): once per step, on one lane; derived parameters
+    encode: Program | None  # nodes of inputs only (frequency encodings): once per data set; features
+    body: Program  # everything else, on every lane
 
     def __str__(self) -> str:
         parts = [("prologue", self.prologue), ("encode", self.encode), ("body", self.body)]
@@ -153,10 +154,10 @@ class Plan:
 
 
 CODES = {"total identity": "", "total square": "square", "total abs": "abs"}
-"""Codes of the nodes, whose `index` is the first parameter and whose `number` says how many."""
+"""Codes of totals over `number` parameters from `index` on, and the operation on each."""
 
 PIECE = 1024
-"""Terms that are added up before their sum is added to others."""
+"""Terms of one piece of a long sum."""
 
 _NONE = np.zeros((0, 0), np.int64)
 
@@ -164,7 +165,7 @@ _NONE = np.zeros((0, 0), np.int64)
 def in_front(nodes: Iterable[Node], gets: Iterable[bool]) -> tuple[list[Instruction], list[bool]]:
     """The instructions of all totals, and which of their rows get a gradient.
 
-    The rows stand before those of the nodes, so these are shifted (see `shifted`) by how many they are.
+    Their rows come before those of the nodes, whose instructions must be shifted by their number (see `shifted`).
     """
     wanted = [(row, node, flag) for row, (node, flag) in enumerate(zip(nodes, gets, strict=True)) if node.code in CODES]
     before = sum(_rows_of(node) for _, node, _ in wanted)
@@ -186,7 +187,7 @@ def _pieces(n: int) -> int:
 
 
 def _total(node: Node, result: int, first: int) -> list[Instruction]:
-    """The instructions of one: its parameters as rows, what is summed of them, and the sum."""
+    """The instructions of one total: its parameters as rows, the operation on each, and the sum."""
     n, op = int(node.number), CODES[node.code]
     rows = np.arange(first, first + n)
     made = [Instruction("param", first, n, _NONE, weights=np.arange(node.index, node.index + n))]
@@ -203,7 +204,7 @@ def _total(node: Node, result: int, first: int) -> list[Instruction]:
 
 
 def _sum(op: str, weight: int, rows: Rows, dst: int) -> Instruction:
-    """``sum(theta * rows)`` for squares, whose rows are those of the parameters, else ``sum(rows)``."""
+    """The instruction of ``sum(rows)``; for squares of ``sum(theta * rows)``, where the rows are the parameters."""
     if op == "square":
         return Instruction("layer", dst, 1, rows[None], weights=np.array([weight]))
     return Instruction("weighted", dst, 1, rows[None], numbers=np.ones(len(rows)))

@@ -1,11 +1,11 @@
-"""Finding sums: what is typed with plain operators becomes as few weighted sums as a layer of the library records.
+"""Finding sums: expressions of plain operators become as few weighted sums as a layer of the library records.
 
-``w[0]*x[0] + w[1]*x[1] + b`` becomes a sum with parameters as weights (a row of a layer), ``a*b + c*d`` a sum of
-products of rows, ``x + y + z`` a sum with numbers as weights; in a residual, ``w*x + ... + r``, the parts are found one
-by one and joined. Where none of these is found a tree stays as it was typed: the order of additions is the user's.
+``w[0]*x[0] + w[1]*x[1] + b`` becomes a sum with parameters as weights (a row of a layer). ``a*b + c*d`` becomes a sum
+of products of rows, ``x + y + z`` a sum with constants as weights. In a residual, ``w*x + ... + r``, each part is found
+and the parts are added. If nothing is found, a tree stays as the user wrote it, with its order of additions.
 
-The tree of additions below a row is read as a list of parts first. It ends where somebody else reads a row: inner nodes
-have a single user. Nothing is multiplied out: ``c*(a - b)`` and ``c*a - c*b`` differ where a and b are close.
+First, the tree of additions below a row is read as a list of parts. It ends at rows that another node reads, so inner
+nodes have one reader. Nothing is multiplied out: ``c*(a - b)`` and ``c*a - c*b`` differ if a and b are close.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from .passes import as_range, readers_of, rebuild, runs, spliced, squared_differ
 from .tape import Node, Tape, Terms, terms_of
 
 FACTORS = 1e-30, 1e30
-"""How small and how large a constant may be that is folded into a weighted sum: its inverse is one of float32 too."""
+"""Limits of a constant that may become a weight of a sum; its inverse is a float32 number too."""
 
 
 class Weighted(NamedTuple):
-    """``theta[weight]`` times the row `x`, at place `at` of the sum, which begins as the row `row`."""
+    """``theta[weight]`` times the row `x`, at place `at` of the sum; `row` is the product."""
 
     at: int
     weight: int
@@ -31,7 +31,7 @@ class Weighted(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """The row `a` times the row `b`; by itself it is the row `row`."""
+    """The row `a` times the row `b`; `row` is the product."""
 
     at: int
     a: int
@@ -40,7 +40,7 @@ class Pair(NamedTuple):
 
 
 class Plain(NamedTuple):
-    """`number` times the row `x`; by itself it is the row `row`, with the other sign if it is `turned`."""
+    """`number` times the row `x`; `row` is the product, with the opposite sign if `turned`."""
 
     at: int
     number: float
@@ -50,7 +50,7 @@ class Plain(NamedTuple):
 
 
 class Bias(NamedTuple):
-    """``theta[weight]``; `row` is a row with it."""
+    """The parameter ``theta[weight]``; `row` is its row."""
 
     at: int
     weight: int
@@ -59,31 +59,31 @@ class Bias(NamedTuple):
 
 @dataclass(slots=True)
 class Side:
-    """What is added in a sum, or what is subtracted."""
+    """The parts that a sum adds, or those that it subtracts."""
 
     weighted: list[Weighted] = field(default_factory=list)
     pairs: list[Pair] = field(default_factory=list)
     squares: list[Plain] = field(default_factory=list)  # squared differences, which may become a squared error
     plain: list[Plain] = field(default_factory=list)
     biases: list[Bias] = field(default_factory=list)
-    # places and rows of sums with parameters as weights that are recorded as one node
+    # places and rows of sums with parameters as weights that are already one node
     layers: list[tuple[int, int]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class Sum:
-    """A tree of additions below `row`: ``offset`` and all that is added, less all that is subtracted."""
+    """A tree of additions below `row`: ``offset`` plus the parts of `added`, minus those of `subtracted`."""
 
     row: int
     added: Side = field(default_factory=Side)
     subtracted: Side = field(default_factory=Side)
     offset: float = 0.0  # the sum of its constants
-    leaves: int = 0  # how many parts it has, constants left out
-    zeros: bool = False  # whether a constant is 0, as where Python's `sum` begins
+    leaves: int = 0  # the number of parts, without constants
+    zeros: bool = False  # whether a constant is 0, such as the start of Python's `sum`
 
 
 def typed_sums(tape: Tape) -> list[Sum]:
-    """Every tree of additions, and every product of a parameter with a row that stands in none; users come first."""
+    """Every tree of additions, and every product of a parameter and a row outside such trees, from last to first."""
     reader = _Reader(tape)
     found: list[Sum] = []
     for row in range(len(tape.nodes) - 1, -1, -1):
@@ -100,10 +100,10 @@ class _Reader:
         self.nodes = tape.nodes
         self.uses = readers_of(tape)
         self.done: set[int] = set()
-        """Rows that are part of a sum, and nothing by themselves."""
+        """Rows that are only part of a sum."""
 
     def read(self, top: int) -> Sum:
-        """The tree below `top`."""
+        """The tree of additions below `top`."""
         found = Sum(top)
         stack = [(top, 1)]
         while stack:
@@ -137,7 +137,7 @@ class _Reader:
             side.plain.append(Plain(at, 1.0, row, row))
 
     def _part(self, found: Sum, side: Side, row: int, node: Node, sign: int) -> bool:
-        """Sort in a row that nobody else reads; False if it is an operand as it stands."""
+        """Add a row that no other node reads to its list; False if it stays a plain operand."""
         at = found.leaves - 1
         if node.code == "mul":
             product, part = self.product(node), scaled(self.nodes, node)
@@ -161,7 +161,7 @@ class _Reader:
         return True
 
     def _scaled(self, found: Sum, sign: int, part: Plain) -> None:
-        """A constant times a row: a negative one changes the side."""
+        """Add a constant times a row; a negative constant moves it to the other side."""
         if part.number < 0:
             sign, part = -sign, part._replace(number=-part.number, turned=True)
         side = found.added if sign > 0 else found.subtracted
@@ -176,12 +176,12 @@ class _Reader:
         return None
 
     def difference(self, row: int) -> bool:
-        """Whether a row is the square of a difference, and nobody else reads either."""
+        """Whether a row is the square of a difference, and no other node reads either."""
         return self.uses[row] <= 1 and squared_difference(self.nodes, self.uses, row) is not None
 
 
 def scaled(nodes: tuple[Node, ...], node: Node) -> tuple[float, int] | None:
-    """(factor, row) of a product or a quotient of a row with a constant of usual size, else None."""
+    """(factor, row) of a product or quotient of a row and a constant within `FACTORS`, else None."""
     if node.code not in ("mul", "div"):
         return None
     a, b = node.args
@@ -194,21 +194,21 @@ def scaled(nodes: tuple[Node, ...], node: Node) -> tuple[float, int] | None:
 
 
 MEAN_RUN = 4
-"""Neighbouring parameters that make a weighted sum of their own, on the average: two layers in one sum are two."""
+"""A sum is split at gaps in its parameters if the pieces have this mean length: two layers in one sum become two."""
 FEWEST_PLAIN = 3
-"""Rows in a sum that are worth an instruction of their own; of two, an addition on many rows at once is as good."""
+"""The least rows of a sum for an instruction of its own; two rows are added as fast by an addition."""
 SEVERAL = 3
-"""So many sums of equally many squared differences run together as products of rows; fewer are squared errors."""
+"""At least this many sums of equally many squared differences run as products of rows; fewer as squared errors."""
 
 
 def weighted_sums(tape: Tape) -> Tape:
-    """Turn sums typed with plain operators into dots."""
+    """The tape with sums of plain operators as dots."""
     found = typed_sums(tape)
     return _Builder(tape, found).tape() if found else tape
 
 
 def means(tape: Tape) -> Tape:
-    """Let a sum of rows with one weight for all take in the constant that it is divided by, or multiplied with."""
+    """The tape with the constant factor of a sum as its weights, if all its weights are equal."""
     uses = readers_of(tape)
     changed = {}
     for row, node in enumerate(tape.nodes):
@@ -224,7 +224,7 @@ def means(tape: Tape) -> Tape:
 
 
 class _Part(NamedTuple):
-    """What a sum is joined of: a node to be made, or a row that stays."""
+    """One part of a rewritten sum: a new node, or an existing row."""
 
     at: int
     sign: int
@@ -243,7 +243,7 @@ class _Builder:
         sides = [side for s in found for side in (s.added, s.subtracted)]
         self.squares = Counter(len(side.squares) for side in sides)
         self.biases: dict[object, set[int]] = {}
-        """Of each block of weights in a row, all that is added to a sum with them."""
+        """For each range of weights, the biases that sums over it have."""
         for side in sides:
             self._propose(side)
 
@@ -268,9 +268,9 @@ class _Builder:
         return weights[0], weights[-1]
 
     def _bias(self, side: Side) -> Bias | None:
-        """The bias that the first weighted sum of a side takes in.
+        """The bias that the first weighted sum of a side includes, or None.
 
-        Layers that share their weights run together as long as they have the same biases.
+        Layers that share their weights run together only if they have the same biases.
         """
         if not side.biases or not (side.weighted or side.layers) or len(self.biases[self._key(side)]) > 1:
             return None
@@ -323,7 +323,7 @@ class _Builder:
         return parts
 
     def _squares(self, sign: int, squares: list[Plain], pairs: list[Pair], plain: list[Plain]) -> list[_Part]:
-        """Sums of squared differences with one factor; where there are many, more `pairs` and `plain` rows."""
+        """Sums of squared differences, one per factor; if there are many, appends to `pairs` and `plain` instead."""
         if self.squares[len(squares)] >= SEVERAL and len(squares) > 1:
             for s in squares:
                 (below,) = self.nodes[s.x].args
@@ -338,14 +338,14 @@ class _Builder:
         return [part for group in groups.values() for part in self._plain(sign, group, 2)]
 
     def _plain(self, sign: int, plain: list[Plain], fewest: int) -> list[_Part]:
-        """Rows, as one sum or as they are."""
+        """The rows as one sum, or each by itself if they are few."""
         if len(plain) < fewest:
             return [_Part(p.at, -sign if p.turned else sign, p.row) for p in plain]
         terms = Terms("const", tuple([p.number for p in plain]))
         return [_Part(plain[0].at, sign, Node("dot", tuple([p.x for p in plain]), terms=terms))]
 
     def _with_offset(self, found: Sum, parts: list[_Part]) -> list[_Part]:
-        """The constants of a sum: in a part that adds a number at no cost, or as a row."""
+        """The parts with the constants of the sum: as the offset of a part if one takes it, otherwise as a row."""
         if found.offset == 0.0:
             return parts
         for k, part in enumerate(parts):
@@ -359,24 +359,24 @@ class _Builder:
     def _takes_offset(self, node: Node, parts: int) -> bool:
         terms = node.terms
         if terms is None or any(self.nodes[x].code == "square" for x in node.args):
-            return False  # what may become a squared error
+            return False  # it may become a squared error
         return terms.kind != "param" or (parts == 1 and not isinstance(terms.weights, range))
 
     def _make(self, before: int, node: Node) -> int:
-        """A new row that stands before an old one."""
+        """Add a new row before an old one; returns the new row."""
         row = len(self.nodes) + len(self.made)
         self.made.append(node)
         self.before.setdefault(before, []).append(row)
         return row
 
     def _join(self, top: int, parts: list[_Part]) -> None:
-        """Add and subtract the parts one after the other; the last result stands at `top`."""
+        """Add and subtract the parts one after the other; the last result is at `top`."""
         first = next((part for part in parts if part.sign > 0), parts[0])
         rest = [part for part in parts if part is not first]
         if first.sign > 0 and not rest:
             self._alone(top, first.what)
             return
-        row, negative = self._row(top, first.what), first.sign < 0  # nothing is added: all is added, and negated
+        row, negative = self._row(top, first.what), first.sign < 0  # only subtractions: add all, then negate
         for k, part in enumerate(rest):
             node = Node("add" if negative or part.sign > 0 else "sub", (row, self._row(top, part.what)))
             if k == len(rest) - 1 and not negative:
@@ -396,13 +396,13 @@ class _Builder:
 
 
 def _sorted(terms: list[Weighted]) -> list[Weighted]:
-    """Terms in the order of their weights, if those are neighbours: then they are a row of a layer."""
+    """Terms in the order of their weights, if these are neighbours and so a row of a layer."""
     ordered = sorted(terms, key=lambda t: t.weight)
     beside = all(t.weight == ordered[0].weight + k for k, t in enumerate(ordered))
     return ordered if beside else terms
 
 
 def _runs(terms: list[Weighted]) -> list[list[Weighted]]:
-    """Terms cut where the weights are no neighbours; as one list if that makes many short pieces."""
+    """Terms split where the weights are not neighbours; one list if there would be many short pieces."""
     found = runs(terms, lambda a, b: b.weight == a.weight + 1)
     return found if len(found) * MEAN_RUN <= len(terms) else ([terms] if terms else [])

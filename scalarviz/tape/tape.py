@@ -1,7 +1,7 @@
-"""`Tape`: a recorded graph as a flat list of nodes. One node is one scalar of the model, one *row* in an engine.
+"""`Tape`: a recorded graph as a flat list of nodes. One node is one scalar of the model, and one *row* in an engine.
 
-Nodes stand in an order in which every operand comes before its user. Parameters are indices into the flat
-parameter vector *theta* (the blocks of the tape, one behind the other).
+Each operand comes before the nodes that use it. Parameters are indices into the flat parameter vector *theta* (the
+blocks of the tape, one after the other).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Kind = Literal["param", "const", "row"]
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The weights of a weighted sum: indices into theta, numbers, or rows, by the kind."""
+    """The weights of a weighted sum: indices into theta, numbers or rows, depending on `kind`."""
 
     kind: Kind
     weights: tuple[Any, ...] | range
@@ -28,7 +28,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What a ``gather`` may read: the parameters ``index + k * step`` for ``k`` from 0 to ``rows - 1``."""
+    """The parameters that a ``gather`` may read: ``index + k * step`` for ``k`` from 0 to ``rows - 1``."""
 
     rows: int
     step: int
@@ -39,17 +39,17 @@ class Track:
     """A number of theta that follows a row: after a committed step ``(1 - rate) * number + rate * stat``."""
 
     index: int
-    row: int  # of `stat`, which is the same on all lanes; -1: the number counts steps, one more each
-    rate: float  # NaN: 1 by the number that ``theta[count]`` is then
-    # `stat` is a variance over so many numbers a sample, and is multiplied by n / (n - 1), n = batch * positions;
-    # 0: it is taken as it is
+    row: int  # of `stat`, which is the same on all lanes; -1: the number counts steps
+    rate: float  # NaN: 1 / theta[count], after the count has grown
+    # `stat` is a variance over this many numbers per sample; it is multiplied by n / (n - 1), n = batch * positions.
+    # 0: no correction
     positions: int
     count: int  # index into theta, or -1
 
 
 @dataclass(slots=True)
 class Node:
-    """One scalar. Nobody changes one: passes make others; a frozen class would take three times as long to make.
+    """One scalar. Treat it as immutable: passes make new nodes; creating frozen ones would take three times as long.
 
     The code is ``"input"``, ``"const"``, ``"param"``, ``"buffer"`` (a number of theta that gets no gradient),
     ``"mask"`` (of dropout), ``"dot"``, ``"max"`` (of three or more), ``"gather"`` (a parameter of a table, chosen
@@ -58,13 +58,13 @@ class Node:
     """
 
     code: str
-    args: tuple[int, ...] = ()  # rows; of a dot those of its inputs
-    # which input (targets and features count on), which parameter of theta (of a gather that of number 0), or
-    # which mask (see `scalar.mask.UNITS`)
+    args: tuple[int, ...] = ()  # operand rows; for a dot, its inputs
+    # the number of the input (targets and features come after the inputs), the index of the parameter in theta (for a
+    # gather, that of table row 0), or the number of the mask (see `scalar.mask.UNITS`)
     index: int = 0
-    number: float = 0.0  # of a constant; of a mask the probability of a zero
-    terms: Terms | None = None  # of a dot
-    table: Table | None = None  # of a gather
+    number: float = 0.0  # the value of a constant; the probability of a zero in a mask
+    terms: Terms | None = None  # for a dot
+    table: Table | None = None  # for a gather
 
     def operands(self) -> tuple[int, ...]:
         """Every row that the node reads."""
@@ -75,30 +75,30 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Tape:
-    """A recorded function: nodes, and which of their rows are its results."""
+    """A recorded function: its nodes, and the rows of its results."""
 
     nodes: tuple[Node, ...]
     n_inputs: int  # of one sample; input numbers run over inputs, targets, then features
     n_targets: int
     n_parameters: int
-    blocks: tuple[Block, ...] = ()  # where theta comes from, in order
+    blocks: tuple[Block, ...] = ()  # the parts of theta, in order
     outputs: tuple[int, ...] = ()
     loss: int | None = None  # of one sample
-    taps: tuple[tuple[Any, tuple[int, ...]], ...] = ()  # modules that were called, and what they returned
-    modes: tuple[Any, ...] = ()  # modules that were asked whether they are in training, and were
-    tracks: tuple[Track, ...] = ()  # changed by a training step beside the weights, in this order
-    fewest: int = 1  # samples that a batch must have
-    # which target a loss takes for the number of a class, that loss, and how many classes there are
+    taps: tuple[tuple[Any, tuple[int, ...]], ...] = ()  # called modules, and the rows that each returned
+    modes: tuple[Any, ...] = ()  # modules that were in training when the recording checked
+    tracks: tuple[Track, ...] = ()  # numbers besides the weights that a training step changes, in this order
+    fewest: int = 1  # the least samples of a batch
+    # for each target that is a class number: its index, the loss that reads it, and the number of classes
     classes: tuple[tuple[int, Any, int], ...] = ()
 
     def roots(self) -> tuple[int, ...]:
-        """Rows that must exist in the end."""
+        """The rows that every pass must keep."""
         loss = () if self.loss is None else (self.loss,)
         tracked = (track.row for track in self.tracks if track.row >= 0)
         return (*self.outputs, *loss, *(row for _, rows in self.taps for row in rows), *tracked)
 
     def only(self, *, loss: bool = False, outputs: bool = False, taps: bool = False) -> Tape:
-        """The same tape with the other roots dropped (dead nodes go when it is lowered); tracks stay with the loss."""
+        """The tape with only the named roots; lowering removes dead nodes. Tracks stay with the loss."""
         return replace(
             self,
             loss=self.loss if loss else None,
@@ -131,7 +131,7 @@ def terms_of(node: Node) -> Terms:
 
 
 def weights_at(nodes: Sequence[Node], rows: Sequence[int]) -> tuple[Kind, tuple[Any, ...]]:
-    """What such rows are as the weights of a sum: parameters, constants, or rows."""
+    """The kind of weights that these rows make in a sum (parameters, constants or rows), and the weights."""
     found = [nodes[row] for row in rows]
     if all(node.code == "param" for node in found):
         return "param", tuple(node.index for node in found)
@@ -146,7 +146,7 @@ Memo = dict[int, tuple[int, ...]]
 def moved(node: Node, row_of: Sequence[int], memo: Memo) -> Node:
     """`node` with its operand rows renamed.
 
-    `memo` keeps what long lists of operands have become: the rows of a layer share one tuple, and go on sharing it.
+    `memo` caches renamed operand tuples, so that the rows of a layer still share one tuple.
     """
     args, terms = node.args, node.terms
     if len(args) == 2 and terms is None:

@@ -1,6 +1,6 @@
-"""Recording: call a function once with symbolic inputs and write down what it does.
+"""Recording: calls a function once with symbolic inputs and stores its operations.
 
-Random numbers that the function draws meanwhile would be the same in every step, in silence: they are refused.
+Random numbers that the function draws become constants, the same in every step; a warning says so.
 """
 
 from __future__ import annotations
@@ -30,17 +30,14 @@ from ..scalar.weight import Weight
 from .tape import Node, Table, Tape, Terms, Track, weights_at
 
 SAID = (
-    "the recorded function drew random numbers ({}), which are now constants of the graph, the same for every sample "
-    "and step. Use nn.Dropout for new draws; draw fixed numbers before the function"
+    "the recorded function drew random numbers ({}); they are constants now, the same for every sample and step. For "
+    "new numbers in each step use nn.Dropout; for fixed numbers draw them before the function runs"
 )
 
 
 @contextmanager
 def drawing_is_said() -> Iterator[None]:
-    """Warn where the generators that everybody shares, `random` and ``np.random``, have moved on meanwhile.
-
-    Generators of one's own are not seen.
-    """
+    """Warn if the block draws from the shared generators `random` and ``np.random``; others are not watched."""
     before = _states()
     yield
     moved = [name for name, state in _states().items() if state != before[name]]
@@ -55,7 +52,7 @@ def _states() -> dict[str, tuple[Any, ...]]:
 
 
 MOST = 1 << 32
-"""Inputs of one sample: each is an object while a function is recorded."""
+"""The most inputs of one sample; recording makes an object for each."""
 
 
 def trace(
@@ -66,19 +63,19 @@ def trace(
     loss: Callable[..., Value] | None = None,
     blocks: Iterable[Block] = (),
 ) -> Tape:
-    """Record ``fn(inputs)`` and, with `loss`, ``loss(outputs, targets)``.
+    """The tape of ``fn(inputs)`` and, with `loss`, of ``loss(outputs, targets)``.
 
     Parameters
     ----------
     fn : callable
-        Takes a list of `n_inputs` Values (and, without `loss`, a list of `n_targets` more if that is not 0);
-        returns a Value, or lists, tuples, arrays and dicts of them, nested or not.
+        Takes a list of `n_inputs` Values; without `loss`, also a list of `n_targets` Values if that is not 0.
+        Returns a Value, or lists, tuples, arrays and dicts of Values, also nested.
     n_inputs, n_targets : int
-        Lengths of one sample.
+        Numbers per sample.
     loss : callable, optional
-        Takes what `fn` returned and the list of targets, returns one Value. A list of one is usable as a number.
+        Takes the result of `fn` and the list of targets; returns one Value. A list of one works as a number.
     blocks : iterable of Block
-        Parameters that come first in theta, in this order; others follow as the graph meets them.
+        Parameters that come first in theta, in this order; others follow in the order of the graph.
 
     Returns
     -------
@@ -87,16 +84,16 @@ def trace(
     Raises
     ------
     TracingError
-        `fn` asks a symbolic Value for its number.
+        `fn` reads the number of a symbolic Value.
     InputError
-        `fn` or `loss` returns something other than Values, or a length is no whole number.
+        `fn` or `loss` returns something other than Values, or a length is not a whole number.
     TypeMismatchError
-        `fn` or `loss` is no function.
+        `fn` or `loss` is not a function.
 
     Notes
     -----
-    Leaf Values that `fn` brings along are constants. Modules called on the way leave taps. Random numbers that it draws
-    from `random` or ``np.random`` are constants too, of which a warning speaks.
+    Other Values that `fn` uses become constants. Each called module leaves a tap. Random numbers from `random` or
+    ``np.random`` become constants too, with a warning.
     """
     _check(fn, n_inputs, n_targets, loss)
     blocks = _blocks(blocks)
@@ -162,7 +159,7 @@ class _Writer:
 
     def __init__(self, inputs: Sequence[Value], blocks: Iterable[Block]) -> None:
         self.nodes: list[Node] = [Node("input", index=i) for i in range(len(inputs))]
-        self.held: list[Value] = list(inputs)  # numbers of objects that are gone would be given to others
+        self.held: list[Value] = list(inputs)  # keeps objects alive, so that no id is used twice
         self.row_of: dict[int, int] = {id(v): i for i, v in enumerate(inputs)}
         self.rows_of: dict[int, tuple[int, ...]] = {}
         self.blocks: list[Block] = []
@@ -172,7 +169,7 @@ class _Writer:
             self.start_of(block)
 
     def start_of(self, block: Block) -> int:
-        """Where `block` begins in theta."""
+        """The index of the first number of `block` in theta."""
         start = self.offset.get(block)
         if start is None:
             start = self.offset[block] = self.n_parameters
@@ -181,11 +178,11 @@ class _Writer:
         return start
 
     def write(self, roots: Iterable[Value]) -> None:
-        """Append every node below `roots` that is not there yet."""
+        """Append every node below `roots` that has no row yet."""
         found = sorted(self.reachable(roots), key=_order_of)
         self.held += found
         for value in found:
-            node = self.node(value)  # may append a node of its own
+            node = self.node(value)  # may append another node first
             self.row_of[id(value)] = len(self.nodes)
             self.nodes.append(node)
 
@@ -193,8 +190,8 @@ class _Writer:
         """The values below `roots`, themselves included, that have no row yet."""
         row_of, seen = self.row_of, {id(v): v for v in roots}
         found = [v for v in seen.values() if id(v) not in row_of]
-        walked: set[int] = set()  # neurons of a layer have one tuple of inputs
-        for value in found:  # which grows on the way
+        walked: set[int] = set()  # the neurons of a layer share one tuple of inputs
+        for value in found:  # the loop appends to `found`
             parents = value._graph_parents()
             if type(value) is Dot and parents is value.xs:
                 if id(parents) in walked:
@@ -208,7 +205,7 @@ class _Writer:
         return found
 
     def node(self, value: Value) -> Node:
-        """What a value becomes on the tape; its operands have rows already."""
+        """The node of a value whose operands already have rows."""
         if isinstance(value, Weight):
             return Node("buffer" if value._block.buffer else "param", index=self.parameter(value))
         if value._op is None:
@@ -216,7 +213,7 @@ class _Writer:
                 return Node("mask", index=value.number, number=value.p)
             if isinstance(value, Symbol):
                 raise InputError(
-                    "this graph contains a symbolic Value of another recording; record everything in one function"
+                    "this graph has a symbolic Value from another recording; record everything in one function"
                 )
             return Node("const", number=value.data)
         if isinstance(value, Dot):
@@ -230,21 +227,21 @@ class _Writer:
         return Node(value._op.name, tuple([self.row_of[id(p)] for p in value._parents]))
 
     def parameter(self, weight: Weight) -> int:
-        """Index of a weight in theta."""
+        """The index of a weight in theta."""
         return self.start_of(weight._block) + weight._index
 
     def track(self, tracked: Tracked) -> Track:
-        """What follows what; the statistic has a row already."""
+        """The track of a statistic that already has a row."""
         row = -1 if tracked.stat is None else self.row_of[id(tracked.stat)]
         rate = math.nan if tracked.rate is None else tracked.rate
         count = -1 if tracked.count is None else self.parameter(tracked.count)
         return Track(self.parameter(tracked.buffer), row, rate, tracked.positions, count)
 
     def dot(self, value: Dot) -> Node:
-        """A weighted sum; a bias that is computed is added by a node of its own."""
+        """The node of a weighted sum; a second node adds a bias that is computed."""
         row_of = self.row_of
         xs = self.rows_of.get(id(value.xs))
-        if xs is None:  # neurons of a layer have one tuple of inputs, and of rows
+        if xs is None:  # the neurons of a layer share one tuple of inputs, and one of rows
             xs = self.rows_of[id(value.xs)] = tuple([row_of[id(x)] for x in value.xs])
         bias = value.bias
         index = None
@@ -260,7 +257,7 @@ class _Writer:
         return node
 
     def weights(self, weights: Row | tuple[Value, ...]) -> tuple[Any, Any]:
-        """What the weights of a sum are, parameters, constants or rows, and which."""
+        """The kind of a sum's weights (parameters, constants or rows), and the weights."""
         if isinstance(weights, Row):
             start = self.start_of(weights.block) + weights.start
             return "param", range(start, start + weights.length)

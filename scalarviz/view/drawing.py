@@ -504,8 +504,8 @@ class GraphView(Room):
         self.view, self._dirty = self.view.moved((across, down)), True
 
     def open(self, paths: Sequence[Path]) -> None:
-        """Files were dropped: there is no use for them."""
-        self.say("a graph opens no files")
+        """Refuse dropped files."""
+        self.say("a graph cannot open files")
 
     def toggle_theme(self) -> None:
         """Light or dark."""

@@ -1,6 +1,7 @@
-"""A network learns to tell the points of a plane apart, or your own from a CSV file; everything can be changed live.
+"""A network learns to separate points of a plane, or your own points from a CSV file; you change everything live.
 
-What it reaches, of 20 seeds (0 to 19, points and weights both anew; half of the points held back, accuracy of those):
+Results of 20 seeds (0 to 19, each with its own points and weights); half of the points are held-out, and the accuracy
+is that of these:
 
 ==========================================================================  ========================  ==================
 command                                                                     accuracy                  of 20 seeds
@@ -10,12 +11,11 @@ command                                                                     accu
 ``--data spiral --hidden 8,8 --optimizer adam --batch 50 --steps 10000``    median 0.974, least 0.920 20 over 0.9
 ==========================================================================  ========================  ==================
 
-The last one sees x and y alone, and 50 of 250 points at each step; with all of them it is 19 of 20 seeds over 0.9,
-with batches of 10 it is 15.
+The last network gets only x and y, and 50 of the 250 points per step. With all 250 per step, 19 of 20 seeds are over
+0.9; with 10 per step, 15 are.
 
-This file has the options and the scene. `net` has the networks and what they get of a point, `points` where points come
-from, `edits` what a hand changes, `panels` what stands beside the cubes, `controls` what
-can be set live and what the command of a moment says of it.
+This file has the options and the scene. `net` has the networks and their features, `points` the data sets and tables,
+`edits` the changes that a user makes, `panels` the panels, `controls` the controls and "copy as command".
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from .points import PointSet, Recipe, own_points, points_for
 
 _OF_ONE = tuple(name for name, feature in FEATURES.items() if feature.inputs == 1)
 MOST_TOLD = 10_000
-"""Points whose loss is told at every frame; of more it is that of the last batch."""
+"""Up to this many training points, the shown loss is that of all of them; above, that of the last batch."""
 
 
 class Options(SceneOptions):
@@ -64,7 +64,8 @@ class Options(SceneOptions):
     rare = SceneOptions.rare | {"columns", "split", "data_seed", "point", "without", "weights_seed", "hide", "l1", "l2"}
     data: str = flag("the data set", "circle", choices=KINDS)
     csv: Path | None = flag(
-        "your own points: a table; its first line names the columns, the last one is the target; - is standard input",
+        "your own points: a table; its first line names the columns, its last column is the target; - is standard "
+        "input",
         None,
         metavar="FILE",
     )
@@ -75,10 +76,10 @@ class Options(SceneOptions):
     split: float = flag("training share of the points; the rest is held out", 0.5, ge=0.1, le=0.9, allow_inf_nan=False)
     data_seed: int | None = flag("seed of the points alone", None, ge=0, lt=2**64, shown="that of --seed")
     point: list[str] = flag(
-        "one more training point, as a click on the map adds it; may be repeated", [], metavar="X,Y,TARGET"
+        "add a training point, as a click on the map does; may be repeated", [], metavar="X,Y,TARGET"
     )
     without: Annotated[tuple[int, ...], of_text(partial(parse_whole_numbers, least=0, most=10**9 - 1))] = flag(
-        "numbers of training points to remove, from 0, as the right button does", (), metavar="N,N"
+        "remove training points by number, counted from 0, as the right button does", (), metavar="N,N"
     )
     features: Annotated[Names, some_of(FEATURES)] = flag(
         "inputs of the network, computed from a point", ("x", "y"), metavar=",".join(FEATURES), min_length=1
@@ -87,7 +88,7 @@ class Options(SceneOptions):
     activation: str = flag("activation of the hidden layers", "tanh", choices=BETWEEN)
     optimizer: str = flag("the optimiser", "sgd", choices=rates)
     lr: Positive | None = kit.rate_flag(rates)
-    batch: Batch = flag("points a step", 10)
+    batch: Batch = flag("points per step", 10)
     sampling: SamplingFlag = "epochs"
     weights_seed: int | None = flag("seed of the first weights alone", None, ge=0, lt=2**64, shown="that of --seed")
     hide: Annotated[Names, some_of(HIDDEN)] = flag(
@@ -117,7 +118,7 @@ def build(options: Options) -> sv.Scene:
         options, net, points.sort.loss(), points.train, about=points, batch_size=batch, l1=options.l1, l2=options.l2
     )
     if options.weights_seed is not None and options.weights_seed != options.seed:
-        run.restart(seed=options.weights_seed)  # as a hand does: the order of the points stays that of --seed
+        run.restart(seed=options.weights_seed)  # as in the window: the order of the points stays that of --seed
     hand = Hand(points)
     return Playground(
         name="playground",
@@ -139,7 +140,7 @@ def build(options: Options) -> sv.Scene:
 
 @dataclass(slots=True)
 class Playground(sv.Scene):
-    """The scene, and the points that it began with."""
+    """The scene, with its first points."""
 
     first: PointSet = field(kw_only=True)
 
@@ -149,7 +150,7 @@ def _sentence(points: PointSet) -> str:
 
 
 def _anew(moment: Moment, *, first: PointSet) -> str:
-    """The sentence where other points were chosen before the first step."""
+    """The sentence at the start, after a user chose other points before the first step."""
     return _sentence(first.of(moment.frame.data))
 
 
@@ -159,15 +160,15 @@ def _aim(points: PointSet) -> str:
         return KINDS[recipe.data].aim
     names = " and ".join(column.name for column in points.units.inputs)
     what = (
-        f"tell {len(points.sort.classes)} classes of {target!r} apart by"
+        f"separate {len(points.sort.classes)} classes of {target!r} by"
         if points.sort.classes
-        else f"find {target!r} from"
+        else f"predict {target!r} from"
     )
     return f"{what} {names}" if len(what) + len(names) < 90 else "fit the points of your table"
 
 
 def _claim(moment: Moment, *, first: PointSet) -> str:
-    """How many points are told rightly that are not learnt from."""
+    """The sentence that states the accuracy, or the mean error, on held-out points."""
     points = first.of(moment.frame.data)
     inputs, targets = points.test
     right = points.sort.right(moment.predict(inputs), targets)
@@ -178,7 +179,7 @@ def _claim(moment: Moment, *, first: PointSet) -> str:
 
 
 def report(scene: Playground) -> dict[str, float]:
-    """What the last line and the JSON say beside the loss: that of points held back, and the share told rightly."""
+    """Numbers that this scene adds to the last line and to the JSON: loss and accuracy on held-out points."""
     run, points = scene.run, scene.first.of(scene.run.frame().data)
     inputs, targets = points.test
     found = {"test_loss": run.evaluate(inputs, targets)}
@@ -187,32 +188,32 @@ def report(scene: Playground) -> dict[str, float]:
 
 
 def _recipe(options: Options) -> Recipe:
-    """Where the points come from: a formula, or a table."""
+    """The recipe of the points: a data set, or a table."""
     seed, added = options.seed if options.data_seed is None else options.data_seed, tuple(options.point)
     if options.csv is None:
         if options.columns:
-            raise InputError("--columns needs a table: give --csv FILE too")
+            raise InputError("--columns needs a table; add --csv FILE")
         return Recipe(options.data, options.noise, options.split, seed, added=added, without=options.without)
     for name in ("data", "noise"):
         if options.given(name):
-            raise InputError(f"--{name} and --csv cannot be combined: the table has the points")
+            raise InputError(f"--{name} and --csv cannot be combined; give one of them")
     own = own_points(kit.read_table(options.csv), options.columns)
     recipe = Recipe(str(options.csv), 0.0, options.split, seed, own=own, columns=options.columns)
     return replace(recipe, added=added, without=options.without)
 
 
 def _check_features(options: Options, points: PointSet) -> tuple[str, ...]:
-    """The features of the options, or of one input those that it has."""
+    """The features of the options; for points with one input, only features of x."""
     if len(points.units.inputs) == 2:
         return options.features
     wanting = [name for name in options.features if FEATURES[name].inputs == 2]
     if wanting and options.given("features"):
-        raise InputError(f"--features {','.join(wanting)}: the table has one input, x; allowed: {listing(_OF_ONE)}")
+        raise InputError(f"--features: got {','.join(wanting)}; a table with one input allows {listing(_OF_ONE)}")
     return tuple(name for name in options.features if name in _OF_ONE)
 
 
 def _check_hidden(hidden: tuple[int, ...]) -> None:
     if len(hidden) > MOST_LAYERS or any(units > MOST_UNITS for units in hidden):
         raise InputError(
-            f"--hidden: at most {MOST_LAYERS} layers of at most {MOST_UNITS} units, got {','.join(map(str, hidden))}"
+            f"--hidden: got {','.join(map(str, hidden))}; allowed: {MOST_LAYERS} layers of at most {MOST_UNITS} units"
         )

@@ -1,4 +1,4 @@
-"""What a hand sets of a playground beside what every run has: points, features, batch, activation; and its command."""
+"""The controls of a playground besides those of every run: points, features, batch, activation; its command."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .panels import Hand
 from .points import PointSet, points_for
 
 BATCHES = (1, 100)
-"""Ends of the track of the batch; more may be typed."""
+"""Ends of the batch slider; a typed batch may be larger."""
 HIDDEN: dict[str, tuple[str, ...]] = {
     "data": ("data", "new points"),
     "noise": ("noise",),
@@ -36,15 +36,15 @@ HIDDEN: dict[str, tuple[str, ...]] = {
     "points": ("a click adds",),
     "command": ("copy as command",),
 }
-"""What ``--hide`` may name, and the controls that it takes away."""
+"""The names for ``--hide``, and the controls that each removes."""
 
 
 def controls_of(first: PointSet, hand: Hand, options: type[SceneOptions]) -> tuple[Control, ...]:
-    """The controls of a playground with these points, from top to bottom; each is an option that is changed live."""
+    """The controls of a playground with these points, from top to bottom; each changes an option live."""
     control = options.control
 
     def of_recipe(name: str, said: str, *ends: float) -> dict[str, Any]:
-        """How a control shows and changes a number of the recipe, within its ends; a table has no noise and no kind."""
+        """How a control reads and changes one field of the recipe, within `ends`; a table has no noise and no kind."""
 
         def value(reader: Reader) -> Any:
             recipe = first.of(reader.data).recipe
@@ -85,7 +85,7 @@ def controls_of(first: PointSet, hand: Hand, options: type[SceneOptions]) -> tup
         ),
         control(
             "split", "training share",
-            "Share of the points used for training. The rest is held-out.",
+            "Share of the points used for training. The rest are held-out.",
             **of_recipe("split", "training share {:.0%}", 0.1, 0.9),
         ),
         Button(
@@ -103,7 +103,7 @@ def controls_of(first: PointSet, hand: Hand, options: type[SceneOptions]) -> tup
 
 
 def _other(first: PointSet, reader: Reader, said: str, **changes: Any) -> Edit | None:
-    """Points whose recipe is another one; None where it is the same."""
+    """The edit to points with a changed recipe; None if it would change nothing."""
     before = first.of(reader.data).recipe
     recipe = replace(before, added=(), without=(), foreign=0, **changes)
     if shape_of(reader.frame) is None or recipe == before:
@@ -132,7 +132,7 @@ def _click(first: PointSet, hand: Hand) -> Segments:
 
     def value(reader: Reader) -> str | None:
         points = first.of(reader.data)
-        if len(points.units.inputs) == 1:  # the height of the place says it
+        if len(points.units.inputs) == 1:  # the height of the click is the target
             return None
         found = hand.words(points)
         return found[hand.chosen % len(found)] if found == words else None
@@ -147,20 +147,20 @@ def _click(first: PointSet, hand: Hand) -> Segments:
 
 
 def taken_away(names: Sequence[str]) -> tuple[str, ...]:
-    """The controls that ``--hide`` takes away."""
+    """The controls that ``--hide`` removes."""
     return tuple(label for name in names for label in HIDDEN[name])
 
 
-# ---- Copied as a command
+# ---- "copy as command"
 
 
 def own_flags(first: PointSet) -> OwnFlags:
-    """What the flags of a playground say of a moment beside its controls."""
+    """The flags that "copy as command" adds to those of the controls."""
     return OwnFlags(partial(_flags, first), partial(_lost, first), (Refill, AddSamples))
 
 
 def _flags(first: PointSet, reader: Reader) -> dict[str, Any] | None:
-    """The points and what the network gets of them; None where it is no network of a playground."""
+    """The flags of points and features; None if the network is not a playground's."""
     shape, recipe = shape_of(reader.frame), first.of(reader.data).recipe
     if shape is None:
         return None
@@ -170,6 +170,6 @@ def _flags(first: PointSet, reader: Reader) -> dict[str, Any] | None:
 
 
 def _lost(first: PointSet, reader: Reader) -> Iterator[str]:
-    """What no flag says."""
+    """Parts of a moment that no flag can express."""
     if foreign := first.of(reader.data).recipe.foreign:
         yield f"{foreign} {'point' if foreign == 1 else 'points'} of another data set"

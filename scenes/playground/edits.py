@@ -1,4 +1,4 @@
-"""What hands change of a playground, as edits: other points, other hidden layers, a feature on or off."""
+"""The edits of a playground: other points, other hidden layers, a feature on or off."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from .points import PointSet, Recipe, own_points, points_for
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InTurn(Edit):
-    """Edits that are made when it is their turn, between two steps, for the network of then.
+    """An edit that is built when it is applied, between two steps, for the network of that moment.
 
-    So two that come quickly after each other do not take each other back.
+    So two quick edits do not undo each other.
     """
 
     said: str
     make: Callable[[Hands], Several]
-    anew: bool = False  # whether nothing is left of another one before it
+    anew: bool = False  # whether it replaces all points
 
     def resolved(self, hands: Hands) -> Edit:
-        """What it is for a run as it is now."""
+        """The edit for the run as it is now."""
         return self.make(hands).resolved(hands)
 
     def words(self, name: Names = numbered) -> str:
@@ -37,35 +37,35 @@ class InTurn(Edit):
         return self.said
 
     def continues(self, earlier: Edit) -> bool:
-        """Whether it leaves nothing of the points of before."""
+        """Whether both edits replace all points, so that this one replaces the earlier one."""
         return self.anew and isinstance(earlier, InTurn) and earlier.anew
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Learn(Refill):
-    """Other points to learn from."""
+    """The edit to other training points; `about` is the whole set."""
 
     about: PointSet
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LearnToo(AddSamples):
-    """A point more; `about` is all of them."""
+    """The edit that adds a training point; `about` is the whole set."""
 
     about: PointSet
 
 
 def set_hidden(hidden: tuple[int, ...]) -> InTurn:
-    """Other hidden layers: those that still fit go on, the others begin as they would have begun."""
+    """The edit to other hidden layers: layers that still fit keep their weights, the others are re-initialised."""
     sizes = [min(units, MOST_UNITS) for units in hidden[:MOST_LAYERS]]
     said = f"hidden layers {', '.join(map(str, hidden))}" if hidden else "no hidden layer"
     return InTurn(said, lambda hands: Several((Change(model=net_of(hands).with_hidden(sizes)),), said))
 
 
 def switch_feature(feature: str, on: bool | None = None) -> InTurn:
-    """A feature on or off, or the other of what it is.
+    """The edit that switches a feature on or off; None: the opposite of its state.
 
-    Off it is 0 and its weights are frozen; one that was never on has a column from now on.
+    A feature that is off is 0, and its weights are frozen. A new feature gets a column of weights.
     """
     title = FEATURES[feature].title
 
@@ -75,7 +75,7 @@ def switch_feature(feature: str, on: bool | None = None) -> InTurn:
         turned = feature not in before if on is None else on
         wanted = [name for name in FEATURES if (turned if name == feature else name in before)]
         if not wanted:
-            raise InputError("the last feature stays on: the network needs one input")
+            raise InputError("the last feature cannot be switched off; the network needs one input")
         new = net.with_features(wanted)
         frozen = SetFrozen(0, _keep_columns(net, new).ravel())
         return Several((Change(model=new), frozen), f"{title} {'on' if turned else 'off'}")
@@ -84,7 +84,7 @@ def switch_feature(feature: str, on: bool | None = None) -> InTurn:
 
 
 def _keep_columns(old: PlayNet, new: PlayNet) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """Give a network's first layer the columns of another; returns which of its weights are to be frozen."""
+    """Copy the columns of the old first layer into the new one; returns which new weights are frozen."""
     before, names, off = old.shape.features, new.shape.features, new.shape.off
     weight = np.array(new[1].weight.data)
     frozen = np.zeros(weight.shape, bool)
@@ -101,7 +101,7 @@ def _keep_columns(old: PlayNet, new: PlayNet) -> np.ndarray[Any, np.dtype[np.boo
 
 
 def other_points(points: PointSet, said: str) -> InTurn:
-    """Other points to learn from, and where they need it another output of the network."""
+    """The edit to other points, and to another output layer if they need one."""
 
     def make(hands: Hands) -> Several:
         net, refill, inputs = net_of(hands), Learn(*points.train, points), len(points.units.inputs)
@@ -118,7 +118,7 @@ def other_points(points: PointSet, said: str) -> InTurn:
 
 
 def add_point(first: PointSet, at: tuple[float, float], target: float) -> InTurn:
-    """One more point to learn from."""
+    """The edit that adds a training point."""
 
     def make(hands: Hands) -> Several:
         points = _points(first, hands)
@@ -130,7 +130,7 @@ def add_point(first: PointSet, at: tuple[float, float], target: float) -> InTurn
 
 
 def remove_point(shown: PointSet, index: int) -> InTurn:
-    """Without one of the points that are learnt from: the one of that number, of those that were shown."""
+    """The edit that removes a training point, by its number in the shown points."""
 
     def make(hands: Hands) -> Several:
         points = _points(shown, hands)
@@ -138,7 +138,7 @@ def remove_point(shown: PointSet, index: int) -> InTurn:
         same = (inputs == shown.inputs[index]).all(axis=1) & (targets[:, 0] == shown.targets[index])
         found = np.flatnonzero(same)
         if not len(found) or len(inputs) == 1:
-            raise InputError("this point is no training point, or it is the last one")
+            raise InputError("only training points can be removed, and the last one has to stay")
         fewer = points.without(index if index in found else int(found[0]))
         return Several((Learn(*fewer.train, fewer),), "remove a point")
 
@@ -146,17 +146,17 @@ def remove_point(shown: PointSet, index: int) -> InTurn:
 
 
 def _points(first: PointSet, hands: Hands) -> PointSet:
-    """Those of the run that an edit is resolved for."""
+    """The points of the run that gets the edit."""
     return first.of(hands.run._problem.data)  # type: ignore[attr-defined]  # a scene's edits are for a Run
 
 
 def table_edit(first: PointSet, table: CsvTable) -> Edit:
-    """The edit that lets a playground learn a table.
+    """The edit that makes a playground learn a table.
 
     Raises
     ------
     InputError, FileFormatError
-        It has other columns than are wanted, or nothing to be learnt.
+        The table has unsuitable columns, or nothing to learn.
     """
     recipe, own = first.recipe, own_points(table)
     points = points_for(Recipe(table.what, 0.0, recipe.split, recipe.seed, own=own))

@@ -1,4 +1,4 @@
-"""The networks of the scene `playground`: features, hidden layers, an output of the sort that the points need."""
+"""The networks of the scene `playground`: features, hidden layers, and an output for the kind of target."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from scalarviz.run.core.frame import Frame
 from scalarviz.run.edits.base import Hands
 from scalarviz.run.edits.change import ACTIVATIONS
 
-# ---- `Features`: what a network of the scene `playground` gets of a point, computed inside of it.
+# ---- `Features`: the inputs that a network of the scene `playground` computes from a point.
 
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """A function of a point: how it is called, how it is written, how many of its two numbers it takes."""
+    """A function of a point: its name, its title, and how many of the point's two numbers it uses."""
 
     name: str
     title: str
     inputs: int
-    formula: Callable[..., Any]  # of a sine and the numbers, which are Values or arrays
+    formula: Callable[..., Any]  # takes a sine function and the numbers, which are Values or arrays
 
     def of(self, row: Sequence[Any]) -> Any:
-        """Of one point."""
+        """The feature of one point, as a Value."""
         return self.formula(sv.sin, *row[:2])
 
     def at(self, points: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Of points (N, 2) at once, shape (N,)."""
+        """The feature of points (N, 2), shape (N,)."""
         found: NDArray[np.float64] = self.formula(np.sin, *np.asarray(points, np.float64).T)
         return found
 
@@ -50,18 +50,18 @@ FEATURES = {
         Feature("siny", "sin y", 2, lambda sin, x, y: sin(y)),
     )
 }
-"""All there are, in the order in which a network gets them."""
+"""All features, in the order of a network's inputs."""
 
 
 class Features(nn.Module):
-    """The features of a point, one number each; one that is switched off is 0.
+    """A layer that computes the features of a point, one number each; a feature that is off is 0.
 
     Parameters
     ----------
     names : sequence of str
-        Of :data:`FEATURES`; the network has a column of weights for each.
+        Names in :data:`FEATURES`; the network has a column of weights for each.
     off : collection of str
-        Those of them that are switched off.
+        The names that are switched off.
     """
 
     stage = "features"
@@ -76,35 +76,35 @@ class Features(nn.Module):
         made = [sv.Value(0.0) if name in self.off else FEATURES[name].of(row) for name in self.names]
         given = list(row)
         if len(made) < len(given) and all(any(value is number for number in given) for value in made):
-            made = [value * 1.0 for value in made]  # what only selects is no stage of its own
+            made = [value * 1.0 for value in made]  # a layer that only selects would not be drawn as a stage
         return made
 
 
-# ---- `Sort`: what a network of the scene `playground` is to find at a point: one of two classes, of several, a number.
+# ---- `Sort`: the kind of target of a point: one of two classes, one of several, or a number.
 
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """What is to be found at a point: one of these classes; none: a number."""
+    """The kind of target: one of these classes, or a number if there are none."""
 
     classes: tuple[str, ...] = ()
 
     @property
     def outputs(self) -> int:
-        """Numbers that the network gives: one; of more than two classes one each."""
+        """The number of outputs of the network: one, or one per class for more than two classes."""
         return len(self.classes) if len(self.classes) > 2 else 1
 
     @property
     def kind(self) -> int:
-        """0 for numbers, else the number of classes: networks for one kind are alike, whatever the classes' names."""
+        """The number of classes, 0 for numbers: targets of one kind need the same network."""
         return len(self.classes)
 
     def loss(self) -> Callable[..., Any]:
-        """Half of the squared error; of more than two classes the cross-entropy of the softmax."""
+        """The loss: half the squared error; for more than two classes, the cross-entropy of the softmax."""
         return nn.CrossEntropyLoss() if self.outputs > 1 else nn.MSELoss(factor=0.5)
 
     def right(self, outputs: NDArray[Any], targets: NDArray[Any]) -> NDArray[np.bool_] | None:
-        """Whether each sample is told rightly, of outputs (N, n) and targets (N, 1); None of numbers."""
+        """Whether each sample is classified correctly, for outputs (N, n) and targets (N, 1); None for numbers."""
         if not self.classes:
             return None
         if self.outputs > 1:
@@ -112,35 +112,35 @@ class Sort:
         return np.asarray((outputs[:, 0] > 0) == (targets[:, 0] > 0))
 
 
-# ---- `PlayNet`: the networks of the playground: features, hidden layers, an output of the sort the points need.
+# ---- `PlayNet`: a network of the playground.
 
 
 BETWEEN = ("tanh", "relu", "sigmoid", "identity")
 """Activations of the hidden layers."""
 SPREAD, BIAS = 0.5, 0.1
-"""Weights begin within the first of 0, biases at the second: in every layer, as in the best-known one."""
+"""First weights are within `SPREAD` of 0, first biases are `BIAS`, as in the TensorFlow Playground."""
 MOST_LAYERS, MOST_UNITS = 6, 64
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a network of the playground is made of."""
+    """The architecture of a network of the playground."""
 
-    features: tuple[str, ...]  # what it gets of a point, by the names of `FEATURES`: a column of weights each
+    features: tuple[str, ...]  # names in `FEATURES`; each has a column of weights
     hidden: tuple[int, ...]
-    activation: str  # one of `BETWEEN`, behind each hidden layer
+    activation: str  # one of `BETWEEN`, after each hidden layer
     sort: Sort
-    seed: int  # draws its weights: those of a layer of one place and shape are always the same
-    off: frozenset[str] = frozenset()  # features that are 0
+    seed: int  # of the first weights; layers with the same place and shape always get the same ones
+    off: frozenset[str] = frozenset()  # features that are switched off, and 0
 
     @property
     def on(self) -> tuple[str, ...]:
-        """Features that are not 0."""
+        """The features that are switched on."""
         return tuple(name for name in self.features if name not in self.off)
 
 
 class PlayNet(nn.Sequential):
-    """A network of a shape, its weights drawn."""
+    """A network of this shape, with its first weights."""
 
     def __init__(self, shape: Shape) -> None:
         layers: list[nn.Module] = [Features(shape.features, tuple(shape.off))]
@@ -160,7 +160,7 @@ class PlayNet(nn.Sequential):
 
     @property
     def shape(self) -> Shape:
-        """Its shape now: another activation may have been put in since."""
+        """The present shape; an edit may have replaced the activation."""
         if not self._shape.hidden:
             return self._shape
         kind = type(self[2])
@@ -168,32 +168,32 @@ class PlayNet(nn.Sequential):
         return replace(self._shape, activation=name)
 
     def with_hidden(self, hidden: Sequence[int]) -> PlayNet:
-        """The network with other hidden layers, as it would begin."""
+        """A network with other hidden layers and first weights."""
         return PlayNet(replace(self.shape, hidden=tuple(hidden)))
 
     def with_sort(self, sort: Sort, inputs: int) -> PlayNet:
-        """The same for other points: with another output, and of one input with its features alone."""
+        """A network for other points: another output, and only features that this number of inputs allows."""
         shape = self.shape
         fits = tuple(name for name in shape.features if FEATURES[name].inputs <= inputs) or ("x",)
         return PlayNet(replace(shape, sort=sort, features=fits, off=shape.off.intersection(fits)))
 
     def with_features(self, on: Collection[str]) -> PlayNet:
-        """The same with these features: a new one has a column more, one that is left out is 0."""
+        """A network with these features on: a new feature gets a column, a missing one becomes 0."""
         shape = self.shape
         names = tuple(name for name in FEATURES if name in on or name in shape.features)
         return PlayNet(replace(shape, features=names, off=frozenset(names).difference(on)))
 
 
 def net_of(hands: Hands) -> PlayNet:
-    """The network of the run that an edit is resolved for."""
+    """The network of the run that gets the edit."""
     found: Any = getattr(getattr(hands, "run", None), "model", None)
     if not isinstance(found, PlayNet):
-        raise InputError("this edit is for the network of the scene playground")
+        raise InputError("this edit works only in the scene playground")
     return found
 
 
 def shape_of(frame: Frame) -> Shape | None:
-    """The shape of the network of a frame, which may be another one than that of now."""
+    """The shape of the network of a frame; the run may have another one now."""
     if frame.forward is None:
         return None
     net = next((module for module, _ in frame.forward.tape.taps if isinstance(module, PlayNet)), None)

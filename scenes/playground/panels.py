@@ -1,7 +1,6 @@
-"""What stands beside the cubes of a playground: the plane with its points, maps of neurons, features, and the loss.
+"""The panels of a playground: the plane with its points, maps of neurons, features, and the loss.
 
-Axes, colours and words are those of the points of each moment: there are panels for points of every sort that was
-there, each made once.
+Axes, colours and words follow the points of each moment. Each kind of points has its own panels, made once.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from scalarviz.run.panels import (
     Axis,
     CurveFit,
     Features,
-    HeldBack,
+    HeldOut,
     LossCurve,
     NeuronMaps,
     Panel,
@@ -34,12 +33,12 @@ from .net import FEATURES, MOST_LAYERS, MOST_UNITS, Sort, shape_of
 from .points import Column, PointSet, Units
 
 UP, ACROSS = 9, 24
-"""Characters of a column's name beside the plane, which it makes narrower, and below it."""
+"""The most characters of a column's name beside the plane and below it."""
 
 
 def panels_of(first: PointSet, hand: Hand, batch: int) -> tuple[Panel, ...]:
     """The panels of a scene with these points."""
-    test = held_back(first)
+    test = held_out(first)
 
     @cache
     def loss(batch: int) -> LossCurve:
@@ -71,7 +70,7 @@ def panels_of(first: PointSet, hand: Hand, batch: int) -> tuple[Panel, ...]:
 
 
 def axes_of(units: Units, own: bool) -> tuple[Axis, Axis]:
-    """The two directions of the plane; features of a table of one's own are called x, y, x2 ... too."""
+    """The axes of the plane; the names of a table's columns add x or y, because features use these letters."""
     across, *rest = units.inputs
     up = rest[0] if rest else Column("", -1.0, 1.0)
     if own and rest:
@@ -87,7 +86,7 @@ def _axis(column: Column) -> Axis:
 
 
 def plane(across: Axis, up: Axis, units: Units, sort: Sort, hand: Hand) -> PlaneMap:
-    """The output over the plane of the two numbers of a point, with the points."""
+    """The panel of the output over the plane, with the points."""
     target, classes = units.target, sort.classes
     says = classes if len(classes) == 2 else tuple(f"{number:.3g}" for number in target.shown)
     return PlaneMap(
@@ -103,19 +102,19 @@ def plane(across: Axis, up: Axis, units: Units, sort: Sort, hand: Hand) -> Plane
 
 
 def curve(units: Units, hand: Hand) -> CurveFit:
-    """What is to be found over the one input that there is."""
+    """The panel of the output over the only input, with the points."""
     edits = PointEdits(hand.put, hand.remove)
     return CurveFit("", _axis(units.inputs[0]), _axis(units.target), with_nothing, hand.points, edits)
 
 
 def with_nothing(numbers: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Points of one input, (N, 2)."""
+    """Points (N, 2) from their only input; the second number is 0."""
     return np.stack([numbers, np.zeros_like(numbers)], axis=1)
 
 
-def held_back(first: PointSet) -> HeldBack:
-    """The second curve: of the points that belong to those of the moment."""
-    return HeldBack(
+def held_out(first: PointSet) -> HeldOut:
+    """The curve of the held-out points of the moment."""
+    return HeldOut(
         "test",
         lambda moment: first.of(moment.frame.data).test,
         lambda moment, outputs, targets: first.of(moment.frame.data).sort.right(outputs, targets),
@@ -123,20 +122,20 @@ def held_back(first: PointSet) -> HeldBack:
 
 
 def other_layers(hidden: tuple[int, ...]) -> Edit:
-    """Hidden layers of so many units each, as + and - beside the neurons ask for them.
+    """The edit to hidden layers with these numbers of units, for + and - beside the neurons.
 
     Raises
     ------
     InputError
-        More than there may be.
+        There would be too many layers or units.
     """
     if len(hidden) > MOST_LAYERS or any(units > MOST_UNITS for units in hidden):
-        raise InputError(f"at most {MOST_LAYERS} hidden layers of at most {MOST_UNITS} neurons")
+        raise InputError(f"allowed: at most {MOST_LAYERS} hidden layers of at most {MOST_UNITS} neurons")
     return set_hidden(hidden)
 
 
 def switches(names: list[str], across: Axis, up: Axis) -> Features:
-    """A map of each of these features, with a switch."""
+    """The panel with a map and a switch for each of these features."""
     titles = tuple(FEATURES[name].title for name in names)
     on = frozenset[str]()
 
@@ -162,18 +161,18 @@ def switches(names: list[str], across: Axis, up: Axis) -> Features:
 
 
 class Hand:
-    """Adds points to what is learnt from and takes them away; `chosen` of `words` is what the next one will be."""
+    """Adds and removes training points; the next point becomes `chosen` of `words`."""
 
     def __init__(self, first: PointSet) -> None:
         self._first = self._shown = first
         self.chosen = -1
 
     def words(self, points: PointSet) -> tuple[str, ...]:
-        """What a point can be: a class, or the least or largest number."""
+        """The choices for a new point: the classes, or the least and the largest number."""
         return points.sort.classes or tuple(f"{number:.3g}" for number in points.units.target.shown)
 
     def target(self, points: PointSet) -> float:
-        """What the next point will be."""
+        """The target of the next point."""
         kind = points.sort.kind
         if kind > 2:
             return float(self.chosen % kind)
@@ -181,25 +180,25 @@ class Hand:
         return (low, high)[self.chosen % 2]
 
     def points(self, moment: Moment) -> Points:
-        """Those that are drawn of a moment."""
+        """The points to draw at a moment."""
         points = self._shown = self._first.of(moment.frame.data)
         some = points.drawn()
-        return Points(points.inputs[some], points.targets[some], points.held_back[some])
+        return Points(points.inputs[some], points.targets[some], points.held_out[some])
 
     def adds(self) -> str:
-        """What it will be, and where another kind is chosen."""
+        """The class of the next point, and the key that changes it."""
         words = self.words(self._shown)
         return f"{words[self.chosen % len(words)]}; P: others"
 
     def add(self, at: tuple[float, float]) -> Edit:
-        """One more there."""
+        """The edit that adds a point at a place."""
         return add_point(self._first, at, self.target(self._shown))
 
     def put(self, at: tuple[float, float]) -> Edit:
-        """One more over the only input, with the second number to be found there."""
+        """The edit that adds a point over the only input; the second number is its target."""
         return add_point(self._first, (at[0], 0.0), at[1])
 
     def remove(self, index: int) -> Edit | None:
-        """Without one of those that are drawn; what is held back stays."""
+        """The edit that removes a drawn point; None for a held-out one, which stays."""
         number = int(self._shown.drawn()[index])
         return None if number >= self._shown.learnt else remove_point(self._shown, number)

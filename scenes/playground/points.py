@@ -17,35 +17,35 @@ from scalarviz.io import CsvTable
 
 from .net import Sort
 
-# ---- `Units`: what the numbers of a playground's points are called, and in which units they were before.
+# ---- `Units`: the names of a playground's numbers, and their units before standardising.
 
 
 Array = NDArray[np.float64]
 FARTHEST = 1e150
-"""Numbers of a table go so far from 0: their squares are numbers as well."""
+"""The largest number of a table; its square still fits into float64."""
 NEAREST = 1e-12
-"""Of that, the least that is a difference and no rounding."""
+"""The least relative spread that is not rounding."""
 AIR = 0.08
-"""Share of the reach of the points that a map shows beyond them."""
+"""Margin of a map around the points, as a share of their range."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of points: its name, the ends of a map of it, and how its numbers were made of those of before."""
+    """One column of points: its name, the ends of its axis, and how its numbers were standardised."""
 
     name: str
     least: float  # in the numbers of the points
     most: float
-    mean: float = 0.0  # a number of before is ``mean + scale * number``
+    mean: float = 0.0  # the number in the table is ``mean + scale * number``
     scale: float = 1.0
 
     def before(self, number: float) -> float:
-        """A number in the units of before."""
+        """A number in the units of the table."""
         return self.mean + self.scale * number
 
     @property
     def shown(self) -> tuple[float, float]:
-        """The ends in the units of before."""
+        """The ends in the units of the table."""
         return self.before(self.least), self.before(self.most)
 
 
@@ -54,40 +54,40 @@ class Units:
     """The columns of points."""
 
     inputs: tuple[Column, ...]  # one or two; the second number of points with one input is 0
-    target: Column  # what is to be found; of classes only its name says anything
+    target: Column  # for classes, only its name has a meaning
 
     @property
     def names(self) -> tuple[str, str]:
-        """Of the two numbers of a point."""
+        """The names of the two numbers of a point."""
         first, *rest = self.inputs
         return first.name, rest[0].name if rest else ""
 
 
 PLAIN = Units((Column("x", -6.0, 6.0), Column("y", -6.0, 6.0)), Column("class", -1.0, 1.0))
-"""Those of points that are made."""
+"""The columns of generated points."""
 
 
 def standardised(name: str, numbers: Array) -> tuple[Array, Column]:
-    """Numbers (N,) with mean 0 and standard deviation 1, and their column; of equal ones 0.
+    """Numbers (N,) with mean 0 and standard deviation 1, and their column; equal numbers become 0.
 
     Raises
     ------
     FileFormatError
-        They are beyond :data:`FARTHEST`, or nearer to each other than float64 can tell.
+        A number is beyond :data:`FARTHEST`, or the numbers are too close to each other for float64.
     """
     low, high = float(numbers.min()), float(numbers.max())
     farthest = max(abs(low), abs(high))
     if farthest > FARTHEST:
         raise FileFormatError(
-            f"column {name!r} goes to {farthest:.3g}; allowed: {FARTHEST:g} either side of 0; divide the numbers"
+            f"column {name!r} has a number of size {farthest:.3g}; allowed: -{FARTHEST:g} to {FARTHEST:g}; divide them"
         )
     if low == high:
         return np.zeros_like(numbers), Column(name, -1.0, 1.0, low, 1.0)
     mean, scale = float(numbers.mean()), float(numbers.std())
     if scale <= NEAREST * max(farthest, 1e-150):
         raise FileFormatError(
-            f"column {name!r}: its numbers, {low:.6g} to {high:.6g}, are too close to each other; "
-            "subtract what they have in common, or multiply them"
+            f"column {name!r} has numbers from {low:.6g} to {high:.6g}, too close to each other; "
+            "subtract their mean, or multiply them"
         )
     found: Array = (numbers - mean) / scale
     low, high = float(found.min()), float(found.max())
@@ -95,7 +95,7 @@ def standardised(name: str, numbers: Array) -> tuple[Array, Column]:
     return found, Column(name, low - air, high + air, mean, scale)
 
 
-# ---- Points of a table of the user's own: its last column is the target, the one or two before it are the inputs.
+# ---- Points from the user's table: the last column is the target, the one or two before it are the inputs.
 
 
 MOST_CLASSES = 8
@@ -106,11 +106,11 @@ class OwnPoints:
     """A table as points."""
 
     what: str  # the name of its file
-    inputs: Array  # (N, 2), standardised; where there is one input the second number is 0
-    targets: Array  # (N,): -1 and 1; numbers of classes; or standardised numbers
+    inputs: Array  # (N, 2), standardised; with one input, the second number is 0
+    targets: Array  # (N,): -1 and 1; class numbers; or standardised numbers
     sort: Sort
     units: Units
-    notes: tuple[str, ...] = ()  # what is to be said of it
+    notes: tuple[str, ...] = ()  # remarks for the user
 
 
 def own_points(table: CsvTable, columns: Sequence[str] = ()) -> OwnPoints:
@@ -120,21 +120,20 @@ def own_points(table: CsvTable, columns: Sequence[str] = ()) -> OwnPoints:
     ----------
     table : CsvTable
     columns : sequence of str
-        One or two inputs and the target, by their names; default: all that the table has.
+        Names of one or two inputs and the target; default: all columns of the table.
 
     Raises
     ------
     InputError, FileFormatError
-        A column is missing, there are too few or too many of them, a cell cannot be used, or there is nothing to be
-        told apart.
+        A column is missing, there are too few or too many columns, a cell cannot be used, or all targets are equal.
     """
     names = tuple(columns) or table.names
     for name in names:
         table.column(name)
     if len(names) not in (2, 3) or len(set(names)) < len(names):
         raise FileFormatError(
-            f"{table.what}: {len(names)} {'column' if len(names) == 1 else 'columns'} ({listing(names[:6])}); wanted "
-            f"one or two inputs and the target behind them; choose them as --columns {_example(table.names)}"
+            f"{table.what}: {len(names)} {'column' if len(names) == 1 else 'columns'} ({listing(names[:6])}); allowed: "
+            f"one or two inputs, then the target; choose columns with --columns {_example(table.names)}"
         )
     *inputs, target = names
     made = [standardised(name, table.numbers(name, "; only the last column may be words")) for name in inputs]
@@ -154,7 +153,9 @@ def _targets(table: CsvTable, name: str, *, curve: bool) -> tuple[Array, Sort, C
         numbers = table.numbers(name)
         different = np.unique(numbers)
         if len(different) == 1:
-            raise FileFormatError(f"{table.what}: column {name!r} is {different[0]:g} in every row: nothing to learn")
+            raise FileFormatError(
+                f"{table.what}: target {name!r} is {different[0]:g} in every row; it needs two different values"
+            )
         few = len(different) == 2 or (len(different) <= MOST_CLASSES and (different == different.round()).all())
         if curve or not few:
             found, column = standardised(name, numbers)
@@ -167,14 +168,14 @@ def _targets(table: CsvTable, name: str, *, curve: bool) -> tuple[Array, Sort, C
     if len(classes) > MOST_CLASSES:
         some = listing(map(str, classes[:4]))
         raise FileFormatError(
-            f"{table.what}: column {name!r} has {len(classes):,} different words ({some}, ...); allowed: 2 to "
+            f"{table.what}: target {name!r} has {len(classes):,} different words ({some}, ...); allowed: 2 to "
             f"{MOST_CLASSES} classes, or numbers"
         )
     return _numbered(name, [str(one) for one in classes], places)
 
 
 def _numbered(name: str, classes: list[str], places: NDArray[np.integer]) -> tuple[Array, Sort, Column]:
-    """Two classes are -1 and 1, more are their numbers."""
+    """Targets from class numbers: two classes become -1 and 1, more keep their numbers."""
     targets = places.astype(np.float64)
     return (2 * targets - 1 if len(classes) == 2 else targets), Sort(tuple(classes)), Column(name, -1.0, 1.0)
 
@@ -183,19 +184,19 @@ def _example(names: tuple[str, ...]) -> str:
     return ",".join(names[-3:]) if len(names) > 3 else "x,y,kind"
 
 
-# ---- Points that a hand adds to a playground, as texts: ``--point 1.5,-2,1`` is what a click at that place adds.
+# ---- Added points as texts: ``--point 1.5,-2,1`` adds what a click at that place adds.
 
 
 FINE = 10_000
-"""Places are told apart that are a map's width divided by this from each other: finer than any pixel."""
+"""A text keeps a place to a map's width divided by this, which is finer than a pixel."""
 _MINUS = "\N{MINUS SIGN}"
 
 Point = tuple[tuple[float, float], float]
-"""Two numbers of a place, and what is to be found there, as a network gets them."""
+"""Two numbers of a place, and its target, as a network gets them."""
 
 
 def written(at: tuple[float, float], target: float, units: Units, sort: Sort) -> str:
-    """A point in the units of before, with as many digits as :data:`FINE` needs: ``1.5,-2,1``."""
+    """A point as text in the units of the table, with as many digits as :data:`FINE` needs: ``1.5,-2,1``."""
     places = [_rounded(number, column) for number, column in zip(at, units.inputs, strict=False)]
     kind = sort.kind
     if kind:
@@ -206,12 +207,12 @@ def written(at: tuple[float, float], target: float, units: Units, sort: Sort) ->
 
 
 def point_of(text: str, units: Units, sort: Sort) -> Point:
-    """What such a text says.
+    """The point that such a text describes.
 
     Raises
     ------
     InputError
-        It has too few numbers, or what is to be found there is none of the classes.
+        The text has too few numbers, or its target is none of the classes.
     """
     count = len(units.inputs)
     *places, word = text.split(",", count)
@@ -237,7 +238,7 @@ def _rounded(number: float, column: Column) -> str:
 
 
 def _number(text: str, column: Column, whole: str) -> float:
-    """A number of before, as a network gets it."""
+    """A number in the units of the table, converted to that of the network."""
     try:
         number = float(text)
     except ValueError:
@@ -245,48 +246,48 @@ def _number(text: str, column: Column, whole: str) -> float:
     with np.errstate(all="ignore"):
         found = float((np.float64(number) - column.mean) / column.scale)
     if not math.isfinite(found) or abs(number) > FARTHEST or abs(found) > np.finfo(np.float32).max:
-        raise InputError(f"--point {shown(whole)}: {column.name} is a number, got {shown(text.strip())}")
+        raise InputError(f"--point {shown(whole)}: {column.name} must be a number; got {shown(text.strip())}")
     return found
 
 
-# ---- `PointSet`: all that is known of a playground's points. The data that a run learns from carries it
-# (`Data.about`), so that whatever is on screen is of one data set at every moment of every branch.
+# ---- `PointSet`: the points of a playground with all their facts. The data of a run carries it (`Data.about`), so
+# that everything on screen belongs to one data set at every moment of every branch.
 
 
 MOST_DRAWN = 2000
-"""Points of a file that are drawn; all of them are learnt from."""
+"""The most points that a picture draws; training uses all of them."""
 CLASSES = ("\N{MINUS SIGN}1", "1")
-"""Of the points that are made."""
+"""The classes of generated points."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How points came to be: the flags that make them again."""
+    """The origin of points: the flags that make them again."""
 
-    data: str  # the name of a kind, or of a file
+    data: str  # the name of a data set, or of a file
     noise: float
-    split: float  # the share that is learnt from
+    split: float  # the training share
     seed: int  # of the points and of their order
-    added: tuple[str, ...] = ()  # those that a hand added behind those that are learnt from, as `written` says them
-    without: tuple[int, ...] = ()  # numbers of those to learn from that it took away, as they were made
-    foreign: int = 0  # how many somebody else gave, whom no flags make again
-    own: OwnPoints | None = field(default=None, compare=False)  # the table that they are from
-    columns: tuple[str, ...] = ()  # those of the table that were asked for
+    added: tuple[str, ...] = ()  # added training points, as `written` makes them; they come after the others
+    without: tuple[int, ...] = ()  # numbers of removed training points, in the original order
+    foreign: int = 0  # points from Python, which no flag can make again
+    own: OwnPoints | None = field(default=None, compare=False)  # the table of the points
+    columns: tuple[str, ...] = ()  # the chosen columns of the table
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PointSet:
-    """Points with a target each, those to learn from first."""
+    """Points with their targets, training points first."""
 
     recipe: Recipe
     inputs: Array  # (N, 2)
-    targets: Array  # (N,): -1 and 1; numbers; of more than two classes their numbers
-    learnt: int  # the first so many are learnt from, the others are held back
-    sort: Sort  # what the targets are
-    units: Units  # what all of these numbers are called, and were before
+    targets: Array  # (N,): -1 and 1; class numbers for more than two classes; or numbers
+    learnt: int  # the number of training points; the others are held-out
+    sort: Sort  # the kind of target
+    units: Units  # names and original units of the numbers
 
     def of(self, data: Data | None) -> PointSet:
-        """Those that a run learns from at a moment, its data; given by somebody else they have these units."""
+        """The points in the data of a moment; data from Python gets the units of these points."""
         if data is None:
             return self
         if not isinstance(data.about, PointSet):
@@ -297,21 +298,21 @@ class PointSet:
 
     @property
     def train(self) -> tuple[Array, Array]:
-        """Inputs (n, 2) and targets (n, 1) to learn from."""
+        """Inputs (n, 2) and targets (n, 1) of the training points."""
         return self.inputs[: self.learnt], self.targets[: self.learnt, None]
 
     @property
     def test(self) -> tuple[Array, Array]:
-        """Those that are held back, likewise; there may be none."""
+        """Inputs and targets of the held-out points, which may be none."""
         return self.inputs[self.learnt :], self.targets[self.learnt :, None]
 
     @property
-    def held_back(self) -> NDArray[np.bool_]:
-        """Which are held back, shape (N,)."""
+    def held_out(self) -> NDArray[np.bool_]:
+        """Which points are held-out, shape (N,)."""
         return np.arange(len(self.inputs)) >= self.learnt
 
     def drawn(self) -> NDArray[np.intp]:
-        """The numbers of those that are drawn: all, or the first of either part."""
+        """The numbers of the points to draw: all, or the first of the training and of the held-out points."""
         count = len(self.inputs)
         if count <= MOST_DRAWN:
             return np.arange(count)
@@ -320,13 +321,13 @@ class PointSet:
 
     @property
     def _made(self) -> NDArray[np.intp]:
-        """Numbers, as they were made, of those learnt from that are left of them."""
+        """The original numbers of the training points that were neither added nor removed."""
         made = self.learnt - len(self.recipe.added)
         numbers = np.arange(made + len(self.recipe.without))
         return np.setdiff1d(numbers, self.recipe.without)[:made]
 
     def with_point(self, at: tuple[float, float], target: float) -> PointSet:
-        """One more to learn from, behind the others of those, at a place that a flag can say."""
+        """The set with one more training point, after the others, at a place that a flag can express."""
         x, y = map(float, at)
         return self._with(written((x, y), target, self.units, self.sort))
 
@@ -337,7 +338,7 @@ class PointSet:
         return PointSet(recipe, inputs, targets, k + 1, self.sort, self.units)
 
     def without(self, index: int) -> PointSet:
-        """All but one of those that are learnt from."""
+        """The set without one training point."""
         added, made = self.recipe.added, self._made
         if index < len(made):
             recipe = replace(self.recipe, without=tuple(sorted((*self.recipe.without, int(made[index])))))
@@ -349,12 +350,12 @@ class PointSet:
 
 
 def points_for(recipe: Recipe) -> PointSet:
-    """The points of a recipe: the first of them are learnt from, the others held back.
+    """The points of a recipe, training points first.
 
     Raises
     ------
     InputError
-        A point cannot be added, or one that is to be left out is not there, or none is left.
+        A point cannot be added or removed, or no training point would be left.
     """
     own = recipe.own
     if own is None:
@@ -368,8 +369,8 @@ def points_for(recipe: Recipe) -> PointSet:
     points = PointSet(replace(recipe, added=(), without=()), inputs, targets, learnt, sort, units)
     wrong = [number for number in recipe.without if number >= learnt]
     if wrong or learnt + len(recipe.added) - len(set(recipe.without)) < 1:
-        what = f"there is no point {wrong[0]}" if wrong else "none would be left"
-        raise InputError(f"--without: {what}; allowed: 0 to {learnt - 1}, and one training point has to stay")
+        what = f"there is no training point {wrong[0]}" if wrong else "no training point would be left"
+        raise InputError(f"--without: {what}; allowed: 0 to {learnt - 1}; at least one has to stay")
     for text in recipe.added:
         points = points._with(text)
     for number in sorted(set(recipe.without), reverse=True):

@@ -192,7 +192,7 @@ def test_what_stands_above_the_cubes_is_said_to_be_left_out():
     line = told_in(html)["about"]["line"]
     assert "target of x \N{MINUS SIGN}3.00: y \N{MINUS SIGN}1.07" in line
     assert line.endswith("not in this page: the formula")
-    assert "Find the weights for which y = a*tanh(w*x + b) + c fits 60 rows." in html
+    assert "They learn to fit y = a*tanh(w*x + b) + c to 60 rows." in html
 
 
 def told_in(html):

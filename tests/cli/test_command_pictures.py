@@ -242,7 +242,7 @@ def test_a_scene_of_ones_own_is_run_where_it_is_named_and_never_from_the_file(cl
         assert image.size == (640, 400)
     assert (built.code, built.out, frames_in("own.html")) == (0, "", 2)  # of two the median is the best
     assert "own: report: training the best again, to play it: run" in built.err
-    for path, why in (("other.py", "did not build these runs; another text of"), ("no.py", "cannot read the scene")):
+    for path, why in (("other.py", "did not build these runs; another version of"), ("no.py", "cannot read the scene")):
         refused = cli("view", "own.svs", "--scene", path, "--out", "c.png")
         assert refused.code == 2
         assert why in refused.err

@@ -14,7 +14,7 @@ from kit.inside_scenes import (
     RemovePoint,
     SetHidden,
     SwitchFeature,
-    held_back,
+    held_out,
     of_table,
     other,
     own_points,
@@ -111,7 +111,7 @@ def seen(scene):
     """All that a picture says of the data, at the moment that is shown."""
     moment = moment_of(scene)
     points = Hand(scene.first).points(moment)
-    curve, told = held_back(scene.first), report(scene)
+    curve, told = held_out(scene.first), report(scene)
     drawn = np.column_stack([points.x, points.target, points.back])
     tested, learnt = [part.tobytes() for part in curve.of(moment)], scene.run.samples()[0].tobytes()
     return drawn.tobytes(), tested, curve.share(moment), told, learnt
@@ -169,12 +169,12 @@ def test_points_that_are_clicked_are_those_that_are_learnt_from():
     scene.run.do(RemovePoint(scene.first.of(scene.run.frame().data), 250))  # leaves them as they were
     assert seen(scene) == before
     points = hand.points(moment_of(scene))
-    assert hand.remove(250) is None  # held back
+    assert hand.remove(250) is None  # held-out
     scene.run.do(hand.remove(3))
     left = scene.run.samples()[0]
     assert len(left) == 249
     assert not (left == points.x[3].astype(np.float32)).all(axis=1).any()
-    with pytest.raises(InputError, match="no training point"):
+    with pytest.raises(InputError, match="only training points can be removed"):
         scene.run.do(RemovePoint(scene.first, 3))
     hand.chosen = 0
     scene.run.do(hand.add((0.25, 0.5)))

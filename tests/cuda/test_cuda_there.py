@@ -57,7 +57,7 @@ def machine(install_fake_driver, monkeypatch):
 def test_nothing_is_missing_where_all_is_there(machine):
     machine()
     assert there.no_cuda(0) == ""
-    facts = ("NVIDIA H200, 139.8 GiB, sm_90", "GTX 1080, 7.9 GiB, sm_61", "driver of CUDA 13.0", "toolkit 13.0.88")
+    facts = ("NVIDIA H200, 139.8 GiB, sm_90", "GTX 1080, 7.9 GiB, sm_61", "driver for CUDA 13.0", "toolkit 13.0.88")
     assert [fact for fact in facts if fact not in there.found()] == []
     assert [(gpu.name, gpu.memory, gpu.capability) for gpu in there.driver().gpus] == CARDS
     machine(version=13020)
@@ -129,7 +129,7 @@ def test_the_doctor_says_the_same_and_survives_a_broken_driver(machine, monkeypa
         return " ".join(capsys.readouterr().out.split())
 
     machine(devices=CARDS[:1])
-    assert said() == "ok CUDA NVIDIA H200, 139.8 GiB, sm_90; driver of CUDA 13.0, toolkit 13.0.88"
+    assert said() == "ok CUDA NVIDIA H200, 139.8 GiB, sm_90; driver for CUDA 13.0, toolkit 13.0.88"
     machine("no library")
     assert said() == f"no CUDA {' '.join(there.no_cuda(0).split())}"
     machine().cuDeviceGetName = lambda size, card: 1 / 0
@@ -157,7 +157,7 @@ def python(code, *arguments, **environment):
 
 def test_without_the_package_nothing_is_loaded():
     line, loaded = python(f"import sys\nsys.modules['numba_cuda'] = None\n{WHAT}", "0")
-    assert [fact for fact in ("needs numba-cuda", INSTALL, ', or take engine="numba"') if fact not in line] == []
+    assert [fact for fact in ("needs numba-cuda", INSTALL, ', or use engine="numba"') if fact not in line] == []
     assert loaded == "['numba_cuda']"  # what stands for its absence
 
 

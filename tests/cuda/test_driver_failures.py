@@ -221,7 +221,7 @@ def test_a_driver_that_is_too_old_for_the_kernels(install_fake_driver, nothing_k
     fake.fail(name, error)
     with pytest.raises(DeviceError) as said:
         make().step(1)
-    facts = ('engine="cuda"', "driver of CUDA 13.0 or newer", "is of CUDA 13.0", error, f"in {name}")
+    facts = ('engine="cuda"', "driver for CUDA 13.0 or newer", "is for CUDA 13.0", error, f"in {name}")
     assert [fact for fact in facts if fact not in str(said.value)] == []
 
 

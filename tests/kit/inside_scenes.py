@@ -11,7 +11,7 @@ from scalarviz.scenes.playground.edits import other_points as OtherPoints
 from scalarviz.scenes.playground.edits import remove_point as RemovePoint
 from scalarviz.scenes.playground.edits import set_hidden as SetHidden
 from scalarviz.scenes.playground.edits import switch_feature as SwitchFeature
-from scalarviz.scenes.playground.panels import Hand, held_back
+from scalarviz.scenes.playground.panels import Hand, held_out
 from scalarviz.scenes.playground.points import (
     CLASSES,
     PointSet,
@@ -29,7 +29,7 @@ from scalarviz.io import parse_csv
 
 __all__ = [
     "CLASSES", "DRAWN", "GPT", "KINDS", "NAMES", "PEAKS", "AddPoint", "Hand", "Motif",
-    "RemovePoint", "SetHidden", "SwitchFeature", "Words", "bilinear", "board", "held_back", "load_words", "new_word",
+    "RemovePoint", "SetHidden", "SwitchFeature", "Words", "bilinear", "board", "held_out", "load_words", "new_word",
     "next_letter", "of_table", "other", "own_points", "points_of", "read_gpt", "triangles",
     "weights_of",
 ]  # fmt: skip

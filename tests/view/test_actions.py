@@ -235,7 +235,7 @@ def test_a_picture_is_shown_before_and_after_and_weights_are_loaded_with_their_s
     ((title, then),) = hand.host.asked
     then(tmp_path / "w.safetensors")
     hand.host.pass_time()
-    assert (title, hand.view.notice()) == ("Open a picture or weights", "w.safetensors: weights of step 25")
+    assert (title, hand.view.notice()) == ("Open a picture or weights", "w.safetensors: loaded the weights of step 25")
     assert hand.view.worker.settle().step == 25
     assert np.array_equal(hand.run.values, other.values)
     hand.view.key("Space")
@@ -257,7 +257,7 @@ def test_what_cannot_be_opened_is_refused_in_a_line_and_changes_nothing(hand, tm
     assert np.array_equal(hand.run.values, before)
     photo = np.zeros((4, 4, 3))
     for panels, words in (
-        ((), "nothing here shows a picture of yours"),
+        ((), "this scene has no panel for your picture"),
         ((Pictures(photo, photo),), "this scene has no target for a picture"),
     ):
         with live_hand(make_colour_scene(panels=panels)) as other:

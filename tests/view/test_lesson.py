@@ -63,7 +63,8 @@ def test_it_stops_when_the_taught_digit_is_read_rightly(at):
             hand.do("step", at)
         wanted = draw_and_teach(hand)
         assert hand.view.playback.running
-        assert hand.view.notice() == f"teaching {wanted}: trains until the network reads it so, {MOST:,} steps at most"
+        until = f"trains until the network reads it correctly, at most {MOST:,} steps"
+        assert hand.view.notice() == f"teaching {wanted}: {until}"
         said, steps = learnt(hand)
         assert at + LEAST <= steps < at + MOST
         assert said.startswith(f"read as {wanted} after ")

@@ -32,7 +32,7 @@ def hand(watched):
 
 
 def points_of(hand):
-    """All points of the data, also those that are held back."""
+    """All points of the data, also held-out ones."""
     return hand.view.scene.first.of(hand.run.frame().data)
 
 
@@ -62,7 +62,7 @@ def names(hand):
     return panel.across.name, panel.classes or panel.says
 
 
-def test_hands_on_the_map_add_and_take_away_points_and_none_that_is_held_back(hand):
+def test_hands_on_the_map_add_and_take_away_points_and_none_that_is_held_out(hand):
     corner, points = at(hand, (-5.5, 5.5)), points_of(hand).inputs
     hand.press(corner)
     x, y = hand.run.samples()
@@ -191,7 +191,7 @@ def test_the_way_that_is_drawn_is_that_of_a_point_that_is_shown(hand, what, valu
 
 def test_a_point_that_a_hand_chose_comes_back_with_its_data_and_leaves_with_its_own(hand):
     points, first = points_of(hand), probed(hand)
-    hand.press(at(hand, points.inputs[points.learnt + 3]))  # one that is held back
+    hand.press(at(hand, points.inputs[points.learnt + 3]))  # a held-out one
     chosen = probed(hand)
     assert chosen != first
     change(hand, "data", "spiral")
@@ -225,7 +225,7 @@ def test_the_accuracy_stays_in_the_head_while_its_curve_has_no_room(hand):
     assert not any("accuracy" in text for text in hand.words())
 
 
-def test_the_held_back_loss_is_of_the_weights_shown_or_says_of_which_step(watched):
+def test_the_held_out_loss_is_of_the_weights_shown_or_says_of_which_step(watched):
     hand = watched(data="regress-gauss")
     view, drawer = hand.view, hand.drawer(LossCurve)
     for steps, tick, words in ((3, 1.0, "test"), (2, 0.01, "test at step 3"), (0, 1.0, "test")):  # or too soon for it

@@ -159,7 +159,7 @@ def test_weights_are_dropped_on_the_window_or_chosen_in_a_dialogue_while_trainin
         for event in (enter, QDropEvent(at, *rest)):
             QApplication.sendEvent(live.window.frame, event)
         assert enter.isAccepted() == bool(files)
-    live.until(lambda: view.notice() == "w.safetensors: weights of step 12")
+    live.until(lambda: view.notice() == "w.safetensors: loaded the weights of step 12")
     assert np.array_equal(view.run.values, other.values)
     scene(7).run.save(path)
     view.playback.play()
@@ -169,7 +169,7 @@ def test_weights_are_dropped_on_the_window_or_chosen_in_a_dialogue_while_trainin
     live.until(lambda: view.run.steps > steps + 3)
     dialogue.findChild(QLineEdit).setText(str(path))
     dialogue.accept()
-    live.until(lambda: view.notice() == "w.safetensors: weights of step 0")
+    live.until(lambda: view.notice() == "w.safetensors: loaded the weights of step 0")
 
 
 def test_a_number_is_typed_into_a_field_while_training_goes_on_and_a_command_is_copied(live):

@@ -151,7 +151,7 @@ def test_turned_by_hand_it_shows_plates_alone_and_comes_back(scene):
     found = said(again(bench))
     assert bench.scenery.blueprint is None
     assert "head 1" not in found
-    assert {"what comes next", "new names", "up"} <= set(found)  # names stay
+    assert {"next letter", "new names", "up"} <= set(found)  # names stay
     bench.fit_camera()
     assert "head 1" in said(again(bench))
 

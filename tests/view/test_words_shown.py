@@ -286,5 +286,5 @@ def test_the_picture_of_a_graph_names_it_while_it_is_on_and_when_it_was_made_wit
         view._again()
     assert words_in(plain.ink(theme)) == words_in(view.ink) == []
     assert plain.svg == before
-    assert words_in(made.ink(theme)) == ["mistake on when this was drawn: wrong_order (found), overwrite"]
-    assert "mistake on when this was drawn" in made.svg
+    assert words_in(made.ink(theme)) == ["drawn with the mistake wrong_order (found), overwrite"]
+    assert "drawn with the mistake" in made.svg

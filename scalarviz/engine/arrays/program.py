@@ -1,7 +1,7 @@
-"""Programs on NumPy arrays: one instruction at a time over all lanes; then whole plans, for predictions and probes.
+"""Programs on NumPy arrays, one instruction at a time over all lanes; and whole plans, for predictions and probes.
 
-BLAS gets one thread here. The OpenBLAS in NumPy's wheels splits products over all cores and lets its threads
-spin while they wait: beside a window 58 steps a second instead of 362 were measured for the digits.
+BLAS gets one thread here. The OpenBLAS in NumPy's wheels splits products over all cores, and its idle threads keep
+the cores busy. With a window, the scene `digits` did 58 steps per second instead of 362.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Threads = tuple[Callable[[], int], Callable[[int], object]]
 
 @dataclass
 class _Room:
-    """Who is inside, and how many threads there were before."""
+    """The number of callers inside `one_blas_thread`, and the number of threads before."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     inside: int = 0
@@ -43,7 +43,7 @@ _room = _Room()
 
 @cache
 def _openblas() -> Threads | None:
-    """Reading and setting the number of threads; None where NumPy has another BLAS."""
+    """Functions that read and set the number of BLAS threads; None if NumPy has another BLAS than OpenBLAS."""
     package = Path(np.__file__).parent
     for folder in (package.parent / "numpy.libs", package / ".dylibs"):
         for path in sorted(folder.glob("*openblas*")):
@@ -57,7 +57,7 @@ def _openblas() -> Threads | None:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Products take one thread inside; what was set before holds again when the last thread has left."""
+    """Use one thread for products inside the block; the last caller restores the former number."""
     found = _openblas()
     if found is None:
         yield
@@ -78,7 +78,7 @@ def one_blas_thread() -> Iterator[None]:
 
 
 class RowProgram:
-    """A `Program` that NumPy runs."""
+    """Runs a `Program` with NumPy."""
 
     def __init__(self, program: Program, dtype: np.dtype[Any]) -> None:
         self.program, self.dtype = program, dtype
@@ -89,18 +89,18 @@ class RowProgram:
 
     @property
     def lane_bytes(self) -> int:
-        """What forward and backward hold of one sample: values, adjoints, and operands with their terms."""
+        """Bytes of one sample in forward and backward: values, gradients, and operands with their terms."""
         operands = max((step.operands for step in self.steps), default=0)
         return 2 * (self.program.n_rows + operands) * self.dtype.itemsize
 
     def forward(
         self, theta: Array, inputs: Array, draws: Draws | None = None, held: Array | None = None
     ) -> Array:  # fmt: skip
-        """Every row, shape (n_rows, lanes), of `inputs` (numbers of a sample, lanes).
+        """Every row, shape (n_rows, lanes), for `inputs` (numbers of a sample, lanes).
 
-        `theta` may be (n_theta, lanes), other parameters on every lane, for a program of operations alone. A
-        program with masks needs `draws`, of the first sample. `held` are the rows (n_rows,) of another batch
-        whose means are taken in the place of those of these samples.
+        `theta` may be (n_theta, lanes), with other parameters on every lane, for a program of operations only. A
+        program with masks needs `draws` of the first sample. If `held` gives the rows (n_rows,) of another batch, the
+        means of that batch replace those of these samples.
         """
         program = self.program
         rows = np.empty((program.n_rows, inputs.shape[1]), self.dtype)
@@ -109,8 +109,8 @@ class RowProgram:
         for mask in self.masks:
             if draws is None:  # masks of no step at all
                 raise StateError(
-                    "the model draws random numbers in evaluation too, so it has no prediction: a Dropout that "
-                    "forward() makes anew is always in training; make it in __init__, or use it if self.training only"
+                    "the model draws random numbers even in evaluation, so it has no prediction; a Dropout that "
+                    "forward() creates is always in training: create it in __init__, or use it only if self.training"
                 )
             factors = draws.factors(mask.call, mask.units, inputs.shape[1], float(mask.numbers[0]), self.dtype)
             rows[mask.dst : mask.dst + mask.count] = factors
@@ -125,7 +125,7 @@ class RowProgram:
     def backward(self, rows: Array, adjoints: Array, theta: Array, grad: Array, held: bool = False) -> None:
         """Add the gradients to `grad` (n_theta,); `adjoints` (n_rows, lanes) holds the seeds and is used up.
 
-        Means that are those of another batch (`held`) pass nothing on.
+        Means of another batch (`held`) pass no gradient on.
         """
         with np.errstate(all="ignore"):
             for step in reversed(self.steps):
@@ -143,14 +143,14 @@ class _Conv(Step):
         self.bias = slice(instruction.bias, instruction.bias + self.outputs)
 
     def forward(self, rows: Array, theta: Array) -> None:
-        """The sums of all positions, as one product a position."""
+        """Fill the rows: one matrix product per position."""
         result = theta[self.span].reshape(self.outputs, -1) @ rows[self.instruction.args]
         if self.instruction.bias >= 0:
             result += theta[self.bias][:, None]
         rows[self.dst] = result.transpose(1, 0, 2).reshape(self.instruction.count, -1)
 
     def backward(self, rows: Array, adjoints: Array, theta: Array, grad: Array) -> None:
-        """The weights' gradient over all positions at once; the inputs' one operand after another."""
+        """Add the gradients: of the weights for all positions at once, of the inputs one operand after another."""
         upstream = adjoints[self.dst].reshape(self.outputs, -1, adjoints.shape[1])
         if self.instruction.bias >= 0:
             grad[self.bias] += upstream.sum(axis=(1, 2))
@@ -163,10 +163,10 @@ class _Conv(Step):
 
 
 class _Max(Step):
-    """Largest of several rows; the gradient goes to the first that is, a NaN to all."""
+    """The largest of several rows; the first of equal ones gets the gradient, a NaN passes it to all."""
 
     def forward(self, rows: Array, theta: Array) -> None:
-        """The largest of each row's operands; the first of equal ones."""
+        """Fill the rows with the largest of their operands."""
         first_max, _ = numpy_form("first_max", self.dtype)
         operands = rows[self.instruction.args]
         found = operands[:, 0]
@@ -175,7 +175,7 @@ class _Max(Step):
         rows[self.dst] = found
 
     def backward(self, rows: Array, adjoints: Array, theta: Array, grad: Array) -> None:
-        """All of the gradient to the operand that was chosen."""
+        """Add the gradient to the chosen operands."""
         upstream, found = adjoints[self.dst], rows[self.dst]
         others = np.where(found == found, self.dtype.type(0), upstream * found)
         open_still = np.ones(found.shape, np.bool_)
@@ -198,25 +198,25 @@ def _step(i: Instruction, program: Program, dtype: np.dtype[Any]) -> Step:
 
 
 LANES = 4096
-"""Samples that go through a program together; keeps the rows of a small net in the cache."""
+"""Samples per block, so that the rows of a small network stay in the cache."""
 FEWEST_LANES = 64
 WORKSPACE_BYTES = 64 << 20
-"""What a block of lanes may fill in training, rows and adjoints and operands: a picture has ten thousands of rows."""
+"""The most bytes of a block in training: rows, gradients and operands; a picture has tens of thousands of rows."""
 
 
 def lanes_for(lane_bytes: int) -> int:
-    """Samples that go through a larger program together, so that its rows stay in the cache as well."""
+    """Samples per block of a larger program, so that its rows stay in the cache."""
     return max(FEWEST_LANES, min(LANES, CACHE_BYTES // lane_bytes))
 
 
 def lanes_in_workspace(lane_bytes: int) -> int:
-    """Samples that a training step takes together: `LANES`, of a large program as many as the workspace holds."""
+    """Samples per block of a training step: `LANES`, or for a large program as many as the workspace holds."""
     lanes = min(LANES, WORKSPACE_BYTES // lane_bytes)
     return max(1, lanes - lanes % FEWEST_LANES if lanes > FEWEST_LANES else lanes)
 
 
 class PlanRunner:
-    """Runs a `Plan` forward, all of it in one dtype."""
+    """Runs a `Plan` forward, in one dtype."""
 
     def __init__(self, plan: Plan, dtype: Any) -> None:
         self.plan, self.dtype = plan, np.dtype(dtype)
@@ -225,11 +225,11 @@ class PlanRunner:
 
     @cached_property
     def body(self) -> RowProgram:
-        """Made when it is first run: who only encodes data needs none."""
+        """The body, created at the first use; encoding data does not need it."""
         return RowProgram(self.plan.body, self.dtype)
 
     def extended(self, theta: Array) -> tuple[Array, Array | None]:
-        """Theta with the derived parameters behind it, and the rows of the prologue."""
+        """Theta followed by the derived parameters, and the rows of the prologue."""
         if self.prologue is None:
             return theta, None
         rows = self.prologue.forward(theta, np.empty((0, 1), self.dtype))
@@ -241,19 +241,19 @@ class PlanRunner:
         return data if self.encoder is None else np.concatenate([data, self.features(data)])
 
     def converted(self, data: Array) -> Array:
-        """`data` in the plan's dtype, C-contiguous; InputError if a number is too large for it."""
+        """`data` in the plan's dtype, C-contiguous; InputError for a number too large for it."""
         try:
             with np.errstate(over="raise"):
                 return np.ascontiguousarray(data, self.dtype)
         except FloatingPointError:
             largest = f"{float(np.finfo(self.dtype).max):.2g}"
             raise InputError(
-                f"the data: {np.abs(data).max():.3g} is too large for {self.dtype} (at most {largest}); scale the "
-                'data, or take dtype="float64"'
+                f"the data has {np.abs(data).max():.3g}; allowed in {self.dtype}: at most {largest}; scale the "
+                'data, or use dtype="float64"'
             ) from None
 
     def features(self, data: Array) -> Array:
-        """What the plan computes once for each sample of `data`, which is in its dtype: shape (features, N)."""
+        """The features that the plan computes once per sample of `data`, which has its dtype: shape (features, N)."""
         if self.encoder is None:
             return np.empty((0, data.shape[1]), self.dtype)
         outputs = self.encoder.program.outputs
@@ -270,7 +270,7 @@ class PlanRunner:
     ) -> Array:  # fmt: skip
         """The rows `wanted` of the body, shape (len(wanted), N); see :meth:`RowProgram.forward`.
 
-        `theta` has the plan's parameters, `data` is of shape (n_inputs [+ n_targets], N): missing targets are 0.
+        `theta` has the plan's parameters. `data` has shape (n_inputs [+ n_targets], N); missing targets are 0.
         """
         full = self.plan.n_inputs + self.plan.n_targets
         if data.shape[0] < full:
@@ -291,10 +291,10 @@ class PlanRunner:
 def encoded(
     plan: Plan, dtype: Any, whole: bool, inputs: NDArray[Any], targets: NDArray[Any], ours: bool = False
 ) -> Data:
-    """Inputs (N, n_inputs) and targets (N, n_targets) with the plan's features; InputError for too large numbers.
+    """The data of inputs (N, n_inputs) and targets (N, n_targets), with features; InputError for too large numbers.
 
-    Whole numbers that are smaller than the run's are kept as they are. If nobody writes to the arrays (`ours`), those
-    of the run's dtype are kept too, and nothing that is kept is copied. For `whole` see :meth:`Data.lay`.
+    Whole numbers of a dtype smaller than the run's keep it. If nobody else writes to the arrays (`ours`), arrays of
+    the run's dtype are used without a copy. For `whole` see :meth:`Data.lay`.
     """
     runner, real, count = PlanRunner(plan, dtype), np.dtype(dtype), len(inputs)
     given = [array for array in (inputs, targets) if array.shape[1]]
@@ -327,7 +327,7 @@ def encoded(
 
 
 def is_kept(given: np.dtype[Any], real: np.dtype[Any]) -> bool:
-    """Whether numbers stay in the dtype in which they came: whole ones that are smaller than the run's."""
+    """Whether numbers keep their dtype: whole numbers of a dtype smaller than the run's."""
     return given.kind in "biu" and given.itemsize < real.itemsize and given.isnative
 
 

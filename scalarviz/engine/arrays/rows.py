@@ -20,9 +20,9 @@ from ..problem import Array
 
 @cache
 def numpy_form(name: str, dtype: np.dtype[Any]) -> tuple[Callable[..., Array], tuple[Callable[..., Array] | None, ...]]:
-    """Value of a table entry, and what each operand gets from above (None: nothing), as functions of arrays.
+    """The functions of an operation on arrays: its value, and the gradient of each operand (None: it has none).
 
-    The value takes the operands; the others take them, the value, and the upstream gradient.
+    The value takes the operands. A gradient takes the operands, the value and the upstream gradient.
     """
     op = ops.get(name)
     dialect = replace(NUMPY, literal=_literal)
@@ -40,7 +40,7 @@ def numpy_form(name: str, dtype: np.dtype[Any]) -> tuple[Callable[..., Array], t
 
 
 def float16(x: Array) -> Array:
-    """The nearest numbers that a float16 holds, in the dtype of `x`; infinities from 65,520 on."""
+    """The nearest float16 numbers, in the dtype of `x`; infinite from 65,520 on."""
     with np.errstate(over="ignore", under="ignore"):
         return np.asarray(x).astype(np.float16).astype(x.dtype)
 
@@ -50,7 +50,7 @@ def _literal(number: float) -> str:
 
 
 class Step:
-    """One instruction, its indices prepared: an operation, a layer, or parameters."""
+    """One instruction with prepared indices: an operation, a layer, or parameters."""
 
     def __init__(self, instruction: Instruction, program: Program, dtype: np.dtype[Any]) -> None:
         self.instruction = i = instruction
@@ -88,7 +88,7 @@ class Step:
         rows[self.dst] = result if i.bias < 0 else result + theta[self.bias][:, None]
 
     def backward(self, rows: Array, adjoints: Array, theta: Array, grad: Array) -> None:
-        """Hand the adjoints of the instruction's rows on to its operands, and to `grad`."""
+        """Add the gradients of the instruction's rows to those of its operands, and to `grad`."""
         i = self.instruction
         upstream = adjoints[self.dst]
         if i.kind == "op":
@@ -107,7 +107,7 @@ class Step:
             self._add(adjoints, 0, theta[self.span].reshape(i.count, -1).T @ upstream)
 
     def _add(self, adjoints: Array, k: int, terms: Array) -> None:
-        """Add `terms` to the adjoints of operands `k`, which may be one row several times."""
+        """Add `terms` to the gradients of operands `k`, which may name a row several times."""
         if self.unique[k]:
             adjoints[self.args[k]] += terms
         else:
@@ -115,7 +115,7 @@ class Step:
 
 
 def _compact(rows: Any) -> Any:
-    """A slice where the rows are neighbours (a view instead of a copy), else the index array."""
+    """Neighbouring rows as a slice (a view instead of a copy), others as an index array."""
     if len(rows) and np.array_equal(rows, np.arange(rows[0], rows[0] + len(rows))):
         return slice(int(rows[0]), int(rows[0]) + len(rows))
     return rows
@@ -125,20 +125,20 @@ class BatchMean(Step):
     """The mean of each row over all lanes, on every lane; sums are float64."""
 
     def forward(self, rows: Array, theta: Array) -> None:
-        """The means."""
+        """Fill the rows with the means."""
         rows[self.dst] = rows[self.args[0]].mean(axis=1, dtype=np.float64)[:, None]
 
     def backward(self, rows: Array, adjoints: Array, theta: Array, grad: Array) -> None:
-        """To every lane the mean of the adjoints of all."""
+        """Add to every lane the mean of the gradients of all lanes."""
         means = adjoints[self.dst].mean(axis=1, dtype=np.float64).astype(self.dtype)
         self._add(adjoints, 0, np.broadcast_to(means[:, None], (len(means), adjoints.shape[1])))
 
 
 class Gather(Step):
-    """Parameters of a table, chosen on each lane by the number in a row."""
+    """Parameters of a table; on each lane, a row's number chooses them."""
 
     def _chosen(self, rows: Array) -> tuple[Array, Array]:
-        """What the numbers (positions, lanes) choose, 0 where there is no such one; and whether there is."""
+        """The chosen table rows (positions, lanes), 0 for invalid numbers; and which numbers are valid."""
         i = self.instruction
         assert i.table is not None
         numbers = rows[i.args[0]]
@@ -146,7 +146,7 @@ class Gather(Step):
         return np.where(there, numbers, 0).astype(np.int64), there
 
     def forward(self, rows: Array, theta: Array) -> None:
-        """The parameters; NaN where the table has no such number."""
+        """Fill the rows with the parameters, or NaN if the table does not have that row."""
         i = self.instruction
         assert i.table is not None
         numbers, there = self._chosen(rows)
@@ -154,7 +154,7 @@ class Gather(Step):
         rows[self.dst] = np.where(there[:, None, :], found, self.dtype.type(np.nan)).reshape(i.count, -1)
 
     def backward(self, rows: Array, adjoints: Array, theta: Array, grad: Array) -> None:
-        """Each lane's adjoint to the parameter that it read, id by id, lane by lane."""
+        """Add each lane's gradient to the parameter that it read, id by id, lane by lane."""
         i = self.instruction
         assert i.table is not None
         numbers, there = self._chosen(rows)
@@ -165,7 +165,7 @@ class Gather(Step):
 
 
 class _Sums(Step):
-    """Several rows, each the sum of as many terms."""
+    """Several sums with equally many terms, one per row."""
 
     def __init__(self, instruction: Instruction, program: Program, dtype: np.dtype[Any]) -> None:
         super().__init__(instruction, program, dtype)
@@ -176,7 +176,7 @@ class _Sums(Step):
         return [self.instruction.args]
 
     def forward(self, rows: Array, theta: Array) -> None:
-        """The sums, with the bias and the offset."""
+        """Fill the rows with the sums, bias and offset included."""
         i = self.instruction
         total = self._total(rows, theta)
         if i.bias >= 0:
@@ -184,7 +184,7 @@ class _Sums(Step):
         rows[self.dst] = total + self.dtype.type(i.offset)
 
     def backward(self, rows: Array, adjoints: Array, theta: Array, grad: Array) -> None:
-        """To the bias, the weights and the operands."""
+        """Add the gradients of bias, weights and operands."""
         upstream = adjoints[self.dst]
         if self.instruction.bias >= 0:
             grad[self.instruction.bias] += upstream.sum()
@@ -196,7 +196,7 @@ class _Sums(Step):
 
     @abstractmethod
     def _pull(self, rows: Array, adjoints: Array, upstream: Array, theta: Array, grad: Array) -> None:
-        """Hand `upstream`, shape (count, lanes), on to operands and weights."""
+        """Add the gradients of operands and weights from `upstream`, shape (count, lanes)."""
 
     def _each(self, rows: Array, side: int) -> Array:
         """The operands of one side, shape (count, n, lanes)."""
@@ -205,7 +205,7 @@ class _Sums(Step):
 
 
 class Weighted(_Sums):
-    """Sums with the same numbers as weights."""
+    """Sums whose weights are constants."""
 
     def _total(self, rows: Array, theta: Array) -> Array:
         total: Array = self.numbers @ self._each(rows, 0)
@@ -217,7 +217,7 @@ class Weighted(_Sums):
 
 
 class Dots(_Sums):
-    """Sums with parameters as weights."""
+    """Sums whose weights are parameters."""
 
     def _total(self, rows: Array, theta: Array) -> Array:
         total: Array = (self._weights(theta)[:, None] @ self._each(rows, 0))[:, 0]
@@ -234,7 +234,7 @@ class Dots(_Sums):
 
 
 class Matrices(Dots):
-    """The same where several sums read the same operands: a product of matrices for each such stretch of sums."""
+    """The same for groups of sums that read the same operands: one matrix product per group."""
 
     def __init__(self, instruction: Instruction, program: Program, dtype: np.dtype[Any]) -> None:
         super().__init__(instruction, program, dtype)
@@ -244,7 +244,7 @@ class Matrices(Dots):
 
     @staticmethod
     def pay(instruction: Instruction) -> bool:
-        """Whether there are such stretches, of two sums at least on average."""
+        """Whether there are such groups, of at least two sums on average."""
         return instruction.kind == "dot" and 2 * len(list(_stretches(instruction))) <= instruction.count
 
     @property
@@ -266,7 +266,7 @@ class Matrices(Dots):
 
 
 def _stretches(i: Instruction) -> Iterator[slice]:
-    """The sums that follow one another with the same operands."""
+    """The groups of consecutive sums with the same operands."""
     cuts = np.flatnonzero((i.args[1:] != i.args[:-1]).any(axis=1)) + 1
     for start, end in pairwise([0, *cuts.tolist(), i.count]):
         yield slice(start, end)
@@ -289,7 +289,7 @@ class Products(_Sums):
 
 
 class _Targets:
-    """Rows that terms are added to, one row perhaps several times: then its terms are summed first, in order."""
+    """Target rows, which may repeat; the terms of one row are summed first, in order."""
 
     def __init__(self, rows: Any) -> None:
         self.rows, self.firsts = np.unique(rows, return_index=True)
@@ -301,7 +301,7 @@ class _Targets:
             self.firsts = np.searchsorted(rows[self.order], self.rows)
 
     def add(self, adjoints: Array, terms: Array) -> None:
-        """Add `terms`, shape (..., lanes), to the rows of `adjoints`."""
+        """Add `terms`, shape (..., lanes), to these rows of `adjoints`."""
         terms = terms.reshape(-1, terms.shape[-1])
         if self.order is not None:
             terms = np.add.reduceat(terms[self.order], self.firsts, axis=0)
@@ -309,15 +309,15 @@ class _Targets:
 
 
 class Squares(Step):
-    """Sum of squared errors."""
+    """The sum of squared errors, times a factor."""
 
     def forward(self, rows: Array, theta: Array) -> None:
-        """The factor times the sum of the squared differences."""
+        """Fill the row: the factor times the sum of the squared differences."""
         a, b = self.args
         rows[self.instruction.dst] = self.numbers[0] * np.square(rows[a] - rows[b]).sum(axis=0)
 
     def backward(self, rows: Array, adjoints: Array, theta: Array, grad: Array) -> None:
-        """Twice each difference to `a`, the opposite to `b`."""
+        """Add twice each difference to the gradient of `a`, and the negative to that of `b`."""
         a, b = self.args
         terms = (rows[a] - rows[b]) * (adjoints[self.dst] * (self.numbers[0] * 2))
         for k, sign in ((0, 1), (1, -1)):

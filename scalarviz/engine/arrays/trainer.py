@@ -1,6 +1,6 @@
-"""The NumPy engine: the same programs on plain arrays. It starts at once and compiles nothing.
+"""The NumPy engine: the same programs on arrays. It needs no compilation and starts at once.
 
-The optimiser's update is its recorded program, with the parameters as lanes.
+The update runs the optimiser's recorded program, with the parameters as lanes.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class Updater:
         self._prologue = RowProgram(prologue, np.dtype(np.float64)) if prologue else None
 
     def hyper(self, first: int, count: int, lr: Rates) -> Array:
-        """The numbers that depend on the learning rate and the step alone, (count, n_parameters + n_derived).
+        """The numbers that depend only on learning rate and step, (count, n_parameters + n_derived).
 
-        They are ``lr, t``, room for what the gradient is multiplied by where that is limited, and the derived ones,
-        computed in float64 (``1 - beta2**t`` loses four digits in float32), rounded to the store's dtype.
+        They are ``lr, t``, a place for the clipping factor if there is one, and the derived parameters. These are
+        computed in float64 (``1 - beta2**t`` loses four digits in float32) and rounded to the store's dtype.
         """
         given = np.ones((self.problem.update.n_parameters, count))
         given[0] = lr[:, 0] if isinstance(lr, np.ndarray) else lr
@@ -36,11 +36,11 @@ class Updater:
             given[-others:] = lr[:, 1:].T if isinstance(lr, np.ndarray) else lr
         given[1] = np.arange(first + 1, first + count + 1, dtype=np.float64) + self.problem.t_start
         table = given if self._prologue is None else np.concatenate([given, self._derived(given)])
-        with np.errstate(over="ignore"):  # a rate beyond float32 becomes inf; the run says that it diverged
+        with np.errstate(over="ignore"):  # a rate beyond float32 becomes inf; the run reports the divergence
             return table.T.astype(self.problem.store.value.dtype, order="C")
 
     def _derived(self, given: Array) -> Array:
-        """Outputs of the prologue, shape (n_derived, steps), for theta = `given` (2, steps)."""
+        """The outputs of the prologue, shape (n_derived, steps), for theta = `given` (2, steps)."""
         assert self._prologue is not None
         program = self._prologue.program
         if all(i.kind in ("op", "param") for i in program.instructions):
@@ -49,7 +49,7 @@ class Updater:
         return np.concatenate([self._prologue.forward(theta, one)[program.outputs] for theta in given.T], axis=1)
 
     def apply(self, hyper: Array) -> None:
-        """One update with the numbers of one step, a row of `hyper`."""
+        """Do one update with the numbers of one step, a row of `hyper`."""
         problem = self.problem
         store, trained = problem.store, problem.trained
         if problem.limits.clip_norm is not None:
@@ -61,7 +61,7 @@ class Updater:
 
 
 class PythonTrainer(HostTrainer):
-    """The part of a Trainer that does one step after the other in Python; a subclass has the gradient."""
+    """A `Trainer` that does one step after the other in Python; a subclass computes the gradient."""
 
     breakable = True
 
@@ -122,7 +122,7 @@ class NumpyTrainer(PythonTrainer):
         n = problem.plan.n_parameters
         if prologue_rows is not None and runner.prologue is not None:
             adjoints = np.zeros_like(prologue_rows)
-            # two outputs may be the same row
+            # several outputs may be one row
             np.add.at(adjoints[:, 0], runner.prologue.program.outputs, grad[n:])
             runner.prologue.backward(prologue_rows, adjoints, problem.store.value, grad[:n])
         problem.store.grad[:] = grad[:n]

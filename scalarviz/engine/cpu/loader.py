@@ -1,8 +1,8 @@
-"""From source to machine code: through the cache where that works, else in memory. `warmup` fills the cache.
+"""From source to machine code: from the cache if possible, otherwise in memory. `warmup` fills the cache.
 
-numba's own locators name a function's code by the path of its source file, so another copy of the same
-sources would be compiled again. `OurLocator` names the folder and the version instead (see ``units``). numba
-does not promise that its list of locators stands in ``CacheImpl``: `trouble` tries whether it asks ours.
+numba's own locators name the code of a function by the path of its source file, so another copy of the same
+sources would be compiled again. `OurLocator` uses folder and version instead (see ``units``). numba does not
+guarantee that ``CacheImpl`` has its list of locators, so `trouble` tests whether numba calls ours.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ ARRAYS, BLAS, SLOW = "numba.np.arraymath", "numba.np.linalg", "scipy.linalg.cyth
 def arrays_without_scipy() -> None:
     """Import numba's array functions, and SciPy only where this numba is built otherwise than those that we know.
 
-    numba would import SciPy's BLAS with them, to know whether ``np.vdot`` may call it: a tenth of the start
-    of a small scene. Code that does call it still finds it: numba asks again when it compiles such a call.
+    numba would also import SciPy's BLAS, to find out whether ``np.vdot`` may call it: a tenth of the start time
+    of a small scene. Code that calls it still works, because numba checks again when it compiles such a call.
     """
     if ARRAYS in sys.modules or SLOW in sys.modules or not _scipy():
         return
@@ -72,7 +72,7 @@ _here = threading.local()
 
 
 class Place(NamedTuple):
-    """A folder of machine code, the stamp of what it is made of, and whether it is being filled."""
+    """A folder of machine code, the stamp of its sources, and whether it is being filled."""
 
     folder: Path
     stamp: str
@@ -80,11 +80,11 @@ class Place(NamedTuple):
 
 
 class Missing(Exception):
-    """A sealed unit does not hold what it should: numba has compiled it, and was about to write it there."""
+    """A sealed unit lacks code: numba compiled a function and was about to write it there."""
 
 
 class OurLocator(_PROTOCOL):  # type: ignore[misc]  # numba has no types
-    """Answers numba's questions about a function; inside :func:`kept_in` alone."""
+    """Tells numba where to cache a function; only inside :func:`kept_in`."""
 
     def __init__(self, place: Place, source: str) -> None:
         self.place = place
@@ -92,7 +92,7 @@ class OurLocator(_PROTOCOL):  # type: ignore[misc]  # numba has no types
 
     @classmethod
     def from_function(cls, py_func: Any, py_file: str) -> OurLocator | None:
-        """The locator of a function; None leaves it to numba's own."""
+        """The locator of a function; None leaves the function to numba's own locators."""
         place = getattr(_here, "place", None)
         return None if place is None else cls(place, py_file)
 
@@ -101,22 +101,22 @@ class OurLocator(_PROTOCOL):  # type: ignore[misc]  # numba has no types
         return str(self.place.folder)
 
     def get_source_stamp(self) -> str:
-        """What numba compares with the stamp of the files that it finds."""
+        """The stamp that numba compares with that of the files it finds."""
         return self.place.stamp
 
     def get_disambiguator(self) -> str:
-        """Nothing: functions of one unit have different names."""
+        """An empty text, because functions of one unit have different names."""
         return ""
 
     def ensure_cache_path(self) -> None:
-        """Asked before numba writes."""
+        """Allow or refuse a write of numba."""
         if not self.place.filling:
-            raise Missing(f"{self.place.folder} holds no code for this function and processor")
+            raise Missing(f"{self.place.folder} has no code for this function and processor")
 
 
 @contextmanager
 def kept_in(folder: Path, stamp: str, filling: bool) -> Iterator[None]:
-    """Let numba read, or if `filling` read and write, what this thread compiles in the block with ``cache=True``."""
+    """Make numba read (and with `filling` also write) the code that this thread compiles with ``cache=True``."""
     named = getattr(config, "CACHE_LOCATOR_CLASSES", "")  # this variable of the user's would take our place
     config.CACHE_LOCATOR_CLASSES = ""
     _here.place = Place(folder, stamp, filling)
@@ -129,7 +129,7 @@ def kept_in(folder: Path, stamp: str, filling: bool) -> Iterator[None]:
 
 @cache
 def trouble() -> str:
-    """Why this numba keeps nothing where we say; empty if it does. The first call tells numba of our locator."""
+    """Why this numba does not use our folder; empty if it does. The first call registers our locator."""
     try:
         caching.CacheImpl._locator_classes.insert(0, OurLocator)
         probe = Path("probe")
@@ -153,7 +153,7 @@ _LOCK = threading.RLock()
 
 
 def load(unit: str, compile_with: Callable[[bool], T]) -> T:
-    """What `compile_with`, given numba's ``cache``, returns: a unit, compiled or out of the cache."""
+    """The result of `compile_with(cache)`: a unit, compiled or from the cache."""
     with _LOCK:
         if reason := trouble() or closed(unit):
             warn_once(f"{reason}; compiling in memory")
@@ -187,7 +187,7 @@ def row_addresses(name: str, dtype: str) -> dict[str, int]:
 
 
 def kernel_address(name: str, dtype: str) -> int:
-    """Address of another kernel: one of ``wire.KERNELS``, or one with ``_plain`` behind its name."""
+    """The address of another kernel: one of ``wire.KERNELS``, or such a name plus ``_plain``."""
     unit = units.core_unit(name, dtype)
     return _addresses(unit, lambda cached: _compile_kernel(name, dtype, unit, cached))[name]
 
@@ -201,14 +201,14 @@ def _addresses(unit: str, compile_with: Callable[[bool], dict[str, Any]]) -> dic
 
 
 def _entry(kernel: Any) -> int:
-    """Where the kernel itself begins, behind the wrapper for C, which would copy arguments from stack to stack."""
+    """The address of the kernel itself, without the C wrapper, which would copy arguments on the stack."""
     address: int = kernel._library.get_pointer_to_function(kernel.native_name.removeprefix("cfunc."))
     return address
 
 
 @cache
 def callable_at(address: int) -> Callable[..., None]:
-    """The kernel at an address as a Python function, slow: of six addresses and two numbers."""
+    """The kernel at an address as a slow Python function of six addresses and two numbers."""
     # numba's own convention: a status is returned, and two places for a result and an exception come first
     entry = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 8, ctypes.c_int64, ctypes.c_int64)(address)
     places = [ctypes.c_void_p(), ctypes.c_void_p()]  # written to: they live as long as the function
@@ -255,7 +255,7 @@ def _compile_kernel(name: str, dtype: str, unit: str, cached: bool) -> dict[str,
 
 
 def _module(unit: str, source: str) -> ModuleType:
-    """The module of a source that we have made ourselves."""
+    """A module made from generated source."""
     module = sys.modules[f"scalarviz_rows.{unit}"] = ModuleType(f"scalarviz_rows.{unit}")  # numba looks it up
     define(unit, source, module.__dict__)
     return module
@@ -265,9 +265,9 @@ MAKERS: dict[str, Callable[[str, str], object]] = {"kernel": kernel_address, "ro
 
 
 def warmup(dtypes: Iterable[str] = DTYPES, ops: Iterable[str] | None = None, progress: Progress | None = None) -> None:
-    """Compile what is not in the cache yet, on all cores: for all operations of the table, or those of `ops`.
+    """Compile all kernels that are missing in the cache, on all cores: for all operations, or those of `ops`.
 
-    `progress` is called before each unit with the number done, the number in all and what comes next, and at the end.
+    `progress(done, total, next_name)` is called before each unit, and at the end.
     """
     chosen = list(TABLE if ops is None else ops)
     kinds = (("kernel", KERNELS), ("rows", chosen))
@@ -277,7 +277,7 @@ def warmup(dtypes: Iterable[str] = DTYPES, ops: Iterable[str] | None = None, pro
 def fill(
     wanted: Sequence[Unit], progress: Progress | None = None, stopped: Callable[[], bool] = lambda: False
 ) -> None:  # fmt: skip
-    """Compile those of some units that are not in the cache; those that take longest are begun first."""
+    """Compile the units that are missing in the cache, the slowest first."""
     with PLACE.alone(stopped):  # of several processes one compiles, and the others find what it has made
         missing = sorted((unit for unit in wanted if not is_there(unit)), key=_rank)
         filling = Filling(wanted, is_there, help_out, lambda unit: f"{unit[1]}, {unit[2]}", progress, stopped)
@@ -285,7 +285,7 @@ def fill(
 
 
 LONG = ("outer", "maxima_one", "train", "conv", "conv_outer", "orders", "coupled", "combine", "update_rows")
-"""Kernels that take more than a second."""
+"""Kernels that take more than a second to compile."""
 
 
 def _rank(unit: Unit) -> int:

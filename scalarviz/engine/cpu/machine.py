@@ -1,6 +1,6 @@
-"""Programs ready to run: encoded, with a workspace of their own, and with the feed that fills their input rows.
+"""Programs ready to run: encoded, with their workspace, and with the feed that fills their input rows.
 
-The feed is a table with one line for each stretch of a sample's numbers.
+The feed is a table with one line for each range of a sample's numbers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Numbers = NDArray[Any]
 
 
 def kernel_at(name: str, dtype: str) -> int:
-    """Address of a kernel; 0 where it is noted (`units.noting`)."""
+    """The address of a kernel; 0 if it is only noted (`units.noting`)."""
     if noted(("kernel", name, dtype)):
         return 0
     from .loader import kernel_address  # loads numba
@@ -39,7 +39,7 @@ def kernel_at(name: str, dtype: str) -> int:
 
 
 def rows_at(name: str, dtype: str) -> dict[str, int]:
-    """Addresses of the row kernels of an operation; likewise."""
+    """The addresses of the row kernels of an operation; 0 if they are only noted."""
     if noted(("rows", name, dtype)):
         return dict.fromkeys(kernel_names(ops.get(name)), 0)
     from .loader import row_addresses  # loads numba
@@ -58,7 +58,7 @@ class Feeder:
         self._stretches: list[tuple[int, int, int, int]] = []
 
     def lines(self, data: Data) -> NDArray[np.int64]:
-        """The lines for these numbers, shape (stretches, FEED); valid until it is asked for the next ones."""
+        """The lines for these numbers, shape (ranges, FEED); valid until the next call."""
         parts = data.parts  # whoever lays the data out anew leaves these as they are
         if parts is self._held:
             return self._lines
@@ -78,7 +78,7 @@ class Feeder:
 def stretches(
     index: NDArray[np.int64], rows: NDArray[np.int64], widths: tuple[int, ...]
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Part, first row of the program, how many, first row of the part: inputs that follow one another in both."""
+    """Part, first row of the program, length, first row of the part: inputs that are consecutive in both."""
     part_of = np.repeat(np.arange(len(widths)), widths)[index]
     starts = np.cumsum([0, *widths])[:-1]
     cuts = np.flatnonzero((np.diff(index) != 1) | (np.diff(rows) != 1) | (np.diff(part_of) != 0)) + 1
@@ -91,7 +91,7 @@ def stretches(
 
 @lru_cache(maxsize=64)
 def _kernel_for(source: np.dtype[Any], real: np.dtype[Any]) -> str:
-    """Name of the kernel that loads numbers of a dtype."""
+    """The name of the kernel that loads numbers of a dtype."""
     source = np.dtype(np.uint8) if source.kind == "b" else source  # a bool is a byte, 0 or 1
     return "load" if source == real else f"load_{source.name}"
 
@@ -104,11 +104,11 @@ but where no memory is, the processor takes microseconds to find that out."""
 
 
 NARROW_FROM = 64
-"""Lanes from which on rows that are the same on all of them are computed on one: below, that is as much work."""
+"""Rows that are equal on all lanes are computed on one lane, if there are at least this many lanes."""
 
 
 class Workspace:
-    """Rows of lanes in memory, starting at a cache line; those of several blocks `apart` bytes from each other."""
+    """Rows of lanes in memory, aligned to cache lines; rows of several blocks are `apart` bytes apart."""
 
     def __init__(self, rows: int, lanes: int, dtype: Any, blocks: int = 1) -> None:
         stride = -(-lanes * np.dtype(dtype).itemsize // LINE) * LINE + LINE
@@ -120,20 +120,20 @@ class Workspace:
 
 
 class Addresses(Generic[A]):
-    """Where kernels are, by name: each is asked for once while a program is encoded, since every instruction asks."""
+    """Addresses of kernels by name; each is looked up once while a program is encoded."""
 
     def __init__(self, find: Callable[[str], A]) -> None:
         self._find = find
         self.known: dict[str, A] = {}
 
     def __call__(self, name: str) -> A:
-        """What the name stands for."""
+        """The address of the kernel with this name."""
         if name not in self.known:
             self.known[name] = self._find(name)
         return self.known[name]
 
     def same(self, before: dict[str, A]) -> bool:
-        """Whether all of these are still where they were."""
+        """Whether all addresses are still valid."""
         return all(self(name) == address for name, address in before.items())
 
 
@@ -144,9 +144,9 @@ _ENCODED: Kept[tuple[Any, ...], Part] = Kept()
 class Loaded:
     """A program encoded for the interpreter; `machine` is as :mod:`scalarviz.engine.cpu.wire` describes it.
 
-    Without a program it is never run. `block` lanes go through together; `seeds` are the rows whose adjoints are given,
-    none for forward only. Of a batch whose samples depend on each other each of the `blocks` has rows of its own, and
-    another thread's machine works in the rows of the `other` too. `plain` takes no vector kernels, to test them.
+    Without a program it is never run. `block` lanes run together. `seeds` are the rows whose gradients are given
+    (none for forward only). If the samples of a batch depend on each other, each of the `blocks` has its own rows, and
+    the machine of another thread shares the rows of `other`. `plain` avoids vector kernels, for tests.
     """
 
     def __init__(
@@ -201,7 +201,7 @@ def _encoded(
     program: Program, rows: Addresses[dict[str, int]], kernel: Addresses[int], seeds: tuple[int, ...],
     dtype: np.dtype[Any], how: How,
 ) -> Encoded:  # fmt: skip
-    """The numbers of a program, made once while its kernels stay where they are."""
+    """The numbers of a program, computed once while its kernels keep their addresses."""
     key = (id(program), seeds, dtype, how)
     before = _ENCODED.get(key)
     if before is not None and before[0] is program and rows.same(before[1]) and kernel.same(before[2]):

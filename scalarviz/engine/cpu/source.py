@@ -1,12 +1,12 @@
 """Generated source of the CPU kernels: the row kernels of an operation, and the fused updates of common optimisers.
 
-A row kernel works on `n` neighbouring numbers. The forward one computes ``y = value(a, b, c)``. There is one
-backward kernel an operand, so that LLVM has few pointers to compare before it vectorises: ``d += g *
-partial(a, b, c, y)``, or ``d = ...`` where the adjoint is *fresh* (nobody has written it before). The factor
-g stands in the branches of the partial's selections (:func:`scalarviz.scalar.emit.adjoint`).
+A row kernel processes `n` neighbouring numbers. The forward kernel computes ``y = value(a, b, c)``. There is one
+backward kernel per operand, so that LLVM compares few pointers before it vectorises: ``d += g *
+partial(a, b, c, y)``, or ``d = ...`` if the gradient is *fresh* (not written before). The factor g
+is inside the branches of the partial's selections (:func:`scalarviz.scalar.emit.adjoint`).
 
-An update that says the same as one of the fused ones runs as that kernel instead of row by row: the same operations in
-the same order, so the same bits (except the sign of a zero: a row that is scaled is added to 0 there).
+An update that equals one of the fused ones runs as that kernel instead of row by row: the same operations in
+the same order, so the same bits (except the sign of a zero, because a scaled row is added to 0).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ POINTERS = ("_a", "_b", "_c", "_y", "_g", "_d")
 
 
 def _literal(number: float) -> str:
-    """Typed, or numba would promote ``float32 * 2.0`` to float64."""
+    """A typed constant; otherwise numba would promote ``float32 * 2.0`` to float64."""
     return f"_real({number!r})" if math.isfinite(number) else f"({'-' if number < 0 else ''}_infinity)"
 
 
@@ -59,13 +59,13 @@ def kernel_names(op: ops.Op) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def module_source(op: ops.Op, dtype: str) -> str:
-    """The module file with the row kernels of `op`."""
+    """The source of a module with the row kernels of `op`."""
     backward = (_backward(op, k, partial) for k, partial in enumerate(op.partials) if partial is not None)
     return "\n\n".join([header(op.name, dtype), _forward(op), *backward])
 
 
 def header(name: str, dtype: str) -> str:
-    """What stands at the top of a module file of kernels."""
+    """The head of a module of kernels."""
     return _HEADER.format(name=name, dtype=dtype, package=f"{__package__}.compiled")
 
 
@@ -88,7 +88,7 @@ def _backward(op: ops.Op, k: int, partial: str) -> str:
 
 
 def _dialects(op: ops.Op, expression: str) -> tuple[Dialect, ...]:
-    """How an expression is written: twice if it takes the sine or cosine of an operand, and of nothing else."""
+    """The source of an expression; two versions if it needs the sine or cosine of an operand alone."""
     angles = re.findall(r"\b(?:sin|cos)\(([^()]*)", expression)
     return (NEAR, NUMBA) if angles and set(angles) <= set(op.args) else (NUMBA,)
 
@@ -99,7 +99,7 @@ def _loop(op: ops.Op, lines: list[str]) -> str:
 
 
 def _definition(name: str, op: ops.Op, bodies: list[str]) -> str:
-    """A function around one body, or around two: for operands that are all near 0, and for any."""
+    """A function with one body, or with two: for operands that are all near 0, and for any operands."""
     text = bodies[0]
     if len(bodies) == 2:
         near = " and ".join(f"_all_near(_{'abc'[k]}, _n)" for k in range(len(op.args)))
@@ -137,7 +137,7 @@ _CONSTANTS, _STEP = "_g", "_d"
 
 
 def words_of(program: Program) -> str:
-    """A program in the words of :data:`UPDATES`; nothing if it says what they have no word for."""
+    """A program in the form of :data:`UPDATES`; empty if it cannot be expressed so."""
     n = len(program.input_rows)
     constants = n + len(program.constant_rows)
     given = [*program.input_rows.tolist(), *program.constant_rows.tolist()]
@@ -159,14 +159,14 @@ def _lines(i: Instruction) -> list[str]:
 
 
 def name_of(program: Program) -> str:
-    """The kernel that says the same as the body of an update, or nothing."""
+    """The fused kernel that equals the body of an update, or an empty text."""
     words = words_of(program)
     return next((name for name, known in UPDATES.items() if known == words), "")
 
 
 @cache
 def update_source(name: str, dtype: str) -> str:
-    """The module file with a kernel of :data:`UPDATES`: of weights, gradients, two states, constants, step numbers."""
+    """The source of a kernel of :data:`UPDATES`: weights, gradients, two states, constants, step numbers."""
     counts, *lines, out = UPDATES[name].split("; ")
     inputs, constants = (int(count) for count in counts.split("+"))
     columns = _COLUMNS[:inputs]

@@ -1,4 +1,4 @@
-"""Whether numba can be used at all; its settings may keep it from that. Loads numba only where there are settings."""
+"""Whether numba can be used; its settings may prevent that. Loads numba only if there are settings."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 from ...errors import listing
 from ..cache import SETTINGS_FILE
 
-INSTEAD = 'or take engine="numpy"'
+INSTEAD = 'or use engine="numpy"'
 
 
 def no_numba() -> str:
-    """Why there is no numba here, as one clause that follows its name; empty if there is."""
+    """Why numba cannot be used, as one clause that follows its name; empty if it can."""
     try:
         there = importlib.util.find_spec("numba") is not None
-    except (ImportError, ValueError):  # somebody blocks it
+    except (ImportError, ValueError):  # the import is blocked
         there = False
     if not there:
         return f"needs numba, which is not installed here: pip install numba; {INSTEAD}"
@@ -29,15 +29,15 @@ def no_numba() -> str:
 
 @lru_cache(maxsize=8)
 def _refused(settings: tuple[str, ...]) -> str:
-    """What numba makes of its settings."""
+    """The reason why numba refuses its settings; empty if it accepts them."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         try:
             config = importlib.import_module("numba").config
         except Exception as error:  # whatever it raises: a ValueError for no threads, for one
             given = listing(settings) or f"the file {SETTINGS_FILE}"
-            return f"cannot be loaded with {given}: {' '.join(str(error).split())}; unset what is wrong, {INSTEAD}"
-    for warning in said:  # its own words end in a traceback
+            return f"cannot be loaded with {given}: {' '.join(str(error).split())}; correct or unset them, {INSTEAD}"
+    for warning in said:  # numba's text ends in a traceback
         warnings.warn_explicit(str(warning.message).partition("\n")[0], RuntimeWarning, filename="numba", lineno=0)
     if config.DISABLE_JIT:
         return f"cannot compile while NUMBA_DISABLE_JIT={config.DISABLE_JIT}: unset it, {INSTEAD}"

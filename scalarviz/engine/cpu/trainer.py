@@ -1,10 +1,10 @@
-"""`NumbaTrainer`: the compiled engine at work on one problem, with its threads and its parameter groups.
+"""`NumbaTrainer`: the compiled engine for one problem, with its threads and parameter groups.
 
 The blocks of a batch are split into at most `MOST_GROUPS` groups, each with its own sum of gradients, and the sums are
-added in order. The groups depend on the numbers of the run alone, so one thread gives the same bits as two.
+added in order. The groups depend only on the sizes of the run, so one thread gives the same bits as two.
 
-Several parameter groups are updated stretch by stretch, each by the program of its own group: no weight then needs a
-column that names its group, and no rule is computed for weights that it does not update.
+With several parameter groups, each range of weights is updated by the program of its group. So no weight needs a
+column with its group, and no rule runs for weights that it does not update.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ from .machine import Addresses, Feeder, Loaded, kernel_at
 from .units import Unit, noting, refusal
 
 MOST_GROUPS = 8
-"""Sums of gradients side by side; the first one is the gradient itself, the others have buffers."""
+"""The most groups, each with its own sum of gradients; the first sum is the gradient itself."""
 
 MANY_WEIGHTS = 65536
-"""Weights whose buffers are cleared and summed in more time than a block of samples takes to fill them."""
+"""From this many weights on, clearing and adding buffers takes longer than a block of samples."""
 
 MANY_SAMPLES = 512
-"""Samples that such a buffer is to hold the sum of, if there are to be more than two."""
+"""For so many weights, each buffer sums at least this many samples if there are more than two groups."""
 
 WORTH = 1_000_000
-"""Operations of a step below which a second thread costs more than it brings."""
+"""For fewer operations per step, a second thread costs more than it saves."""
 
 TRIAL_SECONDS = 0.25
-"""How often the other number of threads is tried."""
+"""Seconds between two trials of the other number of threads."""
 
 
 def groups_of(program: Program, batch: int, block: int) -> int:
-    """How many groups of blocks a step has; 0 where blocks are too few or too small for threads."""
+    """The number of groups of a step; 0 if its blocks are too few or too small for threads."""
     blocks = -(-batch // block)
     if blocks == 1 or work_of(program) * batch < WORTH:
         return 0
@@ -62,7 +62,7 @@ def groups_of(program: Program, batch: int, block: int) -> int:
 
 
 def threads_for(wanted: int, groups: int) -> int:
-    """Threads that are used: no more than there are groups or processors, and one where threads cannot wait."""
+    """The number of threads: at most that of groups and processors, and 1 if threads cannot wait."""
     if wanted == 1 or not yield_address():
         return 1
     return max(1, min(wanted, groups, processors()))
@@ -70,7 +70,7 @@ def threads_for(wanted: int, groups: int) -> int:
 
 @cache
 def yield_address() -> int:
-    """Address of the system's function that lets other threads run; 0 if there is none."""
+    """The address of the system function that yields the processor to other threads; 0 if there is none."""
     try:
         windows = sys.platform == "win32"
         library = ctypes.CDLL("kernel32" if windows else None)
@@ -81,10 +81,10 @@ def yield_address() -> int:
 
 
 class Turns:
-    """One thread or all: whichever was quicker lately does the next steps, so many `workers`.
+    """Chooses one thread or all for the next steps (`workers`), whichever was faster lately.
 
-    Where another program has a processor, threads wait for the one that stands in its queue, and one alone is
-    quicker; that changes while a run goes on. The number of threads shows in no bits.
+    If another program uses a processor, all threads wait for the one that shares it, and a single thread is faster.
+    This may change during a run. The number of threads does not change the bits.
     """
 
     def __init__(self, most: int) -> None:
@@ -93,7 +93,7 @@ class Turns:
         self._tried = time.perf_counter()
 
     def pieces(self, count: int) -> list[tuple[int, int]]:
-        """How many workers do how many of the next `count` steps; now and then the others do some of them."""
+        """Pairs (workers, steps) for the next `count` steps; sometimes the other number of threads does a few."""
         now = time.perf_counter()
         if self.most == 1 or now - self._tried < TRIAL_SECONDS:
             return [(self.workers, count)]
@@ -102,20 +102,20 @@ class Turns:
         return [(other, few), (self.workers, count - few)] if count > few else [(other, count)]
 
     def took(self, workers: int, seconds: float) -> None:
-        """A step of so many workers took `seconds`; of three the middle one counts."""
+        """Record the seconds per step of so many workers; the median of the last three counts."""
         self._seconds[workers].append(seconds)
         known = {workers: statistics.median(several) for workers, several in self._seconds.items() if several}
         self.workers = min(known, key=lambda workers: known[workers])
 
 
 SHORT = 64
-"""Weights of a stretch, on average, below which all rules are computed for every weight: calls cost as much."""
+"""For fewer weights per range on average, computing all rules for every weight is as fast."""
 FEW = 16
-"""Stretches that are never too many."""
+"""This many ranges are always allowed."""
 
 
 class Pieces:
-    """The programs of the groups, and `count` stretches of weights, which `whole` is told; 0: one program for all."""
+    """The programs of the groups and the `count` ranges of weights; 0 means one program for all."""
 
     def __init__(self, problem: Problem, whole: Loaded, block: int) -> None:
         self._updaters: list[Updater] = []
@@ -140,7 +140,7 @@ class Pieces:
         whole.machine[wire.PIECES : wire.PIECES + 2] = self._lines.ctypes.data, len(self._lines)
 
     def hyper(self, problem: Problem, first: int, count: int, lr: Rates) -> list[Array]:
-        """The numbers of each group's steps, to stand behind those of the whole update."""
+        """The step numbers of each group, which follow those of the whole update."""
         found = []
         for j, updater in enumerate(self._updaters):
             updater.problem.t_start = problem.t_start
@@ -154,11 +154,11 @@ UPDATE_BLOCK = 512
 
 
 STREAMED_BYTES = 1 << 20
-"""Weights from which on gradients and former values of a call's last step are written past the cache."""
+"""From this many weights on, gradients and former values of a call's last step bypass the cache."""
 
 
 class Machines:
-    """The programs of a problem, ready to run: one for each thread, derived parameters, the update and its pieces."""
+    """The programs of a problem, ready to run: one per thread, the derived parameters, the update and its parts."""
 
     def __init__(self, problem: Problem, block: int, threads: int) -> None:
         plan, dtype = problem.plan, problem.store.value.dtype
@@ -174,14 +174,14 @@ class Machines:
 
     @cached_property
     def train(self) -> Callable[..., None]:
-        """The kernel that does whole steps, for Python."""
+        """The kernel that does whole steps, callable from Python."""
         from .loader import callable_at  # loads numba
 
         return callable_at(self.kernel("train"))
 
 
 def compile_kernels(units: list[Unit], stopped: Callable[[], bool]) -> None:
-    """Compile what a program needs, and say so: it takes seconds, and happens once."""
+    """Compile the kernels of a program, and print a line: it takes seconds, and happens once."""
     from .loader import fill
 
     said = refusal()
@@ -194,8 +194,8 @@ def compile_kernels(units: list[Unit], stopped: Callable[[], bool]) -> None:
 class NumbaTrainer(HostTrainer):
     """Trains a `Problem` with compiled kernels. See :class:`scalarviz.engine.problem.Trainer`.
 
-    Several trainers may work in different threads: each has its own workspaces, and a call holds no lock. The
-    arrays have to be C-contiguous. `threads` take part in a step, as long as that is quicker than one.
+    Several trainers may run in different threads: each has its own workspaces, and a call holds no lock. The
+    arrays must be C-contiguous. A step uses `threads` threads, as long as that is faster than one.
     """
 
     name = "numba"
@@ -227,7 +227,7 @@ class NumbaTrainer(HostTrainer):
 
     @property
     def ready(self) -> bool:
-        """Whether nothing has to be compiled before the next call; what is in the cache is loaded."""
+        """Whether the next call needs no compilation; loads what is in the cache."""
         return not self._load()
 
     @property
@@ -238,14 +238,14 @@ class NumbaTrainer(HostTrainer):
         return self._machines
 
     def prepare(self, stopped: Callable[[], bool] = lambda: False) -> None:
-        """Load the kernels of this problem; those that are not in the cache are compiled first, all together."""
+        """Load the kernels of this problem; compile the missing ones first."""
         if missing := self._load():
             compile_kernels(missing, stopped)
             with collection_paused():
                 self._machines = self._make()
 
     def _load(self) -> list[Unit]:
-        """Load the kernels if all are in the cache; else returns those that are not."""
+        """Load the kernels if all are in the cache; otherwise return the missing ones."""
         if self._machines is not None:
             return []
         with collection_paused(), noting() as missing:  # loading numba makes a million objects that stay
@@ -274,7 +274,7 @@ class NumbaTrainer(HostTrainer):
         return made
 
     def _set_kernels(self, made: Machines, samples: int, ahead: bool, some: bool, commit: bool) -> None:
-        """Say which kernels a call needs; `some`: not all weights are trained."""
+        """Name the kernels that a call needs; `some`: not all weights are trained."""
         problem, body, kernel = self.problem, made.bodies[0].machine, made.kernel
         derived, groups, pieces = problem.plan.n_derived > 0, len(self._parts) > 0, made.pieces.count > 0
         chosen = not ahead and (problem.batch < samples or self._order[1][2] == 0)
@@ -290,14 +290,14 @@ class NumbaTrainer(HostTrainer):
         body[wire.FOLLOW] = kernel("follow") if problem.plan.body.tracks else 0
 
     def _place(self, name: str, array: Array) -> int:
-        """Where an array's numbers are; NumPy takes longer to say so than a small step does."""
+        """The address of an array's numbers; NumPy's own lookup takes longer than a small step."""
         held = self._places.get(name)
         if held is None or held[0] is not array:
             held = self._places[name] = array, array.ctypes.data
         return held[1]
 
     def _every_weight(self) -> bool:
-        """Whether all weights are trained. Asking millions of flags takes as long as a tenth of a step."""
+        """Whether all weights are trained; cached, because checking millions of flags is a tenth of a step."""
         if self._flags is None or self._flags[0] is not self.problem.trained:
             self._flags = self.problem.trained, bool(self.problem.trained.all())
         return self._flags[1]
@@ -403,7 +403,7 @@ class NumbaTrainer(HostTrainer):
 
 
 def _bodies(program: Program, dtype: np.dtype[Any], block: int, batch: int, threads: int) -> list[Loaded]:
-    """A machine for each thread; where samples depend on each other all work in the rows of the first."""
+    """One machine per thread; if samples depend on each other, all share the rows of the first."""
     blocks = -(-batch // block)
     first = Loaded(program, dtype, block, (program.loss,), blocks=blocks)
     other = first if program.couples else None
@@ -414,7 +414,7 @@ def _bodies(program: Program, dtype: np.dtype[Any], block: int, batch: int, thre
 
 
 def _tracks(problem: Problem) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """What numbers follow, as ``compiled/steps.follow`` takes it; those that are frozen left out."""
+    """The tracks of numbers that are not frozen, as ``compiled/steps.follow`` reads them."""
     found = [track for track in problem.plan.body.tracks if not problem.store.frozen[track.index]]
     tracks = np.array([(t.index, t.row, t.count) for t in found], np.int64).reshape(-1, 3)
     factors = np.array([(t.rate, factor_of(t, problem.batch)) for t in found], np.float64).reshape(-1, 2)

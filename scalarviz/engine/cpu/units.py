@@ -4,11 +4,11 @@
 
     <user's cache>/scalarviz/<key>/<unit>/      numba's files of one unit, and a checksum over them
 
-A unit is one kernel, or the rows of one operation, in one dtype. It is moved into place when it is whole, so
-processes that compile at the same time do not meet. A folder never changes.
+A unit is one kernel, or the row kernels of one operation, in one dtype. It is moved into place when it is complete,
+so processes that compile at the same time do not disturb each other. A folder never changes.
 
-numba's own cache compares only the kernel's own file. The key is a hash of all that is compiled, of versions
-and settings; a unit whose source is generated has a hash of that text in its name.
+numba's own cache compares only the kernel's own file. Our key is a hash of all compiled sources, of versions
+and of settings; the name of a unit with generated source has a hash of that source.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ from .wire import KERNELS
 
 SOURCES = ("engine/cpu/compiled/*.py", "engine/cpu/vector/*.py", "engine/cpu/wire.py", "rng.py", "scalar/erf.py")
 FORM = 2
-"""How `loader` and `locator` name and write the files of a unit: counts on when that changes."""
+"""The version of the file layout of a unit; it is increased when names or contents change."""
 SETTINGS = (
     "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_ENABLE_AVX", "NUMBA_OPT", "NUMBA_LOOP_VECTORIZE",
     "NUMBA_SLP_VECTORIZE", "NUMBA_BOUNDSCHECK", "NUMBA_DEBUGINFO", "NUMBA_DISABLE_INTEL_SVML",
     "NUMBA_ENABLE_PROFILING", "NUMBA_EXTEND_VARIABLE_LIFETIMES", "NUMBA_LLVM_REFPRUNE_PASS",
     "NUMBA_LLVM_REFPRUNE_FLAGS",
 )  # fmt: skip
-"""Variables of numba that change the code it makes."""
+"""Environment variables of numba that change its code."""
 
 
 @cache
 def key() -> str:
-    """Hash of all that the machine code depends on, generated sources apart."""
+    """A hash of everything that the machine code depends on, except generated sources."""
     versions = sys.version, installed("numba"), installed("llvmlite")
     said = FORM, versions, _processor(), settings(SETTINGS), settings_file()
     return digest(said, sources(PACKAGE, SOURCES))
 
 
 def _processor() -> str:
-    """Model and features of the processor: one folder may be shared by machines."""
+    """Model and features of the processor, because several machines may share a folder."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             lines = file.read(8192).split("\n\n", 1)[0].splitlines()
@@ -71,13 +71,13 @@ Unit = tuple[str, str, str]
 
 
 def core_unit(name: str, dtype: str) -> str:
-    """Name of the unit of a kernel that every program may need."""
+    """The unit of a kernel that any program may need."""
     written = f"-{_digest(update_source(name, dtype))}" if name in UPDATES else ""
     return f"core-{name}{written}-{dtype}"
 
 
 def rows_unit(op: ops.Op, dtype: str) -> str:
-    """Name of the unit of an operation's row kernels."""
+    """The unit of an operation's row kernels."""
     return f"{op.name}-{_digest(module_source(op, dtype))}-{dtype}"
 
 
@@ -87,7 +87,7 @@ def _digest(source: str) -> str:
 
 
 def cache_is_warm(dtype: str, names: Iterable[str]) -> bool:
-    """Whether a program with these operations of the table can start without compiling."""
+    """Whether a program with these operations can start without compiling."""
     if dtype not in DTYPES or closed():
         return False
     units = [*(("kernel", name, dtype) for name in KERNELS), *(("rows", name, dtype) for name in set(names))]
@@ -110,13 +110,13 @@ def _name_of(unit: Unit) -> str:
 
 
 LOADED: dict[str, dict[str, Any]] = {}
-"""By name of a unit what this process has loaded of it: its functions, and where its kernels begin."""
+"""The loaded units by name: functions, and addresses of kernels."""
 _here = threading.local()
 
 
 @contextmanager
 def noting() -> Iterator[list[Unit]]:
-    """In the block, what this thread would have to compile is noted instead: :func:`noted`."""
+    """In the block, note missing units instead of compiling them; see :func:`noted`."""
     found: list[Unit] = []
     _here.units = found
     try:
@@ -126,7 +126,7 @@ def noting() -> Iterator[list[Unit]]:
 
 
 def noted(unit: Unit) -> bool:
-    """Whether a unit still has to be compiled, since it would have to be compiled first; it is noted then."""
+    """Whether `noting` is on and a unit is missing; then the unit is noted."""
     found: list[Unit] | None = getattr(_here, "units", None)
     if found is None or _name_of(unit) in LOADED or is_there(unit):
         return False
@@ -136,9 +136,9 @@ def noted(unit: Unit) -> bool:
 
 
 def _found() -> set[str]:
-    """The units that were found in the cache's folder as it is now; empty where one came or went since.
+    """The units in the cache's folder; empty if the folder has changed since they were listed.
 
-    Who makes a thousand runs asks a thousand times. What is loaded is looked at anew then (see `loader`).
+    A thousand runs ask for it a thousand times. Loading checks a unit again (see `loader`).
     """
     try:
         state = os.stat(folder())
@@ -153,14 +153,14 @@ def _found_in(device: int, inode: int, changed: int) -> set[str]:
 
 
 def seal(unit: Path) -> None:
-    """Write the checksum over a unit's files, which are this user's alone from then on."""
+    """Write the checksum over a unit's files, and make them private to this user."""
     (unit / _SEAL).write_text(_checksum(unit), encoding="ascii")
     for path in unit.iterdir():
         path.chmod(0o600)
 
 
 def intact(unit: Path) -> bool:
-    """Whether a unit's files are those that were sealed (a half-written object file would crash the process)."""
+    """Whether a unit's files match their checksum (a half-written object file would crash the process)."""
     try:
         return (unit / _SEAL).read_text(encoding="ascii") == _checksum(unit)
     except (OSError, UnicodeError):

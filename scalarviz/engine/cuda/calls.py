@@ -1,6 +1,6 @@
-"""What a program is encoded to: calls of kernels, the tables of indices that they read, and the sizes of their tiles.
+"""The parts of an encoded program: calls of kernels, their tables of indices, and the sizes of their tiles.
 
-Which tile an instruction gets depends on its sizes alone (see ``kernels/tiles``).
+The tile of an instruction depends only on its sizes (see ``kernels/tiles``).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Tile:
 
     @classmethod
     def parse(cls, text: str) -> Tile:
-        """The tile that `text` is the name of."""
+        """The tile with the name `text`."""
         return cls(*map(int, text.split("x")))
 
     @property
@@ -47,23 +47,23 @@ class Tile:
 
     @property
     def bounds(self) -> tuple[int, int] | None:
-        """Threads, and how many blocks a multiprocessor shall hold where they would take too many registers."""
+        """Threads, and the blocks that a multiprocessor should hold, which limits their registers."""
         return (self.down * self.across, 3) if self.rows * self.columns > 32 else None
 
     @property
     def _span(self) -> int:
-        """How many operands' weights are loaded side by side: eight neighbours in memory, in different banks."""
+        """The number of operands whose weights are loaded together: eight neighbours in memory, in different banks."""
         return min(self.high, max(8, self.down * self.across // self.depth))
 
     def constants(self, which: str) -> dict[str, Any]:
-        """What the kernel of that name calls its sizes; InputError where its threads cannot share the work evenly."""
+        """The sizes of the kernel with this name; InputError if its threads cannot share the work evenly."""
         threads, pitch = self.down * self.across, self.depth + 4
         fours, moved = (self.depth, (self.high, self.wide)) if which == "tile_weights" else (self.columns, (self.high,))
         each = threads * 4 if which == "tile_weights" else threads
         even = fours % 4 == 0 and all(rows * self.depth % each == 0 for rows in moved)
         layers = self.depth % self.down == self._span * self.depth % threads == 0
         if not even or not (threads >= self.high if which == "tile_weights" else layers):
-            raise InputError(f"{which}: a block of {threads} threads cannot fill a tile {self} evenly")
+            raise InputError(f"{which}: {threads} threads cannot divide the tile {self} evenly")
         return {
             "ROWS": self.rows, "GROUPS": self.columns // 4, "DOWN": self.down, "ACROSS": self.across,
             "DEPTH": self.depth, "HIGH": self.high, "WIDE": self.wide, "THREADS": threads, "PITCH": pitch,
@@ -78,13 +78,13 @@ class Tile:
         return (self.high * pitch + right) * itemsize
 
     def padded(self, rows: int, columns: int) -> int:
-        """How many results are computed for so many."""
+        """The number of computed results, which includes the edges of tiles, for so many wanted ones."""
         return -(-rows // self.high) * self.high * -(-columns // self.wide) * self.wide
 
 
 @dataclass(frozen=True)
 class Tiling:
-    """Which tiles there are, from the largest on. Part of the configuration."""
+    """The available tiles, largest first. Part of the configuration."""
 
     layer: tuple[Tile, ...] = (  # for values and adjoints
         Tile(8, 8, 8, 16, 16), Tile(4, 4, 16, 8, 32), Tile(4, 8, 4, 16, 32), Tile(2, 4, 8, 8, 32),
@@ -102,7 +102,7 @@ class Tiling:
     lanes: int = 32  # the fewest lanes that are
 
     def for_both(self) -> list[Tile]:
-        """Those for values and adjoints whose numbers stay in registers in float64 too."""
+        """The tiles for values and gradients whose numbers fit into registers in float64 too."""
         tiles = dict.fromkeys((*self.wide_layer, *self.layer))
         return [tile for tile in tiles if tile.rows * tile.columns <= max(t.rows * t.columns for t in self.wide_layer)]
 
@@ -119,16 +119,16 @@ class Tiling:
         return self._enough(fitting, {tile: tile.padded(rows, lanes) for tile in fitting})
 
     def of_weights(self, outputs: int, n: int, slices: int) -> Tile | None:
-        """For a matrix of weights: the same by its area; None where there are 8 results for each that is wanted."""
+        """The tile for a matrix of weights, by its area; None if it would compute 8 results for each wanted one."""
         areas = {tile: tile.padded(outputs, n) for tile in self.weights}
         fitting = [tile for tile in self.weights if 2 * areas[tile] <= 3 * outputs * n]
         fitting = fitting or [tile for tile in self.weights if areas[tile] == min(areas.values()) <= 8 * outputs * n]
         return self._enough(fitting, {tile: areas[tile] * slices for tile in fitting})
 
     def together(self, tiles: list[tuple[Tile, int, int]]) -> Tile | None:
-        """One tile, and so one launch, for all matrices of so many outputs and operands; None if that is not worth it.
+        """One tile, and so one launch, for all matrices of these outputs and operands; None if it is not worth it.
 
-        The tile of the largest matrix is worth it if at most half as many results again are computed.
+        The tile of the largest matrix is worth it if it computes at most 1.5 times the wanted results.
         """
         alone = sum(tile.padded(outputs, n) for tile, outputs, n in tiles)
         largest = max(tiles, key=lambda given: given[1] * given[2])[0]
@@ -140,7 +140,7 @@ class Tiling:
         return enough[0] if enough else max(tiles, key=blocks.__getitem__, default=None)
 
     def takes(self, weights: int, lanes: int) -> bool:
-        """Whether a layer of so many weights is worth tiles on so many lanes, which have to be fours."""
+        """Whether tiles are worth it for a layer of so many weights on so many lanes, a multiple of four."""
         return weights >= self.least and lanes >= self.lanes and lanes % 4 == 0
 
 
@@ -148,10 +148,10 @@ TILING = Tiling()
 
 
 Name = Literal["values", "adjoints", "theta", "grad", "pool", "numbers", "sums"]
-"""What calls may name: rows of values and adjoints, parameters and their gradients, the tables, sums over the batch."""
+"""The buffers that calls may name: values, gradients, parameters and their gradients, tables, sums over the batch."""
 
 MEAN_SLICES = 32
-"""Into which the lanes are cut where a mean is taken over them."""
+"""The number of slices of the lanes for a mean."""
 
 
 class Call(NamedTuple):
@@ -172,11 +172,11 @@ class Sum(NamedTuple):
 
 
 SORTED = 4096
-"""Rows of a table above which its gradients are summed over sorted numbers; see ``kernels/tables``."""
+"""For tables with more rows, gradients are summed over sorted ids; see ``kernels/tables``."""
 
 
 class Scatter(NamedTuple):
-    """The gradients of a table that is read by number."""
+    """The gradients of a table that a gather reads."""
 
     ids: int  # where the rows of the numbers begin in the pool
     positions: int  # how many these are
@@ -188,7 +188,7 @@ class Scatter(NamedTuple):
 
 
 class Squares(NamedTuple):
-    """A squared error that is the loss and is computed where the losses are summed: its rows, in the pool."""
+    """A squared error that is the loss and is computed with the sum of the losses: its rows, in the pool."""
 
     args: int  # ``2 * n`` rows: what the network says (nobody else writes their adjoints), what it should say
     n: int
@@ -197,10 +197,10 @@ class Squares(NamedTuple):
 
 @dataclass
 class Encoded:
-    """A program ready to be loaded.
+    """An encoded program.
 
     The pairs of parameter ``which[i]`` are those from ``first[i]`` to ``first[i + 1]``: its gradient is the
-    sum of adjoint times value over them (value row -1: times 1). The gradients of the other parameters are
+    sum of gradient times value over them (value row -1: times 1). The gradients of the other parameters are
     the `sums`.
     """
 
@@ -223,18 +223,18 @@ class Encoded:
     means: int = 0  # the most rows whose mean over the batch one instruction takes
 
     def table(self, indices: Any) -> int:
-        """Put indices into the pool; returns where they begin."""
+        """Put indices into the pool; returns their offset."""
         at = len(self.pool)
         self.pool.extend(np.asarray(indices, np.int64).ravel().tolist())
         return at
 
 
 Pairs = list[tuple[Any, Any, Any]]
-"""Parameters, adjoint rows, value rows (-1: the number 1)."""
+"""Parameters, gradient rows, value rows (-1: the number 1)."""
 
 
 class Written(NamedTuple):
-    """An instruction: its forward call, and what makes its backward call."""
+    """An instruction: its forward call, and the function that makes its backward call."""
 
     forward: Call | None  # None where another instruction's call does it
     back: Callable[[int, int], Call] | None  # from the targets' place and number; None: no gradients

@@ -1,7 +1,7 @@
-"""What the engine asks of a GPU: memory, launches, a step that is recorded once. `State` has a run's parameters there.
+"""The engine's interface to a GPU: memory, launches, recorded steps. `State` has the parameters of a run there.
 
-`Device` is one protocol with several devices behind it: ``simulator`` is numba's, for tests on any machine; ``driver``
-is a GPU; `ListingDevice` notes what it is asked to do.
+`Device` is a protocol with several implementations: ``simulator`` is numba's, for tests on any machine; ``driver``
+is a GPU; `ListingDevice` only records its calls.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .catalog import Kernel
 
 @dataclass(frozen=True, eq=False)
 class Buffer:
-    """Numbers in a device's memory, which is freed when no buffer holds it any more."""
+    """Numbers in a device's memory; the memory is freed with the last buffer that uses it."""
 
     memory: Any  # what the device made for it
     start: int  # in numbers, as `size`
@@ -28,13 +28,13 @@ class Buffer:
     dtype: np.dtype[Any]
 
     def part(self, start: int, size: int) -> Buffer:
-        """Some of the numbers."""
+        """A part of the numbers, as a buffer."""
         return Buffer(self.memory, self.start + start, size, self.dtype)
 
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch: what is computed, by how many threads, with what."""
+    """One launch: the kernel, the number of threads, and the arguments."""
 
     kernel: Kernel
     grid: tuple[int, int]  # blocks
@@ -44,73 +44,73 @@ class Launch:
 
 
 class Recorded(Protocol):
-    """Launches that can be done again and again."""
+    """Launches that can be repeated."""
 
     def run(self, times: int = 1) -> None:
-        """Do them, in order, so often; may return before the device is through."""
+        """Do them in order, `times` times; may return before the device has finished."""
         ...
 
 
 class Mark(Protocol):
-    """A moment in a device's work."""
+    """A point in a device's work."""
 
     def done(self) -> bool:
-        """Whether it has come; does not wait."""
+        """Whether the device has reached it; does not wait."""
         ...
 
     def wait(self) -> None:
-        """Until it has come."""
+        """Wait until the device has reached it."""
         ...
 
 
 class Device(Protocol):
-    """A GPU, or what stands for one."""
+    """A GPU, or a replacement for tests."""
 
     name: str
     remark: str  # what is not as it should be, as one clause; empty if all is
     shared_bytes: int  # the most shared memory that a block can have
 
     def empty(self, size: int, dtype: Any) -> Buffer:
-        """Memory for so many numbers; DeviceMemoryError if there is not enough."""
+        """Memory for so many numbers; DeviceMemoryError if there is too little."""
         ...
 
     def memory(self) -> tuple[int, int]:
-        """Free and all bytes."""
+        """Free and total bytes."""
         ...
 
     def upload(self, to: Buffer, array: Array) -> None:
-        """Ask for a copy of `array` (same dtype and size), which stays as it is until :meth:`wait`."""
+        """Queue a copy of `array` (same dtype and size), which must not change until :meth:`wait`."""
         ...
 
     def download(self, source: Buffer, array: Array) -> None:
-        """Ask for a copy into `array`, which holds it after :meth:`wait`."""
+        """Queue a copy into `array`, which is complete after :meth:`wait`."""
         ...
 
     def wait(self) -> None:
-        """Until all that was asked for is done."""
+        """Wait until all queued work is done."""
         ...
 
     def settle(self) -> None:
-        """After an error: wait for what was asked for, whatever comes of it. Raises nothing."""
+        """After an error: wait for queued work and ignore further errors."""
         ...
 
     def copy(self, to: Buffer, source: Buffer) -> None:
-        """Copy within the device."""
+        """Queue a copy within the device."""
         ...
 
     def mark(self) -> Mark:
-        """The moment when all that was asked for is done."""
+        """The point at which all queued work is done."""
         ...
 
     def read_aside(self, copies: Sequence[tuple[Buffer, Array]]) -> Mark:
-        """Copy buffers into arrays when all that was asked for is done, beside what is asked for later.
+        """Copy buffers into arrays after all queued work, in parallel with later work.
 
-        The arrays, best of :meth:`pinned`, and the buffers stay as they are until the mark has come.
+        The arrays (best from :meth:`pinned`) and the buffers must not change until the mark is reached.
         """
         ...
 
     def pinned(self, size: int, dtype: Any) -> Array:
-        """An array of zeros on the host that copies are quick with. NumPy owns it, so it outlives the device."""
+        """An array of zeros on the host that is fast to copy. NumPy owns it, so it outlives the device."""
         ...
 
     def record(self, launches: Sequence[Launch]) -> Recorded:
@@ -118,12 +118,12 @@ class Device(Protocol):
         ...
 
     def close(self) -> None:
-        """Give back what is held beside the buffers."""
+        """Free all resources besides the buffers."""
         ...
 
 
 class AtOnce(Device):
-    """What devices share that do at once what they are asked for; each is a :class:`Mark` that has come."""
+    """The shared part of devices that work immediately; each is a :class:`Mark` that is reached."""
 
     shared_bytes = 227 << 10
 
@@ -177,9 +177,9 @@ class _Loop:
 
 
 class ListingDevice(AtOnce):
-    """Computes nothing and has no memory: what a problem needs is found with it, without a GPU.
+    """Computes nothing and has no memory; it finds out what a problem needs, without a GPU.
 
-    It notes the `launches` that are recorded, how many were to be done, and bytes of all memory.
+    It stores the recorded `launches`, counts how many were requested, and adds up the bytes of memory.
     """
 
     name = "a list"
@@ -220,14 +220,14 @@ class ListingDevice(AtOnce):
 
 
 class State:
-    """The numbers of parameters in one piece of memory: value, derived, gradient, theirs, the states, previous values.
+    """All numbers of the parameters in one piece of memory: values, derived ones, gradients, states, previous values.
 
-    On the host stands a copy of the piece. All that comes from the device arrives there as a whole before
-    anything goes into the arrays of the problem, so a device that is lost in the middle leaves the numbers of
-    the last call. What is uploaded first after `keep` stays there too: a snapshot costs nothing.
+    The host has a copy of the piece. All numbers from the device arrive there completely before
+    any of them goes into the arrays of the problem. So a device that is lost meanwhile leaves the numbers of
+    the last call. The first upload after `keep` also stays there, so a snapshot costs nothing.
 
-    ``offset[k]`` is where input k of the optimiser's program begins: the weight, its gradient, its states;
-    those of ``columns`` follow, behind the previous values. `seconds` is what the copies of the last call
+    ``offset[k]`` is the start of input k of the optimiser's program: the weight, its gradient, its states.
+    Those of ``columns`` follow after the previous values. `seconds` is the time that the copies of the last call
     took.
     """
 
@@ -256,11 +256,11 @@ class State:
         ]
 
     def keep(self) -> None:
-        """Keep the numbers as the next upload finds them."""
+        """Keep the numbers of the next upload as a snapshot."""
         self._keeps = True
 
     def back(self) -> None:
-        """The arrays as they were kept; StateError if nothing was."""
+        """The arrays of the snapshot; StateError if there is none."""
         if self._keeps:
             return  # no step was done since
         if self._kept is None:
@@ -269,7 +269,7 @@ class State:
             array[:] = self._kept[span]
 
     def upload(self) -> None:
-        """All that a step starts from."""
+        """Upload everything from which a step starts."""
         start = time.perf_counter()
         host = self._host
         if self._keeps:
@@ -285,7 +285,7 @@ class State:
         self.seconds = time.perf_counter() - start
 
     def download(self) -> None:
-        """What a step has made."""
+        """Download the results of a step."""
         self.device.wait()
         start = time.perf_counter()
         self.device.download(self.memory, self._host)
@@ -296,7 +296,7 @@ class State:
         self.seconds += copied + time.perf_counter() - start  # the upload ran as long beside its launch
 
     def download_gradient(self) -> None:
-        """What a backward pass has made."""
+        """Download the results of a backward pass."""
         span = slice(self.size, self.size + self.n)
         self.device.download(self.grad.part(0, self.n), self._host[span])
         self.device.wait()

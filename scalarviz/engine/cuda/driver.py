@@ -1,8 +1,8 @@
 """A GPU through NVIDIA's driver: its context, memory, streams of work, loaded kernels and recorded launches.
 
-`api` is the driver's interface in Python: the one seam between this package and the hardware. A launch is
-packed once, in C, so that doing it again costs a call. A step is some thirty launches of microseconds each,
-so it is *captured* as a CUDA graph where that is possible, and replayed as one.
+`api` is the driver's interface in Python: the only connection of this package to the hardware. A launch is
+packed once, in C, so that repeating it costs one call. A step takes about thirty launches of microseconds each,
+so it is *captured* as a CUDA graph if possible, and replayed as one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MAKING = threading.Lock()
 
 
 def context_of(number: int) -> Context:
-    """The context of a device, which all runs share as long as the process lives; DeviceError if it is of no use."""
+    """The context of a device, which all runs of the process share; DeviceError if it cannot be used."""
     with _MAKING:
         if number not in _CONTEXTS:
             _CONTEXTS[number] = Context(number)
@@ -40,17 +40,17 @@ def context_of(number: int) -> Context:
 
 
 def forget() -> None:
-    """Begin anew with the next :func:`context_of`, and with another `api`: for tests."""
+    """Forget all contexts, and use another `api`, for tests."""
     _CONTEXTS.clear()
     there.forget()
 
 
 class Context:
-    """The process's context on a device; for any thread, but not for a forked process.
+    """The process's context on a device, for any thread, but not for a forked process.
 
-    ``with context:`` makes it current, and leaves the thread with the context that it had: other libraries
-    have theirs, and what frees memory runs wherever Python finds garbage, in the middle of another device's
-    calls too. After an error that breaks a context nothing is asked of it any more, not even to free its
+    ``with context:`` makes it current, and afterwards restores the thread's former context. Other libraries
+    have their own contexts, and Python may free memory at any time, even during calls to another
+    device. After an error that breaks a context, it gets no further calls, not even to free its
     memory: `lost` says why. `driver` is the driver's version, ``1000 * major + 10 * minor``.
     """
 
@@ -77,20 +77,20 @@ class Context:
 
     @property
     def usable(self) -> bool:
-        """Whether anything may be asked of it: it is this process's, and not broken."""
+        """Whether it can be used: it belongs to this process, and is not broken."""
         return self.process == os.getpid() and not self.lost
 
     def check(self) -> None:
-        """DeviceError if nothing may be asked of it."""
+        """Raise DeviceError if it cannot be used."""
         if self.process != os.getpid():
-            raise DeviceError(f'the GPU cannot be used here: {there.FORKED}, or take engine="numba" in this one')
+            raise DeviceError(f'the GPU cannot be used here: {there.FORKED}, or use engine="numba" in this one')
         if self.lost:
             raise DeviceLostError(self.lost)
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """What the driver's function of that name returns, without its error code.
+        """The result of a driver function, without its error code.
 
-        Raises DeviceMemoryError, DeviceLostError where the context is broken, else DeviceError (for unknown
+        Raises DeviceMemoryError, DeviceLostError if the context is broken, otherwise DeviceError (for unknown
         codes too).
         """
         error, found = self._asked(name, *arguments)
@@ -99,7 +99,7 @@ class Context:
         return found[0] if len(found) == 1 else tuple(found)
 
     def ready(self, name: str, *arguments: Any) -> bool:
-        """The answer of a function that asks whether something is done; raises as :meth:`call`."""
+        """Whether something is done, from a driver function that asks; raises as :meth:`call`."""
         error, _ = self._asked(name, *arguments)
         if int(error) not in (0, there.NOT_READY):
             raise self._failure(name, error)
@@ -110,9 +110,9 @@ class Context:
         try:
             error, *found = getattr(self.api, name)(*arguments)
         except RuntimeError as said:  # no driver, or one that does not have this function
-            raise DeviceError(f"NVIDIA's driver cannot be asked for {name}: {said}") from None
+            raise DeviceError(f"NVIDIA's driver has no function {name}: {said}") from None
         except ValueError as said:  # the bindings know no such code
-            raise DeviceError(f"NVIDIA's driver answers {name} with an error of its own: {said}") from None
+            raise DeviceError(f"NVIDIA's driver failed in {name}: {said}") from None
         return error, found
 
     def _failure(self, name: str, error: Any) -> DeviceError:
@@ -124,7 +124,7 @@ class Context:
         return found
 
     def quietly(self, name: str, *arguments: Any) -> None:
-        """Give something back, wherever that comes up; an error is told to nobody, but a broken context noticed."""
+        """Free something, at any time; ignores errors, but notices a broken context."""
         if self.usable:
             try:
                 with self:
@@ -143,13 +143,13 @@ class Context:
     # ---- what it has
 
     def memory(self) -> tuple[int, int]:
-        """Free and all bytes of the device."""
+        """Free and total bytes of the device."""
         with self:
             free, total = self.call("cuMemGetInfo")
         return int(free), int(total)
 
     def function(self, kernel: Kernel) -> Any:
-        """A kernel, loaded once; inside of ``with context:``."""
+        """A kernel, loaded once, inside ``with context:``."""
         with self._loading:
             if kernel not in self._functions:
                 image = images.image(kernel, self.capability, self.driver, partial(link, self))
@@ -160,7 +160,7 @@ class Context:
 
 
 def link(context: Context, ptx: str) -> bytes:
-    """Machine code for this device, by the compiler in the driver."""
+    """Machine code for this device, from the compiler in the driver."""
     with context:
         state = context.call("cuLinkCreate", 0, [], [])
         try:
@@ -181,13 +181,13 @@ class Memory:
             try:
                 self.pointer = int(context.call("cuMemAlloc", max(nbytes, 1)))
             except DeviceMemoryError as error:
-                raise DeviceMemoryError(f"{error}: {nbytes:,} bytes were asked for") from None
+                raise DeviceMemoryError(f"{error}; requested: {nbytes:,} bytes") from None
         self.nbytes = nbytes
         weakref.finalize(self, context.quietly, "cuMemFree", self.pointer).atexit = False
 
 
 class Event:
-    """A :class:`~.device.Mark`: what was queued on a stream so far is done. Made inside of ``with context:``."""
+    """A :class:`~.device.Mark`: all work queued on a stream so far. Create it inside ``with context:``."""
 
     def __init__(self, context: Context, stream: Any) -> None:
         self.context = context
@@ -197,20 +197,20 @@ class Event:
         context.call("cuEventRecord", self.handle, stream)
 
     def done(self) -> bool:
-        """Whether it is; does not wait."""
+        """Whether the work is done; does not wait."""
         with self.context as context:
             return context.ready("cuEventQuery", self.handle)
 
     def wait(self) -> None:
-        """Until it is."""
+        """Wait until the work is done."""
         with self.context as context:
             context.call("cuEventSynchronize", self.handle)
 
 
 def pinned(context: Context, size: int, dtype: Any) -> Array:
-    """Zeros whose pages stay where they are, so that the GPU copies them itself; plain ones where that is refused.
+    """Zeros in locked pages, which the GPU can copy itself; ordinary zeros if that is refused.
 
-    The pages are locked as wholes, so they hold nothing else: what shared one would be locked and freed with
+    Whole pages are locked, so they contain nothing else: other data in a page would be locked and freed with
     it.
     """
     dtype = np.dtype(dtype)
@@ -234,7 +234,7 @@ def pinned(context: Context, size: int, dtype: Any) -> Array:
 
 
 SMALL_SHARED = 48 * 1024
-"""Bytes of shared memory that every kernel may have; for more it must be asked for."""
+"""The most bytes of shared memory without a special request."""
 
 _C_TYPES = {
     "Int": ctypes.c_int64, "Key": ctypes.c_uint64, "Double": ctypes.c_double, "float32": ctypes.c_float,
@@ -248,7 +248,7 @@ def pointer(buffer: Buffer) -> int:
 
 
 class Packed:
-    """A launch with its arguments in C. Made and queued inside of ``with context:``."""
+    """A launch with its arguments in C. Create and queue it inside ``with context:``."""
 
     def __init__(self, home: Context, launch: Launch) -> None:
         self.launch, self.function = launch, home.function(launch.kernel)
@@ -261,7 +261,7 @@ class Packed:
             home.call("cuFuncSetAttribute", self.function, which, launch.shared)
 
     def queue(self, home: Context, stream: Any) -> None:
-        """Let the device do it when it comes to it."""
+        """Queue the launch."""
         grid, block = self.launch.grid, self.launch.block
         home.call("cuLaunchKernel", self.function, *grid, 1, *block, 1, self.launch.shared, stream, self.address, 0)
 
@@ -274,7 +274,7 @@ def _in_c(name: str, argument: Any, dtype: str) -> Any:
 
 
 class DriverRecorded:
-    """Launches as a CUDA graph; the first time they are launched one by one: what is done once needs no graph."""
+    """Launches as a CUDA graph; the first time they run one by one, because a single run needs no graph."""
 
     def __init__(self, device: DriverDevice, launches: list[Packed]) -> None:
         self.device, self.launches = device, launches
@@ -282,7 +282,7 @@ class DriverRecorded:
         self._runs = 0
 
     def run(self, times: int = 1) -> None:
-        """Queue them, in order, so often."""
+        """Queue them in order, `times` times."""
         stream = self.device.stream
         with self.device.context as home:
             for _ in range(times):
@@ -299,7 +299,7 @@ class DriverRecorded:
             launch.queue(home, self.device.stream)
 
     def _captured(self, home: Context) -> Any:
-        """All of them as one launch; None where that cannot be done, which the device then says."""
+        """All launches as one; None if the device does not support it."""
         stream = self.device.stream
         try:
             graph = self._graph_of_a_step(home)
@@ -317,9 +317,9 @@ class DriverRecorded:
         return ready
 
     def _graph_of_a_step(self, home: Context) -> Any:
-        """What the stream is asked for, instead of done, as a graph.
+        """Record the work queued on the stream as a graph, instead of doing it.
 
-        Relaxed mode forbids nothing meanwhile: what frees memory may run here and in other threads,
+        Relaxed mode allows everything meanwhile: freeing memory may happen here and in other threads,
         uncaptured.
         """
         stream = self.device.stream
@@ -378,24 +378,24 @@ class DriverDevice:
             context.call("cuMemcpyDtoDAsync", pointer(to), pointer(source), nbytes, self.stream)
 
     def wait(self) -> None:
-        """Until all that is queued on both streams is done."""
+        """Wait until all work on both streams is done."""
         with self.context as context:
             for stream in (self.stream, self.second):
                 context.call("cuStreamSynchronize", stream)
         self._held.clear()
 
     def settle(self) -> None:
-        """After an error: wait for what is queued, whatever comes of it. Arrays stay held: this may have failed too."""
+        """After an error: wait for queued work, ignoring errors. Arrays stay alive, because waiting may have failed."""
         for stream in (self.stream, self.second):
             self.context.quietly("cuStreamSynchronize", stream)
 
     def mark(self) -> Event:
-        """The moment when all that is queued is done."""
+        """The point at which all queued work is done."""
         with self.context as context:
             return Event(context, self.stream)
 
     def read_aside(self, copies: Sequence[tuple[Buffer, Array]]) -> Event:
-        """Queue copies on a second stream, behind all that is queued on the first."""
+        """Queue copies on a second stream, after all work queued on the first."""
         ready = self.mark()
         self._held.extend(array for _, array in copies)
         with self.context as context:
@@ -414,12 +414,12 @@ class DriverDevice:
             return DriverRecorded(self, [Packed(context, launch) for launch in launches])
 
     def close(self) -> None:
-        """Give the streams back."""
+        """Free the streams."""
         self._end()
 
 
 def _end(context: Context, streams: list[Any], held: list[Array]) -> None:
-    """Give streams back; copies that are queued still use the arrays that are held for them."""
+    """Free streams; queued copies still use the arrays that are kept alive for them."""
     for function in ("cuStreamSynchronize", "cuStreamDestroy"):
         for stream in streams:
             context.quietly(function, stream)

@@ -1,6 +1,6 @@
-"""A program as lists of calls of kernels and the tables of indices that they read; one entry for each kind.
+"""A program as lists of kernel calls and their tables of indices; one entry for each kind of instruction.
 
-Calls name their buffers; ``machine`` puts the memory in.
+Calls name their buffers; ``machine`` supplies the memory.
 """
 
 from __future__ import annotations
@@ -179,16 +179,16 @@ WRITERS: dict[str, Callable[[Encoded, Instruction], Written]] = {
     "product": _product, "squares": _squares, "gather": _gather, "batch_mean": _batch_mean,
     "mask": lambda found, i: Written(None, None, _NONE, list),  # `Machine.masks` launches it: it reads the clock
 }  # fmt: skip
-"""How each kind of instruction is written."""
+"""The functions that encode each kind of instruction."""
 
 
 def encode(
     program: Program, seeds: tuple[int, ...] = (), joined: bool = True, cut: Cut | None = None
 ) -> Encoded:  # fmt: skip
-    """Tables and calls of a program; the adjoints of the rows `seeds` are given (empty: forward only).
+    """Tables and calls of a program; the gradients of the rows `seeds` are given (empty: forward only).
 
-    `joined` says whether an instruction may be computed by its neighbour: the squared error where the losses
-    are summed, operations in the tiles of layers. Without a `cut` all is in the plain form.
+    `joined` says whether a neighbour may compute an instruction: the squared error with the sum of the losses,
+    operations in the tiles of layers. Without a `cut`, everything is in the plain form.
     """
     found = Encoded()
     found.numbers.extend(program.constants.tolist())
@@ -217,7 +217,7 @@ def encode(
 
 
 def _is_loss_alone(program: Program, i: Instruction) -> bool:
-    """Whether an instruction is the squared error of rows, each once, from rows that get no gradient."""
+    """Whether an instruction is the squared error of different rows and rows without a gradient."""
     if i.kind != "squares" or i.dst != program.loss:
         return False
     said, wanted = i.args
@@ -234,7 +234,7 @@ def _loss(found: Encoded, i: Instruction, written: set[int]) -> Squares:
 def _backward(
     found: Encoded, program: Program, instructions: Sequence[Instruction], writers: list[Written], written: set[int]
 ) -> Pairs:  # fmt: skip
-    """Put the backward calls in, from the last instruction to the first; the pairs of the parameters."""
+    """Add the backward calls, from the last instruction to the first; returns the pairs of the parameters."""
     needs = program.needs_gradient
     pairs: Pairs = []
     for i, writer in zip(reversed(instructions), reversed(writers), strict=True):
@@ -256,7 +256,7 @@ def _backward(
 
 
 def targets(found: Encoded, operands: NDArray[np.int64], items: Any, written: set[int]) -> tuple[int, int]:
-    """A list of targets in the pool (see ``kernels/rows``): its place, and how many there are."""
+    """A list of targets in the pool (see ``kernels/rows``): its offset and length."""
     order = np.argsort(operands[items], kind="stable")
     items = items[order]
     rows, starts = np.unique(operands[items], return_index=True)

@@ -21,12 +21,12 @@ from .tiled import Cut
 
 @dataclass(frozen=True)
 class Shape:
-    """How work is cut. Part of the configuration: it changes bits. Never read off the GPU.
+    """How work is divided. It is part of the configuration, because it changes bits; it never depends on the GPU.
 
-    `lanes`, `block_threads`, `alone` and `shared_bytes` are of a block that takes some lanes of a small batch
-    through a whole program (see ``block``). `joined` says whether neighbours are joined: the update in one
+    `lanes`, `block_threads`, `alone` and `shared_bytes` describe a block that takes some lanes of a small batch
+    through a whole program (see ``block``). `joined` says whether neighbours are combined: the update in one
     kernel, the squared error with the sum of the losses, operations with the tiles of layers. The reference
-    is without, and without tiles.
+    has neither this nor tiles.
     """
 
     chunk_bytes: int = 512 << 20  # of rows, values and adjoints: a chunk has to repay its launches, microseconds each
@@ -48,10 +48,10 @@ class Shape:
     sorted_rows: int = SORTED  # of a table that is read by number; above, its gradients are summed over sorted numbers
 
     def chunk(self, rows: int, itemsize: int, lanes: int, whole: bool = False) -> int:
-        """How many of so many lanes go through a program of so many rows together: chunks of about one size.
+        """The number of lanes in a chunk of a program with so many rows; all chunks have about the same size.
 
-        All of them where they depend on each other (`whole`). Where there may be tiles these are fours, whole
-        ones even where a few lanes are missing.
+        A chunk has all lanes if they depend on each other (`whole`). With tiles, it is a multiple of four, rounded
+        up if a few lanes are missing.
         """
         fours = 4 if self.tiles is not None and lanes >= self.tiles.lanes else 1
         fitting = max(1, self.chunk_bytes // max(1, rows * itemsize) // fours) * fours
@@ -62,13 +62,13 @@ class Shape:
 
 
 WARP = 32
-"""Lanes that a GPU does together: chunks are whole ones where they hold several."""
+"""Lanes that a GPU processes together; larger chunks are multiples of it."""
 IN_ORDER, PICKED, STREAMED = 0, 1, 2
-"""Which samples input rows are filled with; see :func:`kernels.rows.inputs`."""
+"""The samples of the input rows; see :func:`kernels.rows.inputs`."""
 
 
 class Feed(NamedTuple):
-    """Where input rows come from."""
+    """The source of the input rows."""
 
     data: Buffer
     offsets: Buffer  # int64: where the numbers of each input row begin in `data`
@@ -79,7 +79,7 @@ class Feed(NamedTuple):
 
 
 class Machine:
-    """A program in memory: `values` and `adjoints` are rows of `chunk` lanes; the adjoints of the `seeds` are given."""
+    """A program in memory: `values` and `adjoints` have rows of `chunk` lanes; gradients of the `seeds` are given."""
 
     def __init__(
         self, program: Program, device: Device, dtype: Any, chunk: int, shape: Shape, seeds: tuple[int, ...] = ()
@@ -127,7 +127,7 @@ class Machine:
     # ---- launches
 
     def rows(self, kernel: str, rows: int, arguments: Sequence[Any], lanes: int) -> Launch:
-        """A thread for each of so many rows and lanes; stride and lanes are added to the arguments."""
+        """A launch with one thread per row and lane; stride and lanes are added to the arguments."""
         threads = self.shape.threads
         across = min(1 << (min(lanes, threads) - 1).bit_length(), threads)
         down = max(1, threads // across)
@@ -135,12 +135,12 @@ class Machine:
         return Launch(find(kernel, self.dtype.name), grid, (across, down), (*arguments, self.chunk, lanes))
 
     def line(self, kernel: str, count: int, arguments: Sequence[Any]) -> Launch:
-        """A thread for each of `count`."""
+        """A launch with one thread for each of `count`."""
         threads = self.shape.threads
         return Launch(find(kernel, self.dtype.name), (-(-count // threads), 1), (threads, 1), tuple(arguments))
 
     def inputs(self, feed: Feed, start: int, lanes: int) -> list[Launch]:
-        """Fill the input rows."""
+        """The launches that fill the input rows."""
         count = len(self.program.input_rows)
         given = (
             self.values, self.pool, self.encoded.inputs_at, feed.offsets, count, feed.data, feed.order, feed.mode,
@@ -149,7 +149,7 @@ class Machine:
         return [self.rows("inputs", count, given, lanes)] if count else []
 
     def masks(self, seed: int, clock: Buffer, start: int, lanes: int) -> list[Launch]:
-        """Draw the dropout masks of a step, for the samples ``start ..`` of its batch."""
+        """The launches that draw the dropout masks of a step, for the samples ``start ..`` of its batch."""
         launches = []
         for i, at in self._units:
             p = float(i.numbers[0])
@@ -161,11 +161,11 @@ class Machine:
         return launches
 
     def forward(self, theta: Buffer, lanes: int) -> list[Launch]:
-        """Compute all rows."""
+        """The launches that compute all rows."""
         return [self._launch(call, theta, lanes) for call in self.encoded.forward]
 
     def backward(self, theta: Buffer, lanes: int) -> list[Launch]:
-        """Carry adjoints to all rows that get one; those of the seeds are there."""
+        """The launches of the backward pass; the gradients of the seeds are given."""
         return [self._launch(call, theta, lanes) for call in self.encoded.backward]
 
     def loss(self, parts: Buffer, slices: int, scales: Buffer, clock: Buffer, fresh: bool, lanes: int) -> Launch:

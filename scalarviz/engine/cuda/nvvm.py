@@ -1,9 +1,9 @@
-"""libNVVM, NVIDIA's compiler from LLVM's language to that of its GPUs: finding it, and loading it before numba does.
+"""libNVVM, NVIDIA's compiler from LLVM code to GPU code: finding it, and loading it before numba does.
 
-numba-cuda takes what NVIDIA's own finder (``cuda.pathfinder``) finds: in pip's and conda's packages, where the system
-looks for libraries, below ``CUDA_HOME`` or ``CUDA_PATH``. Here the folder of ``nvcc`` is looked at too, and
-``SCALARVIZ_NVVM`` names a library, or the folder of one, that comes before all others. The finder takes a library that
-is loaded already, so loading ours first is all that has to be done. Loads no numba.
+numba-cuda uses NVIDIA's own finder (``cuda.pathfinder``): it looks in pip's and conda's packages, where the system
+looks for libraries, and below ``CUDA_HOME`` or ``CUDA_PATH``. This module also looks in the folder of ``nvcc``, and
+``SCALARVIZ_NVVM`` may name a library, or its folder, to use first. The finder uses a library that is already loaded,
+so it is enough to load ours first. Loads no numba.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from ...errors import MissingDependencyError
 from ..cache import intruder
 
 NAMED = "SCALARVIZ_NVVM"
-"""Environment variable: a libNVVM, or a folder that holds one (a CUDA toolkit's may be named)."""
+"""Environment variable that names a libNVVM, or a folder with one, such as a CUDA toolkit."""
 LIBRARIES = ("libnvvm.so.4", "libnvvm.so") if sys.platform != "win32" else ("nvvm70.dll", "nvvm64_40_0.dll")
 FOLDERS = ("", "nvvm/lib64", "nvvm/bin/x64", "nvvm/bin", "lib64", "lib", "bin")
-"""Where it may lie below a folder that is named, or that of a toolkit."""
+"""Its places below such a folder, or below a toolkit."""
 LIBDEVICE = "libdevice.10.bc"
 INSTALL = 'pip install "scalarviz[cuda]"'
 EMPTY = """target triple = "nvptx64-unknown-cuda"
@@ -39,16 +39,16 @@ _LOCK = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """A libNVVM that is loaded."""
+    """A loaded libNVVM."""
 
     library: Path
     libdevice: Path | None  # its mathematical functions; None where none lies beside it: numba looks for one
 
 
 def use_nvvm() -> Compiler:
-    """Load libNVVM, so that numba compiles with it.
+    """Load libNVVM for numba's compiler.
 
-    Raises MissingDependencyError with a clause that follows the engine's name: there is none, or it may not
+    Raises MissingDependencyError, whose clause follows the engine's name, if there is none, or if it may not
     be loaded.
     """
     with _LOCK:
@@ -57,7 +57,7 @@ def use_nvvm() -> Compiler:
 
 @cache
 def _loaded(named: str, path: str) -> Compiler:
-    """The same of settings; what could be loaded stays so in this process."""
+    """The same for given settings; a loaded library stays loaded in this process."""
     if named:
         library = _named(Path(os.path.expanduser(named)))
         _load(library, f"which {NAMED} names")
@@ -67,7 +67,7 @@ def _loaded(named: str, path: str) -> Compiler:
 
 
 def toolkit() -> str:
-    """Release of the CUDA toolkit that libNVVM is part of, as it says it itself: ``"13.0.88"``."""
+    """The release of the CUDA toolkit with this libNVVM, as the library reports it: ``"13.0.88"``."""
     return _release(use_nvvm())
 
 
@@ -87,13 +87,13 @@ def _release(compiler: Compiler) -> str:
         nvvm.destroy_program(program)
     found = re.search(rb"release [0-9.]+, V([0-9.]+)", text)
     if found is None:
-        raise MissingDependencyError(f"cannot tell the version of {compiler.library}: {INSTALL}")
+        raise MissingDependencyError(f"cannot read the version of {compiler.library}: {INSTALL}")
     return found[1].decode()
 
 
 @cache
 def processors() -> tuple[int, ...]:
-    """The GPUs that the toolkit compiles for: 90 for sm_90. numba asks NVRTC for them, too, which may be missing."""
+    """The GPUs that the toolkit supports: 90 for sm_90. numba also asks NVRTC for them, which may be missing."""
     from cuda.bindings import nvrtc
 
     try:
@@ -108,7 +108,7 @@ def processors() -> tuple[int, ...]:
 
 
 def library_in(place: Path) -> Path | None:
-    """The libNVVM of a folder, or of a toolkit that the folder is; None if there is none."""
+    """The libNVVM in a folder, which may be a toolkit; None if there is none."""
     for folder in FOLDERS:
         for name in LIBRARIES:
             if os.path.isfile(place / folder / name):
@@ -117,7 +117,7 @@ def library_in(place: Path) -> Path | None:
 
 
 def libdevice_of(library: Path) -> Path | None:
-    """The mathematical functions that lie beside a libNVVM: in ``nvvm/libdevice`` of a toolkit, or in its folder."""
+    """The file of mathematical functions of a libNVVM: ``nvvm/libdevice`` of a toolkit, or in its folder."""
     for up in list(library.parents)[:3]:
         for folder in ("", "libdevice", "nvvm/libdevice"):
             if os.path.isfile(up / folder / LIBDEVICE):
@@ -126,7 +126,7 @@ def libdevice_of(library: Path) -> Path | None:
 
 
 def _named(place: Path) -> Path:
-    """The library that the user names; it is code, so nobody else may be able to change it."""
+    """The library that the user named; no other user may be able to change it, because it is code."""
     library = place if os.path.isfile(place) else library_in(place)
     if library is None:
         kind = f"there is no {' or '.join(LIBRARIES)} in that folder" if os.path.isdir(place) else "that is not there"
@@ -135,13 +135,13 @@ def _named(place: Path) -> Path:
     for file in (library, beside) if beside else (library,):
         if reason := intruder(file):
             raise MissingDependencyError(
-                f"does not load {file}, which {NAMED} names, since a compiler is code: {reason}, or name another one"
+                f"does not load {file} (named by {NAMED}), because a compiler is code: {reason}, or name another one"
             )
     return library.resolve()
 
 
 def _found() -> Path | None:
-    """What NVIDIA's finder finds and loads."""
+    """The library that NVIDIA's finder finds and loads."""
     from cuda import pathfinder
 
     try:
@@ -168,7 +168,7 @@ def _load(library: Path, which: str) -> None:
         raise MissingDependencyError(f"cannot load {library}, {which} ({_line(error)}): {INSTALL}") from None
     taken = _found()
     if taken is None or not taken.samefile(library):
-        raise MissingDependencyError(f"cannot use {library}, {which}: {taken} is loaded already; start Python anew")
+        raise MissingDependencyError(f"cannot use {library}, {which}: {taken} is already loaded; restart Python")
 
 
 def _line(error: Exception) -> str:

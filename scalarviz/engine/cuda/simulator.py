@@ -1,4 +1,4 @@
-"""numba's simulator as a device: kernels as Python functions, their memory as NumPy arrays."""
+"""numba's simulator as a device: kernels are Python functions, memory is NumPy arrays."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .device import AtOnce, Buffer, Launch
 
 
 class SimulatedDevice(AtOnce):
-    """See :class:`scalarviz.engine.cuda.device.Device`. Memory that was never written holds NaN or the least number."""
+    """See :class:`scalarviz.engine.cuda.device.Device`. Unwritten memory holds NaN or the least number."""
 
     name = "numba's simulator"
     remark = "numba's simulator, which is slow"
@@ -26,7 +26,7 @@ class SimulatedDevice(AtOnce):
         return Buffer(np.full(size, nothing, dtype), 0, size, dtype)
 
     def memory(self) -> tuple[int, int]:
-        """What this computer has."""
+        """The memory of this computer."""
         return free_memory(), free_memory()
 
     def upload(self, to: Buffer, array: Array) -> None:
@@ -42,7 +42,7 @@ class SimulatedDevice(AtOnce):
         _array(to)[:] = _array(source)
 
     def prepared(self, launch: Launch) -> Callable[[], None]:
-        """Its kernel as a Python function, with its arguments."""
+        """The kernel as a Python function, with its arguments."""
         arguments = tuple(
             jit.Pointer(_array(argument)) if isinstance(argument, Buffer) else argument for argument in launch.arguments
         )

@@ -1,12 +1,12 @@
-"""Generated source of the CUDA kernels: the two of an operation, those that tiles join, and whole updates.
+"""Generated source of the CUDA kernels: two per operation, those joined to tiles, and whole updates.
 
 Forward: a thread computes one row on one lane. Backward: a thread gathers what one target row gets (see
 ``kernels/rows``); an item names an operand and a result, ``k * count + j``. The upstream gradient stands in the
 branches of the derivative's selections (:func:`scalarviz.scalar.emit.adjoint`).
 
-An update joins the gradient's slices and runs the optimiser's program, row by row, in the registers of a thread. What
-of it are numbers (the betas of Adam) comes as memory, so that the text, and with it the compiled kernel, is the same
-for all of them.
+An update adds the gradient's slices and runs the optimiser's program, row by row, in the registers of a thread. Its
+constants (such as Adam's betas) come from memory, so that the source, and so the compiled kernel, is the same
+for all of their values.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ...tape import Instruction, Program
 
 
 def _literal(number: float) -> str:
-    """Typed, or numba would promote ``float32 * 2.0`` to float64."""
+    """A typed constant; otherwise numba would promote ``float32 * 2.0`` to float64."""
     return f"_real({number!r})" if math.isfinite(number) else f"({'-' if number < 0 else ''}_infinity)"
 
 
@@ -66,14 +66,14 @@ def has_backward(op: ops.Op) -> bool:
 
 
 def forward_source(op: ops.Op) -> str:
-    """The kernel of the operation's values."""
+    """The source of the kernel that computes an operation."""
     lines, (result,) = translate((op.value,), op.args, CUDA)
     body = indent("\n".join(lines), " " * 8)
     return _FORWARD.format(name=op.name, loads=_loads(op, 8), lines=body, result=result)
 
 
 def backward_source(op: ops.Op) -> str:
-    """The kernel of the adjoints of its operands."""
+    """The source of the kernel that computes the gradients of its operands."""
     cases = []
     for k, partial in enumerate(op.partials):
         if partial is not None:
@@ -89,7 +89,7 @@ def _loads(op: ops.Op, depth: int) -> str:
 
 
 NUMBERS = 2
-"""How many operands of an operation can be numbers."""
+"""The most operands of an operation that may be constants."""
 
 
 def activation_source(op: ops.Op, k: int) -> str:
@@ -104,7 +104,7 @@ def derivative_source(op: ops.Op, k: int, of_result: bool = False) -> str:
     """
     partial = op.partials[k]
     if partial is None:
-        raise AssertionError(f"{op.name} hands no gradient to operand {k}")
+        raise AssertionError(f"{op.name} gives operand {k} no gradient")
     if of_result:
         tree = ast.parse(partial, mode="eval")
         for node in ast.walk(tree):
@@ -126,7 +126,7 @@ def tells_by_result(op: ops.Op, k: int, numbers: tuple[float, ...]) -> bool:
 
 
 def derivative_names(op: ops.Op, k: int) -> set[str]:
-    """What the derivative by operand k is made of."""
+    """The terms of the derivative with respect to operand k."""
     tree = ast.parse(op.partials[k] or "0", mode="eval")
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
 
@@ -138,10 +138,10 @@ def _names(op: ops.Op, k: int) -> tuple[str, ...]:
 
 
 MOST_ROWS = 256
-"""A longer program goes row by row through memory: its rows would not stay in registers."""
+"""A longer program runs row by row in memory, because its rows would not fit into registers."""
 
 TOGETHER = 16
-"""Slices that a thread asks for before it adds the first of them: a number takes long to come."""
+"""Slices that a thread loads before it adds the first one, because loading takes long."""
 
 _TEXT = '''\
 def update(
@@ -172,7 +172,7 @@ def update(
 
 
 def update_source(program: Program) -> str:
-    """The kernel of an optimiser's program; empty where it has none.
+    """The source of the kernel of an optimiser's program; empty if there is none.
 
     Its arguments: the numbers of :class:`~.device.State`, slices of the gradients with their number (0: the
     gradient stands in the state), parameters, parameters with derived ones, what is trained, the rates of the
@@ -199,7 +199,7 @@ def update_source(program: Program) -> str:
 
 
 def numbers_of(i: Instruction) -> list[float]:
-    """What an instruction brings to the numbers of its program."""
+    """The constants of an instruction in its program."""
     if i.kind in ("dot", "weighted", "product"):
         return [i.offset, *i.numbers.tolist()]
     return i.numbers.tolist() if i.kind == "squares" else []
@@ -213,7 +213,7 @@ def _column(index: int, states: int) -> str:
 
 
 def _instruction(i: Instruction, at: int) -> list[str]:
-    """Its rows; its own numbers begin at `at`."""
+    """The source of its rows; its constants begin at `at`."""
     if i.kind == "op":
         return [line for j in range(i.count) for line in _operation(i, j)]
     if i.kind == "param":
@@ -235,7 +235,7 @@ def _instruction(i: Instruction, at: int) -> list[str]:
 
 
 def _terms(i: Instruction, at: int) -> list[str]:
-    """Those of all rows of sums."""
+    """The source of all rows of sums."""
     if i.kind == "product":
         return [f"_r{a} * _r{b}" for a, b in i.args.T]
     if i.kind == "dot":

@@ -1,6 +1,6 @@
 """`Steps`: the launches of a training step, with its data (`Samples`) and running statistics (`Tracking`).
 
-The data set lies in the device's memory, or its batches come call by call where it does not fit.
+The data set is in the device's memory; if it does not fit, its batches are loaded call by call.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .source import update_source
 
 
 class Tracking:
-    """The tables of a problem's tracks, and the launches that follow them: first what counts, then the others."""
+    """The tables of a problem's tracks, and the launches that update them: first the counts, then the others."""
 
     def __init__(self, problem: Problem, body: Machine, state: State) -> None:
         self.problem, self.body, self.state = problem, body, state
@@ -40,7 +40,7 @@ class Tracking:
         self.factors = body.device.empty(max(1, 2 * len(tracks)), np.float64)
 
     def begin(self) -> None:
-        """Bring in which numbers are frozen by now, and what depends on the batch."""
+        """Upload which numbers are frozen, and what depends on the batch."""
         if not self._tracks:
             return
         frozen, batch = self.problem.store.frozen, self.problem.batch
@@ -54,7 +54,7 @@ class Tracking:
         self.body.device.upload(self.factors, np.array(factors).ravel())
 
     def launches(self) -> list[Launch]:
-        """What a step does when it is committed."""
+        """The launches at the end of a step."""
         body, made = self.body, []
         for first, count in ((0, self._counting), (self._counting, self._numbers - self._counting)):
             if count:
@@ -66,11 +66,11 @@ class Tracking:
 
 
 UPLOAD_BYTES = 64 << 20
-"""What of the samples is put in order together on the host."""
+"""The most bytes of samples that the host reorders together."""
 
 
 class Samples:
-    """Where the input rows of a step come from: the samples of `steps` steps, at most `most`, are there at once."""
+    """The source of a step's input rows; the samples of at most `most` steps are on the device at once."""
 
     def __init__(self, problem: Problem, device: Device, shape: Shape, clock: Buffer, most: int) -> None:
         self.problem, self.device, self.shape, self.clock = problem, device, shape, clock
@@ -81,11 +81,11 @@ class Samples:
 
     @property
     def changed(self) -> bool:
-        """Whether the problem's data has another shape than before: launches must be made anew."""
+        """Whether the problem's data has a new shape, which needs new launches."""
         return self._loaded is None or self._loaded.shape != self.problem.data.shape
 
     def load(self) -> None:
-        """Bring the problem's data in if it is another array than before; DeviceMemoryError if it does not fit."""
+        """Upload the problem's data if it is another array; DeviceMemoryError if it does not fit."""
         data = self.problem.data
         if self._loaded is data:
             return
@@ -98,7 +98,7 @@ class Samples:
         self._loaded = data
 
     def _upload(self, to: Buffer) -> None:
-        """All samples, row by row, some rows at a time: the host may have them in another order or dtype."""
+        """Upload all samples, some rows at a time, because the host may have another order or dtype."""
         data, count = self.problem.data, self.problem.data.shape[1]
         step = max(1, UPLOAD_BYTES // (count * data.dtype.itemsize))
         for first in range(0, len(data), step):
@@ -108,7 +108,7 @@ class Samples:
                 self.device.wait()
 
     def _resident(self) -> Feed:
-        """All of it in memory."""
+        """Memory for all data."""
         data, batch = self.problem.data, self.problem.batch
         samples = data.shape[1]
         memory = self.device.empty(data.size, data.dtype)
@@ -117,7 +117,7 @@ class Samples:
         return Feed(memory, self._offsets(samples), order, mode, self.clock, batch)
 
     def _streamed(self) -> Feed:
-        """Room for the batches of some steps."""
+        """Memory for the batches of some steps."""
         numbers, batch, dtype = len(self.problem.data), self.problem.batch, self.problem.data.dtype
         self.steps = max(1, min(self.most, self.shape.stream_bytes // (numbers * batch * dtype.itemsize)))
         memory = self.device.empty(numbers * batch * self.steps, dtype)
@@ -126,14 +126,14 @@ class Samples:
         return Feed(memory, offsets, self.device.empty(1, np.int64), STREAMED, self.clock, batch)
 
     def _offsets(self, samples: int) -> Buffer:
-        """Where the numbers of each input row begin."""
+        """The start of the numbers of each input row."""
         offsets = self.problem.plan.body.input_index * np.int64(samples)
         buffer = self.device.empty(max(1, offsets.size), np.int64)
         self.device.upload(buffer.part(0, offsets.size), offsets)
         return buffer
 
     def begin(self, first: int, count: int) -> None:
-        """The steps ``first + 1 .. first + count`` follow, at most `steps` of them."""
+        """Prepare the steps ``first + 1 .. first + count``, at most `steps` of them."""
         if self._host is None or self.feed is None:
             return
         batch, problem = self.problem.batch, self.problem
@@ -144,7 +144,7 @@ class Samples:
         self.device.upload(self.feed.data, self._host.reshape(-1))
 
     def launches(self) -> list[Launch]:
-        """Which samples a step trains on."""
+        """The launch that chooses the samples of a step."""
         if self.feed is None or self.feed.mode != PICKED:
             return []
         samples, batch, threads = self.problem.data.shape[1], self.problem.batch, self.shape.threads
@@ -155,11 +155,11 @@ class Samples:
 
 
 LENGTHS = 256
-"""Threads that add up the squares of a gradient."""
+"""The number of threads that add up the squares of a gradient."""
 
 
 class Steps:
-    """The launches of a step, whose arguments are the same in all steps; `remark` says what is not as it should be."""
+    """The launches of a step, with the same arguments in every step; `remark` names a limitation."""
 
     remark = ""
 
@@ -192,7 +192,7 @@ class Steps:
         self.table = device.empty(self.width * most, self.dtype)
 
     def _body(self) -> Machine:
-        """The program of a batch; in how many chunks its lanes and its losses are summed."""
+        """The program of a batch, and the numbers of chunks of its lanes and of its loss sums."""
         program = self.problem.plan.body
         rows, item = 2 * program.n_rows, self.dtype.itemsize
         self.chunk = self.shape.chunk(rows, item, self.problem.batch, whole=program.couples)
@@ -204,11 +204,11 @@ class Steps:
         return Machine(program, self.device, self.dtype, 1, self.shape, tuple(program.outputs.tolist()))
 
     def recorded(self, launches: Sequence[Launch]) -> Recorded:
-        """Launches of a gradient or of a step, ready to be done so many times."""
+        """Launches of a gradient or of a step, ready to be repeated."""
         return self.device.record(launches)
 
     def begin(self, first: int, count: int, table: Array | None) -> None:
-        """The steps ``first + 1 .. first + count`` follow: their clock, their samples, their rates and scales."""
+        """Prepare the steps ``first + 1 .. first + count``: their clock, samples, rates and scales."""
         self.device.upload(self.clock, np.array([first, first + 1, first], np.int64))
         self.samples.begin(first, count)
         self._begin_scales(first, count)
@@ -217,7 +217,7 @@ class Steps:
             self.device.upload(self.table.part(0, table.size), table.reshape(-1))
 
     def _begin_scales(self, first: int, count: int) -> None:
-        """Factors of the samples' losses; where they are the same in all steps those on the device stay."""
+        """Upload the factors of the samples' losses; not again if they are equal in all steps."""
         scales = self.problem.scales(first, count)
         if not self.problem.steady:
             self._kept_scale, self._factors = None, scales
@@ -228,7 +228,7 @@ class Steps:
         self.device.upload(self.scales.part(0, len(self._factors)), self._factors.astype(self.dtype))
 
     def read_losses(self, losses: Array) -> None:
-        """Those of the steps since `begin`."""
+        """The losses of the steps since `begin`."""
         parts = self._host_losses[: len(losses) * self.loss_slices]
         self.device.download(self.losses.part(0, parts.size), parts)
         self.device.wait()
@@ -261,7 +261,7 @@ class Steps:
         return [*self._parts(), *self._join(), self._joined_update(0)]
 
     def _penalty(self) -> list[Launch]:
-        """What the loss has on top."""
+        """The launch of the penalties."""
         limits, state = self.problem.limits, self.state
         if not limits.penalised:
             return []
@@ -272,7 +272,7 @@ class Steps:
         return [self.body.line("penalty", self.loss_slices, given)]
 
     def _coefficient(self) -> list[Launch]:
-        """How much of the gradient is taken."""
+        """The launch of the clipping factor."""
         limits, state, made = self.problem.limits, self.state, self.body
         if limits.clip_norm is None:
             return []
@@ -322,7 +322,7 @@ class Steps:
         return [*first, *made.backward(state.theta, 1), *made.sums(1, True), *made.join(state.grad, fresh=False)]
 
     def _joined_update(self, slices: int) -> Launch:
-        """What the optimiser makes of weights, gradients and states, in one launch; with the slices of the gradient."""
+        """The launch of the update, which also adds up the slices of the gradient."""
         state, n, threads = self.state, self.problem.plan.n_parameters, self.shape.threads
         kernel = written("update", self.joined, self.dtype.name)
         given = (

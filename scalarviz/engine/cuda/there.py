@@ -1,7 +1,7 @@
-"""Whether CUDA can be used here and what is missing, which GPUs there are, and what the driver's errors mean in words.
+"""Whether CUDA can be used, what is missing, which GPUs there are, and the meaning of the driver's errors.
 
-The codes are those of ``CUresult`` in ``cuda.h``. The driver is loaded only when a GPU is looked for; numba never is,
-and nothing is loaded where numba-cuda is not installed.
+The codes are those of ``CUresult`` in ``cuda.h``. This module loads the driver only to look for a GPU. It never loads
+numba, and loads nothing if numba-cuda is not installed.
 """
 
 from __future__ import annotations
@@ -22,57 +22,57 @@ from . import images, nvvm
 FORKED = 'this process was forked from one that had started it: start processes by "spawn"'
 
 BROKEN = frozenset((4, 201, 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 810, 911, 999))
-"""After these a context is of no use: ``cuda.h`` says of them that all further work returns the same error, or that
-the context is destroyed (4, 201, 709), that memory or a link has lost numbers (214, 220), or nothing at all (999)."""
+"""After these errors a context cannot be used: according to ``cuda.h``, all further work returns the same error, or
+the context is destroyed (4, 201, 709), or memory or a link has lost numbers (214, 220), or it says nothing (999)."""
 
 GONE = frozenset((46, 100, 101))
-"""Likewise, of a device that was there already: it has fallen off the bus, or was taken away."""
+"""The same for a device that was in use: it was disconnected, or taken away."""
 
 OLD = frozenset((36, 222, 227, 804))
-"""The driver is older than what it is given."""
+"""Errors of a driver that is too old."""
 
 MEMORY, NOT_READY = 2, 600
 
 HINTS = {
     3: FORKED,
-    34: "a stub of the driver was found first: take the toolkit's `stubs` out of LD_LIBRARY_PATH",
-    46: "another program may have it for itself: `nvidia-smi` shows the compute mode",
+    34: "a stub of the driver was found first: remove the toolkit's `stubs` from LD_LIBRARY_PATH",
+    46: "another program may use it exclusively: `nvidia-smi` shows the compute mode",
     221: "the driver's compiler (libnvidia-ptxjitcompiler) is missing: install the whole driver",
-    223: "CUDA_DISABLE_PTX_JIT forbids to compile: unset it",
+    223: "CUDA_DISABLE_PTX_JIT forbids compiling: unset it",
     802: "a service of the driver is not running yet, such as nvidia-fabricmanager",
     803: "the driver's library and its kernel module are of different versions: restart the computer",
 }
-"""What to do, by code."""
+"""The remedy for each code."""
 
 _LOST: dict[tuple[int, int], str] = {}
 
 
 def lost(number: int) -> str:
-    """Why this process cannot use a GPU any more, as one clause; empty if it can."""
+    """Why this process can no longer use a GPU, as one clause; empty if it can."""
     return _LOST.get((os.getpid(), number), "")
 
 
 def lose(number: int, why: str) -> None:
-    """A GPU is of no use to this process from now on."""
+    """Mark a GPU as lost for this process."""
     _LOST[os.getpid(), number] = why
 
 
 def forget() -> None:
-    """All GPUs are as if new: for tests."""
+    """Forget all lost GPUs, for tests."""
     _LOST.clear()
 
 
 def failure(api: Any, name: str, error: Any, version: int, begun: bool) -> DeviceError:
-    """The error to raise for what a function of ``cuda.bindings.driver`` (`api`) returned.
+    """The error to raise for an error code of a function of ``cuda.bindings.driver`` (`api`).
 
-    `version` is the driver's, 0 if it did not say it. What has not `begun`, so was never there, is not lost.
+    `version` is the driver's, 0 if unknown. A device that has not `begun` to work cannot be lost.
     """
     code, said = int(error), f"{in_words(api, error)} in {name}"
     hint = f"; {HINTS[code]}" if code in HINTS else ""
     if code == MEMORY:
         return DeviceMemoryError(f"the GPU has not enough free memory ({said})")
     if begun and code in BROKEN | GONE:
-        return DeviceLostError(f"the GPU broke off ({said})")
+        return DeviceLostError(f"the GPU has stopped working ({said})")
     if code in OLD:
         return DeviceError(f'engine="cuda" {older(_toolkit(), version)} ({said})')
     return DeviceError(f"the GPU's driver refuses ({said}){hint}")
@@ -86,13 +86,13 @@ def in_words(api: Any, error: Any) -> str:
 
 
 def older(toolkit: str, version: int) -> str:
-    """The clause, behind the engine's name, for a driver that is older than the toolkit of the kernels.
+    """The clause, after the engine's name, for a driver that is older than the toolkit of the kernels.
 
-    The toolkit's release is ``"13.0.88"``, or empty; the driver's version ``1000 * major + 10 * minor``, or
+    The toolkit's release is ``"13.0.88"``, or empty. The driver's version is ``1000 * major + 10 * minor``, or
     0.
     """
-    wanted = f"of CUDA {'.'.join(toolkit.split('.')[:2])} or newer" if toolkit else "newer than the one here"
-    here = f", and the one here is of CUDA {version // 1000}.{version % 1000 // 10}" if version else ""
+    wanted = f"for CUDA {'.'.join(toolkit.split('.')[:2])} or newer" if toolkit else "newer than the one here"
+    here = f", and the one here is for CUDA {version // 1000}.{version % 1000 // 10}" if version else ""
     return f"needs a driver {wanted}{here}: install a newer one"
 
 
@@ -106,7 +106,7 @@ def _toolkit() -> str:
 
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
-"""Environment variable of the driver: numbers of the GPUs that it shows."""
+"""The driver's environment variable with the numbers of the visible GPUs."""
 LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 
 
@@ -132,7 +132,7 @@ class Driver:
 
 
 def driver() -> Driver:
-    """The driver that is here.
+    """The installed driver.
 
     Raises MissingDependencyError with a clause that follows the engine's name: there is none, or it does not
     start.
@@ -142,7 +142,7 @@ def driver() -> Driver:
 
 @cache
 def _asked(process: int) -> Driver:
-    """The same, of a process: one that was forked has to ask anew."""
+    """The same for one process; a forked process must look again."""
     from cuda.bindings import driver as api
 
     try:
@@ -172,7 +172,7 @@ def _gpu(api: Any, number: int) -> Gpu:
 
 
 def _checked(api: Any, answer: tuple[Any, Any]) -> Any:
-    """What the driver answers, if it is no error."""
+    """The driver's answer, if it is not an error."""
     code, result = answer
     if code == api.CUresult.CUDA_SUCCESS:
         return result
@@ -180,21 +180,21 @@ def _checked(api: Any, answer: tuple[Any, Any]) -> Any:
     raise MissingDependencyError(f"cannot start NVIDIA's driver ({in_words(api, code)}); {hint}")
 
 
-INSTEAD = 'or take engine="numba"'
+INSTEAD = 'or use engine="numba"'
 OLDEST = (0, 30)
-"""Of numba-cuda; what ``setup.cfg`` asks for."""
+"""The version of numba-cuda that ``setup.cfg`` requires."""
 SIMULATOR = "NUMBA_ENABLE_CUDASIM"
-"""Environment variable of numba."""
+"""numba's environment variable for its simulator."""
 
 
 def no_cuda(device: int) -> str:
-    """Why there is no CUDA on GPU number `device`, as one clause that follows the engine's name; empty if there is."""
+    """Why GPU number `device` cannot be used, as one clause that follows the engine's name; empty if it can."""
     if why := no_numba():
         return why
     if simulated():
         return ""
     if sys.platform == "darwin":
-        return 'needs an NVIDIA GPU, and macOS has no CUDA: take engine="numba"'
+        return 'needs an NVIDIA GPU, and macOS has no CUDA: use engine="numba"'
     try:
         why = _lost(device) or _no_packages() or _no_gpu(device)
         if not why and not images.named():
@@ -205,7 +205,7 @@ def no_cuda(device: int) -> str:
 
 
 def no_compiler() -> str:
-    """Why kernels cannot be compiled here, for which no GPU is needed; a clause as of :func:`no_cuda`, or nothing."""
+    """Why kernels cannot be compiled here, as one clause; empty if they can. Compiling needs no GPU."""
     if why := no_numba():
         return why
     if simulated():
@@ -219,17 +219,17 @@ def no_compiler() -> str:
 
 
 def found() -> str:
-    """The GPUs, the driver and the toolkit, where :func:`no_cuda` is empty; one line."""
+    """One line with the GPUs, the driver and the toolkit, if :func:`no_cuda` is empty."""
     if simulated():
-        return f"numba's simulator ({SIMULATOR}=1): right, slow, and for tests"
+        return f"numba's simulator ({SIMULATOR}=1): correct but slow, for tests"
     there = driver()
     cards = "; ".join(f"{gpu.number}: {gpu}" if len(there.gpus) > 1 else str(gpu) for gpu in there.gpus)
     made = f"kernels of {folder}" if (folder := images.named()) else f"toolkit {nvvm.toolkit()}"
-    return f"{cards}; driver of CUDA {_dotted(there.version)}, {made}"
+    return f"{cards}; driver for CUDA {_dotted(there.version)}, {made}"
 
 
 def simulated() -> bool:
-    """Whether numba runs kernels in its simulator, which needs neither a GPU nor a toolkit."""
+    """Whether numba's simulator runs the kernels; it needs neither a GPU nor a toolkit."""
     loaded = sys.modules.get("numba.core.config")
     if loaded is not None:  # it was read then
         return bool(loaded.ENABLE_CUDASIM)

@@ -1,8 +1,8 @@
-"""Layers and convolutions of a program as calls of tiles, in the place of the plain form where that is worth it.
+"""Layers and convolutions of a program as calls of tiles, instead of the plain form, if that is faster.
 
-An operation on the results of a layer costs a launch, and its numbers two or three ways through memory; a tile has them
-in registers. It can be *joined* with the layer that it follows, or that it feeds, where each of its results is made of
-one row and its other operands are numbers.
+An operation on the results of a layer costs a launch, and two or three memory accesses per number; a tile has the
+numbers in registers. It can be *joined* with the layer before or after it, if each of its results depends on one row
+and its other operands are constants.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MANY = -2
 
 @dataclass(frozen=True)
 class Join:
-    """An operation that can be joined."""
+    """An operation that can be joined to a layer."""
 
     index: int  # of the operation in the program
     op: str
@@ -38,13 +38,13 @@ class Join:
 
     @property
     def by_result(self) -> bool:
-        """Whether the derivative can do without the operand, for the result."""
+        """Whether the derivative can use the result instead of the operand."""
         return tells_by_result(ops.get(self.op), self.operand, self.numbers)
 
 
 @dataclass
 class Joins:
-    """Who does what for whom; all are places in the program."""
+    """Which instruction is joined to which; all are indices in the program."""
 
     # the operation on all results of an instruction, which nothing else reads
     behind: dict[int, Join] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Joins:
 
 
 def find_joins(program: Program, seeds: tuple[int, ...]) -> Joins:
-    """What can be joined to the layers and convolutions of a program; the adjoints of the rows `seeds` are given."""
+    """The operations that can be joined to layers and convolutions; the gradients of the rows `seeds` are given."""
     found, needs, reader = Joins(), program.needs_gradient, _readers(program)
     reader[[*program.outputs, *seeds, *(track.row for track in program.tracks if track.row >= 0)]] = MANY
     numbers = dict(zip(program.constant_rows.tolist(), program.constants.tolist(), strict=True))
@@ -84,7 +84,7 @@ def find_joins(program: Program, seeds: tuple[int, ...]) -> Joins:
 
 
 def _same(numbers: NDArray[np.int64]) -> int:
-    """The number that they all are; -1 if they are not one."""
+    """The number that all of them equal; -1 if they differ."""
     return int(numbers[0]) if len(numbers) and (numbers == numbers[0]).all() else -1
 
 
@@ -98,7 +98,7 @@ def _readers(program: Program) -> NDArray[np.int64]:
 
 
 def _join(index: int, i: Instruction, numbers: dict[int, float]) -> Join | None:
-    """An operation of which one operand is no number; None if it is none."""
+    """An operation with one operand that is not a constant; None if it has more or none."""
     if i.kind != "op":
         return None
     fixed = [{numbers.get(row) for row in rows.tolist()} for rows in i.args]
@@ -111,7 +111,7 @@ def _join(index: int, i: Instruction, numbers: dict[int, float]) -> Join | None:
 
 
 class Cut(NamedTuple):
-    """How the work is cut; see ``machine.Shape``."""
+    """How the work is divided; see ``machine.Shape``."""
 
     tiling: Tiling
     lanes: int  # of a chunk, which is the stride of rows too
@@ -129,7 +129,7 @@ class _Group(NamedTuple):
 
 @dataclass(frozen=True)
 class _Tiles:
-    """What of an instruction goes in tiles."""
+    """The parts of an instruction that are computed in tiles."""
 
     layer: Tile | None
     back: Tile | None
@@ -178,7 +178,7 @@ class Tiled:
         )  # fmt: skip
 
     def replaced(self, index: int, plain: Written) -> Written:
-        """An instruction with what goes in tiles."""
+        """An instruction with its parts in tiles."""
         if index in self.forward_done:
             plain = plain._replace(forward=None)
         if index in self.backward_done:
@@ -196,7 +196,7 @@ class Tiled:
         return plain if tiles.layer is None else plain._replace(forward=self._layer(i, tiles.layer, tiles, args))
 
     def _enter(self, tile: Tile, i: Instruction, args: int) -> Pairs:
-        """Leave the gradients of an instruction's weights to tiles; no pairs."""
+        """Compute the gradients of an instruction's weights in tiles, without pairs."""
         self.entries.append((tile, i, args))
         return []
 
@@ -245,7 +245,7 @@ class Tiled:
         return Call(name, len(blocks) // 6, given, tile)
 
     def sum_up(self, pairs: Pairs) -> NDArray[np.int64]:
-        """Put in the launches that sum gradients of weights; returns the parameters that are left to pairs.
+        """Add the launches that sum gradients of weights; returns the parameters that still need pairs.
 
         The pairs of the plain form are summed first: a tile adds to what they gave. A parameter that several
         instructions share is in as many launches, the first of which stores.
@@ -277,13 +277,13 @@ def _outputs(i: Instruction) -> int:
 
 
 def _step(operands: NDArray[np.int64]) -> int:
-    """By how much the numbers of all targets grow at each position, shape (positions, targets); 0 if not evenly."""
+    """The step of all targets' numbers at each position, shape (positions, targets); 0 if it is not constant."""
     steps = np.unique(np.diff(operands)) if operands.shape[1] > 1 else np.ones(1, np.int64)
     return max(0, int(steps[0])) if len(steps) == 1 else 0
 
 
 def _operands(i: Instruction, args: int) -> tuple[int, int]:
-    """A table of operands and none, or no table and the first of rows that follow each other."""
+    """A table of operands and -1; or -1 and the first row, if the rows are consecutive."""
     rows = i.args.ravel()
     if len(i.args) == 1 and np.array_equal(rows, np.arange(rows[0], rows[0] + len(rows))):
         return -1, int(rows[0])
@@ -307,7 +307,7 @@ def _blocks(tile: Tile, i: Instruction, args: int, adds: bool) -> list[int]:
 
 
 def _groups(args: NDArray[np.int64], needs: NDArray[np.bool_]) -> list[_Group]:
-    """The operands that get a gradient, by the positions at which they occur."""
+    """The operands that get a gradient, grouped by the positions at which they occur."""
     flat, n = args.ravel(), args.shape[1]
     items = np.flatnonzero(needs[flat])
     items = items[np.argsort(flat[items], kind="stable")]

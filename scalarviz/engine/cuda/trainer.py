@@ -1,4 +1,4 @@
-"""`CudaTrainer`: a problem on a GPU, or on the simulator."""
+"""`CudaTrainer`: trains a problem on a GPU, or in the simulator."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .work import Work, fitted
 
 
 def open_device(number: int) -> Device:
-    """The device of a number: numba's simulator where it is switched on, else a GPU."""
+    """The device with this number: numba's simulator if it is switched on, otherwise a GPU."""
     from .jit import SIMULATED
 
     if SIMULATED:
@@ -33,14 +33,14 @@ def open_device(number: int) -> Device:
 
 SHAPE = Shape()
 GLANCE = 0.002
-"""Seconds of work that are queued between two looks at whether somebody asks for numbers."""
+"""Seconds of work queued between two checks for requests."""
 
 
 class CudaTrainer:
     """Trains a `Problem` on a GPU. See :class:`scalarviz.engine.problem.Trainer`.
 
-    A call begins with an upload of all that the host may have changed and ends with a download, so that
-    between two calls the arrays of the problem are true. Data is uploaded when it is another array than
+    A call begins with an upload of everything that the host may have changed, and ends with a download. So
+    the arrays of the problem are up to date between two calls. Data is uploaded if it is another array than
     before.
     """
 
@@ -58,11 +58,11 @@ class CudaTrainer:
 
     @property
     def ready(self) -> bool:
-        """Whether its kernels and its memory are there."""
+        """Whether its kernels are loaded and its memory is allocated."""
         return self._work is not None
 
     def prepare(self, stopped: Callable[[], bool] = lambda: False) -> None:
-        """Take the device's memory again, if it was released."""
+        """Allocate the device's memory again, if it was released."""
         self._at_work()
 
     def _at_work(self) -> Work:
@@ -71,17 +71,17 @@ class CudaTrainer:
         return self._work
 
     def release(self) -> None:
-        """Give the device's memory back; the next call takes it again."""
+        """Free the device's memory; the next call allocates it again."""
         self._work = None
 
     @property
     def call_overhead(self) -> float:
-        """Seconds that the copies of the last call took."""
+        """The seconds of the last call's copies."""
         return 0.0 if self._work is None else self._work.state.seconds
 
     @property
     def remark(self) -> str:
-        """What is not as it should be; empty if all is."""
+        """One clause about a limitation, or an empty text."""
         return "" if self._work is None else self._work.remark
 
     def train(self, first: int, count: int, lr: Rates) -> NDArray[np.float64]:
@@ -102,7 +102,7 @@ class CudaTrainer:
         return losses
 
     def _run(self, work: Work, count: int, before: NDArray[np.float64]) -> None:
-        """Queue steps; where somebody watches, not so many at once that nobody could look between them."""
+        """Queue steps; with a viewer only few at once, so that it can read numbers in between."""
         asked = self.asked  # another thread may end the watching
         if asked is None:
             work.step.run(count)
@@ -130,11 +130,11 @@ class CudaTrainer:
         return float(loss[0])
 
     def snapshot(self) -> None:
-        """Keep what a step changes as the next call finds it."""
+        """Keep what a step changes, as at the start of the next call."""
         self._at_work().state.keep()
 
     def rewind(self) -> None:
-        """Go back to the last snapshot; StateError if there is none."""
+        """Return to the last snapshot; StateError if there is none."""
         self._at_work().state.back()
 
     def finite(self) -> bool:
@@ -144,7 +144,7 @@ class CudaTrainer:
 
 @contextmanager
 def _whole(work: Work) -> Iterator[None]:
-    """A call: where it is broken off, nothing of it is left in the queue of the device when the next one begins."""
+    """A call; if it is interrupted, none of its work stays in the device's queue."""
     try:
         yield
     except BaseException:

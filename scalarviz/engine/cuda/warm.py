@@ -1,7 +1,7 @@
-"""Filling the cache of GPU kernels: PTX for any GPU on any machine, machine code where the GPU is.
+"""Fills the cache of GPU kernels: PTX for any GPU on any machine; machine code on the machine of the GPU.
 
-These are the kernels that many programs share: the structural ones and those of operations. What is written for one
-program is compiled when that is first run, and kept then.
+These are the kernels that many programs share: the structural ones and those of operations. Kernels for one
+program are compiled at its first run, and stored.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Unit = tuple[str, str, str, int, int]  # what of it, name, dtype, capability
 
 
 def warmup(capability: tuple[int, int], dtypes: Iterable[str] = DTYPES, progress: Progress | None = None) -> None:
-    """Compile to PTX what is not in the cache yet, for GPUs of a capability; no GPU is needed.
+    """Compile missing kernels to PTX, for GPUs with this capability; no GPU is needed.
 
     `progress` is called before each unit with the number done, the number in all and what comes next, and
     once at the end.
@@ -30,7 +30,7 @@ def warmup(capability: tuple[int, int], dtypes: Iterable[str] = DTYPES, progress
 
 
 def is_warm(dtype: str, operations: Iterable[str]) -> bool:
-    """Whether the first GPU can begin a program with these operations without compiling what programs share."""
+    """Whether the first GPU can start a program with these operations without compiling shared kernels."""
     if simulated() or images.named():
         return True
     (kind, *_), needed = (gpu.capability for gpu in there.driver().gpus), set(operations)
@@ -39,7 +39,7 @@ def is_warm(dtype: str, operations: Iterable[str]) -> bool:
 
 
 def warmup_device(number: int, dtypes: Iterable[str] = DTYPES, progress: Progress | None = None) -> None:
-    """Make machine code for a GPU that is here, of the PTX that :func:`warmup` has made or is made now."""
+    """Make machine code for a local GPU from the PTX of :func:`warmup`, compiling it if needed."""
     from .driver import context_of, link
 
     context = context_of(number)
@@ -55,7 +55,7 @@ def warmup_device(number: int, dtypes: Iterable[str] = DTYPES, progress: Progres
 
 
 def count(dtypes: Iterable[str] = DTYPES) -> int:
-    """How many units each of the two makes."""
+    """The numbers of units that the two functions compile."""
     return len(_units("ptx", (0, 0), dtypes))
 
 

@@ -1,7 +1,7 @@
-"""`Work`: all that a problem has on a device, and how it is cut finer where memory is short.
+"""`Work`: everything of a problem on a device; it is cut into smaller parts if memory is short.
 
-How much memory a problem needs is not estimated: it is set up on a device that only counts. `Between` hands over
-numbers from the middle of a call, for whoever watches, while the steps go on.
+The memory that a problem needs is not estimated, but counted on a device without memory. `Between` delivers
+numbers from the middle of a call to a viewer, while the steps continue.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _UNITS = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 
 
 class Need(NamedTuple):
-    """Bytes: weights with their gradients, the optimiser's state, rows and sums of a chunk, data."""
+    """Bytes of weights with gradients, of the optimiser's state, of the rows of a chunk, and of data."""
 
     weights: int
     state: int
@@ -34,7 +34,7 @@ class Need(NamedTuple):
 
 
 def need(problem: Problem, shape: Shape) -> Need:
-    """What a problem takes in a device's memory."""
+    """The memory of a problem on a device."""
     device = ListingDevice()
     kept = State(problem, device)
     numbers, optimiser = device.nbytes, sum(array.nbytes for array in problem.state)
@@ -45,7 +45,7 @@ def need(problem: Problem, shape: Shape) -> Need:
 
 
 def refusal(problem: Problem, device: Device, shape: Shape, error: str) -> str:
-    """What to say where a problem does not fit even in the finest shape, its memory given back."""
+    """The message for a problem that does not fit even in the smallest parts; its memory is already freed."""
     free, total = device.memory()
     needed = need(problem, shape)
     sizes = (
@@ -66,16 +66,16 @@ def _advice(problem: Problem, shape: Shape, free: int) -> str:
         batch //= 2
     layers = [i for i in problem.plan.body.instructions if i.kind in ("layer", "conv")]
     if not layers:
-        return "Not even a batch of one sample fits: take a smaller model"
+        return "Not even a batch of one sample fits: use a smaller model"
     widest = max(layers, key=lambda i: len(i.weights) * i.args.shape[1])
     return (
         f"Not even a batch of one sample fits: the largest layer has {len(widest.weights):,} x "
-        f"{widest.args.shape[1]:,} weights, take smaller ones"
+        f"{widest.args.shape[1]:,} weights; use smaller layers"
     )
 
 
 def size(nbytes: int) -> str:
-    """A number of bytes as a person reads it: ``"1.2 GB"``."""
+    """A readable number of bytes: ``"1.2 GB"``."""
     for unit, name in _UNITS:
         if nbytes >= unit:
             return f"{nbytes / unit:.3g} {name}"
@@ -85,8 +85,8 @@ def size(nbytes: int) -> str:
 class Between:
     """Reads values, gradient and losses after a step without waiting for them.
 
-    The numbers are copied within the device between two steps, which takes microseconds, and from there to
-    the host beside the steps that follow. One reading at a time is under way.
+    The numbers are copied within the device between two steps, in microseconds, and from there to
+    the host during the following steps. There is one reading at a time.
     """
 
     def __init__(self, device: Device, state: State, steps: Steps) -> None:
@@ -96,9 +96,9 @@ class Between:
         self._under_way: tuple[Readback, Mark, NDArray[np.float64], int] | None = None
 
     def look(self, asked: Asked, before: NDArray[np.float64], done: int) -> None:
-        """Begin a reading if somebody asks for one, or hand over the last one if it is there.
+        """Start a reading if one is requested, or deliver the last one if it is complete.
 
-        `before` are losses of the call that were read already, `done` the steps that were queued since.
+        `before` are losses of the call that were already read, `done` the steps queued since then.
         """
         if self._refused:
             return
@@ -110,13 +110,13 @@ class Between:
             self._give()
 
     def settle(self) -> None:
-        """Hand over what is under way: other steps are about to be counted from 0."""
+        """Deliver the running reading, because step numbers will start from 0 again."""
         if self._under_way is not None:
             self._under_way[1].wait()
             self._give()
 
     def drop(self) -> None:
-        """Whoever was to get what is under way gets the numbers after the call."""
+        """Cancel the running reading; its requester gets the numbers after the call."""
         self._under_way = None
 
     def _begin(self, readback: Readback, before: NDArray[np.float64], done: int) -> None:
@@ -149,13 +149,13 @@ class Between:
 
 
 FINER = (1, 8, 64, 512)
-"""How many times as fine as it should be a problem is cut, one after the other."""
+"""The factors by which a problem may be cut into smaller parts, in order."""
 
 
 class Work:
     """A problem on a device, ready to be trained.
 
-    `together` steps are queued between two looks at whether somebody asks for numbers.
+    `together` steps are queued between two checks for requests.
     """
 
     def __init__(self, problem: Problem, device: Device, shape: Shape) -> None:
@@ -171,7 +171,7 @@ class Work:
         return self.steps.recorded(self.steps.gradient()), self.steps.recorded(self.steps.step())
 
     def upload(self) -> None:
-        """Bring in what may have changed on the host."""
+        """Upload what may have changed on the host."""
         if self.steps.samples.changed:
             self.gradient, self.step = self._recorded()
         self.steps.samples.load()
@@ -179,14 +179,14 @@ class Work:
 
     @property
     def remark(self) -> str:
-        """What is not as it should be; empty if all is."""
+        """One clause about a limitation, or an empty text."""
         return "; ".join(said for said in (self.remark_of_memory, self.steps.remark, self.device.remark) if said)
 
 
 def fitted(problem: Problem, shape: Shape, open_device: Callable[[], Device]) -> Work:
-    """The problem on a device: cut finer, or with its data coming in call by call, where the memory does not suffice.
+    """The problem on a device, cut into smaller parts, or with its data loaded call by call, if memory is short.
 
-    Raises DeviceMemoryError, which says what it needs and which batch would fit, or InputError where samples
+    Raises DeviceMemoryError, which names the memory needed and a batch that fits, or InputError if samples
     that depend on each other are too few.
     """
     plan, item = problem.plan, problem.store.value.dtype.itemsize
@@ -204,7 +204,7 @@ def fitted(problem: Problem, shape: Shape, open_device: Callable[[], Device]) ->
 
 
 def _ways(problem: Problem, shape: Shape, device: Device) -> Iterator[Shape]:
-    """Shapes to try in order: as it should be; finer; then with the data coming in call by call."""
+    """The shapes to try, in order: normal; smaller parts; then data loaded call by call."""
     for resident in (True, False):
         if resident and (isinstance(problem.data, Outside) or problem.data.nbytes > device.memory()[1]):
             continue
@@ -213,7 +213,7 @@ def _ways(problem: Problem, shape: Shape, device: Device) -> Iterator[Shape]:
 
 
 def cut(shape: Shape, finer: int, resident: bool) -> Shape:
-    """A shape that takes a fraction of the memory, beside weights and data."""
+    """A shape that needs a fraction of the memory, weights and data not counted."""
     return replace(
         shape,
         chunk_bytes=shape.chunk_bytes // finer,

@@ -299,7 +299,7 @@ def split(call: Call) -> list[Array]:
         largest = -(-side // count)
         sizes = [max(0, min(largest, side - k * largest)) for k in range(count)]
     if sum(sizes) != side or min(sizes) < 0 or len(sizes) < len(call.node.outputs):
-        raise call.wrong(f"the sizes {shown(sizes)} do not make the {side} numbers along axis {axis}")
+        raise call.wrong(f"the sizes {shown(sizes)} do not add up to the {side} numbers along axis {axis}")
     return list(np.split(x, list(accumulate(sizes))[:-1], axis))
 
 

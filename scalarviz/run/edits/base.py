@@ -298,7 +298,7 @@ def _encoded(part: Any) -> Any:
     if isinstance(part, tuple):
         return [_encoded(one) for one in part]
     if is_source(part):
-        raise InputError(f"{part.name} is read from outside, so an edit with it cannot be written; give arrays")
+        raise InputError(f"{part.name} is not in memory, so an edit with it cannot be written; give arrays")
     if not isinstance(part, str | int | float | None):
         return {"function": full_name(part)}
     return part

@@ -14,7 +14,7 @@ from .kinds import (
     DigitBoard,
     DigitPad,
     Features,
-    HeldBack,
+    HeldOut,
     Histogram,
     Invented,
     LossCurve,
@@ -34,7 +34,7 @@ from .kinds import (
 
 __all__ = [
     "Axis", "Beside", "ColourCube", "CurveFit", "DigitBoard", "DigitPad", "Features", "GradientTree", "GraphPanel",
-    "HeldBack", "Histogram", "Image", "Invented", "LossCurve", "LossOver", "Made", "NeuronMaps", "Painting", "Panel",
+    "HeldOut", "Histogram", "Image", "Invented", "LossCurve", "LossOver", "Made", "NeuronMaps", "Painting", "Panel",
     "Pictures", "Place", "PlaneMap", "PointEdits", "Points", "Reading", "RecordedPictures", "Table", "TestCurve",
     "TrainingLoop", "WordBoard", "as_rows", "psnr",
 ]  # fmt: skip

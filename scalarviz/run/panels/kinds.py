@@ -137,21 +137,21 @@ class Points:
     Attributes
     ----------
     x : ndarray, shape (N, 2)
-        Where they are.
+        Their places.
     target : ndarray, shape (N,)
-        What the output should be there; for classes their numbers.
-    held_back : ndarray of bool, shape (N,), or None
-        Which of them are not learnt from; None: none.
+        The target output at each; for classes, the class number.
+    held_out : ndarray of bool, shape (N,), or None
+        Which points are held-out; None: none.
     """
 
     x: Float
     target: NDArray[np.number]
-    held_back: NDArray[np.bool_] | None = None
+    held_out: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         places, targets = arrays_of(self, "x", "target")
         count = len(places) if places.ndim else 0
-        back = np.zeros(count, bool) if self.held_back is None else arrays_of(self, "held_back")[0]
+        back = np.zeros(count, bool) if self.held_out is None else arrays_of(self, "held_out")[0]
         if places.shape != (count, 2) or targets.shape != (count,) or back.shape != (count,) or back.dtype != bool:
             raise InputError(
                 f"Points: got shapes {places.shape}, {targets.shape} and {back.shape} {back.dtype}; allowed: "
@@ -160,8 +160,8 @@ class Points:
 
     @property
     def back(self) -> NDArray[np.bool_]:
-        """Which are held back, shape (N,)."""
-        return np.zeros(len(self.x), bool) if self.held_back is None else np.asarray(self.held_back)
+        """Which points are held-out, shape (N,)."""
+        return np.zeros(len(self.x), bool) if self.held_out is None else np.asarray(self.held_out)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -400,17 +400,17 @@ class TestCurve(Described):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HeldBack(Described):
-    """The same of data that goes with what is learnt from: another one after an edit, the former one after undo.
+class HeldOut(Described):
+    """A test curve whose held-out data follow the run's data: an edit may change them, undo restores them.
 
     Attributes
     ----------
     samples : callable
-        ``samples(moment) -> (inputs, targets)`` as for ``Run.evaluate``; of length 0 where nothing is held back.
+        ``samples(moment) -> (inputs, targets)`` as for ``Run.evaluate``; of length 0 if nothing is held-out.
     right : callable or None
-        ``right(moment, outputs, targets)``: which are read rightly, bool (N,); None where there are no classes.
+        ``right(moment, outputs, targets)``: which outputs are right, bool (N,); None if there are no classes.
     headline : bool
-        Whether that share, or the loss, stands in the first line of the picture too.
+        Whether the HUD also shows that share, or the loss.
     """
 
     label: str
@@ -444,12 +444,12 @@ class LossCurve(Panel):
     ----------
     label : str
         What it is measured on ("1,024 colours").
-    test : TestCurve, HeldBack or None
+    test : TestCurve, HeldOut or None
         A second curve.
     """
 
     label: str = "batch"
-    test: TestCurve | HeldBack | None = None
+    test: TestCurve | HeldOut | None = None
 
 
 # ---- Points of one input with a number each, and what a network says of every input as a curve

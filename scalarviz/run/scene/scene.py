@@ -152,26 +152,26 @@ LONGEST = 120
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """One sentence on what the weights learn, and one on what they have learnt; wrong parts raise an error.
+    """The sentence at the start of a scene, and the sentence at its end.
 
     Attributes
     ----------
     sentence : str
-        What the weights should do ("They should turn every colour into its opposite."). In the present
+        What the weights learn ("They learn to turn every colour into its opposite."). In the present
         tense, without jargon, on one line of at most 120 characters.
     headline : str
-        What stands above it; default: how many weights there are ("12 weights.").
+        The line above it; default: the number of weights ("12 weights.").
     claim : callable or None
-        ``claim(moment)`` returns a sentence that is true of that moment, or an empty text where none is.
-        Asked once, after the last step, if the loss has fallen.
+        ``claim(moment)`` returns a true sentence about that moment, or an empty text.
+        The window calls it once, after the last step, if the loss has fallen.
     fall : float
-        Share of the loss of its beginning by which it must have fallen, more than 0 and less than 1.
+        The share of the first loss by which the loss must have fallen, more than 0 and less than 1.
     reached : callable or None
-        ``reached(moment)`` returns whether it has learnt what it should; default: the loss has fallen.
-        With it the claim is said of what stopped short too.
+        ``reached(moment)`` returns whether the goal is reached; default: the loss has fallen.
+        With it, the window also shows the claim of a run that has not reached the goal.
     anew : callable or None
-        ``anew(moment)`` returns the sentence of a first moment that a hand has changed (its points, its
-        network); default: the sentence.
+        ``anew(moment)`` returns the sentence after a user has changed the points or the network before the
+        first step; default: the sentence.
     """
 
     sentence: str
@@ -187,7 +187,7 @@ class Story:
             if len(words) > LONGEST or len(words.splitlines()) > 1:
                 raise InputError(f"Story: {what} has {len(words)} characters; allowed: one line of {LONGEST}")
         if not self.sentence.strip():
-            raise InputError("Story: sentence is empty; try 'They should invert every colour.'")
+            raise InputError("Story: sentence is empty; try 'They learn to invert every colour.'")
         for what, asked in (("claim", self.claim), ("reached", self.reached), ("anew", self.anew)):
             if asked is not None:
                 function(asked, f"Story: {what}")
@@ -196,7 +196,7 @@ class Story:
             raise InputError(f"Story: fall must be more than 0 and less than 1, got {shown(self.fall)}; try 0.5")
 
     def opening(self, weights: int) -> str:
-        """The headline over the sentence, of so many weights."""
+        """The headline above the sentence, for so many weights."""
         return self.headline or weights_text(weights)
 
 
@@ -325,7 +325,7 @@ class Scene:
             _is_row(self.panels, Panel), self.panels, f"Scene: panels must be {kinds}, such as panels=(LossCurve(...),)"
         )
         self.panels = tuple(self.panels)
-        sentence, plates = 'Story("They should turn ...")', 'Plan((Group("layer", ((Placed("0.weight", "first"),),)),))'
+        sentence, plates = 'Story("They learn ...")', 'Plan((Group("layer", ((Placed("0.weight", "first"),),)),))'
         for what, kind, example in (("story", Story, sentence), ("plan", Plan, plates), ("own_flags", OwnFlags, "...")):
             given = getattr(self, what)
             wanted = f"Scene: {what} must be a {kind.__name__} or None, such as scalarviz.run.{example}"

@@ -211,7 +211,7 @@ class Play:
         parts = {"panels", "timeline", "inspector"}
         bench.left_out = frozenset(self._hidden & parts | (set() if controls else {"keys"}))
         for name in self._hidden & viewer.handlers.keys():
-            viewer.handlers[name] = partial(viewer.say, "this cell leaves it out (hide=)")
+            viewer.handlers[name] = partial(viewer.say, "hidden in this cell (hide=)")
         absent = [action.line() for action in ACTIONS if action.name in NOT_HERE]
         bench.touch.table = tuple(line for line in bench.touch.table if line not in absent)
         bench.lay_out()
@@ -276,7 +276,7 @@ class Play:
     def do(self, name: str, value: int | None = None) -> None:
         """Do an action of the table; InputError where the cell leaves it out."""
         if name in self._hidden:
-            raise InputError(f"{name}: this cell leaves it out (hide=)")
+            raise InputError(f"{name}: hidden in this cell; leave it out of hide=")
         self._changed = True
         self.viewer.send(name, value)
 

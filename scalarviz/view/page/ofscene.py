@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...run.core.frame import Frame
-from ...run.panels import HeldBack, LossCurve, Painting, Reading, TestCurve, WordBoard
+from ...run.panels import HeldOut, LossCurve, Painting, Reading, TestCurve, WordBoard
 from ...run.run import Run
 from ...run.scene.scene import Scene
 from ...run.source import Moment, Source
@@ -76,7 +76,7 @@ def headlines_of(scene: object, *, edited: bool = False) -> Headlines:
     sayers, source, count = list[Callable[[Moment], str]](), subject_of(scene).source, len(scene.run.values)
     for panel in scene.panels:
         test = panel.test if isinstance(panel, LossCurve) else None
-        if test is not None and test.headline and not (edited and isinstance(test, HeldBack)):
+        if test is not None and test.headline and not (edited and isinstance(test, HeldOut)):
             sayers.append(partial(_tested, test))
         elif isinstance(panel, Painting) and not edited:
             sayers.append(partial(_painted, panel))
@@ -92,7 +92,7 @@ def headlines_of(scene: object, *, edited: bool = False) -> Headlines:
     return said
 
 
-def _tested(test: TestCurve | HeldBack, moment: Moment) -> str:
+def _tested(test: TestCurve | HeldOut, moment: Moment) -> str:
     data = test.of(moment)
     if not len(data[0]):
         return ""

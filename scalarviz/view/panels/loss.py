@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...errors import StateError
 from ...run.core.frame import Frame
-from ...run.panels import HeldBack, LossCurve, TestCurve
+from ...run.panels import HeldOut, LossCurve, TestCurve
 from ...run.run import Run
 from ...run.source import Moment
 from ...run.travel import looked_back
@@ -409,7 +409,7 @@ class LossDrawer(Drawer[LossCurve]):
 
     # ---- what is measured
 
-    def _extend(self, test: TestCurve | HeldBack, moment: Moment, seconds: float | None) -> None:
+    def _extend(self, test: TestCurve | HeldOut, moment: Moment, seconds: float | None) -> None:
         """Measure the dashed curve, thinned as the run grows, and the accuracy at its own pace."""
         frame = moment.frame
         begun = int(frame.curve.step[0]) - 1 if len(frame.curve.step) else frame.step  # of what was loaded
@@ -421,7 +421,7 @@ class LossDrawer(Drawer[LossCurve]):
         if not grown:  # the number is that of this frame; the curve gets no denser
             kept.pop()
         inputs, targets = test.of(moment)
-        if len(inputs):  # else nothing is held back
+        if len(inputs):  # else nothing is held-out
             kept.append(_Measured(frame.step, moment.evaluate(inputs, targets), test.share(moment)))
         self._pace.did(0.0 if test.accuracy else perf_counter() - begun_at)
 
@@ -429,7 +429,7 @@ class LossDrawer(Drawer[LossCurve]):
         kept = self._measured  # of the dashed curve, which gets a point where it is long enough since the last
         return not kept or step - kept[-1].step >= max(1.0, step * _SHARE)
 
-    def _look_back(self, test: TestCurve | HeldBack, moment: Moment) -> None:
+    def _look_back(self, test: TestCurve | HeldOut, moment: Moment) -> None:
         """The losses of the steps before, of who knows; not where one had to wait for it."""
 
         def lost(run: Run) -> float:

@@ -66,7 +66,7 @@ class PointsDrawer(Drawer[Plot]):
         self.spots = np.where(self.seen[:, None], self.axes.points(x, y), np.inf)
 
     def discs(self, sketch: Sketch, points: Points, inks: Floats, sizes: Point, *, back: bool = True) -> None:
-        """Those that are seen, in colours (N, 3); above them hollow ones, of what is held `back`."""
+        """The visible points, in colours (N, 3); with `back` also the held-out ones, hollow and on top."""
         spots, held = self.spots[self.seen], points.back[self.seen]
         for some, size, hollow in ((~held, sizes[0], False), (held & back, sizes[1], True)):
             sketch.discs(spots[some], size, inks[some], rim=self.ground.theme.ink, hollow=hollow)
@@ -355,9 +355,9 @@ BUDGET = 0.05 / 30
 """Seconds of a frame in which a map is worked out and drawn: a twentieth, at 30 a second."""
 _LEAST = 232.0  # side of the smallest map in the column
 _SMALL_MAP = 140.0  # and beside the controls
-TEST, HARD = 0, 1  # places of the switches: points held back are shown, answers are drawn as if certain
+TEST, HARD = 0, 1  # places of the switches: show held-out points; draw answers as if certain
 LEARNT, BACK = 7.6, 8.6
-"""Diameters with their rims: of points that are learnt from, and of hollow ones that are held back."""
+"""Diameters with their rims: of training points, and of held-out points, which are hollow."""
 RING = 8.4
 """Diameter, with its edges, of the ring around the point whose way is drawn, and the width of an edge."""
 _MAP_TOP, _AXIS, _LINE = 21.0, 19.0, 20.0  # heights of the title, the axes' ends, and a line of the legend

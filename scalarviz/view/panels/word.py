@@ -99,10 +99,10 @@ def following(box: Box, theme: Theme, state: WordState, read: Reading, *, age: s
 
 
 def _title(sketch: Sketch, box: Box, theme: Theme, state: WordState, age: str, hints: bool) -> None:
-    """What it is, the field, and how to use it."""
+    """The title, the field, and how to use it."""
     x, y, width, _ = box
-    sketch.text(x, y + 12, "what comes next", LABEL, theme.text1, bold=True)
-    left = x + measure("what comes next", LABEL, True) + 12
+    sketch.text(x, y + 12, "next letter", LABEL, theme.text1, bold=True)
+    left = x + measure("next letter", LABEL, True) + 12
     sketch.text(left, y + 12, "after each letter of", LABEL, theme.text3)
     left += measure("after each letter of", LABEL) + 8
     own = measure(state.word, LABEL, True)
@@ -115,7 +115,7 @@ def _title(sketch: Sketch, box: Box, theme: Theme, state: WordState, age: str, h
     if state.typing:
         sketch.line((left + 9 + own, y), (left + 9 + own, y + 14), theme.text1, 1.4)
     left += field[2] + 10
-    note = age or "strong: the next letter"
+    note = age or "strong: the word's own letter"
     sketch.text(x + width, y + 12, note, LABEL, theme.text3, anchor="right")
     hint = ("Enter keeps it, Escape cancels" if state.typing else "click, or E: type a name") if hints else ""
     if left + measure(hint, LABEL) + 16 <= x + width - measure(note, LABEL):
@@ -419,7 +419,7 @@ class WordDrawer(Drawer[WordBoard]):
     height, least, spread = HEIGHT, LEAST, 206.0
     gestures = (
         ("Click", "on the word: type another one; Enter keeps it, Escape cancels"),
-        ("Click", "on a letter of the word: see what follows it, and whom it looks at"),
+        ("Click", "on a letter of the word: see its likely next letters, and its attention"),
     )
 
     def __init__(self, panel: WordBoard, ground: Ground) -> None:

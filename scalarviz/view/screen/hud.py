@@ -176,7 +176,7 @@ def drawing_words(then: tuple[str, ...]) -> str:
     """What is said in the picture of a graph: what is on now, and what was on `then`, when it was asked for."""
     now = mistaken.words()
     was = [name for name in then if name not in now]
-    return "   ".join(filter(None, (_on(now), f"mistake on when this was drawn: {', '.join(was)}" if was else "")))
+    return "   ".join(filter(None, (_on(now), f"drawn with the mistake {', '.join(was)}" if was else "")))
 
 
 def _on(made: tuple[str, ...]) -> str:

@@ -501,7 +501,7 @@ class Probed:
 
 
 def _points(subject: Subject, frame: Frame) -> Iterator[tuple[Float, Float]]:
-    """Samples and targets that are learnt from, and those that a panel draws: points that are held back too."""
+    """Training samples and targets, and those that a panel draws: held-out points too."""
     learnt = frame.samples()
     if learnt is not None:
         yield learnt

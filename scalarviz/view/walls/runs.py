@@ -71,12 +71,12 @@ def let_go(standing: Standing) -> None:
 
 
 def check_plain(entrance: Callable[..., object], **given: Any) -> None:
-    """Refuse what would say something of the cubes of one run: arguments that are not what `entrance` has by itself."""
+    """Refuse arguments of `entrance` that concern the cubes of one run, if they differ from their defaults."""
     usual = inspect.signature(entrance).parameters
     said = [name for name, value in given.items() if value != usual[name].default]
     if said:
         raise InputError(
-            f"{entrance.__name__}: {listing(said)} belongs to one run; leave it out for the runs of a sweep"
+            f"{entrance.__name__}: {listing(said)} works for a single run only; leave it out for the runs of a sweep"
         )
 
 
@@ -129,7 +129,7 @@ def scene_file(path: StrPath, about: About) -> SceneBuild:
         why = getattr(error, "strerror", None) or error
         raise InputError(f"cannot read the scene {path_text(path)}: {why}") from None
     if text != about.build_text:
-        was = f"another text of {shown(about.name)}" if about.build_text else f"the scene {shown(about.name)}"
+        was = f"another version of {shown(about.name)}" if about.build_text else f"the scene {shown(about.name)}"
         raise InputError(f"{path_text(path)} did not build these runs; {was} did. Give that version of the file")
     return SceneBuild(about.name, text)
 

@@ -190,7 +190,7 @@ class Words(NamedTuple):
 Kind = Literal["view", "time", "edit", "file", "host"]
 """What it changes: the picture, where training stands, the run, a file, or the window around the picture."""
 _FILES = "files and window"
-FIRST = "to begin with"
+FIRST = "basics"
 HEADINGS: dict[Kind, str] = {
     "time": "steps and time", "edit": "numbers", "view": "picture", "file": _FILES, "host": _FILES
 }  # fmt: skip
@@ -295,7 +295,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("name_moment", "time", ("N",), "set or remove a flag at this step", missing=_no_training),
     Action("toggle_loop", "time", ("Shift+N",), "loop between two flags", missing=_no_training),
     Action("slower", "time", ("[",), "halve the speed", missing=_no_playing),
-    Action("faster", "time", ("]",), "double the speed, in the end no limit", missing=_no_playing, first=True),
+    Action("faster", "time", ("]",), "double the speed, finally no limit", missing=_no_playing, first=True),
     Action("normal_speed", "time", ("\\",), "return to normal speed", missing=_no_playing),
     Action("show_weights", "view", ("W",), "colour by value"),
     Action("show_gradients", "view", ("G",), "colour by gradient (again: by its size)",
@@ -330,13 +330,13 @@ ACTIONS: tuple[Action, ...] = (
     Action("toggle_parallel", "view", ("O",), "switch parallel lines and perspective"),
     Action("toggle_turntable", "view", ("Y",), "start or stop turning the scene"),
     Action("toggle_apart", "view", ("Z",), "spread the plates, or put them back", missing=_no_layers),
-    Action("layer_after", "view", ("PageDown",), "show the next layer alone, in the end all", missing=_no_layers),
+    Action("layer_after", "view", ("PageDown",), "show the next layer alone, finally all", missing=_no_layers),
     Action("layer_before", "view", ("PageUp",), "show the previous layer alone", missing=_no_layers),
     Action("screenshot", "file", ("S",), "save a screenshot", missing=_no_host),
     Action("film", "file", ("Ctrl+S",), "start or end a film of the window", missing=_no_host),
     Action("open", "file", ("Ctrl+O",), "open a picture or weights (or drop the file)", missing=_nothing_to_open),
     Action("paste", "edit", ("Ctrl+V",), "train on the clipboard's table (or drop a .csv)", missing=_no_table),
-    Action("toggle_panels", "view", ("Tab",), "switch: all panels, cubes alone, first look", "all panels"),
+    Action("toggle_panels", "view", ("Tab",), "switch: all panels, cubes alone, start view", "all panels"),
     Action("toggle_layers", "view", ("D",), "show layers: gradients, updates, dead units",
            missing=_no_layer_table),
     Action("toggle_theme", "view", ("L",), "switch light and dark"),

@@ -379,7 +379,7 @@ class Lesson:
     def begins(self) -> str:
         """What is said when it begins."""
         if self._name:
-            return f"teaching {self._name}: trains until the network reads it so, {MOST:,} steps at most"
+            return f"teaching {self._name}: trains until the network reads it correctly, at most {MOST:,} steps"
         return f"teaching it: {MOST:,} steps"
 
     def over(self, frame: Frame) -> str:
@@ -608,7 +608,7 @@ class Breaks:
         if len(points) > LISTED:
             there.insert(0, f"{len(points) - LISTED} more")
         hint = f"  ({EXAMPLES})" if not self.typed else ""
-        ways = "Enter sets it, typing replaces it, End keeps it" if self._offered else "Enter sets it"
+        ways = "Enter sets it, typing replaces it, End edits it" if self._offered else "Enter sets it"
         parts = [f"pause when: {self.typed}|{hint}", self._refused or f"{ways}, Escape cancels"]
         if there and not self._refused:
             parts += ["; ".join(there), "type a number to switch one off or on, minus a number to remove it"]

@@ -79,7 +79,7 @@ def pace(
     if rehearsal is None or total_steps < EVENLY or frames < EVENLY:
         return stops
     if len(rehearsal.loss) != total_steps:
-        raise InputError(f"rehearsal: got one of {len(rehearsal.loss)} steps; allowed: one of {total_steps}")
+        raise InputError(f"rehearsal: got {len(rehearsal.loss)} steps; allowed: {total_steps}, as many as the film has")
     shown = _shown(rehearsal, stops)
     moving = frames - round(rest * frames)
     table = np.interp(np.linspace(0, 1, moving), shown, np.arange(total_steps + 1))

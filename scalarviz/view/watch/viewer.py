@@ -205,8 +205,8 @@ class Viewer(Guest):
             self.refresh()
 
     def load(self, path: Path) -> str:
-        """Go on from the weights in a file; returns what was done."""
-        return f"weights of step {self._source.load(path):,}"
+        """Continue from the weights in a file; returns a sentence for the user."""
+        return f"loaded the weights of step {self._source.load(path):,}"
 
     # ---- time
 
@@ -556,7 +556,7 @@ def _open(viewer: Viewer, path: Path) -> str:
         known = f"a picture, a table ({', '.join(TABLES)}) or weights ({', '.join(WEIGHTS)})"
         return f"{path.name} cannot be opened; allowed: {known}"
     done = viewer.bench.side.take(load_picture(path).rgb)
-    return f"{path.name}: {done or 'nothing here shows a picture of yours'}"
+    return f"{path.name}: {done or 'this scene has no panel for your picture'}"
 
 
 # ---- Recordings that are still being written while they are watched.

@@ -1,7 +1,7 @@
 """The encoding of convolutions and maxima: row by row for a batch, along positions for one sample.
 
-`Operands` has the channels of a convolution apart. `Shifts` are convolutions of one sample in which neighbouring
-positions read neighbouring rows; where each place is a layer (the letters of a text), it is encoded as one.
+`Operands` separates the channels of a convolution. `Shifts` are convolutions of one sample in which neighbouring
+positions read neighbouring rows. If each place is a layer (such as letters of a text), it is encoded as a layer.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Operands:
 
 
 def channels_of(rows: Words, zero: NDArray[np.bool_]) -> Operands:
-    """The largest number of channels that describes a table (places, n) of operands; `zero`: which are the 0."""
+    """The largest number of channels that fits a table (places, n) of operands; `zero` marks rows of 0."""
     n = rows.shape[1]
     for channels in (c for c in range(n, 1, -1) if n % c == 0):
         planes = rows.reshape(len(rows), channels, -1)
@@ -58,7 +58,7 @@ def _keep_sums(w: Writer, head: list[int], to: Words, counts: Words, entries: Wo
 
 
 def forward_sums(w: Writer, table: Operands, i: Instruction) -> int:
-    """The sums of the forward pass."""
+    """The entries of the forward pass."""
     places, n = len(table.base), table.taps * table.channels
     place, tap = np.nonzero(table.there)
     head = [len(i.weights), places, n, int(i.weights[0]), i.bias, 0, table.channels, table.step, table.taps]
@@ -67,7 +67,7 @@ def forward_sums(w: Writer, table: Operands, i: Instruction) -> int:
 
 
 def backward_sums(w: Writer, table: Operands, i: Instruction) -> int:
-    """The sums that carry its adjoints to its operands; all channels of an operand want a gradient, or none."""
+    """The entries that add its gradients to its operands; all channels of an operand get a gradient, or none."""
     places, n = len(table.base), table.taps * table.channels
     there = table.there & w.wanted(np.where(table.there, table.base, 0))
     place, tap = np.nonzero(there)
@@ -95,7 +95,7 @@ class Shifts:
 
 
 def shifts_of(operands: Operands) -> Shifts | None:
-    """The operands as distances, or None if they are none."""
+    """The operands as distances, or None if they do not have this form."""
     place = np.arange(len(operands.base))[:, None]
     distance = np.where(operands.there, operands.base - place, 0)
     shift = np.zeros(operands.taps, np.int64)
@@ -122,7 +122,7 @@ def masks_of(there: NDArray[np.bool_], lanes: int) -> Words:
 
 
 def forward_fields(w: Writer, s: Shifts, i: Instruction) -> int:
-    """What ``conv_one`` reads for the forward pass; returns its offset."""
+    """Put the list of ``conv_one`` for the forward pass into the pool; returns its offset."""
     places, taps = s.there.shape
     n = taps * s.channels
     head = [len(i.weights), i.dst, places, int(i.weights[0]), n, i.bias, 0, s.channels, s.step, taps]
@@ -130,7 +130,7 @@ def forward_fields(w: Writer, s: Shifts, i: Instruction) -> int:
 
 
 def backward_fields(w: Writer, s: Shifts, i: Instruction) -> int:
-    """What it reads for the adjoints of the operands, which are added to."""
+    """Put its list for the gradients of the operands into the pool; returns its offset."""
     places, taps = s.there.shape
     n, first = taps * s.channels, s.first
     there = np.zeros((s.count, taps), np.bool_)
@@ -171,7 +171,7 @@ WEIGHTS = 64
 
 
 def are_layers(program: Program, i: Instruction) -> bool:
-    """Whether the places of a convolution are as quick as layers: neighbours, none left out, and enough of them."""
+    """Whether the places of a convolution are as fast as layers: neighbours, without gaps, and enough of them."""
     zeros = program.constant_rows[program.constants == 0.0]
     size = i.args.shape[1] * len(i.weights)
     return size >= WEIGHTS and bool((np.diff(i.args, axis=1) == 1).all()) and not np.isin(i.args, zeros).any()
@@ -186,7 +186,7 @@ def places(i: Instruction) -> list[Matrix]:
 
 
 def can_be_compact(program: Program) -> bool:
-    """Whether every kernel has a form for rows that are single numbers, and one that is fast."""
+    """Whether every kernel has a form for rows of single numbers, and at least one of them is fast."""
     for i in program.instructions:
         if i.kind == "conv":
             if are_layers(program, i):
@@ -219,7 +219,7 @@ def conv_forward(w: Writer, i: Instruction) -> Lines:
 
 
 def conv_backward(w: Writer, i: Instruction) -> Lines:
-    """Lines that add up its weights' gradients, and carry the adjoints of its results to its operands."""
+    """Lines that add up the gradients of its weights, and add those of its results to its operands."""
     if w.how.lanes and are_layers(w.program, i):
         given = [(m, m.upstream(w)) for m in places(i)]
         return [line for m, up in given for line in rows_outer(w, m, up) + matrix_backward(w, m, up)]
@@ -248,7 +248,7 @@ def max_forward(w: Writer, i: Instruction) -> Lines:
 
 
 def max_backward(w: Writer, i: Instruction) -> Lines:
-    """Lines that carry the adjoint of a maximum to the first operand that is the largest."""
+    """Lines that add the gradient of a maximum to the first operand that is the largest."""
     rows = i.args.ravel()
     wanted = w.wanted(rows)
     windows = w.how.lanes and wanted.all() and windows_of(i.args)
@@ -267,7 +267,7 @@ def max_backward(w: Writer, i: Instruction) -> Lines:
 
 
 def windows_of(rows: Words) -> tuple[int, int, Words] | None:
-    """The operands of maxima, shape (maxima, n), as runs of windows of two by two; None if they are none, or overlap.
+    """The operands of maxima, shape (maxima, n), as runs of windows of two by two; None if they are not, or overlap.
 
     Returns the windows of a run, the distance of the lower rows, and where each run begins; window j is 2*j rows on.
     """

@@ -1,13 +1,13 @@
 """A `Program` as the table of numbers that the compiled interpreter walks.
 
 Neighbouring rows whose operands are neighbours too become one call. Backward, the first instruction that
-writes an adjoint row *stores* it and the others add to it, so nothing is zeroed in advance. What the loss
-does not depend on is left out.
+writes a gradient row *stores* it and the others add to it, so nothing is zeroed in advance. Rows on which the loss
+does not depend are left out.
 
-Rows that are the same on all lanes, made of means over the batch and parameters alone (``weight /
-sqrt(variance + eps)``), are computed on one lane. Where such a row is read lane by lane it is *widened*, and
-what comes down to it is *folded* into the first lane. A mean over the batch is two lines: all blocks finish
-the first before any begins the second.
+Rows that are equal on all lanes, because they depend only on means over the batch and parameters (``weight /
+sqrt(variance + eps)``), are computed on one lane. If another row reads such a row lane by lane, it is *widened*, and
+its gradient is *folded* into the first lane. A mean over the batch takes two lines: all blocks finish the first
+before any block begins the second.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from .writer import AdjointRows, Alone, How, Lines, Rows, Writer, runs
 
 
 def mean_forward(w: Writer, i: Instruction) -> Lines:
-    """Lines of means: what the blocks leave, and what is made of it."""
+    """Lines of means: the sums of the blocks, then the means."""
     return _lines(w, i.args[0].tolist(), list(range(i.dst, i.dst + i.count)), [1] * i.count)
 
 
 def mean_backward(w: Writer, i: Instruction) -> Lines:
-    """Lines that carry the means of their adjoints to their operands."""
+    """Lines that add the means of their gradients to their operands."""
     upstream = [w.adjoint(row) for row in range(i.dst, i.dst + i.count)]
     return _lines(w, upstream, *w.targets(np.asarray(i.args[0])))
 
@@ -49,7 +49,7 @@ def _lines(w: Writer, source: list[int], to: list[int], fresh: list[int]) -> Lin
 
 
 def mask_forward(w: Writer, i: Instruction) -> Lines:
-    """Lines of a call's masks."""
+    """Lines of the dropout masks of a call."""
     p = float(i.numbers[0])
     number, threshold = w.number(scale(p)), dropout_threshold(p)
     if w.how.lanes:
@@ -62,7 +62,7 @@ def mask_forward(w: Writer, i: Instruction) -> Lines:
 
 
 def _filled(w: Writer, rows: list[int]) -> list[int]:
-    """Units that nobody reads go to spare rows, each to one of its own: there are three at most."""
+    """Unused units get spare rows, at most three, each its own."""
     spare = iter(range(2 * w.program.n_rows + 2, 2 * w.program.n_rows + wire.PADDING))
     return [row if row >= 0 else next(spare) for row in rows]
 
@@ -72,7 +72,7 @@ _SOURCES = ("param", "batch_mean")
 
 
 class Narrow:
-    """Which instructions of a program are done on one lane; none unless it is `asked`."""
+    """Which instructions run on one lane; none unless `asked`."""
 
     def __init__(self, program: Program, asked: bool) -> None:
         self._program = program
@@ -82,7 +82,7 @@ class Narrow:
             self._settle()
 
     def _settle(self) -> None:
-        """Leave out what reads a row that others read on all lanes: its adjoint could not be both."""
+        """Exclude instructions that share a row with others that read it on all lanes."""
         program, found = self._program, len(self._made) + 1
         needs = program.needs_gradient
         while len(self._made) < found:
@@ -94,7 +94,7 @@ class Narrow:
                     self._made.discard(k)
 
     def _read_wide(self) -> NDArray[np.bool_]:
-        """The rows that somebody reads on all lanes, or whose adjoints are read there."""
+        """The rows that are read on all lanes, or whose gradients are."""
         program = self._program
         wide = np.zeros(program.n_rows, np.bool_)
         wide[program.outputs] = True
@@ -111,21 +111,21 @@ class Narrow:
         return wide
 
     def forward(self, w: Writer, k: int, lines: Lines) -> Lines:
-        """The lines of instruction `k`, those on one lane marked, and what widens its rows."""
+        """The lines of instruction `k`, with one-lane lines marked, and the lines that widen its rows."""
         i = self._program.instructions[k]
         if k in self._made:
             return [*map(_marked, lines), *self._lines(w, "widen", self._rows(i))]
         return self._source(i, lines, 1)
 
     def backward(self, w: Writer, k: int, lines: Lines) -> Lines:
-        """The same of its backward pass, behind what folds the adjoints of its rows."""
+        """The lines of its backward pass, after those that fold the gradients of its rows."""
         i = self._program.instructions[k]
         if k in self._made and lines:
             return [*self._lines(w, "fold", [w.adjoint(row) for row in self._rows(i)]), *map(_marked, lines)]
         return self._source(i, lines, 0)
 
     def _source(self, i: Instruction, lines: Lines, own: int) -> Lines:
-        """Of parameters all lines, of means line `own`, are on one lane where nobody reads their rows on all."""
+        """Mark one-lane lines: all lines of parameters, line `own` of means, if no row is read on all lanes."""
         if i.kind not in _SOURCES or self._wide[i.dst]:
             return lines
         return [_marked(line) if i.kind == "param" or k == own else line for k, line in enumerate(lines)]
@@ -142,7 +142,7 @@ def _marked(line: list[int]) -> list[int]:
 
 
 def _uniform(program: Program) -> set[int]:
-    """The instructions whose results are the same on all lanes, but for those that read nothing."""
+    """The instructions whose results are equal on all lanes, without those that read nothing."""
     uniform, found = np.zeros(program.n_rows, np.bool_), set()
     uniform[program.constant_rows] = True
     for k, i in enumerate(program.instructions):
@@ -160,7 +160,7 @@ def gather_forward(w: Writer, i: Instruction) -> Lines:
 
 
 def gather_backward(w: Writer, i: Instruction) -> Lines:
-    """Lines that carry its adjoints to the parameters; the numbers that choose get none."""
+    """Lines that add its gradients to the parameters; the ids get none."""
     return [[*w.kernel("gather_back"), w.adjoint(i.dst), *_fields(w, i)]]
 
 
@@ -175,7 +175,7 @@ Table = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A program in numbers; see :mod:`scalarviz.engine.cpu.wire`."""
+    """An encoded program; see :mod:`scalarviz.engine.cpu.wire`."""
 
     forward: Table
     backward: Table
@@ -190,9 +190,9 @@ class Encoded:
 def encode(
     program: Program, seeds: Iterable[int], rows: Rows, kernel: Callable[[str], int], dtype: Any, how: How
 ) -> Encoded:
-    """Encode a program; `rows` and `kernel` find the addresses of row kernels and others by name.
+    """The encoded program; `rows` and `kernel` look up addresses of row kernels and other kernels by name.
 
-    The adjoints of the rows `seeds` are given before the backward pass; none for forward only.
+    The gradients of the rows `seeds` are given before the backward pass; none for forward only.
     """
     written = {int(row) for row in seeds}
     adjoint = AdjointRows(program, range(program.n_rows) if how.lanes else written)
@@ -206,7 +206,7 @@ def encode(
 
 
 def _cuts(w: Writer, table: Table) -> NDArray[np.int64]:
-    """The lines of a table that read what all blocks have left."""
+    """The numbers of the lines that read results of all blocks."""
     if w.places == 0:
         return np.zeros(0, np.int64)
     kernels = table[:, 0] % wire.NARROW == wire.KERNEL
@@ -214,7 +214,7 @@ def _cuts(w: Writer, table: Table) -> NDArray[np.int64]:
 
 
 def _table(parts: Iterable[Lines]) -> Table:
-    """All lines below each other; as plain numbers at once, for a million lists would fill half a gigabyte."""
+    """All lines as one array; converted one by one, because a million lists would take half a gigabyte."""
     flat, zeros = array("q"), [0] * wire.FIELDS
     for lines in parts:
         for line in lines:
@@ -249,7 +249,7 @@ def op_forward(w: Writer, i: Instruction) -> Lines:
 
 
 def op_backward(w: Writer, i: Instruction) -> Lines:
-    """Lines that carry its adjoints to its operands, one after the other."""
+    """Lines that add its gradients to its operands, one operand after another."""
     addresses = w.rows(i.op)
     if i.count == 1:
         return _one_backward(w, i, addresses)
@@ -273,7 +273,7 @@ def op_backward(w: Writer, i: Instruction) -> Lines:
 
 
 def _one_backward(w: Writer, i: Instruction, addresses: dict[str, int]) -> Lines:
-    """The same of a single row."""
+    """The same for a single row."""
     operands = i.args[:, 0].tolist()
     a, b, c = _operands(i, 0)
     up = w.adjoint(i.dst)
@@ -285,7 +285,7 @@ def _one_backward(w: Writer, i: Instruction, addresses: dict[str, int]) -> Lines
 
 
 def _operands(i: Instruction, start: int) -> list[int]:
-    """The three operand rows of a call; a missing one is any row."""
+    """The three operand rows of a call; any row fills a missing one."""
     found: list[int] = i.args[:, start].tolist()
     return found + [found[0]] * (3 - len(found))
 
@@ -296,7 +296,7 @@ def param_forward(w: Writer, i: Instruction) -> Lines:
 
 
 def param_backward(w: Writer, i: Instruction) -> Lines:
-    """Lines that sum their adjoints up."""
+    """Lines that sum their gradients."""
     return [[*w.kernel("parameters_back"), w.adjoint(i.dst), i.count, w.keep(i.weights)]]
 
 
@@ -316,4 +316,4 @@ KINDS: dict[str, tuple[Part, Part]] = {
     "gather": (gather_forward, gather_backward),
     "batch_mean": (mean_forward, mean_backward),
 }
-"""How each kind of instruction is written, and its backward pass."""
+"""The functions that encode each kind of instruction, forward and backward."""

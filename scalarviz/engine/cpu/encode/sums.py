@@ -1,8 +1,8 @@
 """The encoding of weighted sums, layers, sums of products and squared errors.
 
-A layer whose batch fits one vector becomes tiles of up to 4 x 4 weights; otherwise it is one call. A sum that
-reads the columns of a matrix, ``x @ W + b`` with W of shape (inputs, outputs), uses the kernels of layers:
-they take any distance between weights, so what carries adjoints down through a layer carries values up here.
+A layer whose batch fits one vector becomes tiles of up to 4 x 4 weights; any other layer is one call. Sums that
+read the columns of a matrix, ``x @ W + b`` with W of shape (inputs, outputs), use the kernels of layers.
+These allow any distance between weights, so the backward kernel of a layer computes these sums forward.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from ..wire import FEW, PASS
 from .writer import Lines, Writer
 
 FEW_SUMS = 2
-"""Most tiles of a layer forward: with more, the loops of the usual kernel are as quick."""
+"""The most tiles of a layer forward; for more, the loops of the usual kernel are as fast."""
 FEW_OUTER = 8
-"""Most tiles of its weights' gradients."""
+"""The most tiles of the gradients of its weights."""
 SEVERAL_WEIGHTS = 1024
-"""From so many weights on their gradients are quicker along the weights; sums are from twice as many on."""
+"""From this many weights on, gradients are faster along the weights; sums from twice as many on."""
 HALF = 4
-"""Samples of one pass over the weights; a second one pays in layers of 128 x 128."""
+"""Samples per pass over the weights; a second pass pays for layers of 128 x 128."""
 LEAST = 16
-"""Weights of a matrix from which on its sums are better done by the kernels of layers."""
+"""From this many weights on, the kernels of layers compute the sums of a matrix faster."""
 COPIED = 128
 """Operands from which on the kernel copies the weights of a panel side by side, where it would look for biases too."""
 
@@ -43,7 +43,7 @@ def pieces(rows: Sequence[int]) -> list[Span]:
 
 
 def tiles_of(to: Sequence[int], rows: Sequence[int], most: int) -> list[tuple[Span, Span]]:
-    """The tiles of a layer: spans of its results and of its operands. Nothing if there are more than `most`."""
+    """The tiles of a layer: spans of results and of operands; empty if there are more than `most`."""
     high, wide = pieces(to), pieces(rows)
     return list(product(high, wide)) if len(high) * len(wide) <= most else []
 
@@ -62,12 +62,12 @@ class Matrix:
 
     @classmethod
     def of_layer(cls, i: Instruction) -> Matrix:
-        """That of a layer."""
+        """The `Sums` of a layer."""
         n = i.args.shape[1]
         return cls(range(i.dst, i.dst + i.count), i.args[0], int(i.weights[0]), n, 1, i.bias, tiled=True)
 
     def upstream(self, w: Writer) -> range:
-        """The rows of the adjoints of the results."""
+        """The gradient rows of the results."""
         first = w.adjoint(self.to[0])
         return range(first, first + self.to.step * len(self.to), self.to.step)
 
@@ -87,7 +87,7 @@ def combine(
     w: Writer, to: Sequence[int], rows: Sequence[int], weight: int, steps: tuple[int, int], bias: int, adding: bool,
     tiled: bool,
 ) -> Lines:  # fmt: skip
-    """Lines that store the sums of a matrix, or add them; `steps` between the weights of results and of operands."""
+    """Lines that store or add the sums of a matrix; `steps` are the weight distances of results and operands."""
     tiles = tiles_of(to, rows, FEW_SUMS) if tiled and w.how.few else []
     if not tiles:
         lists, name = [w.keep(to), len(to), w.keep(rows), len(rows)], sums_kernel(w, len(to) * len(rows))
@@ -100,12 +100,12 @@ def combine(
 
 
 def matrix_forward(w: Writer, m: Matrix, adding: bool = False) -> Lines:
-    """Lines of its sums."""
+    """Lines of the sums of a matrix."""
     return combine(w, m.to, m.rows.tolist(), m.weight, (m.to_step, m.from_step), m.bias, adding, m.tiled)
 
 
 def matrix_backward(w: Writer, m: Matrix, upstream: range) -> Lines:
-    """Lines that carry the adjoints of its results to its operands."""
+    """Lines that add the gradients of its results to its operands."""
     lines: Lines = []
     for start, rows in stretches(m.rows, w.wanted(m.rows)):
         zeros, adding = w.adding(rows)
@@ -115,7 +115,7 @@ def matrix_backward(w: Writer, m: Matrix, upstream: range) -> Lines:
 
 
 def rows_outer(w: Writer, m: Matrix, upstream: range, layer: Instruction | None = None) -> Lines:
-    """Lines that add up the gradients of weights that lie by result, and of the biases."""
+    """Lines that add up the gradients of the biases, and of weights that are stored by result."""
     rows, n, biased = m.rows.tolist(), len(m.rows), m.bias >= 0
     tiles = tiles_of(upstream, rows, FEW_OUTER) if m.tiled and w.how.few else []
     if not tiles:
@@ -161,7 +161,7 @@ def stretches(rows: NDArray[np.int64], wanted: NDArray[np.bool_]) -> Iterator[tu
 
 
 def parts(w: Writer, i: Instruction) -> Iterator[Matrix | Instruction]:
-    """A ``dot`` cut into matrices whose weights lie by operand, and what lies between them."""
+    """The parts of a ``dot``: matrices whose weights are stored by operand, and the sums between them."""
     first, start = 0, 0
     for end in _ends(i):
         found = _matrix(w, i, start, end)
@@ -178,7 +178,7 @@ def parts(w: Writer, i: Instruction) -> Iterator[Matrix | Instruction]:
 
 
 def _ends(i: Instruction) -> list[int]:
-    """Where stretches of sums end whose operands are the same and whose weights are those before, moved by one."""
+    """The ends of ranges of sums with equal operands and weights moved by one."""
     if i.kind != "dot" or i.bias >= 0 or i.offset != 0.0 or i.count < 2 or not i.args.shape[1]:  # sums of nothing
         return []
     weights = i.weights.reshape(i.count, -1)
@@ -187,7 +187,7 @@ def _ends(i: Instruction) -> list[int]:
 
 
 def _matrix(w: Writer, i: Instruction, start: int, end: int) -> Matrix | None:
-    """The sums from `start` on as a matrix, if they are a whole one."""
+    """The sums from `start` on as a matrix, or None if they are not a whole one."""
     outputs, rows, weights = end - start, i.args[start], i.weights.reshape(i.count, -1)[start]
     bias, constants = -1, w.program.constants[w.program.constant_rows == rows[-1]]
     if (constants == 1.0).any() and (len(rows) == 1 or weights[-1] != weights[-2] + outputs):
@@ -276,7 +276,7 @@ def squares_forward(w: Writer, i: Instruction) -> Lines:
 
 
 def squares_backward(w: Writer, i: Instruction) -> Lines:
-    """Lines that carry its adjoint to both sides."""
+    """Lines that add its gradient to both sides."""
     adjoints, fresh = ([*left, *right] for left, right in _sides(w, i))
     lists = [w.keep(part) for part in (i.args.ravel(), adjoints, fresh)]
     n, factor = i.args.shape[1], w.number(*i.numbers)
@@ -284,7 +284,7 @@ def squares_backward(w: Writer, i: Instruction) -> Lines:
 
 
 def _sides(w: Writer, i: Instruction) -> list[list[list[int]]]:
-    """Of two rows of operands: adjoint rows (left, right), and whether each is fresh (left, right)."""
+    """For two rows of operands: gradient rows (left, right), and whether each is fresh (left, right)."""
     # in the order of the kernels, which go term by term
     pairs = [w.targets(i.args[:, j]) for j in range(i.args.shape[1])]
     return [[[pair[part][side] for pair in pairs] for side in (0, 1)] for part in (0, 1)]

@@ -1,9 +1,9 @@
-"""What every part of the encoder needs: lists, numbers and kernels of a program, and who wrote which adjoint.
+"""Shared parts of the encoder: lists, numbers and kernels of a program, and which gradients are written.
 
-Backward, an adjoint is done with as soon as its own instruction has passed it on. Its rows, still in the processor's
-cache, are given to the next instruction with as many results: what a block of lanes touches shrinks by up to a half.
+Backward, a gradient row is free as soon as its instruction has passed it on. The row, still in the processor's
+cache, is reused by the next instruction with as many results. This halves the memory of a block at best.
 
-Weights that one layer alone reads have their whole gradient as soon as that layer's instruction has run (`alone`).
+If one layer alone reads some weights, their gradient is complete as soon as its instruction has run (`alone`).
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ FEWEST = 16
 """Results of an instruction whose adjoints may move: fewer gain nothing, and neighbours remain neighbours."""
 
 _LISTED = ("conv", "max")
-"""Kinds whose kernels find the adjoints of all their operands by the distance from the values."""
+"""Kinds whose kernels find all gradients of their operands at a fixed distance from the values."""
 
 
 class AdjointRows:
-    """The rows of the adjoints: that of row r is ``n_rows + r`` unless it moved; `fixed` rows' do not move."""
+    """The gradient rows: row r has ``n_rows + r`` unless it moved; `fixed` rows never move."""
 
     def __init__(self, program: Program, fixed: Iterable[int]) -> None:
         self._height = program.n_rows
@@ -39,13 +39,13 @@ class AdjointRows:
         kept += [i.args.ravel() for i in program.instructions if i.kind in _LISTED]
         owner[np.isin(owner, owner[np.concatenate(kept)])] = -1
         self._owner: list[int] = owner.tolist()
-        """The first result of the instruction that a row is a result of; -1: it does not move."""
+        """The first result of the row's instruction; -1 if the gradient row cannot move."""
         self._counts = {i.dst: i.count for i in program.instructions}
         self._moved: dict[int, int] = {}
         self._free: dict[int, list[int]] = {}
 
     def __call__(self, row: int) -> int:
-        """Row of the workspace that holds the adjoint of program row `row`."""
+        """The workspace row with the gradient of program row `row`."""
         owner = self._owner[row]
         if owner < 0:
             return self._height + row
@@ -55,17 +55,17 @@ class AdjointRows:
         return self._moved[owner] + row - owner
 
     def done(self, instruction: Instruction) -> None:
-        """Nobody reads the adjoints of an instruction's results any more."""
+        """Free the gradient rows of an instruction's results."""
         if instruction.dst in self._moved:
             self._free.setdefault(instruction.count, []).append(self._moved[instruction.dst])
 
 
 LEAST = 4096
-"""Weights of a layer from which on it pays that their gradients do not go through memory."""
+"""From this many weights of a layer on, it pays that their gradients do not go through memory."""
 
 
 class Alone:
-    """Which layers those are; none without kernels that hand gradients over (``compiled/taken``)."""
+    """The layers that alone read their weights; none without kernels that hand gradients over (``compiled/taken``)."""
 
     def __init__(self, program: Program, kernels: bool) -> None:
         self._spans: list[tuple[int, int]] = []
@@ -86,7 +86,7 @@ class Alone:
                 self._shared[_read(i)] = True
 
     def take(self, i: Instruction) -> bool:
-        """Whether a layer is one of them. If so, its instruction is now the one that has their gradients."""
+        """Whether a layer is one of them; marks its instruction as the owner of their gradients."""
         start, end = _span(i)
         if len(self._shared) == 0 or end - start < LEAST or self._shared[start:end].any():
             return False
@@ -94,7 +94,7 @@ class Alone:
         return True
 
     def spans(self) -> NDArray[np.int64]:
-        """Where the weights of each begin and end, in order, shape (2 * layers,)."""
+        """Start and end of the weights of each, in order, shape (2 * layers,)."""
         return np.array(sorted(self._spans), np.int64).ravel()
 
 
@@ -103,7 +103,7 @@ def _any_wide(program: Program) -> bool:
 
 
 def _span(i: Instruction) -> tuple[int, int]:
-    """Where the weights of a layer begin and end."""
+    """Start and end of the weights of a layer."""
     first = int(i.weights[0])
     return first, first + i.count * i.args.shape[1]
 
@@ -135,7 +135,7 @@ def runs(columns: NDArray[np.int64]) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """For which lanes a program is encoded."""
+    """The lanes for which a program is encoded."""
 
     lanes: int  # numbers of a vector where rows are single numbers (`can_be_compact` must allow it), else 0
     few: bool  # a row is never longer than one vector
@@ -146,7 +146,7 @@ class How:
 
 @dataclass
 class Writer:
-    """A program while it is encoded; `rows` and `kernel_address` find kernels by name."""
+    """A program that is being encoded; `rows` and `kernel_address` look up kernels by name."""
 
     program: Program
     rows: Rows
@@ -192,13 +192,13 @@ class Writer:
         return self._wanted[row]
 
     def zeros(self, rows: Sequence[int]) -> Lines:
-        """Store zero in adjoints that an instruction reads or adds to although nobody wrote them."""
+        """Zero the gradient rows that an instruction reads or adds to before any instruction wrote them."""
         self.written.update(rows)
         ordered = np.array(sorted(self.adjoint(row) for row in rows), np.int64)[None]
         return [[*self.kernel("zero"), int(ordered[0, start]), length] for start, length in runs(ordered)]
 
     def adding(self, rows: Sequence[int]) -> tuple[Lines, bool]:
-        """Before a kernel that stores all these adjoints or adds to all: what it needs, and whether it adds."""
+        """Prepare a kernel that stores all these gradients or adds to all; returns whether it adds."""
         fresh = [row for row in rows if row not in self.written]
         adding = len(fresh) < len(rows)
         lines = self.zeros(fresh) if adding else []
@@ -206,13 +206,13 @@ class Writer:
         return lines, adding
 
     def first_to_write(self, row: int) -> bool:
-        """Whether nobody wrote this adjoint; from now on somebody has."""
+        """Whether this gradient is fresh; marks it as written."""
         fresh = row not in self.written
         self.written.add(row)
         return fresh
 
     def targets(self, rows: NDArray[np.int64]) -> tuple[list[int], list[int]]:
-        """Adjoint rows (-1: none wanted) and whether each is fresh."""
+        """Gradient rows (-1: no gradient) and whether each is fresh."""
         asked = list(zip(rows.tolist(), self.wanted(rows).tolist(), strict=True))
         adjoints = [self.adjoint(row) if wanted else -1 for row, wanted in asked]
         fresh = [int(wanted and self.first_to_write(row)) for row, wanted in asked]

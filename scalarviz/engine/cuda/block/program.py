@@ -205,7 +205,7 @@ def copies(found: list[Layer], n_theta: int) -> tuple[NDArray[np.int32], NDArray
 
 
 MOST_BLOCKS = 256
-"""Two for each multiprocessor of a large GPU."""
+"""The most blocks: two for each multiprocessor of a large GPU."""
 MOST_TERMS = 1024
 """Of the gradient of a parameter: one thread adds them, for a lane or for all."""
 ALONE_PARAMETERS, ALONE_PRODUCTS = 2048, 1 << 16
@@ -222,7 +222,7 @@ the work, wherever its rows are."""
 
 @dataclass(frozen=True)
 class Form:
-    """How a batch is cut into blocks; places are bytes of shared memory."""
+    """How a batch is divided into blocks; places are bytes of shared memory."""
 
     lanes: int  # of a block: a power of two that divides the threads
     threads: int  # of a block
@@ -238,7 +238,7 @@ class Form:
 
 
 def form_of(plan: Plan, batch: int, itemsize: int, shape: Shape) -> Form | None:
-    """How blocks compute a batch of numbers of `itemsize` bytes; None where they do not."""
+    """How blocks compute a batch of numbers of `itemsize` bytes; None if they cannot."""
     other = plan.body.has_masks or plan.body.couples or plan.body.tracks
     if shape.lanes == 0 or other or _terms(plan.body) > MOST_TERMS or _reads_large_tables(plan, shape):
         return None

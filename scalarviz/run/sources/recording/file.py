@@ -349,8 +349,8 @@ def check_length(target: Path, said: StrPath) -> None:
     """InputError if the names of what SQLite keeps beside a file would be too long."""
     if (size := len(os.fsencode(target.name))) > _LONGEST:
         raise InputError(
-            f"cannot write {path_text(said)}: its name has {size} bytes; allowed: {_LONGEST}, as a file of that name "
-            "with -journal is written beside it"
+            f"cannot write {path_text(said)}: its name has {size} bytes; allowed: {_LONGEST}, because SQLite adds "
+            "-journal to it; give a shorter name"
         )
 
 

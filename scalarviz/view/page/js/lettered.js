@@ -40,7 +40,7 @@ export class LetteredPage {
     };
     head("new names", `temperature ${told.temperature.toFixed(1)} \u00b7 stronger: more certain`);
     this.names = root.appendChild(element("ul", "names"));
-    head("what comes next", "strong: the next letter");
+    head("next letter", "strong: the word's own letter");
     this.note = root.appendChild(element("p", "note"));
     this.keys = root.appendChild(element("div", "next"));
     this.keys.setAttribute("role", "group");
