@@ -521,7 +521,7 @@ class Inside:
         if told is None:
             return None
         if quantity == "change":
-            return f"{height_words(self._scale)} · 1 2 3: the largest"
+            return f"{height_words(self._scale)} · 1 2 3: the largest so far"
         return told.samples if quantity == "gradient" else ""
 
     # ---- what is drawn
