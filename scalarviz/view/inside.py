@@ -313,9 +313,14 @@ class Inside:
             for index in (k for k in largest if k in span):
                 face = self._face(plate, index)
                 x, y = face.min(axis=0).tolist()
-                if not large:  # beside its square, which has a frame
+                if not large:  # beside its plate, with a line to its square
                     sketch.polyline(face[[0, 1, 3, 2, 0]], bench.theme.selection, 1.4)
-                    x, y = x - _RANK / 2, y - _RANK / 2 - 2
+                    ends = np.concatenate([self._face(plate, end) for end in (span[0], span[-1])])[:, 0]
+                    (x, right), (left, end) = (face[:, 0].min(), face[:, 0].max()), (ends.min(), ends.max())
+                    y, out = face[:, 1].mean(), _RANK + 4
+                    side = (right, end + out) if end - right < x - left else (x, left - out)
+                    sketch.polyline(np.array([(side[0], y), (side[1], y)]), bench.theme.selection, 1.0)
+                    x, y = float(side[1]) - 2, float(y) - 4
                 ways = [(x + a, y + b) for a, b in ((0, 0), (_RANK + 6, 0), (0, _RANK + 6), (_RANK + 6, _RANK + 6))]
                 free = [(u, v) for u, v in ways if all(max(abs(u - a), abs(v - b)) > _RANK for a, b in ranked)]
                 if free:
@@ -516,7 +521,7 @@ class Inside:
         if told is None:
             return None
         if quantity == "change":
-            return f"{height_words(self._scale)} · 1 2 3: the largest"
+            return f"{height_words(self._scale)} · 1 2 3: the largest so far"
         return told.samples if quantity == "gradient" else ""
 
     # ---- what is drawn

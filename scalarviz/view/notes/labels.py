@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise, product
+from itertools import product
 from math import inf
 
 import numpy as np
 
-from ...run.core.frame import Stage
 from ..cubes.own import OwnLook
 from ..cubes.picking import Shares
 from ..ink.boxes import CHANNEL, LABEL
@@ -242,19 +241,15 @@ class FlowLabels(Labels):
 
 _ASIDE, _OVER = 12.0, 10.0  # from a strip of biases to its word
 _CARD = (340.0, 160.0)  # the upper right corner, where the card of a neuron opens
-_RISE, _WIDTH = 9.0, 1.4  # of the arrow that leaves the last layer
 
 
 class TurnLabels(Labels):
     """The words around small layers whose flow turns at each of them.
 
-    `inputs` are the names of what the first layer reads, empty where something else says them. With `arrow`
-    what leaves the last layer goes on to the right, where a picture of it stands.
+    `inputs` are the names of what the first layer reads, empty where something else says them.
     """
 
-    def __init__(
-        self, layout: Layout, stages: Sequence[Stage], inputs: Sequence[str], project: Project, box: Box, arrow: bool
-    ) -> None:
+    def __init__(self, layout: Layout, inputs: Sequence[str], project: Project, box: Box) -> None:
         super().__init__(box)
         self._room = box[1] + 8, (box[0] + box[2] - _CARD[0], box[1], *_CARD)  # the card of a neuron opens there
         self._placer.add_cubes((*layout.plates, *layout.spots), project)
@@ -269,36 +264,12 @@ class TurnLabels(Labels):
                 places = _bias_places(plate, project)
                 found = self._placer.place([[(*p.box[:1], p.y - 13.0, p.box[2], 16.0)] for p in places], most=0.5)
                 self.names += [] if found is None else [places[found]]
-        if arrow:
-            last = stages[-1] if stages else None
-            self._write_way_out(layout, project, box, "" if last is None or last.weight is not None else last.kind)
 
     def _inputs(self, first: Plate, names: Sequence[str], project: Project) -> list[Name]:
         """Names of the first layer's rows, beside them: they are its columns, drawn downwards."""
         across = first.shape[::-1]
         turned = replace(first, grid=Grid(across, across), axes=first.axes[[1, 0, 2]])
         return row_names(turned, names, -1, project, self._placer)
-
-    def _write_way_out(self, layout: Layout, project: Project, box: Box, word: str) -> None:
-        """An arrow from the last cube of the last layer up or on, and to the right; its word, if it is long enough."""
-        plate = [p for p in layout.plates if p.kind == "weight" or (p is layout.plates[-1] and p.kind == "bias")][-1]
-        if plate.shape[0] != 1:
-            return
-        corners, right, at = project(plate.cell_corners(0)[4:]), box[0] + box[2] + 8.0, point(plate.cell_centre(0))
-        if _across(plate):  # it leaves towards the back
-            x, foot = float(corners[:, 0].mean()), float(corners[:, 1].min())
-            y = foot - _RISE
-        else:
-            x, y = float(corners[:, 0].max()) + 4.0, float(corners[:, 1].mean())
-            foot = y
-        way, wide = [(x, foot), (x, y), (right, y)], measure(word, LABEL)
-        self.lines.append(Line(way, _WIDTH, 7.0, at))
-        for a, b in pairwise(np.array(way)):
-            self._placer.add_line(a, b)
-        self._placer.add_box((right - wide - 24.0, y - 22.0, wide + 24.0, 30.0))
-        if word and right - x > wide + 40.0:
-            self.reserved = [(right - wide - 10.0, y - 19.0, wide, 16.0)]
-            self.names.append(Name(word, right - wide - 10.0, y - 7.0, at=at))
 
 
 def _across(plate: Plate) -> bool:

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from ...run.core.frame import Frame, is_chain
-from ...run.panels import Features, PlaneMap
+from ...run.panels import Features
 from ...run.questions.diagnosis import Trouble, diagnose
 from ..cubes.scale import PLAIN, ActivationScale, Coloring, rows_of
 from ..ink.boxes import LABEL, MARGIN
@@ -73,11 +73,9 @@ class Scenery:
         if self.blueprint is not None:
             self._labels = PlanLabels(self.blueprint, window)
         elif layout.spots:
-            column = box[0] + box[2] < layout.size[0] - 200  # that is where a map of the output stands
-            arrow = panels and column and any(isinstance(panel, PlaneMap) for panel in subject.panels)
             told = any(isinstance(panel, Features) for panel in subject.panels)  # names what is read
             reads = () if told else subject.sample.inputs
-            self._labels = TurnLabels(layout, subject.stages, reads, project, box, arrow)
+            self._labels = TurnLabels(layout, reads, project, box)
         elif not single:
             untrained = [t.name for t in subject.tensors if t.buffer]
             names = called.rows(rows_of(subject.stages)) if subject.stages else {}

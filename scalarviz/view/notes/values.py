@@ -132,6 +132,7 @@ class CubeValues:
         for plate in self._centres:
             if plate.kind != "activation":
                 up = np.zeros(plate.size) if rise is None else rise[plate.start : plate.start + plate.size]
+                up = np.where(up < 0, up / 2, up)  # the cube in front hides the lower half of a face that has sunk
                 self._centres[plate] = project(plate.tops + (2.0 * plate.depth * up)[:, None] * plate.axes[2])
 
     def writes(self, plate: Plate) -> bool:

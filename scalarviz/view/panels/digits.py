@@ -145,9 +145,8 @@ class BoardDrawer(Drawer[DigitBoard]):
         sketch.rect(x, y + TOP, width, height - TOP - _FOOT, fill=theme.panel, radius=6)
         title = "test digits by predicted class"
         count = f"{int(wrong.sum())} of {len(self.labels)} wrong"
-        room = width - measure(count, LABEL) - 30
-        title = next((t for t in (title, "test digits by predicted class") if measure(t, LABEL, True) <= room), "")
-        sketch.text(x, y + 13, title, LABEL, theme.text1, bold=True)
+        if measure(title, LABEL, True) <= width - measure(count, LABEL) - 30:
+            sketch.text(x, y + 13, title, LABEL, theme.text1, bold=True)
         sketch.text(x + width, y + 13, count, LABEL, theme.text2, anchor="right")
         left = x + width - measure(count, LABEL) - 17
         sketch.rect(left, y + 2.5, 11, 11, stroke=theme.selection, border=2.0)
@@ -191,7 +190,7 @@ def _packing(count: int, whole: float, room: float) -> tuple[int, float]:
     """How many of `count` tiles stand side by side, and the step from row to row; `whole` is the size of one alone."""
     for side_by_side in range(1, count + 1):
         cell = whole / side_by_side
-        step = min(0.9 * cell, (room - cell) / max(-(-count // side_by_side) - 1, 1))
+        step = min(cell, (room - cell) / max(-(-count // side_by_side) - 1, 1))
         if step >= _OVERLAP * cell:
             return side_by_side, step
     return 1, whole
