@@ -207,7 +207,7 @@ for bits, wanted in zip(BITS, WANTED, strict=True):
 # row below is one weight, from the start on the left to the end on the right, 25 steps apart.
 
 # %%
-show({"weights after 0, 25, 50, ... 200 steps": np.array(path).T}, size=(680, 300))
+show({"weights after 0, 25, 50, ... 200 steps": np.array(path).T}, size=(680, 420))
 
 # %% [markdown]
 # ## Live
