@@ -100,7 +100,8 @@ sv.check.exercise("12.2", push)
 # ## Part 3: the order
 #
 # A node pushes once, after every node that uses it. Write the list `order`: every node that has parents, in such an
-# order. (The others have nothing to push.) One way: visit the parents of a node first, then put the node into a list. At the end turn the list round.
+# order. (The others have nothing to push.) One way: visit the parents of a node first, then put the node into a list.
+# At the end turn the list round.
 
 
 # %% tags=["exercise: order"]

@@ -109,7 +109,7 @@ def _float(given: Any, what: str) -> float:
 def _word(given: Any, wanted: str, title: str, slips: Mapping[Any, str]) -> Report:
     parts = given if isinstance(given, list | tuple) else [given]
     number = isinstance(given, float) and isinstance(_plain(wanted), float)
-    if not (parts and all(isinstance(part, str) for part in parts) or number):
+    if not ((parts and all(isinstance(part, str) for part in parts)) or number):
         raise Told("failed", "kind", f"Expected a word in quotation marks; you gave {shown(given)}.")
     word = _plain("".join(map(str, parts)))
     if word == _plain(wanted):

@@ -45,7 +45,8 @@ def operations(root: Value) -> list[str]:
 
 def slopes_inside(root: Value, leaf: Value) -> list[tuple[str, float]]:
     """The derivative of `root` by each inner node that uses `leaf`, with the node's operation; last one first."""
-    inner = [node for node in reversed(ordered(root)) if node is not root and node is not leaf and any(leaf is at for at in ordered(node))]
+    nodes = [node for node in reversed(ordered(root)) if node is not root and node is not leaf]
+    inner = [node for node in nodes if any(leaf is below for below in ordered(node))]
     return [(node.op, sum(parts)) for node, parts in zip(inner, shares(root, inner), strict=True)]
 
 

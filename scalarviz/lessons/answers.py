@@ -50,7 +50,6 @@ def plain_walk(walk: Any, of: Any = None, hint: str = "") -> Report:
 
 def formula(given: Any, of: Any, hint: str = "") -> Report:
     """The report on slopes written as texts; `of` is the operation: the names of its inputs, and its value."""
-
     title = f"slope of {of[1]}"
 
     def find() -> Report:
@@ -316,7 +315,7 @@ ANSWERS = MappingProxyType({
         lambda a, upstream: upstream * (1 - np.tanh(a)) ** 2: "the square belongs to the result alone: 1 - y**2.",
         lambda a, upstream: upstream * (1 - np.tanh(a**2)): "the result is squared, not the input: 1 - y**2.",
         lambda a, upstream: upstream * (1 + np.tanh(a) ** 2): "the square is subtracted: 1 - y**2.",
-        lambda a, upstream: 1 - np.tanh(a) ** 2 * upstream: "put brackets around the slope: upstream multiplies it all.",
+        lambda a, upstream: 1 - np.tanh(a) ** 2 * upstream: "put brackets around the slope: upstream multiplies it.",
         lambda a, upstream: upstream - np.tanh(a) ** 2: "put brackets around the slope: upstream multiplies it all.",
     }),
     "06.3": Exercise(gradient, lambda v, w: (v * sv.tanh(w) - 1) ** 2, {
@@ -384,7 +383,7 @@ ANSWERS = MappingProxyType({
         lambda x: 1.0: "x was nudged, but not f: compute f at both places.",
         lambda x: (_cubic(x + 1e-5) - _cubic(x - 1e-5)) / 2 * 1e-5: "it is almost 0: take two different places, and "
         "put brackets around 2 * h.",
-        lambda x: _cubic(x + 1e-5) - _cubic(x - 1e-5) / 2e-5: "put brackets around the difference: all of it is divided.",
+        lambda x: _cubic(x + 1e-5) - _cubic(x - 1e-5) / 2e-5: "put brackets around the difference.",
     }),
     "09.2": Exercise(answer, "1e-06", {
         "1e-12": "This is the smallest nudge. Which line has the smallest error?",

@@ -401,7 +401,8 @@ ANSWERS = [
     ("order", "overwrite", ""), (1025, 1024, "large"), (4191.0, lambda: 4192, "small"), (3.001, 3, RIGHT),
     (sv.Value(2.0), lambda: 2, RIGHT), ("Zero Grad", "zero_grad", RIGHT), (np.array([1024.0]), 1024, RIGHT),
     (1025.0, 1024.0, RIGHT), (1030, 1024.0 + 5, RIGHT),
-    (-0.12, -0.1, "large"), (-0.07, -0.1, "small"), (-6, 18, "side"), (0.7, math.log(2), "digits"), ((0, 5), 0.5, "kind"),
+    (-0.12, -0.1, "large"), (-0.07, -0.1, "small"), (-6, 18, "side"), (0.7, math.log(2), "digits"),
+    ((0, 5), 0.5, "kind"),
     ("t, s -> q", "t s q", RIGHT), (["t", "s", "q"], "t s q", RIGHT), (["t", 1], "t 1", "kind"),
     ("1e-6", "1e-06", RIGHT), (1e-6, "1e-06", RIGHT), (1e-5, "1e-06", ""), (6, "pupil 6", "kind"),
 ]  # fmt: skip
