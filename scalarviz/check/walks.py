@@ -148,6 +148,8 @@ def _alone() -> Iterator[None]:
 
 def check_class(cls: Any, title: str, tolerance: float, seed: int, back: bool = True) -> Report:
     """Compare a pupil's own class of numbers, which has ``+`` and ``*``, with `Value`; `back`: its backward() too."""
+    if back and not hasattr(cls, "backward"):
+        raise Told("failed", "kind", "it has no backward(). Was the class defined again after it was added?")
     for (ours, at, text), (root, leaves, _) in zip(graphs(seed, plain=True), _made(cls, seed), strict=True):
         got = _attribute(root, "data", "the result")
         if not near(got, ours.data, tolerance):

@@ -257,6 +257,11 @@ def test_a_class_of_numbers(changed, cause, said):
     assert said in report.text
 
 
+def test_a_class_that_was_defined_again_has_no_backward():
+    report = check.backward(type("Value", (), {"__add__": lambda a, b: a, "__mul__": lambda a, b: a}))
+    assert (report.cause, "no backward()" in report.text) == ("kind", True)
+
+
 def test_an_exercise_of_a_lesson_by_its_number():
     assert check.exercise("08.1", "dead", "dead")
     assert not check.exercise("08.1", "dead", "rate")
