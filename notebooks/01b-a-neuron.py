@@ -208,7 +208,7 @@ sv.lesson("01b")
 # ## Now you
 
 # %% [markdown]
-# **1. The sum.** A neuron has the weights 2 and -1 and the bias 0.5. Its inputs are 1 and 3. What is its sum `z`?
+# **1. The sum.** A neuron has the weights 2 and -1 and the bias 0.5. Its inputs are 1 and 4. What is its sum `z`?
 
 # %% tags=["exercise: sum"]
 answer = ...

@@ -98,8 +98,8 @@ exactly_one = sigmoid(20 * (at_least_one - both - 0.5))
 
 # %%
 print("x y   or    and   exactly one")
-for (x, y), *units in zip(BITS, at_least_one, both, exactly_one, strict=True):
-    print(x, y, " ", "  ".join(f"{unit:.2f}" for unit in units))
+for bits, *units in zip(BITS, at_least_one, both, exactly_one, strict=True):
+    print(*bits, " ", "  ".join(f"{unit:.2f}" for unit in units))
 
 # %% [markdown]
 # Look at the middle columns. The hidden layer has turned each question into **another pair of numbers**: `0 0`,
@@ -231,6 +231,8 @@ sv.lesson("03")
 
 # %% [markdown]
 # ## Now you
+#
+# `said` lists what one unit says to `0 0`, `0 1`, `1 0` and `1 1`.
 
 
 # %%

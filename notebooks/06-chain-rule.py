@@ -162,14 +162,15 @@ for number, small in enumerate(opened.micro_steps(), 1):
 # %% [markdown]
 # ## As pulses
 #
-# In the picture the same small steps run through the cubes. First forward: here is the last sum.
+# In the picture the same small steps run through the cubes. It counts from 1: layer 0 is its layer 1, and `h0` is its
+# h1. First forward: here is the last sum.
 
 # %%
 show(scene, inside=12)
 
 # %% [markdown]
-# Then back: δ has come through the `tanh` of the first hidden unit. Orange is negative, violet positive. Hatched
-# numbers are not computed yet.
+# Then back: δ has come through the `tanh` of the first hidden unit. Orange is negative, violet positive. The frames
+# hold the deltas that are computed so far.
 
 # %%
 show(scene, inside=15)

@@ -100,7 +100,8 @@ sv.check.exercise("12.2", push)
 # ## Part 3: the order
 #
 # A node pushes once, after every node that uses it. Write the list `order`: every node that has parents, in such an
-# order. One way: visit the parents of a node first, then put the node into a list. At the end turn the list round.
+# order. (The others have nothing to push.) One way: visit the parents of a node first, then put the node into a list.
+# At the end turn the list round.
 
 
 # %% tags=["exercise: order"]
@@ -207,7 +208,7 @@ for bits, wanted in zip(BITS, WANTED, strict=True):
 # row below is one weight, from the start on the left to the end on the right, 25 steps apart.
 
 # %%
-show({"weights after 0, 25, 50, ... 200 steps": np.array(path).T}, size=(680, 300))
+show({"weights after 0, 25, 50, ... 200 steps": np.array(path).T}, size=(680, 420))
 
 # %% [markdown]
 # ## Live

@@ -42,13 +42,13 @@ def answer(
         What is right, or a function without arguments that computes it.
     tolerance : float
         Largest accepted error of a number, relative to ``max(1, |truth|)``; where the truth is a whole number, one that
-        is nearer to another is wrong by default. Of words case and spaces do not matter.
+        is nearer to another is wrong by default. Of words case, spaces and punctuation do not matter.
     title : str
         What the exercise is called.
     hint : str
         What the author of the exercise says from the second failing call in a row on.
     slips : dict
-        Wrong answers that are usual, and what the report says about each.
+        Wrong answers that are usual, and what the report says about each; ``""`` is any other word.
 
     Returns
     -------
@@ -107,28 +107,37 @@ def _float(given: Any, what: str) -> float:
 
 
 def _word(given: Any, wanted: str, title: str, slips: Mapping[Any, str]) -> Report:
-    if not isinstance(given, str):
+    parts = given if isinstance(given, list | tuple) else [given]
+    number = isinstance(given, float) and isinstance(_plain(wanted), float)
+    if not ((parts and all(isinstance(part, str) for part in parts)) or number):
         raise Told("failed", "kind", f"Expected a word in quotation marks; you gave {shown(given)}.")
-    if _plain(given) == _plain(wanted):
+    word = _plain("".join(map(str, parts)))
+    if word == _plain(wanted):
         return Report(title, "right", ("right.",))
-    named = [words for slip, words in slips.items() if isinstance(slip, str) and _plain(slip) == _plain(given)]
+    named = [words for slip, words in slips.items() if isinstance(slip, str) and _plain(slip) in (word, "")]
     return wrong(title, (f"not {shown(given)}.", *named[:1]), "slip" if named else "")
 
 
-def _plain(word: str) -> str:
-    return "".join(word.split()).casefold().replace("_", "").replace("-", "")
+def _plain(word: str) -> str | float:
+    """Its letters and digits; of a number its value, so that ``1e-6`` and ``1e-06`` are the same."""
+    try:
+        return float(word)
+    except ValueError:
+        return "".join(letter for letter in word.casefold() if letter.isalnum())
 
 
 def _number(given: Any, wanted: float, title: str, tolerance: float, counted: bool, slips: Mapping[Any, str]) -> Report:
     try:
         number = _float(given, "")
     except TypeMismatchError:
-        raise Told("failed", "kind", f"Expected a number; you gave {shown(given)}.") from None
+        point = " Write a decimal point, not a comma." if isinstance(given, tuple) else ""
+        raise Told("failed", "kind", f"Expected a number; you gave {shown(given)}.{point}") from None
     room = tolerance * max(1.0, abs(wanted))
     if abs(number - wanted) <= (min(room, _COUNTED) if counted else room):
         return Report(title, "right", ("right.",))
     for slip, words in slips.items():
-        if not isinstance(slip, str) and near(number, _float(slip, "check.answer: a slip"), tolerance):
+        other = None if isinstance(slip, str) else _float(slip, "check.answer: a slip")
+        if other is not None and (near(number, other, tolerance) or _rounded(number, other, 2)):
             return wrong(title, (f"not {number:.6g}.", words), "slip", None, "", number)
     cause, details = _cause(number, wanted, tolerance)
     return wrong(title, (f"not {number:.6g}.",), cause, details, "", number)
@@ -143,4 +152,13 @@ def _cause(number: float, wanted: float, tolerance: float) -> tuple[str, dict[st
         for factor in (2.0, 0.5, 10.0, 0.1, 4.0, 0.25):
             if abs(number - factor * wanted) <= tolerance * abs(factor * wanted):
                 return "factor", {"factor": f"{factor:g}"}
-    return ("large" if number > wanted else "small"), {}
+    if _rounded(number, wanted, 1):
+        return "digits", {}
+    if number * wanted < 0:
+        return "side", {}
+    return ("large" if abs(number) > abs(wanted) else "small"), {}
+
+
+def _rounded(number: float, exact: float, least: int) -> bool:
+    """Whether it is `exact` with fewer digits behind the point, `least` at least."""
+    return number != 0 and any(number == round(exact, digits) for digits in range(least, 6))

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import ast
+import dis
 import inspect
 import textwrap
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import islice
+from numbers import Real
 from types import CodeType, EllipsisType
 from typing import Any
 
 from ..errors import TypeMismatchError, shown
+from ..scalar.value import Value
 from .report import Told
 
 _PLACES = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -74,6 +77,14 @@ def _holds_dots(code: CodeType) -> bool:
     return any(c is ... or (isinstance(c, CodeType) and _holds_dots(c)) for c in code.co_consts)
 
 
+def numbers_outside(function: Any) -> Iterator[tuple[str, float]]:
+    """Numbers of other cells that a function reads, by name."""
+    for read in dis.get_instructions(function) if inspect.isfunction(function) else ():
+        value = function.__globals__.get(read.argval) if read.opname == "LOAD_GLOBAL" else None
+        if isinstance(value, Real | Value):
+            yield read.argval, float(value)
+
+
 def inputs_of(function: Any, what: str) -> Inputs:
     """Names of arguments that must be given by place, and of those that may be; TypeMismatchError."""
     if not callable(function):
@@ -108,7 +119,9 @@ def _raised(function: Any, error: Exception) -> str:
     if not line:
         return words
     power = isinstance(error, TypeError) and "^" in line
-    return f"{words}, in the line: {line}{' (a power is written **, not ^)' if power else ''}"
+    uncalled = isinstance(error, AttributeError) and "'function' object" in said
+    told = " (a power is written **, not ^)" if power else " (call the function first, with brackets)"
+    return f"{words}, in the line: {line}{told if power or uncalled else ''}"
 
 
 def numbers_of(result: Any, names: Sequence[str], what: str = "slope") -> tuple[float, ...]:
@@ -119,6 +132,8 @@ def numbers_of(result: Any, names: Sequence[str], what: str = "slope") -> tuple[
     if any(isinstance(number, EllipsisType) for number in given):
         raise Told("empty", "", "nothing to check yet. Fill in the ...")
     if len(given) != len(names):
+        if given[0] is result:
+            _number(result, names[0], what)
         wanted = ", ".join(names)
         raise Told("failed", "count", f"it returned {_many(len(given))}; expected one {what} for each input ({wanted})")
     return tuple(_number(number, name, what) for number, name in zip(given, names, strict=True))

@@ -191,6 +191,9 @@ def _pull(
 
 
 def _grad(node: Value) -> float:
+    given: object = node.grad
+    if isinstance(given, Value):
+        raise Told("failed", "kind", "Expected a number as the gradient of a parent; it is a Value: multiply by .data.")
     try:
         return as_number(node.grad, "the gradient of a parent")
     except (TypeError, ValueError):

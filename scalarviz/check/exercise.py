@@ -11,8 +11,9 @@ from ..arguments import explained
 from ..checks import text
 from ..errors import UnknownNameError, listing, shown
 from .answer import answer
+from .asked import numbers_outside
 from .points import near
-from .report import Report
+from .report import LOOKS, Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +72,13 @@ def exercise(number: str, given: Any, truth: Any = None) -> Report:
         right = entry.right if truth is None else truth
         return answer(given, right, title=number, hint=entry.hint, slips=entry.slips)
     report = entry.report(given)
-    for slip, words in entry.slips.items() if report.state == "wrong" else ():
+    if report.state != "wrong":
+        return report
+    for slip, words in entry.slips.items():
         if _same(entry.report(slip), report):
             return replace(report, cause="slip", looks=words)
+    for name, value in numbers_outside(given):
+        return replace(report, cause="outer", looks=LOOKS["outer"].format(name=name, number=f"{value:.4g}"))
     return report
 
 

@@ -175,10 +175,12 @@ def from_graph(whole: Callable[..., Any], tried: Tried) -> list[Guess]:
     names = operations(graphs[0][0])
     for op in names if len(names) > 1 or tried.upstream is None else ():
         without = [sum(shares(root, leaves, op)[k]) for root, leaves in graphs]
+        valued = [sum(shares(root, leaves, valued=op)[k]) for root, leaves in graphs]
         found.append(Guess("slope", np.array(without) * up, {"op": op}))
-    inside = [slopes_inside(root) for root, _ in graphs]
+        found.append(Guess("taken", np.array(valued) * up, {"op": op}))
+    inside = [slopes_inside(root, leaves[k]) for root, leaves in graphs]
     if len({len(nodes) for nodes in inside}) == 1:
-        columns = zip(*inside, strict=True)
+        columns = [*zip(*inside, strict=True)][::-1]  # of equal slopes the innermost one, where the chain was left
         ends = [Guess("inner", np.array([s for _, s in column]) * up, {"op": column[0][0]}) for column in columns]
         found = [*ends, *found]
     parts = [shares(root, leaves)[k] for root, leaves in graphs]

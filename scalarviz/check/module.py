@@ -13,6 +13,7 @@ from ..arguments import explained
 from ..checks import integer
 from ..errors import InputError, TypeMismatchError, shown
 from ..nn import Module, Parameter
+from ..scalar.functions import function
 from ..scalar.value import Value
 from ..scalar.weight import Weight
 from .asked import called, check_filled
@@ -189,7 +190,7 @@ def _sizes(title: str, made: Made, oracle: Made) -> Report:
     names = made.weight_names()
     found = f"Found: {', '.join(names[:6])}{' ...' if len(names) > 6 else ''}." if names else "None was found."
     details = {"got": made.size, "expected": oracle.size, "found": found}
-    lines = ("not yet: it has not the weights that it should have.",)
+    lines = ("not yet: its weights are not the expected ones.",)
     return wrong(title, lines, "parameters", details, "", made.size, oracle.size)
 
 
@@ -201,7 +202,7 @@ def _given(made: Made, rows: Floats, outputs: int) -> Floats:
             raise Told(
                 "failed",
                 "count",
-                f"it gives {len(values)} outputs, wanted {'is 1' if outputs == 1 else f'are {outputs}'}",
+                f"it returned {len(values)} outputs; expected {outputs}",
             )
         found.append([value.data for value in values])
     again = [value.data for value in outputs_of(made, rows[0].tolist())]
@@ -284,6 +285,10 @@ def cause_of(oracle: Made, rows: Floats, numbers: Floats, got: Floats, tolerance
     last = roots[0][0]
     if len(last.parents) == 1 and same([[v.parents[0].data for v in found] for found in roots]):
         return "activation", {"op": last.op}
+    if len(last.parents) == 1:
+        for op in {"tanh", "sigmoid", "relu"} - {last.op}:
+            if same([[function(op)(v.parents[0]).data for v in found] for found in roots]):
+                return "bend", {"op": op}
     biases = np.array(["bias" in name for name in oracle.weight_names()])
     if biases.any() and same(asked(np.where(biases, 0.0, numbers))):
         return "bias", {}

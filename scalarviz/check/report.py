@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field, replace
 from html import escape
+from io import StringIO
 from typing import Any, Literal
 
 LOOKS = {
@@ -14,6 +16,7 @@ LOOKS = {
     "factor": "a factor: your value is {factor} times the expected one.",
     "other": "this is the slope with respect to {name}.",
     "inner": "the chain ends too early: the operation inside, `{op}`, has a slope too.",
+    "taken": "one link of the chain, `{op}`: you used its value where its slope belongs.",
     "value": "this is the value of the function itself, not its slope.",
     "slope": "one link of the chain is missing: the slope of `{op}` (it was taken as 1).",
     "flipped": "one link of the chain, the slope of `{op}`, has the wrong sign.",
@@ -21,7 +24,7 @@ LOOKS = {
     "zero": "it is 0 everywhere: no gradient arrives here.",
     "one": "it is 1 everywhere.",
     "region": "it is right where {name} is {side}, and wrong elsewhere.",
-    "input": "your value is {name} times the expected one: one factor {name} too many.",
+    "input": "your value is {name} times the expected one: one factor too many.",
     "missing": "{name} is missing as a factor.",
     "operation": "the derivative of the operation `{op}` is wrong.",
     "nan": "it is not a number (NaN) at some points: a division by 0, or a number outside the allowed range.",
@@ -34,7 +37,7 @@ LOOKS = {
     "result": "you used the result of the operation where its input belongs.",
     "overwrite": "an earlier gradient is lost: write `+=` in place of `=`.",
     # of a walk
-    "order": "the order: parents came before the nodes that use them, so they passed on a gradient of 0.",
+    "order": "the order: only the root passed anything on. Its parents came too early, with a gradient of 0, or never.",
     "found": "the order: a node passed its gradient on when it was found, before all of its users had added to it.",
     "visits": "a node passed its gradient on once for every path that leads to it, and counted the same part again.",
     "backwards": "every gradient is {factor} times the expected one: did the walk run more than once?",
@@ -43,7 +46,7 @@ LOOKS = {
     "parents": "a sum or a product does not remember its two operands.",
     "backward": "the numbers are right; a gradient is wrong.",
     "library": "this calls the library's own backward(). Write the walk yourself.",
-    "root": "the root has no gradient at the start.",
+    "root": "nothing arrives: the root has no gradient at the start, or does not push.",
     "leaves": "{name} got nothing: the walk ended before it.",
     # of a step
     "zero_grad": "the gradients of the previous step are still there: they add up.",
@@ -52,20 +55,26 @@ LOOKS = {
     "replaced": "the step replaces each weight; it should change it: write `-=` in place of `=-` or `=`.",
     "early": "the weights move before backward, with the gradients of the previous step.",
     "again": "backward ran {factor} times in one step: the gradients add up.",
+    "long": "the step is {factor} times as long as expected.",
+    "each": "backward ran again for every weight, after other weights had moved: run it once, then move them all.",
     "nothing": "no weight moves.",
     "some": "only some of the weights move: {name} stays where it is.",
     # of a module
     "parameters": "it has {got} weights; expected {expected}. {found}",
     "bias": "the bias is not added.",
     "activation": "the activation `{op}` at the end is missing.",
+    "bend": "the activation at the end is `{op}`, which is another one.",
     "inputs": "the weights are multiplied with the inputs in another order.",
     "detached": "no gradient reaches {name}: you used its number alone (.data, float()), which leaves the graph.",
     "terms": "terms of the sum are missing.",
     # one that the author of the exercise names: the words stand in the lines
     "slip": "",
+    "outer": "your function uses `{name}` of another cell, which is {number} there; compute it from the arguments.",
     # of an answer
-    "large": "it is too large.",
-    "small": "it is too small.",
+    "large": "the size is too large.",
+    "small": "the size is too small.",
+    "side": "the sign is wrong, and the size too.",
+    "digits": "it is rounded too much: give more digits.",
 }
 """The cause in words, with names in braces."""
 
@@ -195,6 +204,8 @@ class Told(Exception):
         self.state, self.cause, self.lines = state, cause, lines
 
 
+MOST_LINES = 10
+"""Lines that are shown of what a pupil's function prints while it is checked."""
 _misses: dict[tuple[str, str], int] = {}
 """Failing calls in a row, by the check and what the exercise is called."""
 
@@ -210,10 +221,15 @@ def reported(kind: str, title: str, hint: str, find: Callable[[], Report], same:
     `kind` is the check, `hint` what the author of the exercise says then too. Calls with one `title`, or one `same`
     where that is given, are one exercise.
     """
+    printed = StringIO()
     try:
-        found = find()
+        with redirect_stdout(printed):
+            found = find()
     except Told as told:
         found = Report(title, told.state, told.lines, told.cause)
+    said = printed.getvalue().splitlines()
+    if said:  # a check calls a function hundreds of times
+        print(*said[:MOST_LINES], *["..."] * (len(said) > MOST_LINES), sep="\n")
     key = kind, same or title
     if found.state == "empty":
         return found

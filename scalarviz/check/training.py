@@ -163,7 +163,7 @@ def _cause(there: Sequence[Problem], found: Sequence[Numbers], tolerance: float)
     factor = _same_everywhere(there, found)
     if factor is not None and all(abs(one.called - factor * STEPS) < 1e-3 for one in there):
         return "again", {"factor": f"{factor:.0f}"}
-    return ("factor", {"factor": f"{factor:.4g}"}) if factor is not None else ("", {})
+    return ("long", {"factor": f"{factor:.4g}"}) if factor is not None else ("", {})
 
 
 def _same_everywhere(there: Sequence[Problem], found: Sequence[Numbers], lr: float | None = None) -> float | None:
@@ -223,6 +223,16 @@ def _still(problem: Problem, steps: int) -> Numbers:
     return [list(problem.start)] * steps
 
 
+def _one_by_one(problem: Problem, steps: int) -> Numbers:
+    """Each weight moves by the gradient that it has after those before it have moved."""
+    weights, way = list(problem.start), []
+    for _ in range(steps):
+        for k in range(len(weights)):
+            weights[k] -= problem.lr * gradient_at(problem, weights)[k]
+        way.append(list(weights))
+    return way
+
+
 MISTAKES: tuple[tuple[str, Callable[[Problem, int], Numbers]], ...] = (
     ("nothing", _still),
     ("zero_grad", lambda problem, steps: right(problem, steps, keep=True)),
@@ -230,6 +240,8 @@ MISTAKES: tuple[tuple[str, Callable[[Problem, int], Numbers]], ...] = (
     ("sign", lambda problem, steps: right(problem, steps, sign=1.0, keep=True)),
     ("lr", lambda problem, steps: right(problem, steps, rate=False)),
     ("replaced", lambda problem, steps: right(problem, steps, replace=True)),
+    ("replaced", lambda problem, steps: right(problem, steps, replace=True, sign=1.0)),
+    ("each", _one_by_one),
     ("early", lambda problem, steps: right(problem, steps, early=True)),
     ("early", lambda problem, steps: right(problem, steps, early=True, clear=False)),
 )

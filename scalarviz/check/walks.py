@@ -16,6 +16,8 @@ from .asked import called
 from .points import COUNT, near
 from .report import LOOKS, Report, Told, wrong
 
+MOST_NODES = 20_000
+"""Visits after which a walk that goes every path is given up."""
 MOST_USES = 6
 """Places of one input up to which all choices of them are tried."""
 
@@ -41,13 +43,16 @@ def operations(root: Value) -> list[str]:
     return list(dict.fromkeys(node.op for node in reversed(ordered(root)) if node.op))
 
 
-def slopes_inside(root: Value) -> list[tuple[str, float]]:
-    """The derivative of `root` by each inner node, with the node's operation; last one first."""
-    inner = [node for node in reversed(ordered(root)) if node.parents and node is not root]
+def slopes_inside(root: Value, leaf: Value) -> list[tuple[str, float]]:
+    """The derivative of `root` by each inner node that uses `leaf`, with the node's operation; last one first."""
+    nodes = [node for node in reversed(ordered(root)) if node is not root and node is not leaf]
+    inner = [node for node in nodes if any(leaf is below for below in ordered(node))]
     return [(node.op, sum(parts)) for node, parts in zip(inner, shares(root, inner), strict=True)]
 
 
-def shares(root: Value, leaves: Sequence[Value], without: str = "", flipped: str = "") -> list[list[float]]:
+def shares(
+    root: Value, leaves: Sequence[Value], without: str = "", flipped: str = "", valued: str = ""
+) -> list[list[float]]:
     """What comes to each leaf, from each place where it is used: their sum is the derivative of `root` by it.
 
     Parameters
@@ -56,6 +61,8 @@ def shares(root: Value, leaves: Sequence[Value], without: str = "", flipped: str
         An operation whose slopes are taken as 1.
     flipped : str
         An operation whose slopes are taken with the other sign.
+    valued : str
+        An operation whose value is taken for its slopes.
     """
     come: dict[int, list[float]] = {id(leaf): [] for leaf in leaves}
     come.setdefault(id(root), []).append(1.0)
@@ -68,6 +75,8 @@ def shares(root: Value, leaves: Sequence[Value], without: str = "", flipped: str
             slopes = [1.0 if slope else 0.0 for slope in slopes]  # an operand without a derivative stays without
         if node.op == flipped:
             slopes = [-slope for slope in slopes]
+        if node.op == valued:
+            slopes = [node.data] * len(slopes)
         for parent, slope in zip(node.parents, slopes, strict=True):
             come.setdefault(id(parent), []).append(above * slope)
     return [come[id(leaf)] for leaf in leaves]
@@ -139,6 +148,8 @@ def _alone() -> Iterator[None]:
 
 def check_class(cls: Any, title: str, tolerance: float, seed: int, back: bool = True) -> Report:
     """Compare a pupil's own class of numbers, which has ``+`` and ``*``, with `Value`; `back`: its backward() too."""
+    if back and not hasattr(cls, "backward"):
+        raise Told("failed", "kind", "it has no backward(). Was the class defined again after it was added?")
     for (ours, at, text), (root, leaves, _) in zip(graphs(seed, plain=True), _made(cls, seed), strict=True):
         got = _attribute(root, "data", "the result")
         if not near(got, ours.data, tolerance):
@@ -257,13 +268,36 @@ def _depth_first(root: Value) -> list[Value]:
     return nodes
 
 
+def _again(root: Value, last: bool = False) -> list[Value]:
+    """Every node once for each path to it, in the order of finding: from the one found first, or with `last` last."""
+    nodes: list[Value] = []
+    waiting = [root]
+    while waiting and len(nodes) < MOST_NODES:
+        nodes.append(waiting.pop(-1 if last else 0))
+        waiting += nodes[-1].parents
+    return nodes
+
+
+def _behind_parents(root: Value) -> list[Value]:
+    """Every node once for each path to it, turned round from an order in which parents come first."""
+    nodes: list[Value] = []
+
+    def visit(node: Value) -> None:
+        for parent in node.parents if len(nodes) < MOST_NODES else ():
+            visit(parent)
+        nodes.append(node)
+
+    visit(root)
+    return nodes[::-1]
+
+
 def _each_way(root: Value, at_once: bool = False) -> dict[int, float]:
     """A recursion without memory: a node hands on all that it has whenever it is come to.
 
     With `at_once` it goes on at each parent before it tells the next one.
     """
     grads = {id(root): 1.0}
-    left = 20_000
+    left = MOST_NODES
 
     def visit(node: Value) -> None:
         nonlocal left
@@ -288,6 +322,10 @@ WALKS: tuple[tuple[str, Walk], ...] = (
     ("sign", lambda root: _in_order(ordered(root)[::-1], root, sign=-1.0)),
     ("found", lambda root: _in_order(_found_first(root), root)),
     ("found", lambda root: _in_order(_depth_first(root), root)),
+    ("visits", lambda root: _in_order(_again(root), root)),
+    ("visits", lambda root: _in_order(_again(root, last=True), root)),
+    ("visits", lambda root: _in_order(_behind_parents(root), root)),
+    ("visits", lambda root: _in_order([root, *root.parents], root)),
     ("visits", _each_way),
     ("visits", lambda root: _each_way(root, at_once=True)),
 )

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import permutations
 from types import MappingProxyType
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -12,10 +15,12 @@ from ..check import answer, backward, gradient, module, training
 from ..check.asked import check_filled, title_of
 from ..check.backward import report_of
 from ..check.exercise import Exercise
-from ..check.report import Report, reported
+from ..check.report import Report, Told, reported
 from ..check.walks import check_class, check_walk
-from ..nn import Linear, Perceptron, Sequential, Sigmoid
+from ..errors import ScalarvizError, shown
+from ..nn import Linear, Module, Parameter, Perceptron, Sequential, Sigmoid
 from ..scalar import functions as sv
+from ..scalar import register
 from .lesson_10 import Bump
 
 
@@ -35,10 +40,56 @@ def forward_alone(cls: Any, of: Any = None, hint: str = "") -> Report:
 
 
 def plain_walk(walk: Any, of: Any = None, hint: str = "") -> Report:
-    """The report on a walk back through graphs of sums and products."""
-    return reported(
+    """The report on a walk back through graphs of sums and products, whose push wants a node with two parents."""
+    report = reported(
         "backward", "backward", hint, lambda: _filled(walk, lambda: check_walk(walk, "backward", 1e-5, 0, True))
     )
+    leaf = report.cause == "raises" and "not enough values to unpack" in report.text
+    return replace(report, looks="`order` holds a node without parents, which has nothing to push.") if leaf else report
+
+
+def formula(given: Any, of: Any, hint: str = "") -> Report:
+    """The report on slopes written as texts; `of` is the operation: the names of its inputs, and its value."""
+    title = f"slope of {of[1]}"
+
+    def find() -> Report:
+        slopes = given if isinstance(given, tuple) else (given,)
+        for slope in slopes:
+            check_filled(slope)
+            if not isinstance(slope, str):
+                raise Told("failed", "kind", f"Expected a text in quotation marks; you gave {shown(slope)}.")
+        try:
+            operation = register(f"own_{crc32(f'{of} {slopes}'.encode()):x}", of[0], of[1], slopes)
+        except ScalarvizError as error:
+            fault = str(error).rpartition(": ")[2].partition("; allowed")[0]
+            allowed = f"Write it with numbers, {', '.join(of[0].split())}, + - * / ** and functions such as exp"
+            raise Told("failed", "kind", f"{fault}. {allowed}; 3 * a, not 3a; a ** 2, not a^2.") from None
+        return replace(report_of(operation, None, operation.__name__, title, (None, 1e-5, 0)), title=title)
+
+    return reported("backward", title, hint, find)
+
+
+class Unit(Module):
+    """A unit that a pupil gets wrong: `made` gives its output from the products and the bias."""
+
+    def __init__(self, made: Callable[[list[Any], Any], Any], bias: bool = True) -> None:
+        self.weight, self.made = Parameter([0.1, 0.2, 0.3]), made
+        self.bias: Any = Parameter([0.0]) if bias else [0.0]
+
+    def forward(self, x: Any) -> Any:
+        """What the pupil's unit gives."""
+        return self.made([w * each for w, each in zip(self.weight, x, strict=True)], self.bias[0])
+
+
+def early(order: tuple[str, ...]) -> str:
+    """Which node passes on too early in an order of exercise 04.3."""
+    for user, used in ("ts", "tq", "sp", "sq", "qp"):
+        if order.index(user) > order.index(used):
+            return f"{user} uses {used}, so {user} passes on before {used}."
+    raise ValueError(order)
+
+
+ORDERS = {" ".join(order): early(order) for order in permutations("tsqp") if order != tuple("tsqp")}
 
 
 ILLNESSES = {
@@ -47,8 +98,8 @@ ILLNESSES = {
     "dead": "Then every hidden unit would say 0, and the gradient would be exactly 0.",
     "saturated": "Then every hidden unit would say almost 1, and the gradient would be tiny.",
     "bias": "Then the answer to 0 0 would be exactly 0.",
-    "vanishing": "Use one of the five words of the table.",
     "healthy": "Its answers are not right. Compare them with the four that are wanted.",
+    "": "Use one of the five words of the table.",
 }
 ANSWERS = MappingProxyType({
     # ---- 01 One weight
@@ -69,15 +120,18 @@ ANSWERS = MappingProxyType({
         0.1: "Close: one step then leads to 1, not to 2.",
         40: "This is the size of the gradient.",
         0.2: "One step then leads to 5.",
+        0.025: "One step then leads to -2. How far is it from -3 to 2?",
     }, "How far is it to go? How far does a step with rate 1 go?"),
     # ---- 01b A neuron
-    "01b.1": Exercise(answer, -0.5, {
-        -1: "The bias is missing.",
-        5.5: "One weight is negative: its product is subtracted.",
-        -1.5: "The bias is added, not subtracted.",
+    "01b.1": Exercise(answer, -1.5, {
+        -2: "The bias is missing.",
+        6.5: "One weight is negative: its product is subtracted.",
+        -2.5: "The bias is added, not subtracted.",
+        -1: "The bias is added, not multiplied.",
         1.5: "The weights were added without their inputs.",
-        4: "These are the inputs, added. Multiply each by its weight first.",
-        0.378: "This is the output of the neuron. The sum comes before the sigmoid.",
+        5: "These are the inputs, added. Multiply each by its weight first.",
+        7.5: "The first weight belongs to the first input, the second weight to the second.",
+        0.1824: "This is the output of the neuron. The sum comes before the sigmoid.",
         2: "This is the first product alone.",
     }, "Two products, then add the bias."),
     "01b.2": Exercise(answer, 0.16, {
@@ -87,12 +141,14 @@ ANSWERS = MappingProxyType({
         0.25: "This is the largest slope that a sigmoid has, at the output 0.5.",
         0.36: "This is 1 - out**2, the slope of a tanh.",
         0.69: "This is the sigmoid of 0.8. The 0.8 is the output already.",
+        0.2139: "This is the slope where the sum is 0.8. Here 0.8 is the output already.",
         1: "Only a straight line has this slope everywhere.",
     }, "The slope of a sigmoid is its output times what is missing to 1."),
     "01b.3": Exercise(answer, -0.1, {
         -0.3: "This is the gradient of the weight. The bias is multiplied by no input.",
         -0.4: "The slope of the sigmoid is missing.",
         -1.2: "This is the weight's gradient without the slope of the sigmoid.",
+        -0.6: "The bias is multiplied by no input, and one factor of out * (1 - out) is missing.",
         -0.2: "The slope of the sigmoid is out * (1 - out); one factor is missing.",
         0.25: "This is the slope of the sigmoid alone. The loss has a slope, too.",
         0: "The bias is part of the sum, so it moves the output.",
@@ -101,13 +157,26 @@ ANSWERS = MappingProxyType({
     "01b.4": Exercise(gradient, lambda w, b: ((3 * w + b).sigmoid() - 1) ** 2, {
         lambda w, b: _unit(w, b, lambda out: 1 - out * out): "this is the slope of a tanh: 1 - out**2.",
         lambda w, b: _unit(w, b, lambda out: out): "out is the output of the sigmoid, not its slope.",
+        lambda w, b: _unit(w, b, lambda out: 1 - out): "this is one of two factors: out is missing.",
+        lambda w, b: _unit(w, b, lambda out: _sigmoid(out) * (1 - _sigmoid(out))): "the sigmoid was applied twice: "
+        "out is its output already.",
         lambda w, b: (_unit(w, b)[1],) * 2: "w is multiplied by its input.",
     }, "Three links: the square, the sigmoid, the sum."),
     # ---- 02 RGB by hand
-    "02.1": Exercise(module, Perceptron(3, activation=Sigmoid())),
-    "02.2": Exercise(gradient, lambda out, target: (out - target) ** 2),
+    "02.1": Exercise(module, Perceptron(3, activation=Sigmoid()), {
+        Unit(lambda products, bias: sum(products).sigmoid() + bias): "the bias belongs into the sum, before the "
+        "sigmoid.",
+        Unit(lambda products, bias: sum(each.sigmoid() for each in products) + bias): "the sigmoid comes once, "
+        "after the sum.",
+        Unit(lambda products, bias: (sum(products) * bias).sigmoid()): "the bias is added, not multiplied.",
+    }),
+    "02.2": Exercise(gradient, lambda out, target: (out - target) ** 2, {
+        lambda out, target: (2 * out, 2 * target): "the square is one of the difference, not of each number.",
+        lambda out, target: (2 * out, -2 * target): "the square is one of the difference, not of each number.",
+    }),
     "02.3": Exercise(training),
     "02.4": Exercise(answer, 243, {
+        3: "This is for one colour and one unit.",
         9: "This is for one colour.",
         27: "This is the number of colours. How many products does each need?",
         81: "Each colour meets nine weights, not three.",
@@ -126,6 +195,12 @@ ANSWERS = MappingProxyType({
         "1 0 0 0": "It says 1 for 0 0 alone. The weights have the wrong sign.",
         "0 0 1 1": "It looks at the first bit alone: the second weight is too small.",
         "0 1 0 1": "It looks at the second bit alone: the first weight is too small.",
+        "0 0 1 0": "It says 1 for 1 0 alone. The second weight has the wrong sign.",
+        "0 1 0 0": "It says 1 for 0 1 alone. The first weight has the wrong sign.",
+        "1 0 1 1": "It says 0 for 0 1 alone. The second weight has the wrong sign.",
+        "1 1 0 1": "It says 0 for 1 0 alone. The first weight has the wrong sign.",
+        "1 1 0 0": "It says 1 where the first bit is 0. The first weight has the wrong sign.",
+        "1 0 1 0": "It says 1 where the second bit is 0. The second weight has the wrong sign.",
     }, "What are the four sums w0 * x + w1 * y? Only the largest may come above 0 with the bias."),
     "03.2": Exercise(answer, "1 1 1 0", {
         "0 0 0 1": "This is *and*, the opposite. What happens if all three numbers change their sign?",
@@ -135,6 +210,12 @@ ANSWERS = MappingProxyType({
         "1 0 0 0": "It says 1 for 0 0 alone: raise the bias.",
         "1 1 0 0": "It looks at the first bit alone.",
         "1 0 1 0": "It looks at the second bit alone.",
+        "0 0 1 0": "It says 1 for 1 0 alone. Which sign does the first weight need?",
+        "0 1 0 0": "It says 1 for 0 1 alone. Which sign does the second weight need?",
+        "1 0 1 1": "It says 0 for 0 1 alone. Which sign does the first weight need?",
+        "1 1 0 1": "It says 0 for 1 0 alone. Which sign does the second weight need?",
+        "0 0 1 1": "It says 1 where the first bit is 1. Which sign does the first weight need?",
+        "0 1 0 1": "It says 1 where the second bit is 1. Which sign does the second weight need?",
     }, "What does a unit say if all three of its numbers change their sign?"),
     "03.3": Exercise(answer, 6.0, {
         5: "Weights of layers in a row are multiplied, not added.",
@@ -143,6 +224,7 @@ ANSWERS = MappingProxyType({
         3: "This is the weight of the second unit alone.",
         1: "Multiply the two weights.",
         7: "The bias of the first unit adds no weight.",
+        9: "The bias of the first unit adds no weight.",
         1.5: "Multiply the two weights; do not divide them.",
     }, "Write 3 * (2 * x + 1) - 4 without brackets. What stands before the x?"),
     "03.4": Exercise(answer, -0.138855, {
@@ -159,6 +241,10 @@ ANSWERS = MappingProxyType({
         lambda a, upstream: upstream * (1 - np.tanh(a) ** 2): "this is the rule of tanh, not of the sigmoid.",
         lambda a, upstream: upstream * _sigmoid(a): "this is the output of the sigmoid, not its slope.",
         lambda a, upstream: upstream * (1 - _sigmoid(a)): "this is one of two factors: y is missing.",
+        lambda a, upstream: upstream * _sigmoid(a) * (1 - a): "y is the output in both factors, not a.",
+        lambda a, upstream: a * (1 - a): "y is the output, not a; and the upstream gradient is missing.",
+        lambda a, upstream: upstream * _sigmoid(_sigmoid(a)) * (1 - _sigmoid(_sigmoid(a))): "the sigmoid was applied "
+        "twice: y is its output already.",
     }),
     # ---- 04 The order of backward
     "04.1": Exercise(answer, 7.0, {
@@ -180,13 +266,9 @@ ANSWERS = MappingProxyType({
         8: "b passes on once, and too early.",
     }, "When b passes on first, which gradient does it have?"),
     "04.3": Exercise(answer, "t s q p", {
+        **ORDERS,
         "p q s t": "This is the order of forward. Backward begins at the result.",
-        "t q s p": "s uses q, so s passes on before q.",
-        "t s p q": "q uses p, so q passes on before p.",
-        "s t q p": "t uses s, so t passes on before s.",
-        "t q p s": "s uses q and p, so s comes before both.",
-        "t p q s": "s uses q and p: both wait for it.",
-        "q p s t": "Begin at the result, t.",
+        "": "Write each of the four letters once, such as \"p q s t\".",
     }, "Who uses q? All of them come before it."),
     "04.4": Exercise(backward),
     # ---- 05 Whose gradient is it?
@@ -199,7 +281,12 @@ ANSWERS = MappingProxyType({
         3: "w stands twice in w * w: its slope is 2 * w.",
         0: "Nobody cleared the gradient.",
     }, "Every call finds the same gradient. What happens to the earlier ones?"),
-    "05.2": Exercise(gradient, lambda w, x: w * w * x + w),
+    "05.2": Exercise(gradient, lambda w, x: w * w * x + w, {
+        lambda w, x: (2 * w * x + w, w * w): "the last w has the slope 1.",
+        lambda w, x: (2 * w * x + 1, w * w + w): "there is no x in the last w.",
+        lambda w, x: (w * w * x + 1, w * w): "the slope of w * w is 2 * w.",
+        lambda w, x: (2 * w + 1, w * w): "x is a factor of the first part.",
+    }),
     "05.3": Exercise(training),
     "05.4": Exercise(answer, 3, {
         4: "Each portion is divided by 4 already, by its mean.",
@@ -225,8 +312,17 @@ ANSWERS = MappingProxyType({
         lambda a, upstream: upstream * _sigmoid(a) * (1 - _sigmoid(a)): "this is the rule of the sigmoid, not of tanh.",
         lambda a, upstream: upstream * np.tanh(a): "this is the output of tanh, not its slope.",
         lambda a, upstream: upstream * (1 - np.tanh(a)): "the result is squared in the slope: 1 - y**2.",
+        lambda a, upstream: upstream * (1 - np.tanh(a)) ** 2: "the square belongs to the result alone: 1 - y**2.",
+        lambda a, upstream: upstream * (1 - np.tanh(a**2)): "the result is squared, not the input: 1 - y**2.",
+        lambda a, upstream: upstream * (1 + np.tanh(a) ** 2): "the square is subtracted: 1 - y**2.",
+        lambda a, upstream: 1 - np.tanh(a) ** 2 * upstream: "put brackets around the slope: upstream multiplies it.",
+        lambda a, upstream: upstream - np.tanh(a) ** 2: "put brackets around the slope: upstream multiplies it all.",
     }),
-    "06.3": Exercise(gradient, lambda v, w: (v * sv.tanh(w) - 1) ** 2),
+    "06.3": Exercise(gradient, lambda v, w: (v * sv.tanh(w) - 1) ** 2, {
+        lambda v, w: _chain(v, w, by_v=v): "the slope of a product with respect to v is its other factor.",
+        lambda v, w: _chain(v, w, outer=2 * v * np.tanh(w) - 1): "the 2 multiplies the whole bracket.",
+        lambda v, w: _chain(v, w, bend=1 - w**2): "the slope of tanh is 1 - y**2; y is its output, not w.",
+    }),
     "06.4": Exercise(gradient, lambda w, b, v: (v * (3 * w + b) - 1) ** 2),
     "06.5": Exercise(answer, 0.0, {
         -3.7922: "This is the gradient with the old v0.",
@@ -246,6 +342,7 @@ ANSWERS = MappingProxyType({
         "pupil 3": "Look at the sizes of all eight numbers.",
         "pupil 7": "Look at the sizes of all eight numbers.",
         "pupil 1": "Look at the sizes of all eight numbers.",
+        "": "Write \"pupil 0\" to \"pupil 7\".",
     }, "A large pull may be negative. Write \"pupil 0\" to \"pupil 7\"."),
     "07.2": Exercise(answer, -1.1975, {
         -0.30375: "This is the strongest pull alone.",
@@ -256,9 +353,12 @@ ANSWERS = MappingProxyType({
         -0.13500: "This is the pull of pupil 0.",
         0.11975: "This is the step. The gradient comes before the learning rate.",
         -0.11975: "This is the gradient times the learning rate.",
+        -1.2825: "This is the gradient of the weight of practice.",
+        -0.800921: "This is step 2.",
     }, "The gradient is what all pupils pull together."),
     "07.3": Exercise(answer, 7, {
         6: "After 6 steps 0.53 of the speed is left.",
+        6.5788: "A step is a whole one. Which is the first after which less than half is left?",
         5: "Half of the speed is not 5 steps of 10 % of the first speed: each step takes 10 % of what is left.",
         10: "The speed falls slower and slower, but half is reached before that.",
         2: "Each step keeps 0.9, not 0.5.",
@@ -266,7 +366,10 @@ ANSWERS = MappingProxyType({
         8: "It is below half one step before.",
         -1: "Expected a number of steps.",
     }, "Multiply by 0.9 again and again, and count."),
-    "07.4": Exercise(gradient, lambda w, b: ((w + b - 2) ** 2 + (3 * w + b - 4) ** 2) / 2),
+    "07.4": Exercise(gradient, lambda w, b: ((w + b - 2) ** 2 + (3 * w + b - 4) ** 2) / 2, {
+        lambda w, b: _two(w, b, (w, w), (b, b)): "each δ is multiplied by the x of its sample, which is a number.",
+        lambda w, b: _two(w, b, (3, 1), (1, 1)): "the two samples are exchanged: the first x is 1.",
+    }),
     # ---- 08 Nothing learns: the notebook draws by lot who has what
     **{f"08.{k}": Exercise(answer, "", ILLNESSES, "Which line differs from the healthy one?") for k in range(1, 6)},
     # ---- 09 Is my gradient right?
@@ -278,6 +381,9 @@ ANSWERS = MappingProxyType({
         lambda x: _cubic(x + 1e-5) - _cubic(x - 1e-5): "this is the change of f. Divide it by the change of x.",
         lambda x: (_cubic(x + 1e-5) - _cubic(x - 1e-5)) / 1e-5: "from x - h to x + h it is 2 * h, not h.",
         lambda x: 1.0: "x was nudged, but not f: compute f at both places.",
+        lambda x: (_cubic(x + 1e-5) - _cubic(x - 1e-5)) / 2 * 1e-5: "it is almost 0: take two different places, and "
+        "put brackets around 2 * h.",
+        lambda x: _cubic(x + 1e-5) - _cubic(x - 1e-5) / 2e-5: "put brackets around the difference.",
     }),
     "09.2": Exercise(answer, "1e-06", {
         "1e-12": "This is the smallest nudge. Which line has the smallest error?",
@@ -285,8 +391,9 @@ ANSWERS = MappingProxyType({
         "1e-02": "Smaller nudges are better than this one.",
         "1e-05": "This is nearly the best. Compare its error with that of the next line.",
         "1e-04": "Smaller nudges are better than this one.",
-        "1e-07": "Here the error rises already.",
-        "1e-08": "Here the error rises already.",
+        "1e-03": "Smaller nudges are better than this one.",
+        **{f"1e-{power:02}": "Here the error rises already." for power in range(7, 12)},
+        "": "Write one of the nudges of the table, such as \"1e-01\".",
     }, "The smallest error, not the smallest nudge. Write \"1e-01\" to \"1e-12\"."),
     "09.3": Exercise(backward, "exp", {
         lambda a, upstream: upstream * a * np.exp(a): "this is the rule from memory that nudging refuses.",
@@ -300,14 +407,20 @@ ANSWERS = MappingProxyType({
         "layer 4": "Then the gradients of layers 3 and 4 would be wrong, too.",
         "layer 5": "The last layer has no activation.",
         "layers 1 and 2": "One activation is enough: what is wrong spreads towards the input.",
-        "2": "Write it as \"layer 1\" to \"layer 4\".",
         "layer 0": "The layers are numbered from 1 to 5.",
+        "": "Write it as \"layer 1\" to \"layer 4\".",
     }, "What is wrong spreads backwards, as far as the input."),
     # ---- 10 Your own operation
-    "10.1": Exercise(backward),
-    "10.2": Exercise(backward),
-    "10.3": Exercise(backward),
-    "10.4": Exercise(module, Sequential(Linear(3, 1, bias=False), Bump())),
+    "10.1": Exercise(formula, ("a", "a * a * a")),
+    "10.2": Exercise(formula, ("a", "a / (1 + abs(a))"), {
+        "1 / (1 + abs(a))": "below the line stands a, too: the slope of a quotient has its square.",
+        "1 / (1 + a * a)": "the square belongs to the whole bracket.",
+    }),
+    "10.3": Exercise(formula, ("a b", "a * a - b * b")),
+    "10.4": Exercise(module, Sequential(Linear(3, 1, bias=False), Bump()), {
+        Unit(lambda products, bias: sum(products), False): "the bump at the end is missing.",
+        Unit(lambda products, bias: sum(Bump().forward(products)), False): "the bump comes once, after the sum.",
+    }),
     # ---- 11 From a neuron to a GPT
     "11.1": Exercise(answer, 0.25, {
         4: "Shares add up to 1.",
@@ -317,6 +430,7 @@ ANSWERS = MappingProxyType({
         1 / 27: "Here there are four letters, not 27.",
         0.5: "This would be right for two letters.",
         25: "Write a share of 1, not a percentage.",
+        0.75: "This is what the other three letters have together.",
     }, "What do the four shares make together? Is any letter preferred?"),
     "11.2": Exercise(answer, float(np.log(2)), {
         0.5: "This is the share. The loss is -log(share).",
@@ -327,7 +441,13 @@ ANSWERS = MappingProxyType({
         2: "This is 1 / share. Take its logarithm.",
         3.2958: "This is the loss of someone who knows nothing.",
     }, "np.log is there for you."),
-    "11.3": Exercise(gradient, lambda a, b: sv.log(sv.exp(a) + sv.exp(b)) - a),
+    "11.3": Exercise(gradient, lambda a, b: sv.log(sv.exp(a) + sv.exp(b)) - a, {
+        lambda a, b: (_sigmoid(a - b) - 1, _sigmoid(a - b)): "this is the share of a; b has a share of its own.",
+        lambda a, b: (_sigmoid(a - b) - 1, -_sigmoid(a - b)): "b is not the right letter: nothing is subtracted from "
+        "its share.",
+        lambda a, b: (_sigmoid(a - b) + 1, _sigmoid(b - a)): "the a at the end of the loss is subtracted.",
+        lambda a, b: (_sigmoid(a - b) + 1, _sigmoid(a - b) - 1): "the a at the end of the loss is subtracted.",
+    }),
     "11.4": Exercise(answer, 4192, {
         1264: "This is the network of this lesson.",
         2528: "The plates grow in both directions: 16 x 16 is four times 8 x 8.",
@@ -336,6 +456,9 @@ ANSWERS = MappingProxyType({
         3680: "Two plates of 16 x 16 are missing: o and position?",
         3760: "A table of 27 x 16 is missing: token, or letters?",
         3168: "A plate of 64 x 16 is missing: up, or down?",
+        1024: "These are q, k, v and o alone.",
+        4064: "There are 16 places, not 8.",
+        2656: "The hidden layer has 64 numbers: up is 64 x 16, down 16 x 64.",
     }, "q, k, v and o are 16 x 16 each."),
     # ---- 12 Write your own Value
     "12.1": Exercise(forward_alone, hint="A result keeps its number, its two operands, and the name of the operation."),
@@ -353,6 +476,19 @@ def _filled(given: Any, find: Callable[[], Report]) -> Report:
 
 def _sigmoid(a: float) -> float:
     return float(1 / (1 + np.exp(-a)))
+
+
+def _chain(v: float, w: float, outer: float | None = None, by_v: float | None = None, bend: float | None = None) -> Any:
+    """The slopes of exercise 06.3 with another factor in the place of a right one."""
+    y = float(np.tanh(w))
+    outer = 2 * (v * y - 1) if outer is None else outer
+    return outer * (y if by_v is None else by_v), outer * v * (1 - y * y if bend is None else bend)
+
+
+def _two(w: float, b: float, of_w: tuple[float, float], of_b: tuple[float, float]) -> tuple[float, float]:
+    """The slopes of exercise 07.4 with other factors."""
+    first, second = 2 * (w + b - 2), 2 * (3 * w + b - 4)
+    return (first * of_w[0] + second * of_w[1]) / 2, (first * of_b[0] + second * of_b[1]) / 2
 
 
 def _cubic(x: float) -> float:

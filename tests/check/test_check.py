@@ -257,12 +257,61 @@ def test_a_class_of_numbers(changed, cause, said):
     assert said in report.text
 
 
+def test_a_class_that_was_defined_again_has_no_backward():
+    report = check.backward(type("Value", (), {"__add__": lambda a, b: a, "__mul__": lambda a, b: a}))
+    assert (report.cause, "no backward()" in report.text) == ("kind", True)
+
+
 def test_an_exercise_of_a_lesson_by_its_number():
     assert check.exercise("08.1", "dead", "dead")
     assert not check.exercise("08.1", "dead", "rate")
     with pytest.raises(ScalarvizError, match=r"01\.1"):
         check.exercise("99.1", 3)
     assert check.answer(5, 6, slips={5: "Count the last one."}).text.endswith("Count the last one.")
+
+
+def test_a_number_of_another_cell_is_named_as_the_cause():
+    """In lesson 06 `y` is a number of the notebook; a rule that uses it gives that of no input."""
+    notebook = {"y": 0.0424, "np": np, "sv": sv}
+    exec("def rule(a, upstream):\n    return upstream * (1 - y**2)", notebook)
+    exec("def other(a, upstream):\n    return upstream * (1 + a.real)", notebook)
+    report = check.exercise("06.2", notebook["rule"])
+    assert (report.cause, "`y` of another cell, which is 0.0424" in report.looks) == ("outer", True)
+    assert check.exercise("06.2", notebook["other"]).cause != "outer"
+
+
+def test_a_check_shows_the_first_lines_that_a_function_prints(capsys):
+    check.gradient(lambda x: print(x) or 2 * x, of=lambda x: x * x)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 11
+    assert (float(lines[0]), lines[-1]) == (pytest.approx(0.5478, abs=1e-4), "...")
+
+
+def test_a_gradient_that_is_a_value_is_refused():
+    """In a class of a pupil's own a number times an object fails, long after the check."""
+
+    def pull(node):
+        a, b = node.parents
+        a.grad += node.grad * b
+        b.grad += node.grad * a
+
+    report = check.backward(pull, of="mul")
+    assert (report.cause, ".data" in report.text) == ("kind", True)
+
+
+def test_the_link_that_was_left_out_is_one_that_uses_the_input():
+    def slopes(v, w):
+        outer = 2 * (v * np.tanh(w) - 1)
+        return outer * v, outer
+
+    def of(v, w):
+        return (v * sv.tanh(w) - 1) ** 2
+
+    assert check.gradient(slopes, of=of).cause != "inner"  # tanh is not on the way to v
+    report = check.gradient(lambda v, w: (slopes(v, w)[1],) * 2, of=of)
+    assert (report.cause, "`mul`" in report.looks) == ("inner", True)
+    taken = check.gradient(lambda v, w: (slopes(v, w)[1] * np.tanh(w), slopes(v, w)[0] * np.tanh(w)), of=of)
+    assert (taken.cause, "`tanh`" in taken.looks) == ("taken", True)
 
 
 def test_an_operation_of_ones_own():
@@ -357,6 +406,10 @@ ANSWERS = [
     ("order", "overwrite", ""), (1025, 1024, "large"), (4191.0, lambda: 4192, "small"), (3.001, 3, RIGHT),
     (sv.Value(2.0), lambda: 2, RIGHT), ("Zero Grad", "zero_grad", RIGHT), (np.array([1024.0]), 1024, RIGHT),
     (1025.0, 1024.0, RIGHT), (1030, 1024.0 + 5, RIGHT),
+    (-0.12, -0.1, "large"), (-0.07, -0.1, "small"), (-6, 18, "side"), (0.7, math.log(2), "digits"),
+    ((0, 5), 0.5, "kind"),
+    ("t, s -> q", "t s q", RIGHT), (["t", "s", "q"], "t s q", RIGHT), (["t", 1], "t 1", "kind"),
+    ("1e-6", "1e-06", RIGHT), (1e-6, "1e-06", RIGHT), (1e-5, "1e-06", ""), (6, "pupil 6", "kind"),
 ]  # fmt: skip
 
 
@@ -366,6 +419,12 @@ def test_answers(answer, truth, cause):
     judged(report, cause)
     assert report.expected is None
     assert "overwrite" not in report.text or report
+
+
+def test_a_slip_that_was_rounded_and_any_other_word_are_known():
+    assert "inverse" in check.answer(0.33, 3, slips={1 / 3: "This is the inverse."}).text
+    words = {"red": "Red stops.", "": "Write one of the three colours."}
+    assert [check.answer(word, "green", slips=words).lines[1] for word in ("Red", "blue")] == list(words.values())
 
 
 def step_torch(optimizer, loss):
@@ -414,6 +473,13 @@ def sgd(w, g, lr):
     return w - lr * g
 
 
+def step_each(weights, loss, lr):
+    for weight in weights:
+        weight.grad = 0.0
+        loss().backward()
+        weight.data -= lr * weight.grad
+
+
 def cleared(weights, loss, lr):
     weights.clear()
 
@@ -423,8 +489,9 @@ STEPS = [
     (lambda weights, loss, lr: step_torch(optim.SGD(weights, lr=lr), loss), RIGHT),
     (step_without_zero, "zero_grad"), (step_clears_too_late, "nothing"), (step_early, "early"),
     (put(lambda w, g, lr: w + lr * g), "sign"), (put(lambda w, g, lr: w - g), "lr"),
-    (put(lambda w, g, lr: w - 2 * lr * g), "factor"), (step_twice, "again"),
+    (put(lambda w, g, lr: w - 2 * lr * g), "long"), (step_twice, "again"),
     (put(lambda w, g, lr: w - 0.05 * g), "constant"),
+    (put(lambda w, g, lr: lr * g), "replaced"), (step_each, "each"),
     (put(lambda w, g, lr: -lr * g), "replaced"), (put(lambda w, g, lr: w), "nothing"), (put(sgd, slice(1)), "some"),
     (put(sgd, slice(1, None)), "some"), (put(lambda w, g, lr: math.inf), "nan"),
     (lambda weights, loss, lr: None, "nothing"), (lambda weights: None, "arguments"),
@@ -459,6 +526,7 @@ def plain_floats(self):
 MODULES = {
     RIGHT: Neuron,
     "activation": neuron(lambda self, x: self.total(x)),
+    "bend": neuron(lambda self, x: sv.sigmoid(self.total(x))),
     "bias": neuron(lambda self, x: sv.tanh(sv.dot(self.w, x))),
     "sign": neuron(lambda self, x: -sv.tanh(self.total(x))),
     "factor": neuron(lambda self, x: sv.tanh(self.total(x)) * 2),

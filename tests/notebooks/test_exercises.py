@@ -11,6 +11,7 @@ define the same names. ``# slip cause: old => new`` in the cell of a solution is
 import ast
 import contextlib
 import io
+import itertools
 import json
 import linecache
 import re
@@ -26,6 +27,7 @@ import pytest
 import scalarviz as sv
 from scalarviz.check import Report
 from scalarviz.check.report import LOOKS
+from scalarviz.check.walks import ordered
 from scalarviz.lessons.answers import ANSWERS
 
 SOLUTIONS = Path(__file__).parent / "solutions"
@@ -231,6 +233,42 @@ def test_a_number_for_a_word_and_a_word_for_a_number(name):
     expected = "a word in quotation marks; you gave 3" if isinstance(entry.right, str) else "a number; you gave 'three'"
     assert (asked.state, f"Expected {expected}." in asked.text) == ("failed", True)
     assert asked_of(entry, None, name).state == "failed"
+
+
+@pytest.mark.parametrize("name", ["03.1", "03.2"])
+def test_whatever_a_unit_says_has_its_words(name):
+    numbers = np.arange(-2, 2.5, 0.5)
+    for weights in itertools.product(numbers, repeat=3):
+        said = " ".join(str(int(np.dot(weights, (*bits, 1)) > 0)) for bits in ((0, 0), (0, 1), (1, 0), (1, 1)))
+        assert said in ANSWERS[name].slips or sv.check.exercise(name, said), said
+
+
+def test_every_order_of_lesson_04_but_the_right_one_has_its_words():
+    orders = {" ".join(order) for order in itertools.permutations("pqst")}
+    assert orders - set(ANSWERS["04.3"].slips) == {ANSWERS["04.3"].right}
+
+
+def test_a_walk_over_leaves_is_told_so():
+    """The answer of lesson 04 has leaves in its list, where lesson 12 wants none."""
+
+    def push(node):
+        a, b = node.parents
+        a.grad += node.grad * node.local_gradients[0]
+        b.grad += node.grad * node.local_gradients[1]
+
+    def backward(root):
+        root.grad = 1.0
+        for node in reversed(ordered(root)):
+            push(node)
+
+    report = sv.check.exercise("12.3", backward)
+    assert (report.state, "without parents" in report.looks) == ("failed", True)
+
+
+@pytest.mark.parametrize("given", ["3a*a", "3 * a^2", "3 * x", "", 3.0])
+def test_a_formula_that_is_none_is_told_and_not_raised(given):
+    report = sv.check.exercise("10.1", given)
+    assert (report.state, report.cause) == ("failed", "kind")
 
 
 def test_every_exercise_of_the_table_is_asked_once():

@@ -4,7 +4,7 @@ assert max(counts) == 3
 # %% after: print("answers after 5000 steps:", said_by_one.round(2))
 assert np.allclose(said_by_one, 0.5, atol=0.01)
 
-# %% after:     print(x, y, " ", "  ".join(f"{unit:.2f}" for unit in units))
+# %% after:     print(*bits, " ", "  ".join(f"{unit:.2f}" for unit in units))
 assert (exactly_one.round() == WANTED).all()
 
 # %% after:     print(bits, "hidden", *(f"{number:6.2f}" for number in row), f"  sum {row @ last:6.2f}")

@@ -1,5 +1,5 @@
 # %% sum: solution
-answer = -0.5
+answer = -1.5
 
 
 # %% slope: solution

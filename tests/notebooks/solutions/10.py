@@ -38,7 +38,7 @@ class BumpUnit(nn.Module):
         return [bump(sum(w * number for w, number in zip(self.weight, x, strict=True)))]
 
 
-# %% bump-unit: slip activation
+# %% bump-unit: slip slip
 class BumpUnit(nn.Module):
     def __init__(self):
         self.weight = nn.Parameter([0.3, -0.2, 0.5])
@@ -65,7 +65,7 @@ class BumpUnit(nn.Module):
         return [bump(sum((w * number for w, number in zip(self.weight, x, strict=True)), sv.Value(0.0)))]
 
 
-# %% bump-unit: slip activation
+# %% bump-unit: slip slip
 class BumpUnit(nn.Module):
     def __init__(self):
         self.weight = nn.Parameter([0.3, -0.2, 0.5])
