@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import fsum, nan
+from math import fsum, nan, prod
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -27,6 +27,7 @@ from .equations import (
     DIFFERENCE,
     DIGITS,
     GAP,
+    MAX,
     MOST,
     MOST_TERMS,
     SYMBOLS,
@@ -411,11 +412,12 @@ class Walk:
             if backward:
                 value, op, joined = float(sums[row]), "mul", self.many.partition(" ")[0]
                 uses = list(readers(self.passes.network.body, row))
-                factors, formula = np.zeros(0), "Σ δ · slope"
+                factors, formula = np.zeros(0), "Σ upstream · slope"
                 if len(uses) == 1:
                     user = int(uses[0].rows[0])
                     args = tape.nodes[user].args
-                    formula = f"δ · {slope(uses[0].kind, args.index(row), [names.get(k, '(…)') for k in args])}"
+                    kind, operands = uses[0].kind, [names.get(k, "(…)") for k in args]
+                    formula = f"upstream · {slope(kind, args.index(row), operands, SYMBOLS.get(kind, kind))}"
                     factors = np.array([sums[user], self._x(uses[0])[0]])
             taken = tuple(factors.tolist()) if self.single else ()
             said = operated(op, taken, value, "" if self.single else f"{joined} of {len(self.opened.batch):,}")
@@ -442,7 +444,7 @@ class Walk:
                 parts.append(w * x)
                 yield MicroStep(
                     "forward", "product", f"weight times input {column}", np.array([unit]), np.array([index]),
-                    stage.name, "w · x", of + times(w, x, w * x), w * x, (w, x), column,
+                    stage.name, "w · x", of + times((w, x), w * x), w * x, (w, x), column,
                 )  # fmt: skip
             biases = _NONE if stage.bias is None else np.array([stage.bias.start + unit])
             parts += self.opened.values[biases].tolist()
@@ -500,19 +502,21 @@ class Walk:
         if gap is not None:
             return gap
         above = list(readers(self.passes.network.body, row))
-        if len(above) != 1 or above[0].kind not in TABLE:
+        if len(above) != 1 or above[0].kind not in (*TABLE, MAX):
             sums, uses = self.passes.adjoint_sums, above if self._upstream(row) == "Σ w · δ" else ()
             parts = condensed([x for use in uses for x in (self._x(use) * sums[use.rows]).tolist() if x], MOST)
             return Given(TERMS, parts if len(parts) > 1 else (), self._upstream(row), True)
-        use = above[0]
-        upper = int(use.rows[0])
+        letters, factors, upper = [slope(above[0].kind)], [float(self._x(above[0])[0])], int(above[0].rows[0])
+        while len(pool := list(readers(self.passes.network.body, upper))) == 1 and pool[0].kind == MAX:
+            letters, factors = [slope(MAX), *letters], [float(self._x(pool[0])[0]), *factors]
+            upper = int(pool[0].rows[0])
         above_it = self._upstream(upper)
-        if slope(use.kind) == "1":  # a difference, as of a logit and the largest: nothing is multiplied
+        if letters == ["1"]:  # a difference, as of a logit and the largest: nothing is multiplied
             return Given(TERMS, (), above_it)
-        first = f"({above_it})" if above_it.startswith("Σ") else above_it
-        a, b = float(self.passes.adjoint_sums[upper]), float(self._x(use)[0])
-        off = np.isnan(a * b) and np.isfinite(self.passes.adjoint_sums[row])  # a ReLU sends back 0, not NaN · 0
-        return Given(TERMS if off else "mul", () if off else (a, b), f"{first} · {slope(use.kind)}")
+        letters = [f"({above_it})" if above_it.startswith("Σ") else above_it, *letters]
+        factors = [float(self.passes.adjoint_sums[upper]), *factors]
+        off = np.isnan(prod(factors)) and np.isfinite(self.passes.adjoint_sums[row])  # a ReLU sends back 0, not NaN · 0
+        return Given(TERMS if off else "mul", () if off else tuple(factors), " · ".join(letters))
 
     def _gap(self, row: int) -> Given | None:
         """A delta that is a number less its target, times a factor: of squared errors, and of shares of a softmax."""
@@ -578,7 +582,7 @@ class Walk:
         formula, factors = "δ · x" if places == 1 else "Σ δ · x", tuple[float, ...]()
         if self.single and places == 1:
             factors = float(self.passes.adjoint_sums[uses[0].rows[0]]), float(self._x(uses[0])[0])
-            said = times(*factors, value)
+            said = times(factors, value)
         elif places:
             terms = f"{places:,} products" if self.single else f"{self.many} δ · x"
             said = f"{terms} = {digits_of(value, DIGITS)}"

@@ -19,7 +19,7 @@ from ..core.gather import index_of, weight_name
 from .between import LAYERS, SHARES, VALUES, Attention, Looking
 from .equations import of_samples
 from .micro import Made, MicroStep, PhaseSpan, Walk, called, phases_of
-from .network import Place
+from .network import Place, readers
 from .passes import MOST, OuterProduct, Own, Passes, Taken, Terms, products_of
 from .rule import SKIPPED, Line, Rule, Update, moved
 
@@ -347,6 +347,18 @@ class Opened:
         weights = np.add.outer(i.weights if i.kind == "conv" else i.weights[:0], np.arange(len(operands)))
         products = passes.theta[weights] * passes.means[operands]
         return Window(passes.network.places.of(operands), weights.ravel(), products.ravel())
+
+    def origins(self, step: MicroStep, index: int = -1) -> list[Place]:
+        """Where what a micro-step tells of comes from: a δ and those that hand it on; of a gradient δ and x."""
+        network, found = self._taken.network, list[Any]()
+        if step.phase == "gradients" and index >= 0 and len(uses := self._passes.uses_of(index)) == 1:
+            found = [rows for rows in (uses[0].rows, uses[0].read) if rows is not None]
+        elif step.phase == "backward" and step.kind == "stage" and step.column >= 0:
+            found = [network.rows_of[step.stage][[step.column]]]
+            while len(found[-1]) == 1 and found[-1][0] != network.body.program.loss:
+                above = readers(network.body, int(found[-1][0]))
+                found.append(np.array(sorted({row for use in above for row in use.rows.tolist()}), int))
+        return [network.places.of(rows) for rows in found if len(rows)]
 
     @property
     def penalty(self) -> float:

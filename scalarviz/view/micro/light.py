@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...run.core.frame import Stage
+from ...run.core.gather import INPUT
 from ...run.opened.micro import MicroStep, called
 from ...run.opened.opened import Opened, Window
 from ...run.questions.ranges import Range, weight_extent
@@ -149,6 +150,16 @@ class Lighting:
             if window is not None:
                 made = np.tile((turns <= turn).ravel() | (turn == len(grid)), count)
                 yield Stop(window, row, channel * high * wide + place, made)
+
+    def marks(self, now: MicroStep, index: int) -> dict[str, NDArray[np.int64]]:
+        """By row, the numbers of maps from which a δ comes, or the gradient of the weight at `index`."""
+        opened, stages = self._walk.opened, self._walk.stages
+        found = {}
+        for place in opened.origins(now, index) if isinstance(opened, Opened) else ():
+            stage, units = stages.get(place.stage), np.array(place.units)
+            if place.stage == INPUT or (stage is not None and len(stage.shape) == 3):
+                found[INPUT if stage is None else self._walk.row_of(stage)] = units[units >= 0]
+        return found
 
     def backward(self, at: int, deltas: Mapping[str, Floats]) -> Lit:
         """What goes on through the weights to the layer whose deltas are worked out."""

@@ -61,7 +61,7 @@ class Sentences:
             rows = [self._frame.activations.get(name) for name in of if called(name) == called(of[-1])]
             if len(self._opened.batch) == 1 and rows and rows[-1] is not None and len(self._opened.targets):
                 said = loss_of(np.asarray(rows, np.float64), self._opened.targets[:, 0], self._opened.loss)
-                formula = formula if said is None else _equation(*said, violet=False)
+                formula = formula if said is None else _equation(self._walk.lettered(said[0]), said[1], violet=False)
             elif samples := self._opened.of_samples(step):
                 over = f" / {self._opened.divisor:,.10g}" * (self._opened.divisor != 1)
                 formula = _equation(f"Σ loss{over}", samples, violet=False)
@@ -130,11 +130,13 @@ class Sentences:
         )
         made = f"{first} of {self._made(step)}" if stage.outputs > 1 else self._made(step)
         made = f"share p minus target t; {made}" if "p −" in step.formula else made
-        letters = " = ".join(filter(None, (step.formula, "δ"))) if back else self._walk.named(step.formula)
+        after = "; max' is 1 for the largest of a pool" * ("max'" in step.formula)
+        letters = self._walk.lettered(f"{step.formula} = δ", name) if back else self._walk.named(step.formula)
+        letters = letters.removeprefix(" = ")
         formula = _equation(letters, step.numbers, violet=back)
         short = Formula(letters, formula.numbers[-1:])
         if back:
-            return Sentence(f"δ of {title}", f"{made}, of {self._of_whom()}", (formula,), short=short)
+            return Sentence(f"δ of {title}", f"{made}, of {self._of_whom()}{after}", (formula,), short=short)
         return Sentence(title, made, (formula,), short=short)
 
     def _made(self, step: MicroStep) -> str:
@@ -204,13 +206,14 @@ class Sentences:
             meaning = f"{self._made(step)}, backward: {self._of_whom()}"
             return Sentence(f"δ of {self._titles(step)}", meaning, _alone("δ", step, violet=True))
         unit = int(step.units[0])
-        one = " = ".join(filter(None, (step.formula, "δ")))
+        formula = self._walk.lettered(step.formula, self._name(stage, unit))
+        one = " = ".join(filter(None, (formula, "δ")))
         made = _violet(one if self._opened.trial else f"{self._walk.joined} of δ", step.value)
         short = made
         if len(step.factors) == 2 and step.op in ("", "mul"):
-            made = of_product(f"{step.formula} = δ", *step.factors, step.value)
+            made = of_product(f"{formula} = δ", *step.factors, step.value)
         elif step.factors:
-            made = _equation(f"{step.formula} = δ", step.numbers, violet=True)
+            made = _equation(f"{formula} = δ", step.numbers, violet=True)
         elif samples := self._opened.of_samples(step):
             made = _equation(f"{self._joined} δ", samples, violet=True)
         meaning = "slope of the loss with respect to this sum"
