@@ -126,14 +126,15 @@ class Sentences:
         name += f" of {_letter(*self._place(step))}" if self._place(step)[1] else ""
         title, first = (
             f"{self._title(stage.name)}: {name}",
-            "the largest" if step in self._walk.steps else "one",
+            "the largest" + " in size" * (step.value < 0) if step in self._walk.steps else "one",
         )
         made = f"{first} of {self._made(step)}" if stage.outputs > 1 else self._made(step)
         made = f"share p minus target t; {made}" if "p −" in step.formula else made
         after = "; max' is 1 for the largest of a pool" * ("max'" in step.formula)
         letters = self._walk.lettered(f"{step.formula} = δ", name) if back else self._walk.named(step.formula)
         letters = letters.removeprefix(" = ")
-        formula = _equation(letters, step.numbers, violet=back)
+        samples = "" if step.factors else self._opened.of_samples(step)
+        formula = _equation(letters, samples or step.numbers, violet=back)
         short = Formula(letters, formula.numbers[-1:])
         if back:
             return Sentence(f"δ of {title}", f"{made}, of {self._of_whom()}{after}", (formula,), short=short)

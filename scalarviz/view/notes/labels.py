@@ -55,10 +55,17 @@ class Labels(Notes):
         return None if self._room is None else self._placer.corner((width, height), before, *self._room)
 
 
-def shape_text(plate: Plate, shape: tuple[int, ...]) -> str:
-    """``16×3``; of an array that is folded also how; nothing of a lone number, whose value is its range."""
+def shape_text(plate: Plate, shape: tuple[int, ...], project: Project) -> str:
+    """``16×3``; of an array that is folded also how; nothing of a lone number, whose value is its range.
+
+    ``3 in × 16 out`` of a matrix whose rows, one for each output, stand beside each other on the screen.
+    """
     if not shape or shape == (1,):
         return ""
+    start, *ends = project(plate.origin + np.array([[0.0] * 3, *plate.axes[:2]]))
+    column, row = (abs(y) / max(float(np.hypot(x, y)), 1e-12) for x, y in ends - start)
+    if len(shape) == 2 and column > row and not plate.grid.folded:
+        return f"{shape[1]:,} in × {shape[0]:,} out"
     rows, cols = plate.grid.cells
     fold = f" in rows of {cols:,}" if plate.grid.folded and rows > 1 else ""
     return "×".join(f"{n:,}" for n in shape) + fold
@@ -143,7 +150,7 @@ class FlowLabels(Labels):
             self.names += row_names(plate, rows, -1, project, self._placer, trays.get(plate.name))
         for plate, hull in zip(layout.plates, hulls, strict=True):
             if plate.kind != "activation" and plate.name in shapes:
-                shape = shape_text(plate, shapes[plate.name])
+                shape = shape_text(plate, shapes[plate.name], project)
                 shape += " · not trained" if shape and plate.name in untrained else ""
                 self._place_plate(plate, (titles or {}).get(plate.name, plate.name), shape, hull)
         for plate, hull in zip(layout.plates, hulls, strict=True):
