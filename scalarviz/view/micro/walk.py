@@ -271,15 +271,15 @@ class Walk:
         return re.sub(r"\b(input|target) (\d+)\b", named, words)
 
     def lettered(self, formula: str, made: str = "output") -> str:
-        """A formula with other words for y, what is `made`, and t, the target, where an input or a target has a letter.
+        """A formula with words for y, what is `made`, and t, the target, where an input has one of the letters.
 
-        Of a formula's graph the target has its name in any case.
+        Of a formula's graph the target has its own name in any case.
         """
         sample, graph = self.subject.sample, any(step.kind == "node" for step in self.steps)
-        if not (graph or {"y", "t"} & {*sample.inputs, *sample.outputs}):
+        if not (graph or {"y", "t"}.intersection(sample.inputs)):
             return formula
         made = "output" if made in sample.outputs else made
-        words = {"y": made, "t": sample.outputs[0] if graph else "target"}
+        words = {"y": made, "t": sample.outputs[0] if graph and len(sample.outputs) == 1 else "target"}
         return re.sub(r"(?:(?:output|target) )?(?<![a-z])([yt])(?![a-z])", lambda found: words[found[1]], formula)
 
     def _phases(self, at: int) -> tuple[Phase, ...]:

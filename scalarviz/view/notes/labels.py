@@ -21,7 +21,7 @@ from ..ink.boxes import CHANNEL, LABEL
 from ..ink.sketch import Anchor, Bound, Box, Point, Sketch, holds
 from ..ink.text import measure
 from ..ink.theme import Theme
-from ..space.arrangement import Blueprint, Layout, Project
+from ..space.arrangement import DOWN, Blueprint, Layout, Project
 from ..space.camera import Camera, Floats
 from ..space.plate import Grid, Plate
 from .placer import LIGHTLY, Line, Name, Notes, Number, Placer, Way, apart, column_names, point, row_names
@@ -55,16 +55,15 @@ class Labels(Notes):
         return None if self._room is None else self._placer.corner((width, height), before, *self._room)
 
 
-def shape_text(plate: Plate, shape: tuple[int, ...], project: Project) -> str:
+def shape_text(plate: Plate, shape: tuple[int, ...]) -> str:
     """``16×3``; of an array that is folded also how; nothing of a lone number, whose value is its range.
 
-    ``3 in × 16 out`` of a matrix whose rows, one for each output, stand beside each other on the screen.
+    ``3 in × 16 out`` of a matrix whose rows, one for each output, stand side by side.
     """
     if not shape or shape == (1,):
         return ""
-    start, *ends = project(plate.origin + np.array([[0.0] * 3, *plate.axes[:2]]))
-    column, row = (abs(y) / max(float(np.hypot(x, y)), 1e-12) for x, y in ends - start)
-    if len(shape) == 2 and column > row and not plate.grid.folded:
+    across = _across(plate) or plate.axes[0] @ DOWN > 0.5
+    if len(shape) == 2 and shape[0] != shape[1] and across and not plate.grid.folded:
         return f"{shape[1]:,} in × {shape[0]:,} out"
     rows, cols = plate.grid.cells
     fold = f" in rows of {cols:,}" if plate.grid.folded and rows > 1 else ""
@@ -150,7 +149,7 @@ class FlowLabels(Labels):
             self.names += row_names(plate, rows, -1, project, self._placer, trays.get(plate.name))
         for plate, hull in zip(layout.plates, hulls, strict=True):
             if plate.kind != "activation" and plate.name in shapes:
-                shape = shape_text(plate, shapes[plate.name], project)
+                shape = shape_text(plate, shapes[plate.name])
                 shape += " · not trained" if shape and plate.name in untrained else ""
                 self._place_plate(plate, (titles or {}).get(plate.name, plate.name), shape, hull)
         for plate, hull in zip(layout.plates, hulls, strict=True):

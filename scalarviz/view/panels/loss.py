@@ -34,8 +34,8 @@ DASHES = 6.0, 4.0
 _AXIS = 40  # room for the numbers on the left
 
 
-EVERY = "each step"
-"""What lies beside a mean of steps."""
+EVERY, SEEN = "each step", 2.0
+"""What lies beside a mean of steps, and pixels from which on it can be seen there."""
 FEW = 12
 """Points of such a curve from which on it is dashed: dashes through fewer look like a broken line."""
 _BESIDE = 0.01  # what a point beside a mean counts of one on a curve, where names look for a place
@@ -172,7 +172,7 @@ def _names(sketch: Sketch, plot: Box, theme: Theme, curves: Sequence[Line], path
     x, y, width, height = plot
     if height < 90 or not curves:
         return
-    every = [EVERY] * any(len(own) > 1 for own in paths)
+    every = [EVERY] * any(len(own) > 1 and np.abs(own[1] - own[0]).max() > SEEN for own in paths)
     wide = 32.0 + max(measure(label, LABEL) for label in (*every, *(c.label for c in curves)))
     high = 19.0 * (len(curves) + len(every))
     if wide + 8 > width:
