@@ -586,7 +586,8 @@ def test_frames_stand_where_a_delta_passed_and_where_a_kernels_gradient_comes_fr
             assert now.column in under
             assert "max'" in now.formula
             largest = np.argmax(opened.means[opened.window(pool.stage, *pool.units).place.stage][list(under)])
-            assert now.factors[1:] == (1.0, 1.0) and under[largest] == now.column
+            assert now.factors[1:] == (1.0, 1.0)
+            assert under[largest] == now.column
             assert now.factors[0] == pytest.approx(now.value, rel=1e-12)
 
 

@@ -340,15 +340,10 @@ class Walk:
         )  # fmt: skip
         if self.each:
             return step
-        asked = self.asked(calls)
+        asked = self.passes.asked(calls)
         return (
             self._returned(step, asked) if phase == "backward" else self._shown(step, asked, self.rows_of[asked.name])
         )
-
-    def asked(self, calls: Sequence[Stage]) -> Stage:
-        """Of several calls the last one that the loss depends on."""
-        asked = [call for call in calls if self.passes.adjoint_sums[self.rows_of[call.name]].any()]
-        return (asked or calls)[-1]
 
     def about(self, step: MicroStep, index: int) -> MicroStep:
         """A micro-step of many sums that shows the one to which a weight adds; any other as it is."""
@@ -356,7 +351,7 @@ class Walk:
         calls = [stage for stage in self.opened.stages if stage.name in names and _row_of(stage, index) >= 0]
         if not calls:
             return step
-        stage = self.asked(calls)
+        stage = self.passes.asked(calls)
         return self._shown(step, stage, self.rows_of[stage.name], _row_of(stage, index))
 
     def _shown(self, step: MicroStep, stage: Stage, rows: Rows, unit: int = -1) -> MicroStep:
@@ -385,7 +380,7 @@ class Walk:
 
     def _between(self, calls: Sequence[Stage]) -> Iterator[MicroStep]:
         """What is made on the way to a layer by no module: sums, norms, attention, each shown by its largest number."""
-        between, stage = self.passes.network.between, self.asked(calls)
+        between, stage = self.passes.network.between, self.passes.asked(calls)
         if given_norm(self.passes, stage, 0, self.opened.tensors) is not None:  # the module says it
             return
         found: dict[str, list[int]] = {}

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...run.core.frame import Stage
-from ...run.core.gather import INPUT
 from ...run.opened.micro import MicroStep, called
 from ...run.opened.opened import Opened, Window
 from ...run.questions.ranges import Range, weight_extent
@@ -153,13 +152,10 @@ class Lighting:
 
     def marks(self, now: MicroStep, index: int) -> dict[str, NDArray[np.int64]]:
         """By row, the numbers of maps from which a δ comes, or the gradient of the weight at `index`."""
-        opened, stages = self._walk.opened, self._walk.stages
-        found = {}
-        for place in opened.origins(now, index) if isinstance(opened, Opened) else ():
-            stage, units = stages.get(place.stage), np.array(place.units)
-            if place.stage == INPUT or (stage is not None and len(stage.shape) == 3):
-                found[INPUT if stage is None else self._walk.row_of(stage)] = units[units >= 0]
-        return found
+        walk, opened = self._walk, self._walk.opened
+        places = opened.origins(now, index) if isinstance(opened, Opened) else []
+        rows = {place.stage: walk.row_of(walk.stages[place.stage]) for place in places if place.stage in walk.stages}
+        return {rows.get(stage, stage): np.array([k for k in units if k >= 0], int) for stage, units in places}
 
     def backward(self, at: int, deltas: Mapping[str, Floats]) -> Lit:
         """What goes on through the weights to the layer whose deltas are worked out."""

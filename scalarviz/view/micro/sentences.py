@@ -130,14 +130,14 @@ class Sentences:
         )
         made = f"{first} of {self._made(step)}" if stage.outputs > 1 else self._made(step)
         made = f"share p minus target t; {made}" if "p −" in step.formula else made
-        after = "; max' is 1 for the largest of a pool" * ("max'" in step.formula)
-        letters = self._walk.lettered(f"{step.formula} = δ", name) if back else self._walk.named(step.formula)
-        letters = letters.removeprefix(" = ")
+        letters = f"{step.formula} = δ".removeprefix(" = ")
+        letters = self._walk.lettered(letters, name) if back else self._walk.named(step.formula)
         samples = "" if step.factors else self._opened.of_samples(step)
         formula = _equation(letters, samples or step.numbers, violet=back)
         short = Formula(letters, formula.numbers[-1:])
         if back:
-            return Sentence(f"δ of {title}", f"{made}, of {self._of_whom()}{after}", (formula,), short=short)
+            made += f", of {self._of_whom()}" + "; max' is 1 for the largest of a pool" * ("max'" in step.formula)
+            return Sentence(f"δ of {title}", made, (formula,), short=short)
         return Sentence(title, made, (formula,), short=short)
 
     def _made(self, step: MicroStep) -> str:

@@ -275,11 +275,11 @@ class Walk:
 
         Of a formula's graph the target has its own name in any case.
         """
-        sample, graph = self.subject.sample, any(step.kind == "node" for step in self.steps)
+        sample = self.subject.sample
+        graph = len(sample.outputs) == 1 and any(step.kind == "node" for step in self.steps)
         if not (graph or {"y", "t"}.intersection(sample.inputs)):
             return formula
-        made = "output" if made in sample.outputs else made
-        words = {"y": made, "t": sample.outputs[0] if graph and len(sample.outputs) == 1 else "target"}
+        words = {"y": "output" if made in sample.outputs else made, "t": sample.outputs[0] if graph else "target"}
         return re.sub(r"(?:(?:output|target) )?(?<![a-z])([yt])(?![a-z])", lambda found: words[found[1]], formula)
 
     def _phases(self, at: int) -> tuple[Phase, ...]:
@@ -469,7 +469,8 @@ class Walk:
         own = deltas[sums.name]
         if len(self.opened.batch) > 1:
             return (("mean δ" if self.joined == "mean" else "sum of δ", _cells(own)),)
-        rows = [(self.lettered("output y"), _plain(np.where(reached[end.name], self.frame.activations[end.name], np.nan)))]
+        made = np.where(reached[end.name], self.frame.activations[end.name], np.nan)
+        rows = [(self.lettered("output y"), _plain(made))]
         wanted = self.frame.activations.get("target", sample.wanted)
         if wanted is not None:
             rows.append((self.lettered("target t"), _plain(wanted)))

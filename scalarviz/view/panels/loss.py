@@ -34,8 +34,6 @@ DASHES = 6.0, 4.0
 _AXIS = 40  # room for the numbers on the left
 
 
-EVERY, SEEN = "each step", 2.0
-"""What lies beside a mean of steps, and pixels from which on it can be seen there."""
 FEW = 12
 """Points of such a curve from which on it is dashed: dashes through fewer look like a broken line."""
 _BESIDE = 0.01  # what a point beside a mean counts of one on a curve, where names look for a place
@@ -172,9 +170,7 @@ def _names(sketch: Sketch, plot: Box, theme: Theme, curves: Sequence[Line], path
     x, y, width, height = plot
     if height < 90 or not curves:
         return
-    every = [EVERY] * any(len(own) > 1 and np.abs(own[1] - own[0]).max() > SEEN for own in paths)
-    wide = 32.0 + max(measure(label, LABEL) for label in (*every, *(c.label for c in curves)))
-    high = 19.0 * (len(curves) + len(every))
+    wide, high = 32.0 + max(measure(c.label, LABEL) for c in curves), 19.0 * len(curves)
     if wide + 8 > width:
         return
     lefts, tops = np.linspace(x + width - 8 - wide, x + 8, 7), np.linspace(y + 6, y + height - high - 6, 7)
@@ -195,9 +191,6 @@ def _names(sketch: Sketch, plot: Box, theme: Theme, curves: Sequence[Line], path
         curve.draw(sketch, [(at, middle), (at + 16, middle)], theme)
         _end(sketch, (at + 20, middle), theme, dashed=curve.dashed, small=True)
         sketch.text(at + 32, middle + 4.5, curve.label, LABEL, theme.text2 if curve.dashed else theme.text1)
-    for label in every:
-        sketch.line((at, first + high - 10), (at + 24, first + high - 10), theme.flow, 1.0)
-        sketch.text(at + 32, first + high - 5.5, label, LABEL, theme.text3)
 
 
 # ---- What a noisy curve says: the mean of neighbouring steps, and how far the steps' own losses lie from it.
@@ -359,7 +352,8 @@ class LossDrawer(Drawer[LossCurve]):
         if facts is not None:  # each loss stands at the weights that it is of
             other = coming_words(self.ground.subject, frame)
             curve = curve.of_weights(frame.step, float("nan") if other else frame.told_loss)
-        curves = [Line(self._label(frame), curve.step, curve.loss, noisy=facts is not None and not facts.whole)]
+        noisy = facts is not None and not facts.whole
+        curves = [Line(self._label(frame) + "; grey: each" * noisy, curve.step, curve.loss, noisy=noisy)]
         if self.panel.test is not None and self._measured and (self.ground.asked or self._touched):
             curves.append(Line(self.panel.test.label, np.array(self.steps), np.array(self.losses), dashed=True))
         before = BEFORE if facts is None and frame.edited and len(frame.curve.step) else ""
