@@ -250,7 +250,7 @@ def graph_at(task: Task, moment: Moment) -> Made:
             answer.backward()
             return Made([answer], "at a place between the rows")
     if answer.op and not answer.label:
-        answer.label = f"{task.target} here"
+        answer.label = "output"
     wanted = task.targets[row] if target is None else target
     error = (answer - sv.Value(float(wanted[0]), task.target)) ** 2
     error.label = "error"

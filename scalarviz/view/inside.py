@@ -432,11 +432,10 @@ class Inside:
 
     def _frames(self) -> Sketch:
         """Frames on the maps around the numbers under the window, and around what they make."""
-        sketch, bench, stop = Sketch(over=True), self._bench, self._stop
-        if stop is None:
-            return sketch
-        under = np.array(stop.window.place.units)
-        framed = {stop.window.place.stage: under[under >= 0], stop.row: np.array([stop.unit])}
+        sketch, bench, stop, framed = Sketch(over=True), self._bench, self._stop, self._now.marks
+        if stop is not None:
+            under = np.array(stop.window.place.units)
+            framed = {stop.window.place.stage: under[under >= 0], stop.row: np.array([stop.unit])}
         for plate in (plate for plate in bench.layout.plates if plate.name in framed):
             units = framed[plate.name]
             maps = np.flatnonzero(np.diff(units // (math.prod(plate.grid.tile) or plate.size))) + 1

@@ -100,7 +100,7 @@ def test_names_in_words_and_in_code():
     arrays = subject_of({"a": np.zeros((3, 4)), "k": np.zeros((2, 3, 5, 5)), "w": 1.0, "b": [1.0, 2.0]})
     found = [who(arrays, k) for k in (6, 12 + 75 + 25 + 7, 162, 164)]
     assert [(one.name, one.beside) for one in found] == [
-        ("a[1][2]", "row 2, column 3"), ("k[1][1][1][2]", "output 2, input 2, kernel 2, 3"),
+        ("a[1][2]", "row 2, column 3"), ("k[1][1][1][2]", "map 2, input map 2, kernel 2, 3"),
         ("w", ""), ("b[1]", ""),
     ]  # fmt: skip
 

@@ -564,6 +564,42 @@ def check_windows(step: Step):
         np.testing.assert_allclose(lit, told.stops[-1].window.products, rtol=1e-6, atol=1e-9)
 
 
+def test_frames_stand_where_a_delta_passed_and_where_a_kernels_gradient_comes_from(step, pictures):
+    for one in (step, pictures) if step.name == "digits" else ():
+        opened, stages = one.walk.opened, one.walk.stages
+        maps = [stage for stage in stages.values() if stage.weight is not None and len(stage.shape) == 3]
+        for at, now in enumerate(one.walk.steps, start=1):
+            told = one.walk.told(at)
+            if now.stage not in {stage.name for stage in maps} or now.phase not in ("backward", "gradients"):
+                continue
+            places, row = opened.origins(now, told.sentence.index), one.walk.row_of(stages[now.stage])
+            if now.phase == "gradients":
+                ours, theirs = (np.array(place.units) for place in places)
+                x = np.where(theirs < 0, 0.0, one.walk.inputs(stages[now.stage])[theirs, 0])  # -1: the border's zeros
+                gradient = float(opened.deltas[now.stage][ours, 0] @ x)
+                assert gradient == pytest.approx(opened.gradient[told.sentence.index], rel=1e-9, abs=1e-15)
+                assert told.marks[row].tolist() == ours.tolist()
+                continue
+            pool = next(place for place in places if stages[place.stage].kind == "max_pool2d")
+            under = opened.window(pool.stage, *pool.units).place.units
+            assert told.marks[row].tolist() == [now.column]
+            assert now.column in under
+            assert "max'" in now.formula
+            largest = np.argmax(opened.means[opened.window(pool.stage, *pool.units).place.stage][list(under)])
+            assert now.factors[1:] == (1.0, 1.0)
+            assert under[largest] == now.column
+            assert now.factors[0] == pytest.approx(now.value, rel=1e-12)
+
+
+def test_no_formula_calls_an_output_by_the_name_of_an_input(step):
+    letters = {"y", "t"}.intersection(step.walk.subject.sample.inputs)
+    for at in range(1, len(step.walk) + 1):
+        told = step.walk.told(at)
+        if told.phase in (LOSS, BACKWARD) and letters:
+            said = [formula.letters for formula in told.sentence.formulas] + [row[0] for row in told.table]
+            assert not any(re.search(r"(?<![a-z])[yt](?![a-z])", text) for text in said), said
+
+
 def test_while_a_window_slides_its_products_light_and_nothing_flashes_over_three_times_a_second(pictures):
     step, bench = pictures, pictures.bench
     (at,) = slides(step)

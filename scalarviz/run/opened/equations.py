@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import partial
-from math import fsum, nan, pi
+from math import fsum, nan, pi, prod
 from typing import NamedTuple
 
 import numpy as np
@@ -37,15 +37,18 @@ DIFFERENCE = f"(y {MINUS} t)"
 """An output and its target, in the delta of a squared error."""
 
 
-def slope(op: str, operand: int = 0, names: Sequence[str] = ()) -> str:
-    """The derivative of an operation by one of its operands, which have `names`; in symbols where they are short."""
-    partial = TABLE[op].partials[operand] or ""
+def slope(op: str, operand: int = 0, names: Sequence[str] = (), made: str = "y") -> str:
+    """The derivative of an operation by one of its operands, which have `names`; in symbols where they are short.
+
+    `made`: what the operation makes.
+    """
+    partial = "" if op == MAX else TABLE[op].partials[operand] or ""
     if "(" in partial.replace("(1 - y)", "") or not partial:
         return f"{SYMBOLS.get(op, op)}'"
     text = partial.replace("y * y", "y²").replace("*", "·").replace("-", MINUS)
     text = f"({text})" if f" {MINUS} " in text.partition("(")[0] or "+" in text else text
-    written = dict(zip(TABLE[op].args, names, strict=False))
-    return re.sub(r"\b[a-z]\b", lambda found: written.get(found[0], found[0]), text)
+    written = {"y": made, **dict(zip(TABLE[op].args, names, strict=False))}
+    return re.sub(r"(?<![a-z])[a-z](?![a-z])", lambda found: written.get(found[0], found[0]), text)
 
 
 def equation(tokens: Sequence[Token], result: float, again: Callable[[int], float]) -> str:
@@ -61,10 +64,10 @@ def applied(op: str, given: float, result: float, others: Sequence[float]) -> st
     return equation((f"{SYMBOLS.get(op, op)}(", Quantity("", given), ")"), result, again)
 
 
-def times(a: float, b: float, result: float) -> str:
+def times(factors: Sequence[float], result: float) -> str:
     """A product."""
-    tokens = Quantity("", a), " · ", Quantity("", b)
-    return equation(tokens, result, lambda k: rounded(a, k) * rounded(b, k))
+    tokens = [token for x in factors for token in (" · ", Quantity("", x))][1:]
+    return equation(tokens, result, lambda k: prod(rounded(x, k) for x in factors))
 
 
 MOST, LARGEST = 8, 3
@@ -160,6 +163,8 @@ def operated(op: str, factors: Sequence[float], result: float, joined: str) -> s
         return f"{first}{digits_of(result, DIGITS)}"
     if op == TERMS:
         return f"{first}{added(factors, result)}"
+    if op == "mul":
+        return first + times(factors, result)
     if op == NORM:
         numbers = [Quantity("", x) for x in factors]
         signs = ("(", f" {MINUS} ", ") / ", " · ", " + ")

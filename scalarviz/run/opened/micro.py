@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import fsum, nan
+from math import fsum, nan, prod
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -27,6 +27,7 @@ from .equations import (
     DIFFERENCE,
     DIGITS,
     GAP,
+    MAX,
     MOST,
     MOST_TERMS,
     SYMBOLS,
@@ -339,15 +340,10 @@ class Walk:
         )  # fmt: skip
         if self.each:
             return step
-        asked = self._asked(calls)
+        asked = self.passes.asked(calls)
         return (
             self._returned(step, asked) if phase == "backward" else self._shown(step, asked, self.rows_of[asked.name])
         )
-
-    def _asked(self, calls: Sequence[Stage]) -> Stage:
-        """Of several calls the last one that the loss depends on."""
-        asked = [call for call in calls if self.passes.adjoint_sums[self.rows_of[call.name]].any()]
-        return (asked or calls)[-1]
 
     def about(self, step: MicroStep, index: int) -> MicroStep:
         """A micro-step of many sums that shows the one to which a weight adds; any other as it is."""
@@ -355,7 +351,7 @@ class Walk:
         calls = [stage for stage in self.opened.stages if stage.name in names and _row_of(stage, index) >= 0]
         if not calls:
             return step
-        stage = self._asked(calls)
+        stage = self.passes.asked(calls)
         return self._shown(step, stage, self.rows_of[stage.name], _row_of(stage, index))
 
     def _shown(self, step: MicroStep, stage: Stage, rows: Rows, unit: int = -1) -> MicroStep:
@@ -384,7 +380,7 @@ class Walk:
 
     def _between(self, calls: Sequence[Stage]) -> Iterator[MicroStep]:
         """What is made on the way to a layer by no module: sums, norms, attention, each shown by its largest number."""
-        between, stage = self.passes.network.between, self._asked(calls)
+        between, stage = self.passes.network.between, self.passes.asked(calls)
         if given_norm(self.passes, stage, 0, self.opened.tensors) is not None:  # the module says it
             return
         found: dict[str, list[int]] = {}
@@ -411,11 +407,12 @@ class Walk:
             if backward:
                 value, op, joined = float(sums[row]), "mul", self.many.partition(" ")[0]
                 uses = list(readers(self.passes.network.body, row))
-                factors, formula = np.zeros(0), "Σ δ · slope"
+                factors, formula = np.zeros(0), "Σ upstream · slope"
                 if len(uses) == 1:
                     user = int(uses[0].rows[0])
                     args = tape.nodes[user].args
-                    formula = f"δ · {slope(uses[0].kind, args.index(row), [names.get(k, '(…)') for k in args])}"
+                    kind, operands = uses[0].kind, [names.get(k, "(…)") for k in args]
+                    formula = f"upstream · {slope(kind, args.index(row), operands, SYMBOLS.get(kind, kind))}"
                     factors = np.array([sums[user], self._x(uses[0])[0]])
             taken = tuple(factors.tolist()) if self.single else ()
             said = operated(op, taken, value, "" if self.single else f"{joined} of {len(self.opened.batch):,}")
@@ -442,7 +439,7 @@ class Walk:
                 parts.append(w * x)
                 yield MicroStep(
                     "forward", "product", f"weight times input {column}", np.array([unit]), np.array([index]),
-                    stage.name, "w · x", of + times(w, x, w * x), w * x, (w, x), column,
+                    stage.name, "w · x", of + times((w, x), w * x), w * x, (w, x), column,
                 )  # fmt: skip
             biases = _NONE if stage.bias is None else np.array([stage.bias.start + unit])
             parts += self.opened.values[biases].tolist()
@@ -500,19 +497,21 @@ class Walk:
         if gap is not None:
             return gap
         above = list(readers(self.passes.network.body, row))
-        if len(above) != 1 or above[0].kind not in TABLE:
+        if len(above) != 1 or above[0].kind not in (*TABLE, MAX):
             sums, uses = self.passes.adjoint_sums, above if self._upstream(row) == "Σ w · δ" else ()
             parts = condensed([x for use in uses for x in (self._x(use) * sums[use.rows]).tolist() if x], MOST)
             return Given(TERMS, parts if len(parts) > 1 else (), self._upstream(row), True)
-        use = above[0]
-        upper = int(use.rows[0])
+        letters, factors, upper = [slope(above[0].kind)], [float(self._x(above[0])[0])], int(above[0].rows[0])
+        while len(pool := list(readers(self.passes.network.body, upper))) == 1 and pool[0].kind == MAX:
+            letters, factors = [slope(MAX), *letters], [float(self._x(pool[0])[0]), *factors]
+            upper = int(pool[0].rows[0])
         above_it = self._upstream(upper)
-        if slope(use.kind) == "1":  # a difference, as of a logit and the largest: nothing is multiplied
+        if letters == ["1"]:  # a difference, as of a logit and the largest: nothing is multiplied
             return Given(TERMS, (), above_it)
-        first = f"({above_it})" if above_it.startswith("Σ") else above_it
-        a, b = float(self.passes.adjoint_sums[upper]), float(self._x(use)[0])
-        off = np.isnan(a * b) and np.isfinite(self.passes.adjoint_sums[row])  # a ReLU sends back 0, not NaN · 0
-        return Given(TERMS if off else "mul", () if off else (a, b), f"{first} · {slope(use.kind)}")
+        letters = [f"({above_it})" if above_it.startswith("Σ") else above_it, *letters]
+        factors = [float(self.passes.adjoint_sums[upper]), *factors]
+        off = np.isnan(prod(factors)) and np.isfinite(self.passes.adjoint_sums[row])  # a ReLU sends back 0, not NaN · 0
+        return Given(TERMS if off else "mul", () if off else tuple(factors), " · ".join(letters))
 
     def _gap(self, row: int) -> Given | None:
         """A delta that is a number less its target, times a factor: of squared errors, and of shares of a softmax."""
@@ -578,7 +577,7 @@ class Walk:
         formula, factors = "δ · x" if places == 1 else "Σ δ · x", tuple[float, ...]()
         if self.single and places == 1:
             factors = float(self.passes.adjoint_sums[uses[0].rows[0]]), float(self._x(uses[0])[0])
-            said = times(*factors, value)
+            said = times(factors, value)
         elif places:
             terms = f"{places:,} products" if self.single else f"{self.many} δ · x"
             said = f"{terms} = {digits_of(value, DIGITS)}"

@@ -15,11 +15,11 @@ from ...engine.problem import follow
 from ...errors import InputError, StateError, TypeMismatchError, UnknownNameError, listing, shown
 from ...tape import Tape
 from ..core.frame import Stage, Tensor
-from ..core.gather import index_of, weight_name
+from ..core.gather import INPUT, index_of, weight_name
 from .between import LAYERS, SHARES, VALUES, Attention, Looking
 from .equations import of_samples
 from .micro import Made, MicroStep, PhaseSpan, Walk, called, phases_of
-from .network import Place
+from .network import Place, readers
 from .passes import MOST, OuterProduct, Own, Passes, Taken, Terms, products_of
 from .rule import SKIPPED, Line, Rule, Update, moved
 
@@ -231,11 +231,11 @@ class Opened:
             return "" if parts is None else of_samples(parts, self.divisor, float(self.gradient[index]))
         row = network.body.program.loss
         if step.phase != "loss":
-            rows = network.rows_of.get(step.stage, ())
+            rows = self._rows_told(step)
             place = (
                 int(step.units[0]) if step.kind in ("unit", "delta") else step.column if step.kind == "stage" else -1
             )
-            if step.kind != "node" and (step.also or not 0 <= place < len(rows)):
+            if step.kind != "node" and not 0 <= place < len(rows):
                 return ""
             row = step.column if step.kind == "node" else int(rows[place])
         found = passes.of_row(row, back=back)
@@ -347,6 +347,27 @@ class Opened:
         weights = np.add.outer(i.weights if i.kind == "conv" else i.weights[:0], np.arange(len(operands)))
         products = passes.theta[weights] * passes.means[operands]
         return Window(passes.network.places.of(operands), weights.ravel(), products.ravel())
+
+    def origins(self, step: MicroStep, index: int = -1) -> list[Place]:
+        """On which maps what a micro-step tells of comes about: a δ and those that hand it on; of a gradient δ and x.
+
+        The gradient is that of the weight at `index`. A stage that makes no maps is left out.
+        """
+        network, found = self._taken.network, list[Any]()
+        if step.phase == "gradients" and index >= 0 and len(uses := self._passes.uses_of(index)) == 1:
+            found = [rows for rows in (uses[0].rows, uses[0].read) if rows is not None]
+        elif step.phase == "backward" and step.kind == "stage" and step.column >= 0:
+            found = [self._rows_told(step)[[step.column]]]
+            while len(found[-1]) == 1 and found[-1][0] != network.body.program.loss:
+                above = readers(network.body, int(found[-1][0]))
+                found.append(np.array(sorted({row for use in above for row in use.rows.tolist()}), int))
+        maps = {INPUT, *(stage.name for stage in self.stages if len(stage.shape) == 3)}
+        return [place for place in (network.places.of(rows) for rows in found if len(rows)) if place.stage in maps]
+
+    def _rows_told(self, step: MicroStep) -> NDArray[np.int64]:
+        """The rows of the call of a stage of which a micro-step tells; none of no stage."""
+        calls = [stage for stage in self.stages if stage.name in (step.stage, *step.also)]
+        return self._taken.network.rows_of[self._passes.asked(calls).name] if calls else np.zeros(0, np.int64)
 
     @property
     def penalty(self) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from ...engine.problem import Limits, Share, inverse
 from ...scalar.mask import Draws
 from ...tape import Plan, Tape
 from ...tape.half import loss_scale_of
-from ..core.frame import BoolArray, FloatArray, Tensor
+from ..core.frame import BoolArray, FloatArray, Stage, Tensor
 from ..core.optimizer import LossScale
 from .network import Network, Place, Rows, Use, pulled_back, slopes, uses_in
 
@@ -222,6 +222,11 @@ class Passes:
         if self._kept is None:
             return None
         return np.concatenate([(block.adjoints if back else block.rows)[row] for block in self._kept])
+
+    def asked(self, calls: Sequence[Stage]) -> Stage:
+        """Of several calls the last one that the loss depends on."""
+        asked = [call for call in calls if self.adjoint_sums[self.network.rows_of[call.name]].any()]
+        return (asked or calls)[-1]
 
     def blocks(self) -> Iterator[Block]:
         """All rows and adjoints, the samples in the order of the batch; not to be written to."""

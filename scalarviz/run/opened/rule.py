@@ -105,9 +105,13 @@ def digits_that_give(again: Callable[[int], float], result: float, digits: int, 
     return next((k for k in range(digits, 17) if digits_of(again(k), shown) == wanted), None)
 
 
+SURE = 7
+"""Digits that count of a number in float32, as runs have them unless told otherwise: the next would be noise."""
+
+
 def digits_apart(before: float, after: float, digits: int = 4) -> int:
-    """With how many digits, at least so many, two numbers look different; so many where they are the same."""
-    ways = range(digits, 17)
+    """With how many digits, at least so many, two numbers look different; so many where those that are sure do not."""
+    ways = range(digits, SURE + 1)
     return next((k for k in ways if digits_of(before, k) != digits_of(after, k)), digits)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from decimal import Context, Decimal
 from typing import NamedTuple
 
+from ...run.opened.rule import SURE
 from .text import MINUS, chip_digits, number
 
 EXACT = Context(prec=800, Emin=-5000, Emax=5000)
@@ -117,11 +118,12 @@ def descent(before: float, lr: float, gradient: float, after: float, least: int 
     """``0.2369 − 0.5 × 0.0048 = 0.2345``: what plain gradient descent did to one weight, true as printed.
 
     The weights get the fewest decimals that show the change, the gradient at least so many digits that count; with
-    ``≈`` where eight decimals do not do.
+    ``≈`` where eight decimals, or those that float32 is sure of, do not do.
     """
     rate = Printed(f"{lr:g}".replace("-", MINUS), Decimal(f"{lr:g}"), Decimal(0))
     fallback = ""
-    for digits in range(4, 9):
+    sure = 8 if abs(before) < 0.1 or not math.isfinite(before) else SURE - 1 - math.floor(math.log10(abs(before)))
+    for digits in range(4, max(sure, 4) + 1):
         old, new = decimals(before, digits), decimals(after, digits)
         for of_gradient in range(least, 7):
             slope = significant(gradient, of_gradient)

@@ -150,6 +150,13 @@ class Lighting:
                 made = np.tile((turns <= turn).ravel() | (turn == len(grid)), count)
                 yield Stop(window, row, channel * high * wide + place, made)
 
+    def marks(self, now: MicroStep, index: int) -> dict[str, NDArray[np.int64]]:
+        """By row, the numbers of maps from which a δ comes, or the gradient of the weight at `index`."""
+        walk, opened = self._walk, self._walk.opened
+        places = opened.origins(now, index) if isinstance(opened, Opened) else []
+        rows = {place.stage: walk.row_of(walk.stages[place.stage]) for place in places if place.stage in walk.stages}
+        return {rows.get(stage, stage): np.array([k for k in units if k >= 0], int) for stage, units in places}
+
     def backward(self, at: int, deltas: Mapping[str, Floats]) -> Lit:
         """What goes on through the weights to the layer whose deltas are worked out."""
         numbers, whole = (np.full(len(self._values), np.nan) for _ in range(2))

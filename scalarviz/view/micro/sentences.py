@@ -61,7 +61,7 @@ class Sentences:
             rows = [self._frame.activations.get(name) for name in of if called(name) == called(of[-1])]
             if len(self._opened.batch) == 1 and rows and rows[-1] is not None and len(self._opened.targets):
                 said = loss_of(np.asarray(rows, np.float64), self._opened.targets[:, 0], self._opened.loss)
-                formula = formula if said is None else _equation(*said, violet=False)
+                formula = formula if said is None else _equation(self._walk.lettered(said[0]), said[1], violet=False)
             elif samples := self._opened.of_samples(step):
                 over = f" / {self._opened.divisor:,.10g}" * (self._opened.divisor != 1)
                 formula = _equation(f"Σ loss{over}", samples, violet=False)
@@ -126,15 +126,18 @@ class Sentences:
         name += f" of {_letter(*self._place(step))}" if self._place(step)[1] else ""
         title, first = (
             f"{self._title(stage.name)}: {name}",
-            "the largest" if step in self._walk.steps else "one",
+            "the largest" + " in size" * (step.value < 0) if step in self._walk.steps else "one",
         )
         made = f"{first} of {self._made(step)}" if stage.outputs > 1 else self._made(step)
         made = f"share p minus target t; {made}" if "p −" in step.formula else made
-        letters = " = ".join(filter(None, (step.formula, "δ"))) if back else self._walk.named(step.formula)
-        formula = _equation(letters, step.numbers, violet=back)
+        letters = f"{step.formula} = δ".removeprefix(" = ")
+        letters = self._walk.lettered(letters, name) if back else self._walk.named(step.formula)
+        samples = "" if step.factors else self._opened.of_samples(step)
+        formula = _equation(letters, samples or step.numbers, violet=back)
         short = Formula(letters, formula.numbers[-1:])
         if back:
-            return Sentence(f"δ of {title}", f"{made}, of {self._of_whom()}", (formula,), short=short)
+            made += f", of {self._of_whom()}" + "; max' is 1 for the largest of a pool" * ("max'" in step.formula)
+            return Sentence(f"δ of {title}", made, (formula,), short=short)
         return Sentence(title, made, (formula,), short=short)
 
     def _made(self, step: MicroStep) -> str:
@@ -204,13 +207,14 @@ class Sentences:
             meaning = f"{self._made(step)}, backward: {self._of_whom()}"
             return Sentence(f"δ of {self._titles(step)}", meaning, _alone("δ", step, violet=True))
         unit = int(step.units[0])
-        one = " = ".join(filter(None, (step.formula, "δ")))
+        formula = self._walk.lettered(step.formula, self._name(stage, unit))
+        one = " = ".join(filter(None, (formula, "δ")))
         made = _violet(one if self._opened.trial else f"{self._walk.joined} of δ", step.value)
         short = made
         if len(step.factors) == 2 and step.op in ("", "mul"):
-            made = of_product(f"{step.formula} = δ", *step.factors, step.value)
+            made = of_product(f"{formula} = δ", *step.factors, step.value)
         elif step.factors:
-            made = _equation(f"{step.formula} = δ", step.numbers, violet=True)
+            made = _equation(f"{formula} = δ", step.numbers, violet=True)
         elif samples := self._opened.of_samples(step):
             made = _equation(f"{self._joined} δ", samples, violet=True)
         meaning = "slope of the loss with respect to this sum"

@@ -120,6 +120,7 @@ class Told(Inner):
     met: Floats  # (P,), what each weight is multiplied with on the way forward; NaN: nothing
     back: Floats  # the same on the way back
     stops: Sequence[Stop]  # of the window of a convolution or a pooling, one after the other
+    marks: Mapping[str, NDArray[np.int64]]  # by row, numbers of maps from which what is told of on the way back comes
     sums: Mapping[str, Sums]  # of the layer that is worked out, by the row in which they will stand
     faces: Mapping[int, Face]  # by flat index, of cubes whose number comes about in this phase
     sentence: Sentence

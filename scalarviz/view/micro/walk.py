@@ -135,7 +135,7 @@ class Walk:
         return Told(
             step=opened.step, at=at, count=len(self), phases=self._phases(at), phase=phase, trial=opened.trial,
             come=frozenset(called(step.stage) for step in done if step.phase == "forward"),
-            weights=now.weights, stops=stops, sums=sums,
+            weights=now.weights, stops=stops, sums=sums, marks=self.lighting.marks(asked, sentence.index),
             layer=layer, met=self.lighting.met, back=self.lighting.back,
             reads="" if layer is None else self.sources(layer)[0], makes="" if layer is None else self.row_of(layer),
             samples=self.samples, frame=frame, before=self._of_sample, source=self.subject.source,
@@ -269,6 +269,18 @@ class Walk:
             return names[number] if number < len(names) else found[0]
 
         return re.sub(r"\b(input|target) (\d+)\b", named, words)
+
+    def lettered(self, formula: str, made: str = "output") -> str:
+        """A formula with words for y, what is `made`, and t, the target, where an input has one of the letters.
+
+        Of a formula's graph the target has its own name in any case.
+        """
+        sample = self.subject.sample
+        graph = len(sample.outputs) == 1 and any(step.kind == "node" for step in self.steps)
+        if not (graph or {"y", "t"}.intersection(sample.inputs)):
+            return formula
+        words = {"y": "output" if made in sample.outputs else made, "t": sample.outputs[0] if graph else "target"}
+        return re.sub(r"(?:(?:output|target) )?(?<![a-z])([yt])(?![a-z])", lambda found: words[found[1]], formula)
 
     def _phases(self, at: int) -> tuple[Phase, ...]:
         found = []
@@ -457,10 +469,11 @@ class Walk:
         own = deltas[sums.name]
         if len(self.opened.batch) > 1:
             return (("mean δ" if self.joined == "mean" else "sum of δ", _cells(own)),)
-        rows = [("output y", _plain(np.where(reached[end.name], self.frame.activations[end.name], np.nan)))]
+        made = np.where(reached[end.name], self.frame.activations[end.name], np.nan)
+        rows = [(self.lettered("output y"), _plain(made))]
         wanted = self.frame.activations.get("target", sample.wanted)
         if wanted is not None:
-            rows.append(("target t", _plain(wanted)))
+            rows.append((self.lettered("target t"), _plain(wanted)))
         if sums is end:
             return (*rows, ("δ", _cells(own)))
         there, outer = own == own, self.opened.joined[end.name]
@@ -473,7 +486,7 @@ class Walk:
         """What comes down to the output, as output and target give it where they do."""
         formula = next((s.formula for s in self.opened.micro_steps() if (s.kind, s.stage) == ("delta", sums.name)), "")
         before, difference, _ = formula.partition(DIFFERENCE)
-        return before + difference if difference else "δ of output"
+        return self.lettered(before + difference) if difference else "δ of output"
 
     def outputs(self, deltas: Mapping[str, Floats], reached: Mapping[str, NDArray[np.bool_]]) -> tuple[Output, ...]:
         """The outputs of the last layer one below the other, where a table has no column for each.

@@ -20,7 +20,7 @@ from ..ink.boxes import CHANNEL, LABEL
 from ..ink.sketch import Anchor, Bound, Box, Point, Sketch, holds
 from ..ink.text import measure
 from ..ink.theme import Theme
-from ..space.arrangement import Blueprint, Layout, Project
+from ..space.arrangement import DOWN, Blueprint, Layout, Project
 from ..space.camera import Camera, Floats
 from ..space.plate import Grid, Plate
 from .placer import LIGHTLY, Line, Name, Notes, Number, Placer, Way, apart, column_names, point, row_names
@@ -55,9 +55,15 @@ class Labels(Notes):
 
 
 def shape_text(plate: Plate, shape: tuple[int, ...]) -> str:
-    """``16×3``; of an array that is folded also how; nothing of a lone number, whose value is its range."""
+    """``16×3``; of an array that is folded also how; nothing of a lone number, whose value is its range.
+
+    ``3 in × 16 out`` of a matrix whose rows, one for each output, stand side by side.
+    """
     if not shape or shape == (1,):
         return ""
+    across = _across(plate) or plate.axes[0] @ DOWN > 0.5
+    if len(shape) == 2 and shape[0] != shape[1] and across and not plate.grid.folded:
+        return f"{shape[1]:,} in × {shape[0]:,} out"
     rows, cols = plate.grid.cells
     fold = f" in rows of {cols:,}" if plate.grid.folded and rows > 1 else ""
     return "×".join(f"{n:,}" for n in shape) + fold

@@ -232,7 +232,8 @@ def unit_words(subject: Subject, names: Names) -> dict[str, tuple[str, ...]]:
         return {}
     units = {} if sample.sheet else {"input": sample.inputs}
     hidden = {row: tuple(map(layer.name, range(layer.units))) for row, layer in names.hidden.items()}
-    return {**units, **hidden, stages[-1].name: sample.outputs}
+    outputs = () if stages[-1].kind == "function" and len(sample.outputs) == 1 else sample.outputs  # the target's name
+    return {**units, **hidden, stages[-1].name: outputs}
 
 
 def side_words(subject: Subject) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:

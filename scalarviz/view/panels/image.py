@@ -154,7 +154,10 @@ class PicturesDrawer(PixelsDrawer[Pictures]):
             mine = title == "network"
             if measure(title, LABEL, mine) <= max(cell, place[2]):
                 sketch.text(place[0], place[1] - 7, title, LABEL, theme.text1 if mine else theme.text2, bold=mine)
-        return self.put(sketch, places, (self._shown[0], made, self._shown[1]), names)
+        chosen = np.argwhere((self._source == np.asarray(self.ground.sample, np.float32)).all(axis=2))[:1]
+        rings = [ring_around((x + (j + 0.5) / wide * across, y + (i + 0.5) / high * down), _RING, theme)
+                 for i, j in chosen for x, y, across, down in places]  # fmt: skip
+        return [*self.put(sketch, places, (self._shown[0], made, self._shown[1]), names), *rings]
 
     def says(self, moment: Moment, pixel: tuple[int, int]) -> Tip:
         colour = self._source[pixel]

@@ -352,7 +352,8 @@ class LossDrawer(Drawer[LossCurve]):
         if facts is not None:  # each loss stands at the weights that it is of
             other = coming_words(self.ground.subject, frame)
             curve = curve.of_weights(frame.step, float("nan") if other else frame.told_loss)
-        curves = [Line(self._label(frame), curve.step, curve.loss, noisy=facts is not None and not facts.whole)]
+        noisy = facts is not None and not facts.whole
+        curves = [Line(self._label(frame) + "; grey: each" * noisy, curve.step, curve.loss, noisy=noisy)]
         if self.panel.test is not None and self._measured and (self.ground.asked or self._touched):
             curves.append(Line(self.panel.test.label, np.array(self.steps), np.array(self.losses), dashed=True))
         before = BEFORE if facts is None and frame.edited and len(frame.curve.step) else ""

@@ -225,7 +225,7 @@ def along(subject: Subject, tensor: Tensor, names: Names) -> tuple[str, list[Cal
         words = "from input {1} to output {0}" if alike else "from {1} to {0}"
         return words, [partial(names.target, at), partial(names.source, at)]
     kernel = ("kernel", "") if axes == 4 else ("kernel place", *("place",) * (axes - 3))
-    parts = ("channel",) * axes if axes < 2 else ("row", "column") if axes == 2 else ("output", "input", *kernel)
+    parts = ("channel",) * axes if axes < 2 else ("row", "column") if axes == 2 else ("map", "input map", *kernel)
     named: list[Callable[[int], str]] = [partial(_counted, word) for word in parts]
     if axes < 2:
         return f"{title}, {{0}}" if axes and title != tensor.name else "", named
