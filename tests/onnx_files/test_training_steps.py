@@ -200,6 +200,14 @@ def test_a_file_goes_on_from_where_the_run_stands_with_a_batch_of_any_size(tmp_p
         assert_near(new, run.state_dict()["0.weight"], 1e-10)
 
 
+def test_dropout_is_refused_until_the_run_takes_its_eval(tmp_path):
+    with make_run("dropout") as run:
+        with pytest.raises(sv.InputError, match=r"call net\.eval\(\), then run\.change\(model=net\)"):
+            run.to_onnx(tmp_path / "step.onnx", training=True)
+        run.change(model=run.model.eval())
+        repeat(run, tmp_path)
+
+
 def test_a_file_is_plain_and_small(tmp_path):
     with picture(optim.Adam) as run:
         run.to_onnx(tmp_path / "step.onnx", training=True)
