@@ -11,6 +11,7 @@ from kit.learning import LOSSES, OPTIMISERS, SCHEDULES, make_optimizer, make_sch
 from kit.networks import NETWORKS
 from kit.onnx_files import assert_near, session
 from scalarviz import nn, optim
+from scalarviz.errors import InputError
 from scalarviz.scalar import function, ops
 
 NEAR = {"float64": 1e-10, "float32": 1e-5}
@@ -202,7 +203,7 @@ def test_a_file_goes_on_from_where_the_run_stands_with_a_batch_of_any_size(tmp_p
 
 def test_dropout_is_refused_until_the_run_takes_its_eval(tmp_path):
     with make_run("dropout") as run:
-        with pytest.raises(sv.InputError, match=r"call net\.eval\(\), then run\.change\(model=net\)"):
+        with pytest.raises(InputError, match=r"call net\.eval\(\), then run\.change\(model=net\)"):
             run.to_onnx(tmp_path / "step.onnx", training=True)
         run.change(model=run.model.eval())
         repeat(run, tmp_path)
