@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 BUDGET = 64_000_000
 """Bytes of a recording: nobody knows how many steps a script does; every second frame goes when it is full."""
+NOTE_SECONDS = 20.0
 
 
 def command() -> Command:
@@ -63,7 +64,7 @@ def watch(options: Any) -> int:
     if not options.script.is_file():
         raise InputError(f"there is no file {options.script}; give a Python script: scalarviz watch train.py")
     follower = Follower(options)
-    followed = hooks(follower.begin)
+    followed = hooks(follower.begin, follower.note)
     try:
         for one in followed:
             one.install()
@@ -114,6 +115,12 @@ class Follower:
                     tell = lambda **_: None  # noqa: E731
 
         return told
+
+    def note(self, line: str) -> None:
+        """Say it in the terminal, and for a while in the window."""
+        say(f"{self.name}: {line}")
+        if self.handle is not None and self.handle.window is not None:
+            self.handle.viewer.say(line, NOTE_SECONDS)
 
     @contextmanager
     def _whole(self) -> Iterator[None]:
