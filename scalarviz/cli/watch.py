@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 import signal
 import sys
@@ -80,6 +81,7 @@ class Follower:
 
     def __init__(self, options: Any) -> None:
         self.options, self.name = options, options.script.stem
+        self._path = options.recording and options.recording.absolute()  # the script may go to another folder
         self.watched: Watched | None = None
         self.handle: Handle | None = None
         self.taken: Taken | None = None
@@ -142,7 +144,7 @@ class Follower:
         if options.html or options.recording:
             from ..view.page.recording import Recording
 
-            recording = Recording(watched, options.every or 1, gradients=True, updates=True, path=options.recording,
+            recording = Recording(watched, options.every or 1, gradients=True, updates=True, path=self._path,
                                   budget=BUDGET)  # fmt: skip
             recording.tell = lambda line: say(f"{self.name}: {line}")
             self.taken = Taken(self.name, size, recording, options, self.stop)
@@ -208,13 +210,14 @@ def run_script(script: Path, arguments: list[str]) -> int:
 
 @contextmanager
 def _as_main(script: Path, arguments: list[str]) -> Iterator[None]:
-    """Arguments and search path as Python gives them to a script."""
-    former = sys.argv, sys.path
+    """Arguments and search path as Python gives them to a script; afterwards these and the folder are as before."""
+    former, folder = (sys.argv, sys.path), Path.cwd()
     sys.argv, sys.path = [str(script), *arguments], [str(script.resolve().parent), *sys.path]
     try:
         yield
     finally:
         sys.argv, sys.path = former
+        os.chdir(folder)
 
 
 def _from(script: Path, trace: TracebackType | None) -> TracebackType | None:

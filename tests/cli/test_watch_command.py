@@ -309,6 +309,12 @@ for _ in range(2):
     assert "is not watched: parameters.0 is on meta" in result.err
 
 
+def test_files_lie_where_the_command_was_typed_though_the_script_goes_elsewhere(cli, script, tmp_path):
+    path = script("import os, pathlib\nos.chdir(pathlib.Path(__file__).parent)\n" + LOOSE)
+    assert cli("watch", "--recording", "a.svz", "--html", "a.html", path).code == 0
+    assert {"a.svz", "a.html"} <= {one.name for one in tmp_path.iterdir()}
+
+
 def test_a_second_optimiser_is_said_once(cli, script, torch):
     two = """
 import torch
