@@ -170,7 +170,8 @@ def test_an_empty_batch_gives_an_empty_array(torch):
         net, x = NETWORKS[name].ours().eval(), NETWORKS[name].samples(2)
         assert net(x[:0]).shape == (0, *net(x).shape[1:])
     none = NETWORKS["classes"].ours()(np.ones((0, 3)))
-    assert np.isnan(nn.MSELoss()(none, np.ones((0, 3)))) and np.isnan(nn.CrossEntropyLoss()(none, np.ones(0, int)))
+    assert np.isnan(nn.MSELoss()(none, np.ones((0, 3))))
+    assert np.isnan(nn.CrossEntropyLoss()(none, np.ones(0, int)))
     assert nn.MSELoss(reduction="sum")(none, np.ones((0, 3))) == 0
 
 

@@ -357,7 +357,8 @@ def test_an_activation_with_a_number_of_its_own_is_true_as_printed(activation, e
     with Run(nn.Sequential(layer, activation), nn.MSELoss(), optim.SGD(layer.parameters(), lr=0.1), (x, x),
              batch_size=1, engine="numpy", dtype="float64") as run:  # fmt: skip
         for _ in x:
-            (said,) = (step.numbers for step in run.open().micro_steps() if re.search(r"(elu|softplus)\(", step.numbers))
+            steps = run.open().micro_steps()
+            (said,) = (step.numbers for step in steps if re.search(r"(elu|softplus)\(", step.numbers))
             assert " = " in said
             given, result = re.split(r"elu\(|softplus\(", said.replace("\N{MINUS SIGN}", "-"))[1].split(") = ")
             assert float(f"{exact(*map(float, given.split(', '))):.4g}") == float(result), said
