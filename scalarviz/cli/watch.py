@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 import signal
 import sys
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 BUDGET = 64_000_000
 """Bytes of a recording: nobody knows how many steps a script does; every second frame goes when it is full."""
+NOTE_SECONDS = 20.0
 
 
 def command() -> Command:
@@ -63,7 +65,7 @@ def watch(options: Any) -> int:
     if not options.script.is_file():
         raise InputError(f"there is no file {options.script}; give a Python script: scalarviz watch train.py")
     follower = Follower(options)
-    followed = hooks(follower.begin)
+    followed = hooks(follower.begin, follower.note)
     try:
         for one in followed:
             one.install()
@@ -79,6 +81,7 @@ class Follower:
 
     def __init__(self, options: Any) -> None:
         self.options, self.name = options, options.script.stem
+        self._path = options.recording and options.recording.absolute()  # the script may go to another folder
         self.watched: Watched | None = None
         self.handle: Handle | None = None
         self.taken: Taken | None = None
@@ -115,6 +118,12 @@ class Follower:
 
         return told
 
+    def note(self, line: str) -> None:
+        """Say it in the terminal, and for a while in the window."""
+        say(f"{self.name}: {line}")
+        if self.handle is not None and self.handle.window is not None:
+            self.handle.viewer.say(line, NOTE_SECONDS)
+
     @contextmanager
     def _whole(self) -> Iterator[None]:
         """Ctrl-C waits until a look is whole: Qt would print what is raised in the middle of a picture, and go on."""
@@ -135,7 +144,7 @@ class Follower:
         if options.html or options.recording:
             from ..view.page.recording import Recording
 
-            recording = Recording(watched, options.every or 1, gradients=True, updates=True, path=options.recording,
+            recording = Recording(watched, options.every or 1, gradients=True, updates=True, path=self._path,
                                   budget=BUDGET)  # fmt: skip
             recording.tell = lambda line: say(f"{self.name}: {line}")
             self.taken = Taken(self.name, size, recording, options, self.stop)
@@ -201,13 +210,14 @@ def run_script(script: Path, arguments: list[str]) -> int:
 
 @contextmanager
 def _as_main(script: Path, arguments: list[str]) -> Iterator[None]:
-    """Arguments and search path as Python gives them to a script."""
-    former = sys.argv, sys.path
+    """Arguments and search path as Python gives them to a script; afterwards these and the folder are as before."""
+    former, folder = (sys.argv, sys.path), Path.cwd()
     sys.argv, sys.path = [str(script), *arguments], [str(script.resolve().parent), *sys.path]
     try:
         yield
     finally:
         sys.argv, sys.path = former
+        os.chdir(folder)
 
 
 def _from(script: Path, trace: TracebackType | None) -> TracebackType | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
+from operator import is_
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -17,7 +20,8 @@ from ._inputs import titled
 from ._to_onnx import known_shape
 
 if TYPE_CHECKING:
-    from ..tape import Tape
+    from ..scalar.store import Block
+    from ..tape import Plan, Tape
     from ._module import Module
 
 Shape = tuple[int, ...]
@@ -39,23 +43,36 @@ def batch_outputs(module: Module, x: Any) -> Outputs | None:
     """The outputs for a batch `x`; None where `x` is one sample, or neither."""
     if isinstance(x, Many) or tracing.active() is not None or getattr(x.dtype, "kind", "") == "O":
         return None
-    if x.shape in module._books.samples:
+    books, standing = module._books, _standing(module)
+    if len(standing) != len(books.standing) or not all(map(is_, standing, books.standing)):
+        books.standing, books.samples, books.plans = standing, set(), {}
+    if x.shape in books.samples:
         return None
     array = real_array(x.detach().cpu() if hasattr(x, "detach") else x, f"{type(module).__name__}: the input")
-    known = known_shape(module)
-    if array.shape == known or (known is None and _recorded(module, array[:2].shape) is not None):
-        module._books.samples.add(array.shape)
-        return None
-    found = _recorded(module, array.shape[1:])
-    if found is None or module in found[0].modes:  # of a norm in training the batch is one call
-        return None
-    tape, shape = found
-    if tape.modes:
-        names = sorted(titled(one, type(one).__name__) for one in tape.modes)
-        raise StateError(
-            f"{names[0]} is in training mode, in which only a Run passes batches; call net.eval() before net(array)"
-        )
-    return _computed(module, array, tape, shape)
+    plan = books.plans.get(array.shape[1:])
+    if plan is None:
+        known = known_shape(module)
+        if array.shape == known or (known is None and _recorded(module, array[:2].shape) is not None):
+            books.samples.add(array.shape)
+            return None
+        found = _recorded(module, array.shape[1:])
+        if found is None or module in found[0].modes:  # of a norm in training the batch is one call
+            return None
+        tape, shape = found
+        if tape.modes:
+            names = sorted(titled(one, type(one).__name__) for one in tape.modes)
+            raise StateError(
+                f"{names[0]} is in training mode, in which only a Run passes batches; call net.eval() before net(array)"
+            )
+        plan = lower(tape.only(outputs=True)), tape.blocks, shape
+        if all(type(part).__module__.startswith(__package__) for _, part in module.named_modules()):
+            books.plans[array.shape[1:]] = plan  # what a forward of a user's does may change with anything
+    return _computed(module, array, *plan)
+
+
+def _standing(module: Module) -> list[Any]:
+    """What a recording depends on: the layers and what they hold."""
+    return [x for _, part in module.named_modules() for x in (type(part), *vars(part).values())]
 
 
 def _recorded(module: Module, sample: Shape) -> tuple[Tape, Shape] | None:
@@ -75,13 +92,13 @@ def _recorded(module: Module, sample: Shape) -> tuple[Tape, Shape] | None:
     return tape, shape if np.prod(shape) == len(tape.outputs) else (len(tape.outputs),)
 
 
-def _computed(module: Module, array: NDArray[Any], tape: Tape, shape: Shape) -> Outputs:
+def _computed(module: Module, array: NDArray[Any], plan: Plan, blocks: Sequence[Block], shape: Shape) -> Outputs:
     from ..engine.arrays.program import PlanRunner
 
-    theta = np.concatenate([block.flat_value for block in tape.blocks] or [np.empty(0)])
-    runner = PlanRunner(lower(tape.only(outputs=True)), theta.dtype)
-    found = runner.rows(theta, array.reshape(len(array), -1).T, runner.plan.body.outputs).T
-    wrong = np.isnan(found).any(axis=1) & np.isfinite(array.reshape(len(array), -1)).all(axis=1)
+    theta = np.concatenate([block.flat_value for block in blocks] or [np.empty(0)])
+    rows = array.reshape(len(array), prod(array.shape[1:]))
+    found = PlanRunner(plan, theta.dtype).rows(theta, rows.T, plan.body.outputs).T
+    wrong = np.isnan(found).any(axis=1) & np.isfinite(rows).all(axis=1)
     if wrong.any():  # a number that names no row of an Embedding, perhaps: the call with that sample says so
         module(array[int(np.argmax(wrong))].tolist())
     return found.reshape(len(array), *shape).view(Outputs)
@@ -99,8 +116,9 @@ def batch_loss(loss: Any, outputs: Outputs, targets: Any) -> Outputs:
     pairs = list(zip(np.asarray(outputs).tolist(), wanted.tolist(), strict=True))
     if loss.reduction == "none":
         return np.array([[v.data for v in every(loss(o, t), title)] for o, t in pairs]).view(Outputs)
-    total = sum(getattr(loss, "batch_part", loss)(o, t).data for o, t in pairs)
+    total = sum([getattr(loss, "batch_part", loss)(o, t).data for o, t in pairs], 0.0)
     if loss.batch_reduction == "mean":
         shares = getattr(loss, "batch_shares", None)
-        total /= len(pairs) if shares is None else shares(wanted.reshape(len(pairs), -1)).sum() or np.nan
+        rows = wanted.reshape(len(pairs), prod(wanted.shape[1:]))
+        total /= (len(pairs) if shares is None else shares(rows).sum()) or np.nan
     return np.array(total).view(Outputs)

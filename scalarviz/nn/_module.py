@@ -140,7 +140,7 @@ Inputs = Value | SupportsFloat | Sequence[Any]
 class _Books:
     """What a module keeps of its own."""
 
-    __slots__ = ("buffers", "inputs", "outputs", "owners", "places", "samples")
+    __slots__ = ("buffers", "inputs", "outputs", "owners", "places", "plans", "samples", "standing")
 
     def __init__(self) -> None:
         self.inputs: Any = ()
@@ -148,7 +148,9 @@ class _Books:
         self.owners: list[weakref.ref[Module]] = []
         self.buffers: tuple[str, ...] = ()
         self.places: dict[int, Place] = {}  # by the id of a part; true as long as it is still there
+        self.standing: list[Any] = []  # what the next two were found with
         self.samples: set[tuple[int, ...]] = set()  # shapes of arrays that are one sample, as far as was asked
+        self.plans: dict[tuple[int, ...], Any] = {}  # by the shape of a sample: how a batch is computed
 
 
 class Module:

@@ -272,23 +272,27 @@ def from_torch(data: Any, batch_size: int | None) -> tuple[Any, int | None]:
     torch = sys.modules.get("torch.utils.data")  # whoever made one has imported it
     if torch is None:
         return data, batch_size
-    if isinstance(data, torch.DataLoader):
-        usual = type(data.sampler) in (torch.SequentialSampler, torch.RandomSampler)
+    loader = data if isinstance(data, torch.DataLoader) else None
+    if loader is not None:
+        data = loader.dataset
+    elif not isinstance(data, torch.Dataset):
+        return data, batch_size
+    title = f"data ({type(data).__name__})"
+    if isinstance(data, torch.IterableDataset) or not hasattr(data, "__len__"):
+        raise InputError(f"{title} has no length; give data=(X, Y) with the samples to train on")
+    if loader is not None:
         if (
-            not usual
-            or type(data.batch_sampler) is not torch.BatchSampler
-            or data.collate_fn is not torch.default_collate
+            type(loader.sampler) not in (torch.SequentialSampler, torch.RandomSampler)
+            or len(loader.sampler) != len(data)
+            or getattr(loader.sampler, "replacement", False)
+            or type(loader.batch_sampler) is not torch.BatchSampler
+            or loader.collate_fn is not torch.default_collate
         ):
             raise InputError(
                 "data: a Run draws its own batches, but this DataLoader has a sampler or a collate_fn; give "
                 "data=loader.dataset, or data=(X, Y) with the samples of the loader"
             )
-        data, batch_size = data.dataset, data.batch_size if batch_size is None else batch_size
-    if not isinstance(data, torch.Dataset):
-        return data, batch_size
-    title = f"data ({type(data).__name__})"
-    if isinstance(data, torch.IterableDataset) or not hasattr(data, "__len__"):
-        raise InputError(f"{title} has no length; give data=(X, Y) with the samples to train on")
+        batch_size = batch_size if chosen else loader.batch_sampler.batch_size
     try:
         if type(data) is torch.TensorDataset:
             x, y = map(_of_tensor, data.tensors)

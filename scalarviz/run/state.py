@@ -471,10 +471,11 @@ def write_onnx(run: Run, path: StrPath, training: bool) -> None:
 
     ids, tensors = run._forward.ids, zip(run._tape.blocks, run._graph.kept, strict=True)
     whole = ids.inputs, {*ids.targets, *(target for target, _, _ in run._tape.classes)}
-    samples = [
-        (name, "int64" if len(found) == prod(shape) else run._stored, ("N", *shape))
-        for name, found, shape in zip(("input", "target"), whole, run._shapes, strict=True)
-    ]
+    samples = []
+    for name, found, shape in zip(("input", "target"), whole, run._shapes, strict=True):
+        chosen = len(found) == prod(shape)
+        sides = () if chosen and name == "target" and shape == (1,) else shape  # classes (N,), as PyTorch has them
+        samples.append((name, "int64" if chosen else run._stored, ("N", *sides)))
     rates: Any = run.optimizer.lr_pace.table(1, problem.epoch)
     lr = rates[0] if np.size(rates) > 1 else np.ravel(rates)[0]
     known = {block: (tensor.name, tensor.of(run._store.value)) for block, tensor in tensors}

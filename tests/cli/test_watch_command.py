@@ -309,6 +309,45 @@ for _ in range(2):
     assert "is not watched: parameters.0 is on meta" in result.err
 
 
+def test_files_lie_where_the_command_was_typed_though_the_script_goes_elsewhere(cli, script, tmp_path):
+    path = script("import os, pathlib\nos.chdir(pathlib.Path(__file__).parent)\n" + LOOSE)
+    assert cli("watch", "--recording", "a.svz", "--html", "a.html", path).code == 0
+    assert {"a.svz", "a.html"} <= {one.name for one in tmp_path.iterdir()}
+
+
+def test_a_second_optimiser_is_said_once(cli, script, torch):
+    two = """
+import torch
+G, D = torch.nn.Linear(2, 2), torch.nn.Linear(2, 1)
+rules = torch.optim.SGD(D.parameters(), 0.1), torch.optim.Adam(G.parameters(), 0.1)
+for _ in range(3):
+    for rule in rules:
+        D(G(torch.ones(1, 2))).sum().backward()
+        rule.step()
+"""
+    result = cli("watch", "--recording", "a.svz", script(two))
+    assert result.err.count("a second optimiser (Adam) is at work; only the first (SGD) is followed") == 1
+    with sv.load_recording("a.svz") as recorded:
+        assert (recorded.about.name, len(recorded)) == ("D", 4)
+
+
+@pytest.mark.ci
+@pytest.mark.filterwarnings("ignore:Using .torch.compile")
+def test_a_compiled_network_is_followed_under_its_own_names(cli, script, torch):
+    compiled = """
+import torch
+net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Tanh(), torch.nn.Linear(2, 1))
+fast, rule = torch.compile(net, backend="eager", fullgraph=True), torch.optim.SGD(net.parameters(), 0.1)
+for _ in range(3):
+    fast(torch.ones(1, 2)).sum().backward()
+    rule.step()
+"""
+    assert cli("watch", "--recording", "a.svz", script(compiled)).code == 0
+    with sv.load_recording("a.svz") as recorded:
+        assert [t.name for t in recorded.tensors] == ["0.weight", "0.bias", "2.weight", "2.bias"]
+        assert (recorded.about.name, len(recorded)) == ("net", 4)
+
+
 def chain(torch, kind):
     """A network, and the names and kinds of its rows; None where its layers form no chain that is known."""
     nn = torch.nn

@@ -137,6 +137,50 @@ def test_an_array_of_samples_gives_an_array_of_what_each_sample_gives(name):
         ((found - 1) ** 2).mean().backward()
 
 
+CHANGES = {
+    "nothing": lambda net: None,
+    "weights": lambda net: setattr(net[2].weight[0][0], "data", 3.0),
+    "another layer": lambda net: setattr(net, "1", nn.Sigmoid()),
+    "a layer more": lambda net: net.append(nn.ReLU()),
+    "a number of a layer": lambda net: setattr(net[3], "negative_slope", 0.5),
+    "a tied weight": lambda net: setattr(net[4], "weight", net[2].weight),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_the_recording_of_a_batch_is_kept_as_long_as_the_structure_stands(change, monkeypatch):
+    net, x = nn.Sequential(nn.Linear(3, 4, seed=1), nn.Tanh(), nn.Linear(4, 4, seed=2), nn.LeakyReLU(0.1),
+                           nn.Linear(4, 4, seed=3)), NETWORKS["rgb"].samples(5)  # fmt: skip
+    net(x)
+    CHANGES[change](net)
+    if change in ("nothing", "weights"):
+        monkeypatch.setattr(nn._batch, "lower", None)
+    np.testing.assert_allclose(net(x), [[v.data for v in net(row)] for row in x], rtol=1e-12)
+
+
+def test_what_was_a_sample_is_a_batch_after_a_change():
+    net, x = nn.Sequential(nn.ReLU()), NETWORKS["rgb"].samples(5)
+    assert isinstance(net(x), list)
+    net.append(nn.Linear(3, 2))
+    assert net(x).shape == (5, 2)
+
+
+def test_an_empty_batch_gives_an_empty_array(torch):
+    for name in ("rgb", "picture", "words"):
+        net, x = NETWORKS[name].ours().eval(), NETWORKS[name].samples(2)
+        assert net(x[:0]).shape == (0, *net(x).shape[1:])
+    none = NETWORKS["classes"].ours()(np.ones((0, 3)))
+    assert np.isnan(nn.MSELoss()(none, np.ones((0, 3))))
+    assert np.isnan(nn.CrossEntropyLoss()(none, np.ones(0, int)))
+    assert nn.MSELoss(reduction="sum")(none, np.ones((0, 3))) == 0
+
+
+def test_a_sample_may_be_a_tensor(torch):
+    net = NETWORKS["rgb"].ours()
+    x = torch.tensor([0.1, 0.2, 0.3], dtype=torch.float64, requires_grad=True)
+    assert [v.data for v in net(x)] == [v.data for v in net([0.1, 0.2, 0.3])]
+
+
 class Scale(nn.Module):
     """It takes a sample of any shape."""
 

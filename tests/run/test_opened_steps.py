@@ -1,6 +1,7 @@
 """An opened step: rows, deltas, terms, gradient, new weights are the engine's and PyTorch's; the run stays."""
 
 import contextlib
+import re
 
 import numpy as np
 import pytest
@@ -343,7 +344,12 @@ def test_a_frame_of_the_past_is_opened_at_its_weights(optimizer):
     assert np.isnan(later.loss_along(0).after)
 
 
-@pytest.mark.parametrize(("activation", "exact"), [(nn.ELU(), np.expm1), (nn.LeakyReLU(), lambda x: 0.01 * x)])
+@pytest.mark.parametrize(("activation", "exact"), [
+    (nn.ELU(), np.expm1), (nn.ELU(0.7), lambda x, alpha: alpha * np.expm1(x)),
+    (nn.LeakyReLU(), lambda x: 0.01 * x), (nn.LeakyReLU(1 / 3), lambda x, slope: slope * x),
+    (nn.Softplus(), lambda x: np.logaddexp(0, x)),
+    (nn.Softplus(1.7, 9), lambda x, beta, threshold: np.logaddexp(0, beta * x) / beta),
+], ids=repr)  # fmt: skip
 def test_an_activation_with_a_number_of_its_own_is_true_as_printed(activation, exact):
     layer = nn.Linear(1, 1, bias=False)
     layer.weight.data = [[1.0]]
@@ -351,10 +357,11 @@ def test_an_activation_with_a_number_of_its_own_is_true_as_printed(activation, e
     with Run(nn.Sequential(layer, activation), nn.MSELoss(), optim.SGD(layer.parameters(), lr=0.1), (x, x),
              batch_size=1, engine="numpy", dtype="float64") as run:  # fmt: skip
         for _ in x:
-            (said,) = (step.numbers for step in run.open().micro_steps() if "elu(" in step.numbers)
+            steps = run.open().micro_steps()
+            (said,) = (step.numbers for step in steps if re.search(r"(elu|softplus)\(", step.numbers))
             assert " = " in said
-            given, result = said.replace("\N{MINUS SIGN}", "-").split("elu(")[1].split(") = ")
-            assert float(f"{exact(float(given)):.4g}") == float(result), said
+            given, result = re.split(r"elu\(|softplus\(", said.replace("\N{MINUS SIGN}", "-"))[1].split(") = ")
+            assert float(f"{exact(*map(float, given.split(', '))):.4g}") == float(result), said
             run.step()
 
 

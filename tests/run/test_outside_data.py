@@ -261,7 +261,7 @@ def trained(data, **options):
 
 
 def test_pytorchs_data_sets_and_loaders_are_the_same_arrays(torch):
-    from torch.utils.data import DataLoader, Subset, TensorDataset
+    from torch.utils.data import BatchSampler, DataLoader, RandomSampler, Subset, TensorDataset
 
     x, y, own = torch_data(torch)
     for data in (
@@ -274,6 +274,8 @@ def test_pytorchs_data_sets_and_loaders_are_the_same_arrays(torch):
     eight = trained((x.detach(), y), batch_size=8)
     assert trained(DataLoader(own, batch_size=8, shuffle=True)) == eight != trained(own)
     assert trained(DataLoader(own, batch_size=3), batch_size=8) == eight
+    assert trained(DataLoader([own[k] for k in range(len(own))], batch_size=8)) == eight
+    assert trained(DataLoader(own, batch_sampler=BatchSampler(RandomSampler(own), 8, drop_last=False))) == eight
 
 
 def test_data_of_pytorch_that_is_no_pair_of_arrays_is_refused(torch):
@@ -289,6 +291,9 @@ def test_data_of_pytorch_that_is_no_pair_of_arrays_is_refused(torch):
         (kinds.TensorDataset(x), "TensorDataset.*pair"), (Stream(), "Stream.*no length"),
         (kinds.DataLoader(own, collate_fn=list), "collate_fn"), (kinds.DataLoader(own, batch_size=None), "sampler"),
         (kinds.DataLoader(own, sampler=kinds.WeightedRandomSampler([1.0] * 40, 40)), "loader.dataset"),
+        (kinds.DataLoader(own, sampler=kinds.RandomSampler(own, replacement=True)), "sampler"),
+        (kinds.DataLoader(own, sampler=kinds.RandomSampler(own, num_samples=5)), "sampler"),
+        (kinds.DataLoader(Stream()), "Stream.*no length"),
         (kinds.Subset(kinds.StackDataset(a=x, b=y), [0]), "pair.*dict"),
         (kinds.StackDataset([x[0], x[1, :2]], [0, 1]), "one shape"),
     ):  # fmt: skip

@@ -96,6 +96,10 @@ class _Writer:
             return self.node("Where", self.truth(args[0]), self.number(args[1]), self.number(args[2]))
         inner = args[0]
         if name == "log1p":
+            if self.sheet.exact:  # log(1 + u) without its cancellation
+                u = ast.unparse(inner)
+                text = f"where(1 + {u} == 1, {u}, where(1 + {u} - 1 == {u}, 1, {u} / (1 + {u} - 1)) * log(1 + {u}))"
+                return self.number(ast.parse(text, mode="eval").body)
             match inner:
                 case ast.Call(func=ast.Name(id="exp"), args=[x]):  # keeps the digits of a small exp(x)
                     return self.node("Softplus", self.number(x))
@@ -134,7 +138,11 @@ def operation(sheet: Sheet, name: str, operands: Sequence[Operand], shape: Shape
 
     At least one operand is a tensor of the `shape`; the others are too, or numbers.
     """
+    entry = ops.get(name)
+    text = WRITTEN.get(name, entry.value)
     match name, *operands:
+        case _ if sheet.exact and (name in WITH_ALPHA or "log1p" in entry.value):  # such nodes compute in float32
+            text = entry.value
         case _ if name in SAME:
             return sheet.node(SAME[name], *operands, shape=shape)
         case _, Tensor() as a, float(alpha) if name in WITH_ALPHA:
@@ -143,8 +151,7 @@ def operation(sheet: Sheet, name: str, operands: Sequence[Operand], shape: Shape
             return sheet.node("Clip", a, 0.0, 6.0, shape=shape)
         case "softplus_up_to", a, 1.0, float(threshold) if threshold >= 20.0:  # above it is its asymptote to 2e-9
             return sheet.node("Softplus", a, shape=shape)
-    entry = ops.get(name)
-    return formula(sheet, WRITTEN.get(name, entry.value), dict(zip(entry.args, operands, strict=True)), shape)
+    return formula(sheet, text, dict(zip(entry.args, operands, strict=True)), shape)
 
 
 def write_rows(sheet: Sheet, places: Places, tape: Tape, key: Any, rows: Sequence[int]) -> None:

@@ -39,6 +39,7 @@ class Sheet:
 
     def __init__(self, known: Known, dtype: str, last: bool = False) -> None:
         self.known, self.dtype, self.last = known, np.dtype(dtype), last
+        self.exact = last and self.dtype == np.float64  # no number of a training step is rounded to float32
         self.numbered = 0 if last else 1  # the axis behind which a sample's own begin, as `Tensor.shape` has them
         self.nodes: list[Node] = []
         self.constants: dict[str, Array] = {}  # the weights that are used; what no one trains is a `Constant` node

@@ -176,7 +176,8 @@ class Pass:
                 return sheet.node("ReduceMean", rows.at(i.args[0]), shape=shape, lanes=False, axes=(-1,), keepdims=1)
             case "mask":
                 raise InputError(
-                    "to_onnx: Dropout draws a new mask in every step, which ONNX cannot repeat; call its eval()"
+                    "to_onnx: Dropout draws a new mask in every step, which ONNX cannot repeat; call net.eval(), then "
+                    "run.change(model=net)"
                 )
         args, factors, _, _ = self._factors(i)
         products = sheet.node("Mul", rows.at(args), factors, shape=args.shape)

@@ -27,7 +27,7 @@ from .rule import MINUS, Line, Quantity, Token, Writer, digits_of, digits_that_g
 Floats = NDArray[np.float64]
 DIGITS = 4
 """That count, of a result."""
-SYMBOLS = {"sigmoid": "σ"}
+SYMBOLS = {"sigmoid": "σ", "softplus_up_to": "softplus"}
 """How activations are called where space is short; others by their name."""
 
 
@@ -56,12 +56,18 @@ def equation(tokens: Sequence[Token], result: float, again: Callable[[int], floa
     return Line("", tuple(tokens), result, again=again).equation(DIGITS)
 
 
-def applied(op: str, given: float, result: float, others: Sequence[float]) -> str:
+USUAL = {"elu": (1.0,), "leaky_relu": (0.01,), "softplus_up_to": (1.0, 20.0)}
+"""What else goes into an activation where nobody chose it: that is not printed."""
+
+
+def applied(op: str, others: Sequence[float], given: float, result: float) -> str:
     """An activation of one number; `others`: what else goes into it. Nothing is checked where that is not all of it."""
     function = kernel(op)
     known = function.arity == 1 + len(others)
-    again = lambda k: function.value(rounded(given, k), *others) if known else result  # noqa: E731
-    return equation((f"{SYMBOLS.get(op, op)}(", Quantity("", given), ")"), result, again)
+    shown = others if known and tuple(others) != USUAL.get(op) else ()
+    again = lambda k: function.value(*(rounded(x, k) for x in (given, *others))) if known else result  # noqa: E731
+    listed = [token for x in shown for token in (", ", Quantity("", x))]
+    return equation((f"{SYMBOLS.get(op, op)}(", Quantity("", given), *listed, ")"), result, again)
 
 
 def times(factors: Sequence[float], result: float) -> str:

@@ -318,7 +318,7 @@ class Walk:
             value, before, said = float(self.passes.means[row]), tuple[float, ...](), ""
             if self.single and read is not None and len(read) == stage.outputs:
                 before = (float(self.passes.means[read[unit]]),)
-                said = applied(stage.kind, before[0], value, self._others(row))
+                said = applied(*self._operation(row, stage.kind), before[0], value)
             said = said or f"mean of {len(self.opened.batch):,} = {digits_of(value, DIGITS)}"
             yield MicroStep(
                 "forward", "unit", f"{symbol} of output {unit}", np.array([unit]), _NONE, stage.name,
@@ -450,10 +450,13 @@ class Walk:
                 "Σ w · x" + (" + b" if len(biases) else ""), said, value, tuple(parts),
             )  # fmt: skip
 
-    def _others(self, row: int) -> list[float]:
-        """What goes into an activation beside the number that it shows, such as a slope."""
+    def _operation(self, row: int, kind: str) -> tuple[str, list[float]]:
+        """The operation of an activation, and what goes into it beside the number that it shows, such as a slope."""
         made = self.passes.network.places.made_of(row)
-        return [] if made is None else [float(self.passes.means[other]) for other in made[2][1:]]
+        if made is None:
+            return kind, []
+        op = made[0].op if made[0].op.startswith(kind) else kind  # such as gelu_tanh
+        return op, [float(self.passes.means[other]) for other in made[2][1:]]
 
     def _input(self, index: int, row: int, column: int) -> float:
         """What a weight of a layer meets at the sum `row`, the mean over the batch."""

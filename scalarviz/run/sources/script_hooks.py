@@ -119,13 +119,14 @@ class OnHost:
 class TorchHooks(MetaPathFinder):
     """Follows the modules that the first optimiser of a script trains, from when PyTorch is imported."""
 
-    def __init__(self, begin: Begin) -> None:
-        self._begin, self._process = begin, os.getpid()
+    def __init__(self, begin: Begin, note: Callable[[str], object]) -> None:
+        self._begin, self._note, self._process = begin, note, os.getpid()
         # modules that were called before the first step, with the first sample that came and went
         self._called = dict[int, tuple[Any, list[Any]]]()
         self._root: Any = None
         self._flow: Flow | None = None
         self._first: Any = None  # the optimiser whose steps count
+        self._other = False  # whether there is another one
         self._loss: Any = None
         self._told: Told | None = None
         self._away = dict[str, Any]()  # parameters on a GPU
@@ -165,8 +166,13 @@ class TorchHooks(MetaPathFinder):
     def _hook(self) -> None:
         modules: Any = importlib.import_module("torch.nn.modules.module")
         steps: Any = importlib.import_module("torch.optim.optimizer")
-        tensor: Any = sys.modules["torch"].Tensor
+        torch: Any = sys.modules["torch"]
+        tensor, compiling = torch.Tensor, getattr(getattr(torch, "compiler", None), "is_compiling", bool)
         backward = tensor.backward
+
+        def unless_compiled(hook: Callable[..., None]) -> Callable[..., None]:
+            """Keep still where torch.compile reads what it calls: it refuses what it cannot translate."""
+            return lambda *given: None if compiling() else hook(*given)
 
         @wraps(backward)
         def noted(loss: Any, *args: Any, **options: Any) -> Any:
@@ -176,9 +182,9 @@ class TorchHooks(MetaPathFinder):
         tensor.backward = noted
         self._undo += [
             lambda: setattr(tensor, "backward", backward),
-            modules.register_module_forward_hook(self._went).remove,
-            steps.register_optimizer_step_pre_hook(self._comes).remove,
-            steps.register_optimizer_step_post_hook(self._did).remove,
+            modules.register_module_forward_hook(unless_compiled(self._went)).remove,
+            steps.register_optimizer_step_pre_hook(unless_compiled(self._comes)).remove,
+            steps.register_optimizer_step_post_hook(unless_compiled(self._did)).remove,
         ]
 
     def _went(self, module: Any, inputs: Any, output: Any) -> None:
@@ -198,13 +204,18 @@ class TorchHooks(MetaPathFinder):
         return None
 
     def _comes(self, optimizer: Any, args: Any, options: Any) -> None:
-        if self._first is not None or os.getpid() != self._process:
+        if os.getpid() != self._process:
+            return
+        if self._first is not None:
+            if optimizer is not self._first and not self._other:
+                self._other, kinds = True, [type(one).__name__ for one in (optimizer, self._first)]
+                self._note("a second optimiser ({}) is at work; only the first ({}) is followed".format(*kinds))
             return
         self._first = optimizer
         trained = {id(one) for group in optimizer.param_groups for one in group["params"]}
         found = [one for one, _ in self._called.values() if any(id(p) in trained for p in one.parameters())]
         inner = {id(below) for one in found for below in one.modules() if below is not one}
-        roots = [one for one in found if id(one) not in inner]
+        roots = [getattr(one, "_orig_mod", one) for one in found if id(one) not in inner]  # as if not compiled
         if len(roots) == 1:
             self._root, self._flow = roots[0], self._flow_of(roots[0])
         self._called.clear()
@@ -403,8 +414,11 @@ def _read(values: NDArray[Any], attribute: str) -> NDArray[np.float64]:
     return found
 
 
-def hooks(begin: Begin) -> tuple[TorchHooks, ValueHooks]:
-    """Those that follow a script; the first that sees a step begins, the others keep still."""
+def hooks(begin: Begin, note: Callable[[str], object] = str) -> tuple[TorchHooks, ValueHooks]:
+    """Those that follow a script; the first that sees a step begins, the others keep still.
+
+    `note` gets a line about what of the script is not followed.
+    """
     begun = list[object]()
 
     def first(kind: object, x: Any, name: str, flow: Flow | None) -> Told:
@@ -413,6 +427,4 @@ def hooks(begin: Begin) -> tuple[TorchHooks, ValueHooks]:
         begun.append(kind)
         return begin(x, name, flow)
 
-    made: list[Any] = [TorchHooks, ValueHooks]
-    torch, value = (kind(partial(first, kind)) for kind in made)
-    return torch, value
+    return TorchHooks(partial(first, TorchHooks), note), ValueHooks(partial(first, ValueHooks))
