@@ -231,7 +231,7 @@ def test_a_word_is_typed_without_pointing_and_letters_and_maps_are_clicked(build
 def test_inside_a_step_a_click_on_a_map_chooses_head_and_letter_of_the_word_of_the_step(build):
     with live_hand(build(), (1280, 800), steps=50) as hand:
         hand.do("step", 5)
-        for _ in range(5):
+        for _ in range(6):
             hand.do("micro_next")
         hand.settled()
         drawer = drawer_of(hand.bench)

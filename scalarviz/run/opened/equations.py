@@ -258,7 +258,7 @@ def given(passes: Passes, row: int) -> Given | None:
     i, part, operands = made
     taken, output = passes.means[operands], 0
     if i.kind == "gather":
-        return Given(TERMS, (), f"row {taken[0]:.0f}" if passes.size == 1 else "")
+        return Given(TERMS, (), f"row {taken[0] + 1:.0f}" if passes.size == 1 else "")
     if i.kind in ("op", MAX):
         return Given(i.op or MAX, tuple(taken.tolist()))
     if i.kind == "product":

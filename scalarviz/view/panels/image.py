@@ -25,7 +25,7 @@ from ..ink.sketch import Box, Kept, Sketch, Spot, spot_at
 from ..ink.text import measure
 from ..space.arrangement import ACROSS, DOWN
 from .drawer import Drawer, Ground, Headline, P, Point, Setting, Tip, cut, ring_around, sentence, title_of
-from .pace import Grid, Pace, fractions, reduced
+from .pace import SETTLE, Grid, Pace, fractions, reduced
 
 SIDE = 96  # pixels that the network paints at most in each direction
 TITLE, GAP = 21.0, 8.0
@@ -425,11 +425,15 @@ class PaintingDrawer(PixelsDrawer[Painting]):
         longest = max(self.size) if self.ground.hints else STILL if seconds is None else FILM
         if self.ground.writes or seconds is None:  # as the HUD does
             self._psnr = self.panel.likeness(moment)
-        # Inside a step it stays as it was at its beginning: more pixels of it would look as if it had learnt.
-        if self.ground.inner is not None and np.array_equal(self._painted, moment.frame.values):
+        # A step begins with all pixels, and then they stay: more of them would look as if it had learnt.
+        inside, size = self.ground.inner is not None, reduced(self.size, longest)
+        if inside and np.array_equal(self._painted, moment.frame.values):
             return
-        if self.grid.update(moment.frame, seconds, reduced(self.size, longest), ask):
-            self._painted = moment.frame.values
+        news = self.grid.update(moment.frame, seconds, size, ask)
+        while inside and self.grid.unfinished:
+            news |= self.grid.update(moment.frame, SETTLE, size, ask)
+        if news:
+            self._painted = moment.frame.values if inside else np.zeros(0)
             made = self.grid.numbers
             assert made is not None
             near = wanted[np.ix_(*self._pixels(*(fractions(count) for count in made.shape[:2])))]
