@@ -24,7 +24,7 @@ from ..ink.text import delta_text, figure, loss_text
 from ..notes.layer import SYMBOLS
 from ..panels.looks import BEGINNING, quoted
 from ..panels.wording import noun
-from ..shown.names import Names, who
+from ..shown.names import Names, tensor_of, who
 from .told import DIGITS, UPDATE, Formula, Sentence, Tone, Word, of_product, of_rule
 
 if TYPE_CHECKING:
@@ -146,7 +146,8 @@ class Sentences:
         formula = _equation(letters, step.numbers, violet=back)
         short = Formula(formula.letters, formula.numbers[-1:])
         if back:
-            return Sentence(f"δ of {title}", f"{made}, of {self._of_whom()}", (formula,), short=short)
+            made = made if self._opened.trial else f"{made}, of {self._of_whom()}"
+            return Sentence(f"δ of {title}", made, (formula,), short=short)
         return Sentence(title, made, (formula,), short=short)
 
     def _made(self, step: MicroStep) -> str:
@@ -239,6 +240,10 @@ class Sentences:
             rule = (Formula("", (Word(f"{says}: {update.why}"),)),)
         what = "gradient" if step.phase == "gradients" else "change"
         meaning = f"the largest {what} here" if selected is None and len(step.weights) > 1 else ""
+        tensor, rows = tensor_of(self._subject, index), (*self._follow[:-1], "start or end")
+        if self._follow and tensor.shape[0] == len(rows):
+            letter = rows[(index - tensor.start) * len(rows) // tensor.size]
+            meaning = "; ".join(filter(None, (meaning, f"row of {letter}")))
         parts, digits = [update.before, update.after - update.before], digits_apart(update.before, update.after)
         left, sign, result = sides_of(added(parts, update.after, digits))
         short: Formula | None = Formula("w + Δw = w'", (Word(f"{left}{sign}"), Word(result, bold=True)))

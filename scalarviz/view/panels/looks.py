@@ -107,7 +107,7 @@ def looks_back(
     title_of(sketch, box, theme, title, note)
     pitch, wide = min(_LINE, (height - _TOP - _BELOW) / count), min(18.0, 84.0 / len(taken))
     left, high = x + width - wide * len(taken), pitch - 4
-    heads = ("δ of score", "share %", "share × δ") if back else ("score", "share %", "share × v")
+    heads = ("δ score", "share %", "share × δ") if back else ("score", "share %", "share × v")
     for start, word in zip((x + _SCORE, x + _SHARE, left), heads, strict=True):
         sketch.text(start, y + 38, word, LABEL, theme.text3)
     flown = count if seen.come > 2 else math.ceil(gone * count) if seen.come == 2 else 0
