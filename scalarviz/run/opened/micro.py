@@ -349,8 +349,8 @@ class Walk:
 
     def _asked(self, calls: Sequence[Stage]) -> Stage:
         """Of several calls the last one that the loss depends on."""
-        asked = [call for call in calls if self.passes.adjoint_sums[self.rows_of[call.name]].any()]
-        return (asked or calls)[-1]
+        name = self.passes.asked([call.name for call in calls])
+        return next(call for call in calls if call.name == name)
 
     def about(self, step: MicroStep, index: int) -> MicroStep:
         """A micro-step of many sums that shows the one to which a weight adds; any other as it is."""

@@ -231,11 +231,11 @@ class Opened:
             return "" if parts is None else of_samples(parts, self.divisor, float(self.gradient[index]))
         row = network.body.program.loss
         if step.phase != "loss":
-            rows = network.rows_of.get(step.stage, ())
+            rows = network.rows_of.get(passes.asked((step.stage, *step.also)), ())
             place = (
                 int(step.units[0]) if step.kind in ("unit", "delta") else step.column if step.kind == "stage" else -1
             )
-            if step.kind != "node" and (step.also or not 0 <= place < len(rows)):
+            if step.kind != "node" and not (len(step.units) and 0 <= place < len(rows)):
                 return ""
             row = step.column if step.kind == "node" else int(rows[place])
         found = passes.of_row(row, back=back)

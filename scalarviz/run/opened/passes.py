@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -216,6 +216,11 @@ class Passes:
             made = [use for use in made if use.kind != "batch_mean" or self._held is None]
             self._uses[index] = tuple(sorted(made, key=lambda use: int(use.rows[0])))
         return self._uses[index]
+
+    def asked(self, calls: Sequence[str]) -> str:
+        """Of several calls the last one that the loss depends on, by their stages."""
+        rows_of = self.network.rows_of
+        return next((name for name in calls[::-1] if self.adjoint_sums[rows_of[name]].any()), calls[-1])
 
     def of_row(self, row: int, *, back: bool) -> Float | None:
         """A row of every sample (B,), or its adjoint; None of a batch that is too large to be kept."""

@@ -143,10 +143,14 @@ class Sentences:
         made = f"several ways back add up; {made}" if step.formula == "Σ δ · slope" else made
         made = f"first {in_words(before)}; {made}" if (before := step.words.rpartition(", then ")[0]) else made
         letters = " = ".join(filter(None, (step.formula, "δ"))) if back else self._walk.named(step.formula)
-        formula = _equation(letters, step.numbers, violet=back)
+        samples = "" if step.factors else self._opened.of_samples(step)
+        if samples:
+            made = f"each {_in_words(self._walk.named(step.formula))}; {made}" if step.formula else made
+            letters = f"{self._joined}{' δ' * back}"
+        formula = _equation(letters, samples or step.numbers, violet=back)
         short = Formula(formula.letters, formula.numbers[-1:])
         if back:
-            made = made if self._opened.trial else f"{made}, of {self._of_whom()}"
+            made = made if self._opened.trial or samples else f"{made}, of {self._of_whom()}"
             return Sentence(f"δ of {title}", made, (formula,), short=short)
         return Sentence(title, made, (formula,), short=short)
 
@@ -320,9 +324,13 @@ def _equation(letters: str, numbers: str, *, violet: bool) -> Formula:
     """An equation that is written already; `violet`: of deltas."""
     left, sign, result = sides_of(numbers)
     tone: Tone = "violet" if violet else "plain"
-    letters, left = (re.sub(r"\b[a-z]+_[a-z]+\b", lambda found: in_words(found[0]), t) for t in (letters, left))
-    words = Word(left, tone), Word(sign, "dim"), Word(result, tone, True)
-    return Formula(letters, tuple(word for word in words if word.text))
+    words = Word(_in_words(left), tone), Word(sign, "dim"), Word(result, tone, True)
+    return Formula(_in_words(letters), tuple(word for word in words if word.text))
+
+
+def _in_words(formula: str) -> str:
+    """A formula with the names that operations have on the screen."""
+    return re.sub(r"\b[a-z]+_[a-z]+\b", lambda found: in_words(found[0]), formula)
 
 
 def _violet(letters: str, value: float) -> Formula:

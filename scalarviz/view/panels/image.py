@@ -449,7 +449,10 @@ class PaintingDrawer(PixelsDrawer[Painting]):
         places = large, small, last = easel_boxes(box, wide / high)
         if self.ground.writes or not self._note:
             self._note = self._noted(moment, self._counted(), large[2])
-        title_of(sketch, (large[0], box[1], large[2], TITLE), theme, "network", self._note)
+        pixel = () if self.ground.inner is None or self.ground.sample is None else self.ground.sample.tolist()
+        named = zip(self.ground.subject.sample.inputs, pixel, strict=False)
+        note = ",  ".join(f"{name} = {place:.4g}" for name, place in named) or self._note
+        title_of(sketch, (large[0], box[1], large[2], TITLE), theme, "network", note)
         end, gain = box[0] + box[2], f"error × {self.panel.gain:g}"
         ends = (last[0] - GAP if last[1] == small[1] else end), end
         for place, end, titles in zip((small, last), ends, (("target",), (f"{gain}, grey = 0", gain)), strict=True):
