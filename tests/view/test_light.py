@@ -681,7 +681,7 @@ def test_of_an_embedding_the_rows_of_the_words_light(words_net):
     np.testing.assert_array_equal(lit[[2, 5]], np.asarray(told.frame.values, float)[:42].reshape(7, 6)[[2, 5]])
     assert np.isnan(np.delete(lit, [2, 5], axis=0)).all()
     row, column = np.unravel_index(np.nanargmax(np.abs(lit)), lit.shape)
-    assert told.sentence.formulas[0].letters == f"row {row}"
+    assert told.sentence.formulas[0].letters == f"row {row + 1}"
     said = told.sentence.formulas[0].numbers[-1].text.replace("−", "-")
     assert float(said) == pytest.approx(lit[row, column], rel=1e-3)
 

@@ -45,9 +45,7 @@ def sentence(box: Box, theme: Theme, said: Sentence) -> Sketch:
     meanings = () if low and said.formulas else (said.meaning, *said.meaning.split("; ")[::-1])
     meaning = next((words for words in meanings if after + measure(words, LABEL) <= x + width), "")
     if height >= TALL and meaning != said.meaning:
-        parts = said.meaning.split("; ")
-        ways = (wrapped("; ".join(parts[k:]), width) for k in range(len(parts)))
-        meaning, told = "", next((way for way in ways if len(way) <= 2), [])
+        meaning, told = "", next((way for words in meanings if len(way := wrapped(words, width)) <= 2), [])
         for k, words in enumerate(told):
             sketch.text(x, line + 17 * (k + 1), words, LABEL, theme.text3)
         baseline += 17 * len(told) - 9
@@ -64,11 +62,10 @@ def sentence(box: Box, theme: Theme, said: Sentence) -> Sketch:
         baseline += 22
         short = replace(short, letters="") if short is not None and short.letters == letters else short
     numbers = said.formulas[0].numbers if said.formulas else ()
-    halves = [(Formula("", numbers[:-2]),), (Formula("", numbers[-2:]),)]  # the result below what gives it
-    broken = baseline + 17 <= y + height and _width(halves[0], LABEL, False) <= room
-    if chosen is None and broken:
-        for k, half in enumerate(halves):
-            _formulas(sketch, (start, baseline + 17 * k), theme, half, LABEL, False)
+    left = (Formula("", numbers[:-2]),)
+    if chosen is None and baseline + 17 <= y + height and _width(left, LABEL, False) <= room:
+        _formulas(sketch, (start, baseline), theme, left, LABEL, False)
+        _formulas(sketch, (start, baseline + 17), theme, (Formula("", numbers[-2:]),), LABEL, False)
     elif chosen is None and short is not None:
         chosen = _chosen((short,), room, sizes)
     if chosen is not None:

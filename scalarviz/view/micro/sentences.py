@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -100,10 +100,8 @@ class Sentences:
 
     def _place(self, step: MicroStep) -> int:
         """Of which letter of a word, from 1, a micro-step tells; 0: of none."""
-        if step.also and self._word:
-            return len(self._word)
-        read = [name for name in (step.stage, *step.also) if self._opened.joined[name].any()]
-        called_at = re.findall(r"\((\d+)\)\Z", (read or [step.stage])[-1])
+        read = [name for name in (step.stage, *step.also) if self._opened.joined[name].any()] or [step.stage]
+        called_at = re.findall(r"\((\d+)\)\Z", read[-1])
         return int(*called_at) if called_at else 0
 
     def _letter(self, place: int) -> str:
@@ -131,26 +129,22 @@ class Sentences:
         stage, back = self._walk.stages[called((step.stage, *step.also)[-1])], step.phase == "backward"
         name, place = self._name(stage, step.column), self._names.place(stage, step.column)
         name = place if name.endswith(place) else f"class {name}" if name.isdecimal() else name
-        says = self._follow if called(stage.name) == called(self._subject.stages[-1].name) else ()
-        name = says[step.column] if len(says) == stage.outputs else name
-        name += f" {'after' if len(says) == stage.outputs else 'of'} {self._letter(at)}" if (at := self._place(step)) else ""
-        title, first = (
-            f"{self._title(stage.name)}: {name}",
-            "the largest" if step in self._walk.steps else "one",
-        )
+        says = len(self._follow) == stage.outputs and called(stage.name) == called(self._subject.stages[-1].name)
+        name, link = (self._follow[step.column], "after") if says else (name, "of")
+        name += f" {link} {self._letter(at)}" if (at := self._place(step)) else ""
+        title, first = f"{self._title(stage.name)}: {name}", "the largest" if step in self._walk.steps else "one"
         made = f"{first} of {self._made(step)}" if stage.outputs > 1 else self._made(step)
         made = f"share p minus target t; {made}" if "p −" in step.formula else made
         made = f"several ways back add up; {made}" if step.formula == "Σ δ · slope" else made
         made = f"first {in_words(before)}; {made}" if (before := step.words.rpartition(", then ")[0]) else made
         letters = " = ".join(filter(None, (step.formula, "δ"))) if back else self._walk.named(step.formula)
+        whose = self._joined if back else f"mean of {len(self._opened.batch):,}"
         samples = "" if step.factors else self._opened.of_samples(step)
-        if samples:
-            made = f"each {_in_words(self._walk.named(step.formula))}; {made}" if step.formula else made
-            letters = f"{self._joined}{' δ' * back}"
-        formula = _equation(letters, samples or step.numbers, violet=back)
+        numbers = samples or step.numbers.removeprefix(f"{whose} = ")
+        letters = letters if numbers == step.numbers else f"{whose}: {letters}".removesuffix(": ")
+        formula = _equation(letters, numbers, violet=back)
         short = Formula(formula.letters, formula.numbers[-1:])
         if back:
-            made = made if self._opened.trial or samples else f"{made}, of {self._of_whom()}"
             return Sentence(f"δ of {title}", made, (formula,), short=short)
         return Sentence(title, made, (formula,), short=short)
 
@@ -293,9 +287,8 @@ class Sentences:
     def _summed(self, terms: int) -> str:
         """Over what the gradient of one weight is summed up, which has so many terms."""
         places = terms // len(self._opened.batch)
-        if self._word:
-            return f"sum over {len(self._word)} letters:"
-        return f"sum over {self._walk.batch} × {places} places:" if 1 < places < terms else f"sum of {terms:,}"
+        some = f"over {self._walk.batch} × {places} places:" if 1 < places < terms else f"of {terms:,}"
+        return f"sum over {len(self._word)} letters:" if self._word else f"sum {some}"
 
     def _of_sum(self, step: MicroStep, adding: int) -> Sentence:
         """A sum of outer products on its way."""
@@ -324,13 +317,9 @@ def _equation(letters: str, numbers: str, *, violet: bool) -> Formula:
     """An equation that is written already; `violet`: of deltas."""
     left, sign, result = sides_of(numbers)
     tone: Tone = "violet" if violet else "plain"
-    words = Word(_in_words(left), tone), Word(sign, "dim"), Word(result, tone, True)
-    return Formula(_in_words(letters), tuple(word for word in words if word.text))
-
-
-def _in_words(formula: str) -> str:
-    """A formula with the names that operations have on the screen."""
-    return re.sub(r"\b[a-z]+_[a-z]+\b", lambda found: in_words(found[0]), formula)
+    letters, left = (re.sub(r"\b[a-z]+_[a-z]+\b", lambda found: in_words(found[0]), t) for t in (letters, left))
+    words = Word(left, tone), Word(sign, "dim"), Word(result, tone, True)
+    return Formula(letters, tuple(word for word in words if word.text))
 
 
 def _violet(letters: str, value: float) -> Formula:

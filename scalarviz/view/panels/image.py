@@ -450,8 +450,8 @@ class PaintingDrawer(PixelsDrawer[Painting]):
         if self.ground.writes or not self._note:
             self._note = self._noted(moment, self._counted(), large[2])
         pixel = () if self.ground.inner is None or self.ground.sample is None else self.ground.sample.tolist()
-        named = zip(self.ground.subject.sample.inputs, pixel, strict=False)
-        note = ",  ".join(f"{name} = {place:.4g}" for name, place in named) or self._note
+        named = map("{} = {:.4g}".format, self.ground.subject.sample.inputs, pixel)
+        note = ",  ".join(named) or self._note
         title_of(sketch, (large[0], box[1], large[2], TITLE), theme, "network", note)
         end, gain = box[0] + box[2], f"error × {self.panel.gain:g}"
         ends = (last[0] - GAP if last[1] == small[1] else end), end

@@ -102,8 +102,8 @@ def looks_back(
     colours, text = get_map("gradient" if back else "weight", theme), mixed(theme.text1, theme.background, light)
     scores, shares = attention.scores[head], attention.shares[head]
     parts, taken = attention.parts[head], attention.taken[head]
-    own = quoted(names[place])
-    title = f"head {head + 1}: " + (f"gradients back to {own}" if back else f"{own} looks back")
+    letter = quoted(names[place])
+    title = f"head {head + 1}: " + (f"gradients back to {letter}" if back else f"{letter} looks back")
     title_of(sketch, box, theme, title, note)
     pitch, wide = min(_LINE, (height - _TOP - _BELOW) / count), min(18.0, 84.0 / len(taken))
     left, high = x + width - wide * len(taken), pitch - 4
