@@ -462,7 +462,8 @@ def test_a_norm_that_comes_with_a_layer_is_said_and_the_stream_has_what_the_firs
     told = [(now, step.walk.told(at).sentence) for at, now in enumerate(step.walk.steps, start=1)]
     normed = {name.partition(":")[0] for now, (name, meaning, *_) in ((n, (s.name, s.meaning)) for n, s in told)
               if now.formula == "Σ w · RMSNorm(x)" and meaning.startswith("first RMSNorm; ")}  # fmt: skip
-    assert normed & {"q", "k", "v"} and "up" in normed
+    assert normed & {"q", "k", "v"}
+    assert "up" in normed
     (first,) = [now for now, sentence in told if sentence.name == "RMSNorm"]
     drawer = board_of(step)[1]
     assert first.value == pytest.approx(drawer._read.stream[0][-1, first.column], rel=1e-4)

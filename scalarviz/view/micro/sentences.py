@@ -239,9 +239,9 @@ class Sentences:
         what = "gradient" if step.phase == "gradients" else "change"
         meaning = f"the largest {what} here" if selected is None and len(step.weights) > 1 else ""
         tensor, rows = tensor_of(self._subject, index), (*self._follow[:-1], "start or end")
-        if self._follow and tensor.shape[0] == len(rows):
-            letter = rows[(index - tensor.start) * len(rows) // tensor.size]
-            meaning = "; ".join(filter(None, (meaning, f"row of {letter}")))
+        if self._follow and tensor.shape[:1] == (len(rows),):
+            row = rows[(index - tensor.start) * len(rows) // tensor.size]
+            meaning = f"{meaning}; row of {row}".removeprefix("; ")
         parts, digits = [update.before, update.after - update.before], digits_apart(update.before, update.after)
         left, sign, result = sides_of(added(parts, update.after, digits))
         short: Formula | None = Formula("w + Δw = w'", (Word(f"{left}{sign}"), Word(result, bold=True)))
