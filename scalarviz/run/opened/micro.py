@@ -514,6 +514,8 @@ class Walk:
             for use in uses:  # a square reads its number twice
                 slopes.update(dict(zip(use.rows.tolist(), self._x(use).tolist(), strict=True)))
             pairs = [(float(sums[k]), float(x)) for k, x in slopes.items() if sums[k] * x]
+            if not linear and not np.isclose(fsum(a * b for a, b in pairs), sums[row], rtol=1e-9, atol=1e-14):
+                pairs = []  # one sample alone moves no mean of its batch
             if not linear and len(pairs) == 1:
                 return Given("mul", pairs[0], "δ · slope")
             parts = condensed([a * b for a, b in pairs], MOST)
