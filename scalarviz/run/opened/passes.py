@@ -220,7 +220,8 @@ class Passes:
     def asked(self, calls: Sequence[str]) -> str:
         """Of several calls the last one that the loss depends on, by their stages."""
         rows_of = self.network.rows_of
-        return next((name for name in calls[::-1] if self.adjoint_sums[rows_of[name]].any()), calls[-1])
+        read = (name for name in calls[::-1] if name in rows_of and self.adjoint_sums[rows_of[name]].any())
+        return next(read, calls[-1])
 
     def of_row(self, row: int, *, back: bool) -> Float | None:
         """A row of every sample (B,), or its adjoint; None of a batch that is too large to be kept."""
