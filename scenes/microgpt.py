@@ -189,6 +189,7 @@ def weights_of(tokens: int, context: int, embd: int, layers: int) -> int:
 
 Float = NDArray[np.floating]
 TEMPERATURE = 0.6
+DICE = 8  # seeds of new names begin here: from 0 on some are words that no class should read
 
 
 def read(moment: Moment, ids: list[int], heads: int, layers: int) -> Reading:
@@ -232,7 +233,7 @@ def _softmax(x: Float) -> Float:
 def new_word(words: Words, heads: int, layers: int, moment: Moment, temperature: float, number: int) -> Invented:
     """A word that the network of a moment invents; `number` fixes the random numbers, the same at every moment."""
     ids, surely = [words.end], list[float]()
-    for die in rng.uniform(number, rng.Stream.DATA, 0, words.context):
+    for die in rng.uniform(DICE + number, rng.Stream.DATA, 0, words.context):
         likely = read(moment, ids, heads, layers).likely[-1]
         tempered = likely ** (1 / temperature)
         chosen = int(np.searchsorted(np.cumsum(tempered / tempered.sum()), die))

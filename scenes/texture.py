@@ -173,8 +173,8 @@ def build(options: Options) -> sv.Scene:
         near = psnr(moment.predict(some), wanted)
         return f"They now paint it at {near:.1f} dB." if np.isfinite(near) else ""
 
-    middle = np.array([[0.5, 0.5]], np.float32)
     high, wide = first.rgb.shape[:2]
+    middle = first.places[[high // 2 * wide + wide // 2]]
     spread = HeldOut(f"{CURVE:,} pixels", lambda moment: motif(moment).evenly(CURVE), headline=False)
     epochs = partial(epochs_behind, first, batch, places is None)
     return Gallery(

@@ -132,7 +132,7 @@ class Inside:
         told = self.told
         if told is None:
             return []
-        high = height_of(told, self._bench.subject) + SENTENCE * self._bench.spread
+        high = height_of(told, self._bench.subject) + TALL * self._bench.spread
         others = told.table and any(drawer.within > 0 for drawer in self._bench.side.drawers.values())  # tell of it too
         return [Wanted(INSIDE, SWITCH if others else high, high + 2 * HISTOGRAM, first=True)]
 

@@ -297,7 +297,7 @@ def test_a_step_of_every_scene_has_few_forward_steps_and_each_number_once(name):
         moment = Moment(scene.run.frame(), subject_of(scene).source)
         shares = read(moment, letters, 2, 1).attention[:, -1].ravel()
         assert (share.column, share.value) == (np.argmax(shares), pytest.approx(shares.max(), abs=1e-6))
-        assert made == ["sum with position", "attention", "values", "residual sum", "residual sum"]
+        assert made == ["sum with position", "RMSNorm", "attention", "values", "residual sum", "residual sum"]
 
 
 @pytest.mark.parametrize("layers", [1, 2, 3])
@@ -306,7 +306,7 @@ def test_a_layer_of_a_gpt_has_eight_forward_steps_and_two_have_twenty_at_most(la
     scene = make_scene("microgpt", embd=4, heads=2, context=5, layers=layers)
     steps = scene.run.open(sample=(scene.probe, scene.probe_target)).micro_steps()
     forward = [step for step in steps if step.phase == "forward"]
-    assert len(forward) == 3 + 8 * layers
+    assert len(forward) == 4 + 8 * layers
     for layer in range(layers):
         names = [f"layers.{layer}.{name}" for name in "qkv"]
         together = next(step for step in forward if step.stage == names[0] and len(step.units))

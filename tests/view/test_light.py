@@ -30,7 +30,7 @@ from scalarviz.view.micro.wires import SECONDS
 from scalarviz.view.notes.values import colours_at
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.panels import one_step
-from scalarviz.view.panels.looks import percent
+from scalarviz.view.panels.looks import percent, quoted
 from scalarviz.view.screen.hud import state_of
 from scalarviz.view.shown.names import who
 from scalarviz.view.shown.subject import subject_of
@@ -442,13 +442,41 @@ def test_captions_name_letters_and_numbers(step):
     told = [(now, step.walk.told(at).sentence) for at, now in enumerate(step.walk.steps, start=1) if now.op]
     said = {now.words.partition(":")[0]: sentence.meaning.rpartition("; ")[2]
             for now, sentence in told if now.phase == "forward" and not len(now.units)}  # fmt: skip
-    assert said.pop("attention") in {f"head {h}: a looks at {k}" for h in range(1, 5) for k in WORD}
-    assert said.pop("values") in {f"head {h}, number {k} of a" for h in range(1, 5) for k in range(1, 5)}
-    assert {*said} == {"sum with position", "residual sum"}
-    assert {*said.values()} <= {f"number {k} of a" for k in range(1, 17)}
-    layers = [sentence.name for now, sentence in told if now.phase in ("forward", "backward") and len(now.units)]
-    assert {name.removeprefix("δ of ").partition(":")[0] for name in layers} >= {"v", "o", "up", "down", "letters"}
-    assert all(name.endswith(" of a") for name in layers)
+    own = quoted("a")
+    assert said.pop("attention") in {f"head {h}: {own} looks at {quoted(k)}" for h in range(1, 5) for k in WORD}
+    assert said.pop("values") in {f"head {h}, number {k} of {own}" for h in range(1, 5) for k in range(1, 5)}
+    assert {*said} == {"sum with position", "RMSNorm", "residual sum"}
+    assert {*said.values()} <= {f"number {k} of {own}" for k in range(1, 17)}
+    layers = [(now, said) for now, said in told if now.phase in ("forward", "backward") and len(now.units)]
+    names = [sentence.name.removeprefix("δ of ").partition(": ") for _, sentence in layers]
+    assert {name for name, *_ in names} >= {"v", "o", "up", "down", "letters"}
+    follow = {f"{k} after {own}" for k in (*map(quoted, board_of(step)[1].state.letters), "end")}
+    assert all(unit in follow if name == "letters" else unit.endswith(f" of {own}") for name, _, unit in names)
+    assert all("at each of 7 letters" in sentence.meaning for _, sentence in layers)
+    gradients = [sentence.formulas[0].letters for now, sentence in told if now.phase == "gradients"]
+    assert {*gradients} == {"sum over 7 letters: δ · x = g"}
+
+
+@only_words
+def test_a_norm_that_comes_with_a_layer_is_said_and_the_stream_has_what_the_first_one_leaves(step):
+    told = [(now, step.walk.told(at).sentence) for at, now in enumerate(step.walk.steps, start=1)]
+    normed = {name.partition(":")[0] for now, (name, meaning, *_) in ((n, (s.name, s.meaning)) for n, s in told)
+              if now.formula == "Σ w · RMSNorm(x)" and meaning.startswith("first RMSNorm; ")}  # fmt: skip
+    assert normed & {"q", "k", "v"}
+    assert "up" in normed
+    (first,) = [now for now, sentence in told if sentence.name == "RMSNorm"]
+    drawer = board_of(step)[1]
+    assert first.value == pytest.approx(drawer._read.stream[0][-1, first.column], rel=1e-4)
+
+
+@only_words
+def test_a_delta_that_comes_back_in_several_ways_is_their_sum_as_printed(step):
+    back = [now for now in step.walk.steps if now.phase == "backward" and now.formula in ("Σ δ · slope", "δ · slope")]
+    assert len(back) >= 2
+    for now in back:
+        check_sum(*now.numbers.split(" = "))
+        read = [own for name in (now.stage, *now.also) if (own := step.walk.opened.joined[name]).any()]
+        assert now.value == read[-1][now.column]
 
 
 @only_words
@@ -458,7 +486,7 @@ def test_each_letter_has_its_score_and_share_and_their_sum_adds_up(step):
     for head in range(4):
         drawer.state.head = head
         shares = words(part_of(step, at, 1.0))
-        assert {f"head {head + 1}: a looks back", *WORD} <= {*shares}
+        assert {f"head {head + 1}: {quoted('a')} looks back", *WORD} <= {*shares}
         for score, share in zip(looks.scores[head], looks.shares[head], strict=True):
             assert {number(score, 2, signed=True), percent(share)} <= {*shares}
         assert not any(said.startswith("= ") for said in shares)
@@ -479,7 +507,7 @@ def test_rows_light_one_after_another_and_then_all_values_flow(step):
         veils = Counter(item.fill[3] for item in light.shapes if item.fill is not None)
         now, *others = sorted(veils.items())
         assert [now, [count for _, count in others]] == [(0.0, heads), [heads * n for n in (k, 6 - k) if n]]
-    assert tuple(seen) == WORD
+    assert seen == [*map(quoted, WORD)]
     flown = [sum(float(np.ptp(item.fills, axis=0).max()) > 1e-6 for item in part_of(step, at + 1, gone)[0].shapes
                  if isinstance(item, Cells)) for gone in (0.0, 0.5, 1.0)]  # fmt: skip
     assert flown == [0, 4 + 1, 7 + 1]  # and their sum
@@ -490,7 +518,7 @@ def test_who_looked_at_whom_stays_in_the_column_to_the_end_of_the_step(step):
     for at in range(1, len(step.walk) + 1):
         written = words(part_of(step, at, 1.0))
         assert {*WORD, "share %"} <= {*written}
-        back = at > shares_at(step) + 1 and any("gradients back to a" in said for said in written)
+        back = at > shares_at(step) + 1 and any(f"gradients back to {quoted('a')}" in said for said in written)
         assert back == (step.walk.told(at).looking.come > 3)
         if back:
             *_, left, right = words(part_of(step, at, 1.0)[:1])
@@ -690,7 +718,7 @@ def test_of_an_embedding_the_rows_of_the_words_light(words_net):
     np.testing.assert_array_equal(lit[[2, 5]], np.asarray(told.frame.values, float)[:42].reshape(7, 6)[[2, 5]])
     assert np.isnan(np.delete(lit, [2, 5], axis=0)).all()
     row, column = np.unravel_index(np.nanargmax(np.abs(lit)), lit.shape)
-    assert told.sentence.formulas[0].letters == f"row {row}"
+    assert told.sentence.formulas[0].letters == f"row {row + 1}"
     said = told.sentence.formulas[0].numbers[-1].text.replace("−", "-")
     assert float(said) == pytest.approx(lit[row, column], rel=1e-3)
 

@@ -231,7 +231,7 @@ def test_a_word_is_typed_without_pointing_and_letters_and_maps_are_clicked(build
 def test_inside_a_step_a_click_on_a_map_chooses_head_and_letter_of_the_word_of_the_step(build):
     with live_hand(build(), (1280, 800), steps=50) as hand:
         hand.do("step", 5)
-        for _ in range(5):
+        for _ in range(6):
             hand.do("micro_next")
         hand.settled()
         drawer = drawer_of(hand.bench)
@@ -240,14 +240,14 @@ def test_inside_a_step_a_click_on_a_map_chooses_head_and_letter_of_the_word_of_t
             hand.press(middle_of(hand, lambda spot, own=(f"letter {head}", letter): (spot.name, spot.value) == own))
             hand.settled()
             assert (drawer.state.head, drawer.state.chosen) == (head, letter)
-            title = f"head {head + 1}: {'olivia'[letter - 1]} looks back"
+            title = f"head {head + 1}: “{'olivia'[letter - 1]}” looks back"
             assert title in [text.text for text in texts(hand.bench.side.drawn(name))]
         hand.key("e")
         hand.type("bo")
         hand.key("Return")
         hand.settled()
         said = [text.text for text in texts(hand.bench.side.drawn(name))]
-        assert {"head 4: a looks back", "of olivia"} <= {*said}  # the step is of its own word
+        assert {"head 4: “a” looks back", "of olivia"} <= {*said}  # the step is of its own word
         hand.do("whose")
         hand.settled()
         assert "of olivia" in [text.text for text in texts(hand.bench.side.drawn(name))]

@@ -20,9 +20,9 @@ Rows = NDArray[np.int64]
 LAYERS = ("layer", "conv", "dot")
 """Kinds of instructions that are sums of weights times rows."""
 BETWEEN = {
-    "sum": ("residual sum: what was made of it is added to what was there", "a + b"),
-    "norm": ("norm: each number over the root of the mean of all squares", "x · 1 / √mean"),
-    "share": ("attention: who looks at whom, scores become shares of 1", "e^(score − largest) · 1 / their sum"),
+    "sum": ("residual sum: the result is added to the numbers that came in", "a + b"),
+    "norm": ("RMSNorm: each number over the root of the mean of all squares", "x · 1 / √mean"),
+    "share": ("attention: scores q · k / √d become shares of 1", "e^(score − largest) · 1 / their sum"),
     "values": ("values: each v is taken by its share", "Σ share · v"),
     "activation": ("activation: each number by itself", "f(sum)"),
 }

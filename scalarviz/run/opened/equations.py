@@ -191,7 +191,7 @@ def operated(op: str, factors: Sequence[float], result: float, joined: str) -> s
     count = len(factors)
     nodes = *(Node("input", index=k) for k in range(count)), Node(op, tuple(range(count)))
     writer = Writer(Tape(nodes, count, 0, 0), dict.fromkeys(range(count), ""), [*factors, result], ())
-    return Line("", tuple(writer.line(count)), result, again=partial(writer.again, count)).equation(DIGITS)
+    return first + Line("", tuple(writer.line(count)), result, again=partial(writer.again, count)).equation(DIGITS)
 
 
 def _normed(x: float, mean: float, deviation: float, weight: float, bias: float) -> float:
@@ -269,9 +269,9 @@ def given(passes: Passes, row: int) -> Given | None:
     i, part, operands = made
     taken, output = passes.means[operands], 0
     if i.kind == "gather":
-        return Given(TERMS, (), f"row {taken[0]:.0f}" if passes.size == 1 else "")
+        return Given(TERMS, (), f"row {taken[0] + 1:.0f}" if passes.size == 1 else "")
     if i.kind in ("op", MAX):
-        return Given(i.op or MAX, tuple(taken.tolist()))
+        return Given(i.op or MAX, tuple(taken.tolist()), linear=i.op in ("add", "sub"))
     if i.kind == "product":
         taken = taken.reshape(2, -1).prod(axis=0)
     elif i.kind == "weighted":

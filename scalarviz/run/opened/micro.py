@@ -309,7 +309,10 @@ class Walk:
             words = f"{stage.kind}: {counted('number', sum(call.outputs for call in calls))}"
             step = self._stage("forward", words, calls, weights, self.passes.means[rows])
             if between and between[-1].formula in MERGED:  # changes no number on the screen
-                step = replace(step, words=f"{between.pop().words.partition(':')[0]}, then {words}")
+                first = between.pop()
+                name = first.op if first.formula == MERGED[1] else first.words.partition(":")[0]
+                formula = step.formula.replace("x", f"{SYMBOLS.get(name, name)}(x)")
+                step = replace(step, words=f"{name}, then {words}", formula=formula)
             yield from (*between, step)
             return
         symbol, source = SYMBOLS.get(stage.kind, stage.kind), stage.sources[0] if stage.sources else ""
@@ -383,16 +386,16 @@ class Walk:
         between, stage = self.passes.network.between, self.passes.asked(calls)
         if given_norm(self.passes, stage, 0, self.opened.tensors) is not None:  # the module says it
             return
-        found: dict[str, list[int]] = {}
-        for row, kind in between.kinds(stage.name).items():
-            found.setdefault(kind, []).append(row)
-        for kind in (kind for kind in found if kind in BETWEEN):
+        found: dict[tuple[str, bool], list[int]] = {}
+        for row, kind in between.kinds(stage.name).items():  # a norm before another one goes on past the layer too
+            found.setdefault((kind, kind == "norm" and row not in between.reads(stage.name)), []).append(row)
+        for kind, apart in (key for key in found if key[0] in BETWEEN):
             mine = [name for name in self.groups if kind == "sum" and name[0] == calls[0].name and name[1]]
             weights = np.concatenate([_NONE, *(self.groups[name] for name in mine)])
             words, formula = BETWEEN[kind]
             words = f"sum with {mine[0][1].rpartition('.')[2]}: number by number" if mine else words
             step = MicroStep("forward", "stage", words, _NONE, weights, stage.name, formula)
-            yield self._shown(step, stage, np.array(found[kind]))
+            yield self._shown(step, stage, np.array(found[kind, apart]))
 
     def _nodes(self, stage: Stage, tape: Tape, *, backward: bool = False) -> Iterator[MicroStep]:
         """The operations of a formula and of its loss, but that which is the loss: their numbers, or their deltas."""
@@ -500,10 +503,24 @@ class Walk:
         if gap is not None:
             return gap
         above = list(readers(self.passes.network.body, row))
+        while len(above) == 1 and above[0].kind == "add":  # a sum hands its δ on as it is
+            row = int(above[0].rows[0])
+            above = list(readers(self.passes.network.body, row))
         if len(above) != 1 or above[0].kind not in (*TABLE, MAX):
-            sums, uses = self.passes.adjoint_sums, above if self._upstream(row) == "Σ w · δ" else ()
-            parts = condensed([x for use in uses for x in (self._x(use) * sums[use.rows]).tolist() if x], MOST)
-            return Given(TERMS, parts if len(parts) > 1 else (), self._upstream(row), True)
+            sums, formula = self.passes.adjoint_sums, self._upstream(row)
+            linear = formula == "Σ w · δ"
+            uses = above if linear or (self.single and all(use.kind != "loss" for use in above)) else ()
+            slopes = Counter[int]()
+            for use in uses:  # a square reads its number twice
+                slopes.update(dict(zip(use.rows.tolist(), self._x(use).tolist(), strict=True)))
+            pairs = [(float(sums[k]), float(x)) for k, x in slopes.items() if sums[k] * x]
+            if not linear and not np.isclose(fsum(a * b for a, b in pairs), sums[row], rtol=1e-9, atol=1e-14):
+                pairs = []  # one sample alone moves no mean of its batch
+            if not linear and len(pairs) == 1:
+                return Given("mul", pairs[0], "δ · slope")
+            parts = condensed([a * b for a, b in pairs], MOST)
+            formula = "Σ δ · slope" if parts and not linear else formula
+            return Given(TERMS, parts if len(parts) > 1 else (), formula, linear)
         letters, factors, upper = [slope(above[0].kind)], [float(self._x(above[0])[0])], int(above[0].rows[0])
         while len(pool := list(readers(self.passes.network.body, upper))) == 1 and pool[0].kind == MAX:
             letters, factors = [slope(MAX), *letters], [float(self._x(pool[0])[0]), *factors]

@@ -235,7 +235,7 @@ class Opened:
             place = (
                 int(step.units[0]) if step.kind in ("unit", "delta") else step.column if step.kind == "stage" else -1
             )
-            if step.kind != "node" and not 0 <= place < len(rows):
+            if step.kind != "node" and not (len(step.units) and 0 <= place < len(rows)):
                 return ""
             row = step.column if step.kind == "node" else int(rows[place])
         found = passes.of_row(row, back=back)

@@ -21,7 +21,7 @@ from .walk import BINS
 
 # ---- The line about a weight.
 
-SENTENCE, LOW, TALL = 62.0, 46.0, 90.0
+SENTENCE, LOW, TALL = 62.0, 46.0, 94.0
 """Height of the line's two rows, with air below them, and without; and where numbers may stand below letters."""
 _SIZES = (20, 18, 16, 15, 14, 13)
 _AIR, _RULE = 26.0, 24.0  # between letters and numbers, and on either side of the rule between two formulas
@@ -31,7 +31,8 @@ def sentence(box: Box, theme: Theme, said: Sentence) -> Sketch:
     """Name and formulas in `box`, the formulas in the largest type that holds them.
 
     Where both have no room beside each other in the smallest, the first stands alone; where that has none, its numbers
-    do, or a short form, below the letters in a tall box; in a low one the name stands before them.
+    do, or a short form, below the letters in a tall box; in a low one the name stands before them. What it means stands
+    beside the name, or in a tall box below it.
     """
     sketch, (x, y, width, height) = Sketch(), box
     low = height < LOW
@@ -43,6 +44,11 @@ def sentence(box: Box, theme: Theme, said: Sentence) -> Sketch:
     sketch.text(x, line, name, size, theme.text1, bold=True)
     meanings = () if low and said.formulas else (said.meaning, *said.meaning.split("; ")[::-1])
     meaning = next((words for words in meanings if after + measure(words, LABEL) <= x + width), "")
+    if height >= TALL and meaning != said.meaning:
+        meaning, told = "", next((way for words in meanings if len(way := wrapped(words, width)) <= 2), [])
+        for k, words in enumerate(told):
+            sketch.text(x, line + 17 * (k + 1), words, LABEL, theme.text3)
+        baseline += 17 * len(told) - 9
     sketch.text(after, line, meaning, LABEL, theme.text2 if low else theme.text3)
     start = after if low and said.formulas else x
     room, sizes = x + width - start, _SIZES[3:] if low else _SIZES
@@ -53,9 +59,14 @@ def sentence(box: Box, theme: Theme, said: Sentence) -> Sketch:
         sketch.text(
             start, baseline, letters, next((k for k in _SIZES[2:] if measure(letters, k) <= room), 13), theme.text3
         )
-        baseline += 26
+        baseline += 22
         short = replace(short, letters="") if short is not None and short.letters == letters else short
-    if chosen is None and short is not None:
+    numbers = said.formulas[0].numbers if said.formulas else ()
+    left = (Formula("", numbers[:-2]),)
+    if chosen is None and baseline + 17 <= y + height and _width(left, LABEL, False) <= room:
+        _formulas(sketch, (start, baseline), theme, left, LABEL, False)
+        _formulas(sketch, (start, baseline + 17), theme, (Formula("", numbers[-2:]),), LABEL, False)
+    elif chosen is None and short is not None:
         chosen = _chosen((short,), room, sizes)
     if chosen is not None:
         _formulas(sketch, (start, baseline), theme, *chosen)

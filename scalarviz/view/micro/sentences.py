@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,9 +22,9 @@ from ..graph.layout import short as shortened
 from ..ink.equation import Term, decimals, neuron, sides_of
 from ..ink.text import delta_text, figure, loss_text
 from ..notes.layer import SYMBOLS
-from ..panels.looks import BEGINNING
+from ..panels.looks import BEGINNING, quoted
 from ..panels.wording import noun
-from ..shown.names import Names, who
+from ..shown.names import Names, tensor_of, who
 from .told import DIGITS, UPDATE, Formula, Sentence, Tone, Word, of_product, of_rule
 
 if TYPE_CHECKING:
@@ -41,6 +41,9 @@ class Sentences:
     def __init__(self, walk: Walk) -> None:
         self._walk, self._opened, self._subject, self._frame = walk, walk.opened, walk.subject, walk.frame
         self._names = Names(walk.subject)
+        board = next((panel for panel in walk.subject.panels if isinstance(panel, WordBoard)), None)
+        self._word = (BEGINNING, *board.word) if board is not None and walk.opened.trial else ()
+        self._follow = () if board is None else (*map(quoted, board.letters), "end")
 
     def of(self, step: MicroStep, selected: int | None, computed: NDArray[np.bool_], adding: int = 0) -> Sentence:
         """What the line says of a micro-step; about the `selected` weight where its number is there."""
@@ -93,25 +96,28 @@ class Sentences:
             meaning = self._forward("", step.op)
         elif step.kind == "stage":
             meaning = f"{meaning}; {self._about(step)}"
-        return Sentence(said, meaning, (formula,))
+        return Sentence(said, meaning, (formula,), short=Formula(formula.letters, formula.numbers[-1:]))
 
-    def _place(self, step: MicroStep) -> tuple[Sequence[str], int]:
-        """The letters of a word, and of which, from 1, a micro-step tells; 0: of none."""
-        board = next((panel for panel in self._subject.panels if isinstance(panel, WordBoard)), None)
-        names = (BEGINNING, *board.word) if board is not None and self._opened.trial else ()
-        called_at = re.findall(r"\((\d+)\)\Z", step.stage)
-        return names, len(names) if step.also else int(*called_at) if called_at else 0
+    def _place(self, step: MicroStep) -> int:
+        """Of which letter of a word, from 1, a micro-step tells; 0: of none."""
+        read = [name for name in (step.stage, *step.also) if self._opened.joined[name].any()] or [step.stage]
+        called_at = re.findall(r"\((\d+)\)\Z", read[-1])
+        return int(*called_at) if called_at else 0
+
+    def _letter(self, place: int) -> str:
+        """What a place of a word is called, from 1."""
+        return quoted(self._word[place - 1]) if 0 < place <= len(self._word) else f"place {place}"
 
     def _about(self, step: MicroStep) -> str:
         """Which number of what is made between modules a micro-step tells of: of a word, at which letter."""
-        names, place = self._place(step)
-        own, of = _letter(names, place), f" of {_letter(names, place)}" if place else ""
+        place = self._place(step)
+        own, of = self._letter(place), f" of {self._letter(place)}" if place else ""
         looks = None if self._walk.alone is None else self._walk.alone.attention(step.stage)
         if looks is None:
             return f"number {step.column + 1}{of}"
         head, number = looks.which(step.formula, step.column)
         if step.formula == SHARES:
-            return f"head {head + 1}: {own} looks at {_letter(names, number + 1)}"
+            return f"head {head + 1}: {own} looks at {self._letter(number + 1)}"
         return f"head {head + 1}, number {number + 1}{of}"
 
     def _titles(self, step: MicroStep) -> str:
@@ -123,20 +129,25 @@ class Sentences:
         stage, back = self._walk.stages[called((step.stage, *step.also)[-1])], step.phase == "backward"
         name, place = self._name(stage, step.column), self._names.place(stage, step.column)
         name = place if name.endswith(place) else f"class {name}" if name.isdecimal() else name
-        name += f" of {_letter(*self._place(step))}" if self._place(step)[1] else ""
-        title, first = (
-            f"{self._title(stage.name)}: {name}",
-            "the largest" + " in size" * (step.value < 0) if step in self._walk.steps else "one",
-        )
-        made = f"{first} of {self._made(step)}" if stage.outputs > 1 else self._made(step)
+        says = len(self._follow) == stage.outputs and called(stage.name) == called(self._subject.stages[-1].name)
+        said, link = (self._follow[step.column], "after") if says else (name, "of")
+        said += f" {link} {self._letter(at)}" if (at := self._place(step)) else ""
+        first = "the largest" + " in size" * (step.value < 0) if step in self._walk.steps else "one"
+        title, made = f"{self._title(stage.name)}: {said}", self._made(step)
+        made = f"{first} of {made}" if stage.outputs > 1 else made
         made = f"share p minus target t; {made}" if "p −" in step.formula else made
+        made = f"several ways back add up; {made}" if step.formula == "Σ δ · slope" else made
+        made = f"first {in_words(before)}; {made}" if (before := step.words.rpartition(", then ")[0]) else made
+        made += "; max' is 1 for the largest of a pool" * (back and "max'" in step.formula)
         letters = f"{step.formula} = δ".removeprefix(" = ")
         letters = self._walk.lettered(letters, name) if back else self._walk.named(step.formula)
+        whose = self._joined if back else f"mean of {len(self._opened.batch):,}"
         samples = "" if step.factors else self._opened.of_samples(step)
-        formula = _equation(letters, samples or step.numbers, violet=back)
-        short = Formula(letters, formula.numbers[-1:])
+        numbers = samples or step.numbers.removeprefix(f"{whose} = ")
+        letters = letters if numbers == step.numbers else f"{whose}: {letters}".removesuffix(": ")
+        formula = _equation(letters, numbers, violet=back)
+        short = Formula(formula.letters, formula.numbers[-1:])
         if back:
-            made += f", of {self._of_whom()}" + "; max' is 1 for the largest of a pool" * ("max'" in step.formula)
             return Sentence(f"δ of {title}", made, (formula,), short=short)
         return Sentence(title, made, (formula,), short=short)
 
@@ -144,7 +155,8 @@ class Sentences:
         """How many numbers a stage, or all calls of a module, have made."""
         stage, modules = self._walk.stages[step.stage], len({*map(called, (step.stage, *step.also))})
         count = counted("number" if stage.weight is None else "sum", stage.outputs)
-        return f"{count} at each of {(1 + len(step.also)) // modules} places" if len(step.also) >= modules else count
+        where = f"{len(self._word)} letters" if self._word else f"{(1 + len(step.also)) // modules} places"
+        return f"{count} at each of {where}" if len(step.also) >= modules else count
 
     def _of_whom(self) -> str:
         return f"this {noun(self._subject)}" if self._opened.trial else f"the {self._walk.joined} of {self._walk.batch}"
@@ -230,6 +242,10 @@ class Sentences:
             rule = (Formula("", (Word(f"{says}: {update.why}"),)),)
         what = "gradient" if step.phase == "gradients" else "change"
         meaning = f"the largest {what} here" if selected is None and len(step.weights) > 1 else ""
+        tensor, rows = tensor_of(self._subject, index), (*self._follow[:-1], "start or end")
+        if self._follow and tensor.shape[:1] == (len(rows),):
+            row = rows[(index - tensor.start) * len(rows) // tensor.size]
+            meaning = f"{meaning}; row of {row}".removeprefix("; ")
         parts, digits = [update.before, update.after - update.before], digits_apart(update.before, update.after)
         left, sign, result = sides_of(added(parts, update.after, digits))
         short: Formula | None = Formula("w + Δw = w'", (Word(f"{left}{sign}"), Word(result, bold=True)))
@@ -268,9 +284,15 @@ class Sentences:
         if made.terms == 1 and self._opened.trial:
             return of_product("δ · 1 = g" if made.bias else "δ · x = g", made.delta, made.x, gradient)
         if told is not None:
-            return _equation(f"sum of {made.terms:,} δ · x = g", told.numbers, violet=True)
-        joined = "mean" if self._walk.is_mean(index) else "sum"
-        return _violet(f"{joined} of {made.terms:,} δ · x = g" if made.terms else "g", gradient)
+            return _equation(f"{self._summed(made.terms)} δ · x = g", told.numbers, violet=True)
+        joined = f"mean of {made.terms:,}" if self._walk.is_mean(index) else self._summed(made.terms)
+        return _violet(f"{joined} δ · x = g" if made.terms else "g", gradient)
+
+    def _summed(self, terms: int) -> str:
+        """Over what the gradient of one weight is summed up, which has so many terms."""
+        places = terms // len(self._opened.batch)
+        some = f"over {self._walk.batch} × {places} places:" if 1 < places < terms else f"of {terms:,}"
+        return f"sum over {len(self._word)} letters:" if self._word else f"sum {some}"
 
     def _of_sum(self, step: MicroStep, adding: int) -> Sentence:
         """A sum of outer products on its way."""
@@ -288,11 +310,6 @@ class Sentences:
 def names_of(line: Line) -> dict[str, float]:
     """The numbers that a line takes, by their names."""
     return {token.name: token.value for token in line.tokens if isinstance(token, Quantity)}
-
-
-def _letter(names: Sequence[str], place: int) -> str:
-    """What a place of a word is called, from 1."""
-    return names[place - 1] if 0 < place <= len(names) else f"place {place}"
 
 
 def _alone(letters: str, step: MicroStep, *, violet: bool = False) -> tuple[Formula, ...]:

@@ -26,6 +26,7 @@ MOST = 400
 """Cubes of a layer up to which its links are drawn."""
 _HEAD, _WIDE = 8.0, 2.6
 _FACE = 18.0  # pixels of a face, from which on the gaps beside it show a link
+_DENSE = 4.0  # pixels of a face, below which the links of its columns would be a grey area
 _DIM = 0.3
 """Share of the light that the link of a number near 0 has."""
 
@@ -148,6 +149,7 @@ def wires_of(plate: Plate, bias: Plate | None, project: Project, sources: Points
         left, right = right, left
     far, near, left, right = (edges[down][:, along] for edges in (far, near, left, right))
     step = float(np.hypot(*(left - right).reshape(-1, 2).T).mean())
+    from_ = from_ if step >= _DENSE else np.full_like(from_, np.nan)
     return Wires(far, near, left, right, from_, to, down, along, air, step >= _FACE)
 
 

@@ -25,7 +25,7 @@ from ..ink.sketch import Box, Kept, Sketch, Spot, spot_at
 from ..ink.text import measure
 from ..space.arrangement import ACROSS, DOWN
 from .drawer import Drawer, Ground, Headline, P, Point, Setting, Tip, cut, ring_around, sentence, title_of
-from .pace import Grid, Pace, fractions, reduced
+from .pace import SETTLE, Grid, Pace, fractions, reduced
 
 SIDE = 96  # pixels that the network paints at most in each direction
 TITLE, GAP = 21.0, 8.0
@@ -428,11 +428,15 @@ class PaintingDrawer(PixelsDrawer[Painting]):
         longest = max(self.size) if self.ground.hints else STILL if seconds is None else FILM
         if self.ground.writes or seconds is None:  # as the HUD does
             self._psnr = self.panel.likeness(moment)
-        # Inside a step it stays as it was at its beginning: more pixels of it would look as if it had learnt.
-        if self.ground.inner is not None and np.array_equal(self._painted, moment.frame.values):
+        # A step begins with all pixels, and then they stay: more of them would look as if it had learnt.
+        inside, size = self.ground.inner is not None, reduced(self.size, longest)
+        if inside and np.array_equal(self._painted, moment.frame.values):
             return
-        if self.grid.update(moment.frame, seconds, reduced(self.size, longest), ask):
-            self._painted = moment.frame.values
+        news = self.grid.update(moment.frame, seconds, size, ask)
+        while inside and self.grid.unfinished:
+            news |= self.grid.update(moment.frame, SETTLE, size, ask)
+        if news:
+            self._painted = moment.frame.values if inside else np.zeros(0)
             made = self.grid.numbers
             assert made is not None
             near = wanted[np.ix_(*self._pixels(*(fractions(count) for count in made.shape[:2])))]
@@ -448,7 +452,10 @@ class PaintingDrawer(PixelsDrawer[Painting]):
         places = large, small, last = easel_boxes(box, wide / high)
         if self.ground.writes or not self._note:
             self._note = self._noted(moment, self._counted(), large[2])
-        title_of(sketch, (large[0], box[1], large[2], TITLE), theme, "network", self._note)
+        pixel = () if self.ground.inner is None or self.ground.sample is None else self.ground.sample.tolist()
+        named = map("{} = {:.4g}".format, self.ground.subject.sample.inputs, pixel)
+        note = ",  ".join(named) or self._note
+        title_of(sketch, (large[0], box[1], large[2], TITLE), theme, "network", note)
         end, gain = box[0] + box[2], f"error × {self.panel.gain:g}"
         ends = (last[0] - GAP if last[1] == small[1] else end), end
         for place, end, titles in zip((small, last), ends, (("target",), (f"{gain}, grey = 0", gain)), strict=True):

@@ -34,6 +34,11 @@ def key(sketch: Sketch, box: Box, theme: Theme, name: str, size: float, *, here:
     sketch.text(middle, y + high / 2 + 5, name, LABEL if start else size, ink, bold=not start, anchor="middle")
 
 
+def quoted(name: str) -> str:
+    """A letter in a text, where matrices have letters as names too."""
+    return name if name == BEGINNING else f"\N{LEFT DOUBLE QUOTATION MARK}{name}\N{RIGHT DOUBLE QUOTATION MARK}"
+
+
 def percent(share: float) -> str:
     """``49``, ``<1``: a share in per cent without its sign."""
     return "<1" if 0 < share < 0.005 else f"{100 * share:.0f}"
@@ -97,11 +102,12 @@ def looks_back(
     colours, text = get_map("gradient" if back else "weight", theme), mixed(theme.text1, theme.background, light)
     scores, shares = attention.scores[head], attention.shares[head]
     parts, taken = attention.parts[head], attention.taken[head]
-    title = f"head {head + 1}: " + (f"gradients back to {names[place]}" if back else f"{names[place]} looks back")
+    letter = quoted(names[place])
+    title = f"head {head + 1}: " + (f"gradients back to {letter}" if back else f"{letter} looks back")
     title_of(sketch, box, theme, title, note)
     pitch, wide = min(_LINE, (height - _TOP - _BELOW) / count), min(18.0, 84.0 / len(taken))
     left, high = x + width - wide * len(taken), pitch - 4
-    heads = ("δ of q · k", "share %", "share × δ") if back else ("q · k", "share %", "share × v")
+    heads = ("δ score", "share %", "share × δ") if back else ("score", "share %", "share × v")
     for start, word in zip((x + _SCORE, x + _SHARE, left), heads, strict=True):
         sketch.text(start, y + 38, word, LABEL, theme.text3)
     flown = count if seen.come > 2 else math.ceil(gone * count) if seen.come == 2 else 0
@@ -132,7 +138,7 @@ def looks_back(
     sketch.text(left - 8, foot + 14, "δ of the sum" if back else "sum", LABEL, text, bold=True, anchor="right")
     if flown == count:
         which, column = divmod(int(np.argmax(np.abs(parts))), len(taken)) if back else (0, int(np.abs(taken).argmax()))
-        what = f"share × δ, for the v of {names[which]}" if back else "sum of share × v"
+        what = f"share × δ, for the v of {quoted(names[which])}" if back else "sum of share × v"
         factors = float(shares[which]), float(taken[column]), float(parts[which, column])
         left_of, sign, result = sides_of(product(*factors) if back else mixture(attention, head, column, 3))
         sketch.text(x, foot + 40, f"{what}, number {column + 1}", LABEL, theme.text3)

@@ -137,7 +137,8 @@ def scene(
     sketch, rooms, end = Sketch(), sheet.rooms, inf
     if inner is not None:
         done = [plate for name, plate in setting.plates.items()
-                if np.all(inner.reached.get(name.rpartition(".")[0], False))]  # fmt: skip
+                if np.all(inner.reached.get(part := name.rpartition(".")[0], False))
+                and (inner.phase > 1 or part != inner.stage)]  # fmt: skip
         end = max((float(setting.project(plate.corners)[:, 0].max()) for plate in done), default=-inf)
     looks = inner is None or inner.looking is None or inner.looking.come > 0
     if looks and "attention" in rooms and setting.holds(rooms["attention"]):
@@ -213,8 +214,8 @@ def _stream(
         cells(sketch, box, numbers, most, cmap)
         high = height / len(numbers)
         sketch.rect(x - 2, y + chosen * high - 1.5, width + 3.5, high + 2.5, stroke=theme.selection, border=1.4)
-    if sheet.note is not None and sheet.rows:
-        last = sheet.rows[-1]
+    last = sheet.rows[-1] if sheet.rows else None
+    if sheet.note is not None and last is not None and last[0] < end:
         least, top = f"\N{MINUS SIGN}{short(most)}", f"+{short(most)}"
         wide = measure(least, LABEL) + _BAR[0] + 10 + measure(top, LABEL)
         places = [(last[0] + last[2] + 14, sheet.note[1])]
@@ -426,7 +427,7 @@ class WordDrawer(Drawer[WordBoard]):
         super().__init__(panel, ground)
         self.state = WordState(panel.letters, panel.word, len(panel.word))
         self.temperature = panel.temperature
-        self.within = 0.0 if ground.subject.source.recorded else 300.0  # who looks at whom is not recorded
+        self.within = 0.0 if ground.subject.source.recorded else 276.0  # who looks at whom is not recorded
         self.names = NewNames(panel)
         self.spots: list[Spot] = []  # letters and field, wherever they stand
         self._before = panel.word  # the word that stood there before the field was opened
