@@ -7,100 +7,25 @@ import binascii
 import inspect
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...engine.outside import is_source
-from ...engine.problem import Limits, Sampling
 from ...errors import FileFormatError, InputError, ScalarvizError, listing, shown
-from ...optim import Schedule
 
 Names = Callable[[int], str]
 """Flat index of a weight to its name."""
 
 
-class Hands(Protocol):
-    """What an edit may do to a run, between two steps. The checks change nothing and raise InputError."""
+Hands = Any
+"""What an edit reaches a run through, between two of its steps: a :class:`scalarviz.run.editing.RunHands`.
 
-    @property
-    def n_weights(self) -> int:
-        """Number of scalar parameters."""
-
-    def values(self, start: int, count: int) -> NDArray[Any]:
-        """A copy of some flat weights."""
-
-    def drawn(self, start: int, count: int) -> NDArray[Any]:
-        """Flat weights as seed and step draw them; InputError: no initialiser is known for them."""
-
-    def put_weights(self, start: int, numbers: NDArray[Any]) -> None:
-        """Set flat weights."""
-
-    def put_frozen(self, start: int, flags: NDArray[np.bool_]) -> None:
-        """Set which weights the optimiser leaves alone."""
-
-    def check_numbers(self, numbers: Mapping[str, Any], group: int | None = None) -> None:
-        """Whether the optimiser, or one of its parameter groups, has numbers of these names and takes them."""
-
-    def put_numbers(self, numbers: Mapping[str, Any], group: int | None = None) -> None:
-        """Set numbers of the optimiser, or of one of its parameter groups."""
-
-    def check_numbers_of(self, spans: tuple[tuple[int, int], ...], numbers: Mapping[str, Any]) -> object:
-        """Whether the optimiser holds some of these weights, and has numbers of these names for them."""
-
-    def put_numbers_of(self, spans: tuple[tuple[int, int], ...], numbers: Mapping[str, Any]) -> None:
-        """Set numbers of these weights alone."""
-
-    def check_schedule(self, schedule: Schedule | None) -> None:
-        """Whether the optimiser's rates can follow it."""
-
-    def put_schedule(self, schedule: Schedule | None) -> None:
-        """Let them follow it from its beginning; None: they stay as they are."""
-
-    def put_limits(self, limits: Limits) -> None:
-        """Set penalties and clipping."""
-
-    def check_batch(self, batch_size: int | None = None, sampling: Sampling | None = None) -> None:
-        """Whether a step can have so many samples that are chosen so; None: as now."""
-
-    def put_batch(self, batch_size: int | None = None, sampling: Sampling | None = None) -> None:
-        """Set how many samples a step has, and how they are chosen; None: as now."""
-
-    def check_engine(self, engine: str) -> None:
-        """Whether there is such an engine here."""
-
-    def put_engine(self, engine: str, why: str) -> None:
-        """Let another engine go on."""
-
-    def check_targets(self, targets: NDArray[Any]) -> object:
-        """Whether there is a target that the loss can use for every sample."""
-
-    def put_targets(self, targets: NDArray[Any], about: object = None) -> None:
-        """Set the targets of the samples there are; the data carries `about`."""
-
-    def check_samples(self, inputs: Any, targets: Any, what: str) -> object:
-        """Whether these samples fit model and loss."""
-
-    def put_samples(self, inputs: Any, targets: Any, *, more: bool, about: object = None) -> None:
-        """Train on these samples, or on them as well; the data carries `about`."""
-
-    def goes_on_with(self, made: Any) -> bool:
-        """Whether what was made for a change was made for the run as it stands now."""
-
-    def made(self, change: Any) -> Any:
-        """What the run is to go on with after a :class:`~.change.Change`; nothing is changed."""
-
-    def check_made(self, made: Any) -> None:
-        """Whether it fits the data that there is."""
-
-    def put_made(self, made: Any) -> None:
-        """Go on with it."""
-
-    def call(self, function: Callable[[Any], object]) -> None:
-        """Call a function of the run."""
+Its checks change nothing and raise InputError.
+"""
 
 
 def numbered(index: int) -> str:

@@ -438,7 +438,7 @@ class Call(Edit):
         return full_name(self.function)
 
     def apply(self, hands: Hands) -> None:
-        hands.call(self.function)
+        self.function(hands.run)
 
     def words(self, name: Names = numbered) -> str:
         return self.what

@@ -133,7 +133,7 @@ class WeightsSource(Source):
         """Change the objects themselves: values and flags; StateError: any other edit."""
         if not isinstance(edit, SetWeights | AddToWeights | ScaleWeights | SetFrozen | Together):
             raise self._cannot(f"do {type(edit).__name__}")
-        hands: Any = self  # what edits of weights need, as `scalarviz.run.edits.base.Hands` has it
+        hands: Any = self  # what edits of weights need, as `scalarviz.run.editing.RunHands` has it
         edit.check(hands)
         self._look(self.values())
         edit.resolved(hands).apply(hands)
