@@ -12,9 +12,7 @@ from ._optimizer import Optimizer
 from ._rules import SGD, Adagrad, Adam, AdamW, RMSprop
 from ._scheduler import LRScheduler as Schedule
 
-__all__ = [
-    "SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "Schedule", "lr_scheduler",
-]  # fmt: skip
+__all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "Schedule", "lr_scheduler"]
 
 _SPEED = "every engine already takes its fastest step; leave it out"
 _ABSENT = {

@@ -93,9 +93,7 @@ class RowProgram:
         operands = max((step.operands for step in self.steps), default=0)
         return 2 * (self.program.n_rows + operands) * self.dtype.itemsize
 
-    def forward(
-        self, theta: Array, inputs: Array, draws: Draws | None = None, held: Array | None = None
-    ) -> Array:  # fmt: skip
+    def forward(self, theta: Array, inputs: Array, draws: Draws | None = None, held: Array | None = None) -> Array:
         """Every row, shape (n_rows, lanes), of `inputs` (numbers of a sample, lanes).
 
         `theta` may be (n_theta, lanes), other parameters on every lane, for a program of operations alone. A

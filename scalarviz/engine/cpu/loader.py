@@ -274,9 +274,7 @@ def warmup(dtypes: Iterable[str] = DTYPES, ops: Iterable[str] | None = None, pro
     fill([(kind, name, dtype) for dtype in dtypes for kind, names in kinds for name in names], progress)
 
 
-def fill(
-    wanted: Sequence[Unit], progress: Progress | None = None, stopped: Callable[[], bool] = lambda: False
-) -> None:  # fmt: skip
+def fill(wanted: Sequence[Unit], progress: Progress | None = None, stopped: Callable[[], bool] = lambda: False) -> None:
     """Compile those of some units that are not in the cache; those that take longest are begun first."""
     with PLACE.alone(stopped):  # of several processes one compiles, and the others find what it has made
         missing = sorted((unit for unit in wanted if not is_there(unit)), key=_rank)

@@ -48,7 +48,6 @@ class Recorded(Protocol):
 
     def run(self, times: int = 1) -> None:
         """Do them, in order, so often; may return before the device is through."""
-        ...
 
 
 class Mark(Protocol):
@@ -56,11 +55,9 @@ class Mark(Protocol):
 
     def done(self) -> bool:
         """Whether it has come; does not wait."""
-        ...
 
     def wait(self) -> None:
         """Until it has come."""
-        ...
 
 
 class Device(Protocol):
@@ -72,54 +69,42 @@ class Device(Protocol):
 
     def empty(self, size: int, dtype: Any) -> Buffer:
         """Memory for so many numbers; DeviceMemoryError if there is not enough."""
-        ...
 
     def memory(self) -> tuple[int, int]:
         """Free and all bytes."""
-        ...
 
     def upload(self, to: Buffer, array: Array) -> None:
         """Ask for a copy of `array` (same dtype and size), which stays as it is until :meth:`wait`."""
-        ...
 
     def download(self, source: Buffer, array: Array) -> None:
         """Ask for a copy into `array`, which holds it after :meth:`wait`."""
-        ...
 
     def wait(self) -> None:
         """Until all that was asked for is done."""
-        ...
 
     def settle(self) -> None:
         """After an error: wait for what was asked for, whatever comes of it. Raises nothing."""
-        ...
 
     def copy(self, to: Buffer, source: Buffer) -> None:
         """Copy within the device."""
-        ...
 
     def mark(self) -> Mark:
         """The moment when all that was asked for is done."""
-        ...
 
     def read_aside(self, copies: Sequence[tuple[Buffer, Array]]) -> Mark:
         """Copy buffers into arrays when all that was asked for is done, beside what is asked for later.
 
         The arrays, best of :meth:`pinned`, and the buffers stay as they are until the mark has come.
         """
-        ...
 
     def pinned(self, size: int, dtype: Any) -> Array:
         """An array of zeros on the host that copies are quick with. NumPy owns it, so it outlives the device."""
-        ...
 
     def record(self, launches: Sequence[Launch]) -> Recorded:
         """Launches that will be done many times."""
-        ...
 
     def close(self) -> None:
         """Give back what is held beside the buffers."""
-        ...
 
 
 class AtOnce(Device):

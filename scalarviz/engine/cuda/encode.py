@@ -182,9 +182,7 @@ WRITERS: dict[str, Callable[[Encoded, Instruction], Written]] = {
 """How each kind of instruction is written."""
 
 
-def encode(
-    program: Program, seeds: tuple[int, ...] = (), joined: bool = True, cut: Cut | None = None
-) -> Encoded:  # fmt: skip
+def encode(program: Program, seeds: tuple[int, ...] = (), joined: bool = True, cut: Cut | None = None) -> Encoded:
     """Tables and calls of a program; the adjoints of the rows `seeds` are given (empty: forward only).
 
     `joined` says whether an instruction may be computed by its neighbour: the squared error where the losses
