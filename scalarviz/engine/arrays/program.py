@@ -202,11 +202,6 @@ WORKSPACE_BYTES = 64 << 20
 """What a block of lanes may fill in training, rows and adjoints and operands: a picture has ten thousands of rows."""
 
 
-def lanes_for(lane_bytes: int) -> int:
-    """Samples that go through a larger program together, so that its rows stay in the cache as well."""
-    return max(FEWEST_LANES, min(LANES, CACHE_BYTES // lane_bytes))
-
-
 def lanes_in_workspace(lane_bytes: int) -> int:
     """Samples that a training step takes together: `LANES`, of a large program as many as the workspace holds."""
     lanes = min(LANES, WORKSPACE_BYTES // lane_bytes)
@@ -275,7 +270,8 @@ class PlanRunner:
             data = np.concatenate([data, np.zeros((full - data.shape[0], data.shape[1]), self.dtype)])
         theta, _ = self.extended(np.asarray(theta, self.dtype))
         found = np.empty((len(wanted), data.shape[1]), self.dtype)
-        lanes = lanes_for(self.plan.body.n_rows * self.dtype.itemsize)
+        fitting = CACHE_BYTES // (self.plan.body.n_rows * self.dtype.itemsize)  # their rows stay in the cache
+        lanes = max(FEWEST_LANES, min(LANES, fitting))
         if self.plan.body.couples and held is None:  # they are one batch
             lanes = max(1, data.shape[1])
             check_coupled(self.plan.body, lanes, self.body.lane_bytes, training=False)

@@ -16,7 +16,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
@@ -28,6 +27,7 @@ from ...scalar import ops
 from ...scalar.kernel import define
 from ...scalar.ops import TABLE
 from ..cache import BUILD, Filling, Progress, remove, start_helpers, user_cache, warn_once
+from ..cost import has_package
 from ..problem import DTYPES
 from . import units
 from .compiled import build
@@ -44,27 +44,19 @@ def arrays_without_scipy() -> None:
     numba would import SciPy's BLAS with them, to know whether ``np.vdot`` may call it: a tenth of the start
     of a small scene. Code that does call it still finds it: numba asks again when it compiles such a call.
     """
-    if ARRAYS in sys.modules or SLOW in sys.modules or not _scipy():
+    if ARRAYS in sys.modules or SLOW in sys.modules or not has_package("scipy"):
         return
     blas: Any = importlib.import_module(BLAS)
     asked = getattr(blas, "ensure_blas", None)
     if asked is None:
         return
-    blas.ensure_blas = lambda: None  # what it would find out, `_scipy` has
+    blas.ensure_blas = lambda: None  # what it would find out is known
     try:
         arrays: Any = importlib.import_module(ARRAYS)
     finally:
         blas.ensure_blas = asked
     if hasattr(arrays, "ensure_blas"):
         arrays.ensure_blas = asked
-
-
-def _scipy() -> bool:
-    """Whether it is installed."""
-    try:
-        return find_spec("scipy") is not None
-    except (ImportError, ValueError):  # somebody blocks it
-        return False
 
 
 _PROTOCOL: Any = getattr(caching, "_CacheLocator", object)

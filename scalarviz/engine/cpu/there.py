@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import os
 import warnings
 from functools import lru_cache
@@ -11,17 +10,14 @@ from pathlib import Path
 
 from ...errors import listing
 from ..cache import SETTINGS_FILE
+from ..cost import has_package
 
 INSTEAD = 'or take engine="numpy"'
 
 
 def no_numba() -> str:
     """Why there is no numba here, as one clause that follows its name; empty if there is."""
-    try:
-        there = importlib.util.find_spec("numba") is not None
-    except (ImportError, ValueError):  # somebody blocks it
-        there = False
-    if not there:
+    if not has_package("numba"):
         return f"needs numba, which is not installed here: pip install numba; {INSTEAD}"
     given = tuple(f"{name}={os.environ.get(name, '')}" for name in sorted(os.environ) if name.startswith("NUMBA_"))
     return _refused(given) if given or Path(SETTINGS_FILE).is_file() else ""
