@@ -238,11 +238,6 @@ class RunHands:
             raise InputError(f"there is no parameter group {group}; the optimiser has {len(rules)}")
         rules[group or 0].checked(numbers)
 
-    def check_schedule(self, schedule: Schedule | None) -> None:
-        """Whether it is for as many parameter groups as the optimiser has."""
-        if schedule is not None:
-            schedule.bound(self.run.optimizer)
-
     def put_schedule(self, schedule: Schedule | None) -> None:
         """Let the rates follow it from its beginning."""
         optimizer = self.run.optimizer

@@ -147,7 +147,7 @@ def remove_point(shown: PointSet, index: int) -> InTurn:
 
 def _points(first: PointSet, hands: Hands) -> PointSet:
     """Those of the run that an edit is resolved for."""
-    return first.of(hands.run._problem.data)  # type: ignore[attr-defined]  # a scene's edits are for a Run
+    return first.of(hands.run._problem.data)
 
 
 def table_edit(first: PointSet, table: CsvTable) -> Edit:

@@ -43,7 +43,8 @@ class Edit:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        Edit.kinds[cls.__name__] = cls
+        if not cls.__name__.startswith("_"):
+            Edit.kinds[cls.__name__] = cls
 
     def resolved(self, hands: Hands) -> Edit:
         """The same in absolute numbers, for a run as it is now."""
@@ -94,6 +95,15 @@ class Edit:
 
     def __str__(self) -> str:
         return self.words()
+
+
+class Setting:
+    """An edit of one thing: another of its kind leaves nothing of it."""
+
+    __slots__ = ()
+
+    def sets(self) -> Any:
+        return ()
 
 
 def bits(part: Any) -> Any:

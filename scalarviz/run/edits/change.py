@@ -14,7 +14,7 @@ from ...engine.outside import as_source
 from ...engine.problem import SAMPLINGS, Sampling
 from ...errors import InputError, TypeMismatchError, listing, shown
 from ..checks import as_samples
-from .base import Edit, Hands, Names, fix, numbered
+from .base import Edit, Hands, Names, Setting, fix, numbered
 from .numbers import Call, SetOptimizer
 
 ACTIVATIONS: dict[str, type[nn.Activation]] = {
@@ -158,7 +158,7 @@ def _samples(array: Any, what: str) -> Any:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SetTargets(Edit):
+class SetTargets(Setting, Edit):
     """Other targets for the same inputs, shape (N, n_targets)."""
 
     targets: NDArray[Any]
@@ -176,9 +176,6 @@ class SetTargets(Edit):
 
     def words(self, name: Names = numbered) -> str:
         return f"new targets for {len(self.targets):,} samples"
-
-    def sets(self) -> Any:
-        return ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -203,7 +200,7 @@ class AddSamples(Edit):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Refill(Edit):
+class Refill(Setting, Edit):
     """Other data altogether: `inputs` (N, n_inputs) with `targets` (N, n_targets), any N."""
 
     inputs: Any
@@ -221,9 +218,6 @@ class Refill(Edit):
 
     def words(self, name: Names = numbered) -> str:
         return f"new data: {len(self.inputs):,} samples"
-
-    def sets(self) -> Any:
-        return ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...checks import integer, one_of, real_array, text
+from ...checks import function, integer, one_of, real_array, text
 from ...engine.problem import SAMPLINGS, Limits, Sampling
 from ...engine.table import known
 from ...errors import InputError, TypeMismatchError, shown
 from ...optim import Schedule
 from ...scalar.single import as_number
 from ..checks import limits_of
-from .base import Edit, Hands, Names, fix, full_name, numbered, several, within
+from .base import Edit, Hands, Names, Setting, fix, full_name, numbered, several, within
 
 
 def _numbers(array: Any, what: str) -> NDArray[Any]:
@@ -38,17 +38,26 @@ def _signed(number: Any, *, plus: bool = False) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SetWeights(Edit):
-    """Set the flat weights from `start` on to `numbers`."""
+class _OfWeights(Edit):
+    """Numbers for the flat weights from `start` on."""
 
     start: int
     numbers: NDArray[Any]
 
     def __post_init__(self) -> None:
-        fix(self, start=integer("SetWeights: start", self.start, 0), numbers=_numbers(self.numbers, "SetWeights"))
+        kind = type(self).__name__
+        fix(self, start=integer(f"{kind}: start", self.start, 0), numbers=_numbers(self.numbers, kind))
 
     def check(self, hands: Hands) -> None:
         within(hands, self.start, len(self.numbers))
+
+    def sets(self) -> Any:
+        return self.start, len(self.numbers)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SetWeights(_OfWeights):
+    """Set the flat weights from `start` on to `numbers`."""
 
     def apply(self, hands: Hands) -> None:
         hands.put_weights(self.start, self.numbers)
@@ -56,26 +65,10 @@ class SetWeights(Edit):
     def words(self, name: Names = numbered) -> str:
         return f"{several(name, self.start, len(self.numbers))} = {_signed(self.numbers[0])}"
 
-    def sets(self) -> Any:
-        return self.start, len(self.numbers)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AddToWeights(Edit):
+class AddToWeights(_OfWeights):
     """Add `numbers` to the flat weights from `start` on. The log stores the resulting values."""
-
-    start: int
-    numbers: NDArray[Any]
-
-    def __post_init__(self) -> None:
-        numbers = _numbers(self.numbers, "AddToWeights")
-        fix(self, start=integer("AddToWeights: start", self.start, 0), numbers=numbers)
-
-    def sets(self) -> Any:
-        return self.start, len(self.numbers)
-
-    def check(self, hands: Hands) -> None:
-        within(hands, self.start, len(self.numbers))
 
     def resolved(self, hands: Hands) -> Edit:
         self.check(hands)
@@ -282,7 +275,7 @@ class SetOptimizer(Edit):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SetLimits(Edit):
+class SetLimits(Setting, Edit):
     """Set penalties of the loss and limits of the gradient from the next step on; None: no limit. See :class:`Run`."""
 
     l1: float = 0.0
@@ -302,12 +295,9 @@ class SetLimits(Edit):
         said = [f"{name} = {_short(part)}" for name, part in self.parts().items() if part]
         return ", ".join(said) or "no limits"
 
-    def sets(self) -> Any:
-        return ()
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SetSchedule(Edit):
+class SetSchedule(Setting, Edit):
     """Set the learning-rate schedule from the next step on; None: constant rates. A file cannot hold your own class."""
 
     schedule: Schedule | None
@@ -319,16 +309,14 @@ class SetSchedule(Edit):
             raise TypeMismatchError(f"SetSchedule: expected an LRScheduler or None, got {kind}")
 
     def check(self, hands: Hands) -> None:
-        hands.check_schedule(self.schedule)
+        if self.schedule is not None:  # is it for as many parameter groups?
+            self.schedule.bound(hands.run.optimizer)
 
     def apply(self, hands: Hands) -> None:
         hands.put_schedule(self.schedule)
 
     def words(self, name: Names = numbered) -> str:
         return f"schedule = {self.schedule}"
-
-    def sets(self) -> Any:
-        return ()
 
 
 def _plain(number: Any, row: bool = False) -> Any:
@@ -349,7 +337,7 @@ def _short(number: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SetBatchSize(Edit):
+class SetBatchSize(Setting, Edit):
     """Set the batch size from the next step on."""
 
     batch_size: int
@@ -365,9 +353,6 @@ class SetBatchSize(Edit):
 
     def words(self, name: Names = numbered) -> str:
         return f"batch size = {self.batch_size:,}"
-
-    def sets(self) -> Any:
-        return ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -407,8 +392,7 @@ class SetEngine(Edit):
 
     def __post_init__(self) -> None:
         known(self.engine)
-        if not isinstance(self.why, str):
-            raise TypeMismatchError(f"SetEngine: why must be text, got {type(self.why).__name__}")
+        text(self.why, "SetEngine: why")
 
     def check(self, hands: Hands) -> None:
         hands.check_engine(self.engine)
@@ -428,8 +412,7 @@ class Call(Edit):
     what: str = ""  # what the log says; default: the function's name
 
     def __post_init__(self) -> None:
-        if not callable(self.function):
-            raise TypeMismatchError(f"Call: expected a function of the run, got {type(self.function).__name__}")
+        function(self.function, "Call: what it calls")
         fix(self, what=text(self.what, "Call: what") or self.name)
 
     @property
