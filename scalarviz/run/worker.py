@@ -304,8 +304,7 @@ class Worker:
     @property
     def moving(self) -> bool:
         """Whether there is somewhere to go, by steps or by :meth:`travel`."""
-        waiting = any(isinstance(item, Journey) for item in list(self._waiting))
-        return self.busy or self.journey is not None or waiting
+        return self.busy or self.journey is not None or any(isinstance(item, Journey) for item in list(self._waiting))
 
     @property
     def remark(self) -> str:
