@@ -103,6 +103,7 @@ class Setting:
     __slots__ = ()
 
     def sets(self) -> Any:
+        """The same for all of its kind."""
         return ()
 
 
