@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from .errors import ScalarvizError, TypeMismatchError, listing
 
@@ -126,6 +126,17 @@ def no_name(where: str, name: str, names: Iterable[str], absent: Mapping[str, st
     return AttributeError(
         f"module {where!r} has no attribute {name!r}{said}{f'; did you mean {near[0]!r}?' if near else ''}"
     )
+
+
+def module_names(
+    where: str, names: list[str], absent: Mapping[str, str]
+) -> tuple[Callable[[], list[str]], Callable[[str], Any]]:
+    """``__dir__`` and ``__getattr__`` of a module, which say what there is instead of a name that it has not."""
+
+    def missing(name: str) -> NoReturn:
+        raise no_name(where, name, names, absent)
+
+    return lambda: names, missing
 
 
 def _missing(parameters: Mapping[str, inspect.Parameter], placed: list[str], kwargs: Mapping[str, Any]) -> list[str]:

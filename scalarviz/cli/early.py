@@ -1,9 +1,9 @@
 """The frame of a command's window, shown before the command is read.
 
 Reading the flags, the scene, numba and the view take seconds. What a window is called can be told from the words of a
-command line alone: so its frame stands at once, and becomes the window later. A line that will be refused for what one
-flag says alone gets none: the flags are read in the text of the options, where a scene has them. What is refused for
-more takes its frame back. Imports nothing heavy.
+command line alone: so its frame stands at once, and becomes the window later. A line with a flag that the scene lacks,
+or without the value of one, gets none: the names are read in the text of the options. What is refused for more takes
+its frame back. Imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from operator import ge, gt, le, lt
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +46,7 @@ def window_name(arguments: Sequence[str]) -> str:
     if any(argument.partition("=")[0] in NO_WINDOW for argument in arguments):
         return ""
     (command, *more), scenes = arguments, scene_files()
-    if command in scenes and not _heard(more, scenes[command], scenes["rgb"].with_name("options.py")):
+    if command in scenes and not _has_flags(more, scenes[command], scenes["rgb"].with_name("options.py")):
         return ""
     if command == "tour" or command in scenes:
         return command
@@ -57,65 +56,32 @@ def window_name(arguments: Sequence[str]) -> str:
 
 # ---- Flags, by the text of the classes that declare them.
 
-_BOUNDS: dict[str, Callable[[float, float], bool]] = {"ge": ge, "gt": gt, "le": le, "lt": lt}
-Field = tuple[str, dict[str, Any]]
-"""The annotation of a flag, without None, and what else its text says."""
 
-
-def _heard(arguments: Sequence[str], scene: Path, options: Path) -> bool:
-    """Whether a scene may hear these arguments: it has these flags, and each value is one that its text allows."""
-    flags, kinds, places, rest = dict[str, Field](), dict[str, Field](), 0, [*arguments]
-    for name, (kind, more) in (*_fields(options, kinds), *_fields(scene, kinds)):
-        flags[more.get("name") or "--" + name.replace("_", "-")] = kind, more
+def _has_flags(arguments: Sequence[str], scene: Path, options: Path) -> bool:
+    """Whether a scene has these flags, each with its value, or without where it is a switch."""
+    switches, places, rest = dict[str, bool](), 0, [*arguments]
+    for name, is_switch, more in (*_fields(options), *_fields(scene)):
+        switches[more.get("name") or "--" + name.replace("_", "-")] = is_switch
         places += bool(more.get("argument"))
     while rest:
-        flag, equals, value = rest.pop(0).partition("=")
+        flag, equals, _ = rest.pop(0).partition("=")
         if not flag.startswith("-"):
             places -= 1
-        elif flag not in flags:
+        elif flag not in switches or (switches[flag] and equals) or not (switches[flag] or equals or rest):
             return False
-        elif flags[flag][0] == "bool":
-            if equals:
-                return False
-        elif not (equals or rest) or not _allowed(value if equals else rest.pop(0), *flags[flag]):
-            return False
+        elif not (switches[flag] or equals):
+            rest.pop(0)
     return places >= 0
 
 
-def _allowed(typed: str, kind: str, more: Mapping[str, Any]) -> bool:
-    value: Any = typed
-    if kind in ("int", "float"):
-        try:
-            value = int(typed) if kind == "int" else float(typed)
-        except ValueError:
-            return False
-        if not all(holds(value, more[name]) for name, holds in _BOUNDS.items() if name in more):
-            return False
-    return value in more["choices"] if more.get("choices") else True
-
-
-def _fields(path: Path, kinds: dict[str, Field]) -> Iterator[tuple[str, Field]]:
-    """The fields of a file's classes by name; to `kinds` come those types that the file gives a name."""
+def _fields(path: Path) -> Iterator[tuple[str, bool, dict[str | None, Any]]]:
+    """The fields of a file's classes: name, whether it is a switch, and what its text says of it by name."""
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("Annotated["):
-            kind, *more = node.value.slice.elts  # type: ignore[attr-defined] # of such a text
-            kinds[ast.unparse(node.targets[0])] = ast.unparse(kind), _literals(more)
         for line in node.body if isinstance(node, ast.ClassDef) else ():
             if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name):
-                kind = ast.unparse(line.annotation).removesuffix(" | None")
-                kind, more = kinds.get(kind, (kind, {}))
-                if kind.startswith("Literal["):
-                    more = {"choices": ast.literal_eval(f"({kind[8:-1]},)")}
-                yield line.target.id, (kind, more | _literals([line.value]))
-
-
-def _literals(calls: Sequence[ast.expr | None]) -> dict[str, Any]:
-    """What is given by name in calls, where it is written out."""
-    found = dict[str, Any]()
-    for word in (word for call in calls if isinstance(call, ast.Call) for word in call.keywords):
-        with suppress(ValueError):
-            found[str(word.arg)] = ast.literal_eval(word.value)
-    return found
+                words = line.value.keywords if isinstance(line.value, ast.Call) else ()
+                more = {word.arg: word.value.value for word in words if isinstance(word.value, ast.Constant)}
+                yield line.target.id, ast.unparse(line.annotation) == "bool", more
 
 
 def _given(arguments: Sequence[str], flag: str) -> str:

@@ -112,9 +112,7 @@ class Taken:
                 return
             if recording.trouble:
                 self._failed = True
-                fail(
-                    f"{recording.path.name} is incomplete: it does not hold the whole run"
-                )  # why was said when it happened
+                fail(f"{recording.path.name} is incomplete: it does not hold the whole run")  # why was said then
             elif self._options.recording:
                 thinned = f" (thinned to every {recording.every:,} steps)" if recording.thinned else ""
                 say(f"wrote {self._options.recording}{thinned}")

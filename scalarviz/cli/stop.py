@@ -76,7 +76,8 @@ class Stop:
         except KeyboardInterrupt:
             self.cut = True
             raise
-        self._interrupt_now()
+        if self._count > self._patience:
+            raise KeyboardInterrupt
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
@@ -97,10 +98,6 @@ class Stop:
             yield
         finally:
             self._patience = former
-
-    def _interrupt_now(self) -> None:
-        if self._count > self._patience:
-            raise KeyboardInterrupt
 
     @contextmanager
     def beside_a_window(self) -> Iterator[None]:

@@ -59,7 +59,8 @@ def warm_up(options: Any) -> int:
 
     _checked(refusal())
     if options.quiet:
-        _give_way()
+        with suppress(AttributeError, OSError):  # Windows has no nice
+            os.nice(10)
     _told("", options.quiet, len(DTYPES) * (len(KERNELS) + len(ops.TABLE)), compile_all)
     for gpu in gpus:
         _told(f" for {gpu.name}", options.quiet, *_work_for(gpu, options.quiet))
@@ -82,11 +83,6 @@ def _checked(reason: str, update: Callable[..., object] = lambda: None, *done: o
     if reason:
         raise InputError(reason)
     update(*done)
-
-
-def _give_way() -> None:
-    with suppress(AttributeError, OSError):  # Windows has no nice
-        os.nice(10)
 
 
 class Target(NamedTuple):

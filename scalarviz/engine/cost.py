@@ -5,6 +5,7 @@ The estimates are right within a factor of two, which is enough to choose an eng
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import platform
 import subprocess
@@ -21,6 +22,14 @@ def processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def has_package(name: str) -> bool:
+    """Whether a package is there to be imported; nothing is loaded."""
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):  # somebody blocks it; or there is no package of which it is a part
+        return False
 
 
 @cache

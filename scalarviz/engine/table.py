@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from ..scalar.kernel import Kernel
 from ..scalar.value import Value
 from ..tape import Plan
 from .arrays.trainer import NumpyTrainer
-from .cost import numba_seconds, repays_a_gpu
+from .cost import has_package, numba_seconds, repays_a_gpu
 from .objects import ObjectsTrainer
 from .problem import DTYPES, Problem, Trainer
 
@@ -206,21 +205,13 @@ def choose(engine: str, dtype: str, plan: Plan, update: Plan, batch: int) -> Eng
 def _repaid_gpu(dtype: str, plan: Plan, batch: int) -> str:
     """Why to use the GPU, as one clause; empty if it is not faster or not there. Small steps skip the search."""
     seconds = numba_seconds(plan, batch, dtype)
-    if not (repays_a_gpu(plan, seconds) and _may_have_cuda()):
+    if not (repays_a_gpu(plan, seconds) and has_package("numba_cuda")):  # asking CUDA itself takes 40 ms
         return ""
     from .cuda.there import simulated
 
     if simulated() or ENGINES["cuda"].missing(0):
         return ""
     return f"a step would take numba about {1e3 * seconds:.2g} ms, so a GPU is faster"
-
-
-def _may_have_cuda() -> bool:
-    """Whether the package for CUDA is installed; asking CUDA itself would add 40 ms to every start."""
-    try:
-        return find_spec("numba_cuda") is not None
-    except (ImportError, ValueError):  # the import is blocked
-        return False
 
 
 def _on_the_host() -> EngineChoice:

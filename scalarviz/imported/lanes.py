@@ -160,7 +160,7 @@ def checked(graph: Graph, given: Any) -> Sides:
     for name, value in mapping({} if given is None else given, "load_onnx: sides").items():
         what = f"load_onnx: sides[{shown(name)}]"
         if name in open_ones:
-            found[name] = integer(what, _number(value, what), 1)
+            found[name] = integer(what, value, 1)
         elif name in inputs:
             found[name] = _shape(value, what)
         else:
@@ -169,18 +169,12 @@ def checked(graph: Graph, given: Any) -> Sides:
     return found
 
 
-def _number(value: Any, what: str) -> Any:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeMismatchError(f"{what} must be a whole number, got {type(value).__name__} {shown(value)}")
-    return value
-
-
 def _shape(value: Any, what: str) -> Shape:
     if not isinstance(value, Sequence) or isinstance(value, str | bytes):
         raise TypeMismatchError(
             f"{what} must be the shape of one sample, such as (3, 32, 32), got {type(value).__name__} {shown(value)}"
         )
-    return tuple(integer(what, _number(side, what), 1) for side in value)
+    return tuple(integer(what, side, 1) for side in value)
 
 
 def told(graph: Graph, port: Port, batch: Any, sides: Sides) -> Open:

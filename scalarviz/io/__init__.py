@@ -22,29 +22,7 @@ from .pictures import (
 from .weights import load_tensors, save_tensors
 
 __all__ = [
-    "CsvTable",
-    "Lut",
-    "Picture",
-    "check_lut_name",
-    "check_picture_name",
-    "check_repaint",
-    "check_target",
-    "decoded",
-    "example_photo",
-    "find_idx",
-    "load_pair",
-    "load_picture",
-    "load_tensors",
-    "parse_csv",
-    "read_csv",
-    "read_cube",
-    "read_idx",
-    "repaint",
-    "replacing",
-    "sample",
-    "save_picture",
-    "save_tensors",
-    "shrink",
-    "write_bytes",
-    "write_cube",
-]
+    "CsvTable", "Lut", "Picture", "check_lut_name", "check_picture_name", "check_repaint", "check_target", "decoded",
+    "example_photo", "find_idx", "load_pair", "load_picture", "load_tensors", "parse_csv", "read_csv", "read_cube",
+    "read_idx", "repaint", "replacing", "sample", "save_picture", "save_tensors", "shrink", "write_bytes", "write_cube",
+]  # fmt: skip

@@ -193,11 +193,8 @@ def _rows(text: str, mark: str, what: str) -> Iterator[list[str]]:
                 yield cells
     except csv.Error as error:
         why = f"a cell is longer than {LONGEST:,} characters" if "field larger" in str(error) else str(error)
-        hint = (
-            ("; is a closing quotation mark missing?")
-            if "longer" in why or "quote" in why or "end of data" in why
-            else ""
-        )
+        open_quote = any(word in why for word in ("longer", "quote", "end of data"))
+        hint = "; is a closing quotation mark missing?" if open_quote else ""
         raise FileFormatError(f"{what}, line {reader.line_num}: {why}{hint}") from None
 
 

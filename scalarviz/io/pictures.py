@@ -144,7 +144,7 @@ def _decode(opened: ImageFile) -> Picture:
         opened.load()
     tags = getattr(opened, "tag_v2", {})  # turning makes a picture without them
     image = ImageOps.exif_transpose(opened)
-    if is_deep(image):
+    if image.mode.startswith("I") or image.mode == "F":  # one channel of more than 8 bits
         return Picture(np.repeat(level(image, tags)[..., None], 3, axis=2))
     image = _as_srgb(image)
     if image.has_transparency_data:
@@ -308,11 +308,6 @@ def example_photo(name: str = "face") -> Picture:
 FULL_SCALES = (1.0, 255.0, 65535.0, 2.0**31 - 1)
 BITS, SAMPLE_FORMAT, LARGEST_SAMPLE = 258, 339, 341  # tags of a TIFF
 UNSIGNED = 1
-
-
-def is_deep(image: PillowImage) -> bool:
-    """Whether a picture has one channel of more than 8 bits."""
-    return image.mode.startswith("I") or image.mode == "F"
 
 
 def level(image: PillowImage, tags: Mapping[int, Any]) -> NDArray[np.float32]:

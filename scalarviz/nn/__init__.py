@@ -4,9 +4,9 @@ Open `_module` first, then `_linear`. A layer is a graph of scalars: what makes 
 ``engine/``.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..arguments import explain, no_name
+from ..arguments import explain, module_names
 from . import init, utils
 from ._absent import COMMON, NAMES
 from ._activations import (
@@ -52,10 +52,4 @@ for _kind in [thing for thing in map(globals().get, __all__) if isinstance(thing
         explain(_kind, COMMON)
 
 if not TYPE_CHECKING:
-
-    def __dir__() -> list[str]:
-        return __all__
-
-    def __getattr__(name: str) -> Any:
-        """Say what there is instead of a name of PyTorch's."""
-        raise no_name(__name__, name, __all__, NAMES)
+    __dir__, __getattr__ = module_names(__name__, __all__, NAMES)

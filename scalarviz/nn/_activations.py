@@ -12,7 +12,7 @@ from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, Weight
 from ..scalar.kernel import kernel
 from ..scalar.nested import shape_of
-from ..scalar.single import as_number, checked_number, positive
+from ..scalar.single import checked_number, positive
 from ..scalar.value import apply, apply_each
 from ._inputs import titled
 from ._linear import count
@@ -120,9 +120,8 @@ class Softplus(Activation):
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         self.beta = positive(beta, "Softplus: beta", "; try 1")
-        self.threshold = as_number(threshold, "Softplus: threshold")
-        if math.isnan(self.threshold):
-            raise InputError("Softplus: threshold is NaN; try 20")
+        what = "Softplus: threshold"
+        self.threshold = checked_number(threshold, what, lambda most: not math.isnan(most), "be a number", "; try 20")
 
     @property
     def operation(self) -> str:

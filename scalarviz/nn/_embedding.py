@@ -11,7 +11,6 @@ from ..scalar import Value, Weight
 from ..scalar.nested import DEEPEST, too_deep
 from ..scalar.single import as_number
 from . import init as initialisers
-from ._inputs import titled
 from ._linear import count
 from ._module import Module
 from ._parameter import Parameter, ParameterView, chosen
@@ -122,7 +121,8 @@ class Embedding(Module):
         self.padding_idx = (
             None if padding_idx is None else position(padding_idx, self.num_embeddings, "Embedding: padding_idx")
         )
-        self.weight = Parameter.filled(0.0, (self.num_embeddings, self.embedding_dim), self._title())
+        shape = self.num_embeddings, self.embedding_dim
+        self.weight = Parameter.filled(0.0, shape, f"Embedding({self.extra_repr()})")
         initialisers.apply(self, initialisers.normal() if init is None else init, seed)
         if self.padding_idx is not None:
             self.weight[self.padding_idx].frozen = True
@@ -139,9 +139,6 @@ class Embedding(Module):
     def fans(self, part: Parameter | Weight) -> tuple[int, int]:
         """PyTorch's for a matrix of this shape: its columns, and its rows."""
         return self.embedding_dim, self.num_embeddings
-
-    def _title(self) -> str:
-        return titled(self, f"Embedding({self.num_embeddings}, {self.embedding_dim})")
 
     def extra_repr(self) -> str:
         padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"

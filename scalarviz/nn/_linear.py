@@ -156,9 +156,9 @@ class Perceptron(Module):
         return f"{self.in_features}{other}, bias={self.bias is not None}"
 
 
-def callable_or_none(activation: Any, what: str) -> Any:
-    """`activation` if it can be called; TypeMismatchError if it cannot, or is a class instead of an instance."""
-    if activation is not None and (not callable(activation) or isinstance(activation, type)):
-        hint = f"; did you mean {activation.__name__}()?" if isinstance(activation, type) else ""
-        raise TypeMismatchError(f"{what} must be a module such as nn.Sigmoid(), got {shown(activation)}{hint}")
-    return activation
+def callable_or_none(given: Any, what: str, such: str = "a module such as nn.Sigmoid()") -> Any:
+    """`given` if it can be called; TypeMismatchError if it cannot, or is a class instead of an instance."""
+    if given is not None and (not callable(given) or isinstance(given, type)):
+        hint = f"; did you mean {given.__name__}()?" if isinstance(given, type) else ""
+        raise TypeMismatchError(f"{what} must be {such}, got {shown(given)}{hint}")
+    return given

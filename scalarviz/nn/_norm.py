@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..checks import flag
-from ..errors import InputError, shown
+from ..errors import InputError
 from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, Weight, dot, functions, tracing
 from ..scalar.batch import batch_mean, several, track
 from ..scalar.nested import flatten, nest, shape_of
-from ..scalar.single import as_number, at_least_zero
+from ..scalar.single import at_least_zero, checked_number
 from ..scalar.sums import Dot, Row
 from ._buffer import Buffer, Buffered
 from ._inputs import titled
@@ -311,7 +311,7 @@ class BatchNorm(Norm):
     ) -> None:  # fmt: skip
         name = type(self).__name__
         self.num_features = count(num_features, f"{name}: num_features")
-        self.eps, self.momentum = epsilon(eps, name), _momentum(momentum, name)
+        self.eps, self.momentum = epsilon(eps, name), None if momentum is None else _momentum(momentum, name)
         shape, title = (self.num_features,), f"{name}({self.num_features})"
         fits(shape, title)
         self.affine = flag(affine, f"{name}: affine")
@@ -351,7 +351,8 @@ class BatchNorm(Norm):
         shape = shape_of(x, f"{self._titled()}: the input")
         by_batch = not self._has_running() or self.training  # not asked where it makes no difference
         if tracing.active() is not None:
-            self._check_sample(shape)
+            if not self._is_sample(shape):
+                raise InputError(f"{self._titled()} takes a sample of shape {self._wanted()}, got {shape}")
             return self._whole([x], by_batch)[0]
         if self._many(shape, by_batch):
             return self._whole(x, by_batch)
@@ -450,10 +451,6 @@ class BatchNorm(Norm):
 
     # ---- shapes
 
-    def _check_sample(self, shape: Shape) -> None:
-        if not self._is_sample(shape):
-            raise InputError(f"{self._titled()} takes a sample of shape {self._wanted()}, got {shape}")
-
     def _many(self, shape: Shape, by_batch: bool) -> bool:
         """Whether a graph of numbers is that of N samples; what it cannot be is an error."""
         one, many = self._is_sample(shape), bool(shape) and shape[0] > 0 and self._is_sample(shape[1:])
@@ -515,10 +512,6 @@ def _mean(row: Values) -> Value:
     return mean if tracing.active() is None else batch_mean(mean)
 
 
-def _momentum(momentum: float | None, name: str) -> float | None:
-    if momentum is None:
-        return None
-    number = as_number(momentum, f"{name}: momentum")
-    if not 0.0 <= number <= 1.0:
-        raise InputError(f"{name}: momentum must be a number in 0 .. 1, or None; got {shown(momentum)}; try 0.1")
-    return number
+def _momentum(momentum: float, name: str) -> float:
+    what = f"{name}: momentum"
+    return checked_number(momentum, what, lambda share: 0 <= share <= 1, "be in 0 .. 1, or None", "; try 0.1")

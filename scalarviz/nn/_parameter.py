@@ -35,7 +35,7 @@ def chosen(parameter: Parameter, start: int, shape: tuple[int, ...], id: Value, 
         side, *deeper = left
         left = tuple(deeper)
         offset += position(i, side, parameter._title()) * prod(left)
-    if not _is_known(id):
+    if tracing.active() is not None and (id._op is not None or type(id) is not Value):  # known when a graph runs
         return _nested(left, offset, lambda at: Gathered(parameter, at, rows, step, id))
     number = id.data
     if 0 <= number < rows and number == int(number):
@@ -45,11 +45,6 @@ def chosen(parameter: Parameter, start: int, shape: tuple[int, ...], id: Value, 
             f"{parameter._title()}: there is no row {shown(number)}; an id must be a whole number from 0 to {rows - 1}"
         )
     return _nested(left, offset, lambda at: Value(math.nan))
-
-
-def _is_known(id: Value) -> bool:
-    """Whether the number is there now: it is none that a graph will have when it runs."""
-    return tracing.active() is None or (id._op is None and type(id) is Value)
 
 
 def _nested(shape: tuple[int, ...], at: int, make: Callable[[int], Value]) -> Any:

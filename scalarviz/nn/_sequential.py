@@ -220,9 +220,7 @@ class Network(Sequential):
         seed: int | None = None,
     ) -> None:  # fmt: skip
         callable_or_none(activation, "Network: activation")
-        given: Any = loss
-        if given is not None and (not callable(given) or isinstance(given, type)):
-            raise TypeMismatchError(f"Network: loss must be a function such as nn.MSELoss(), got {shown(given)}")
+        callable_or_none(loss, "Network: loss", "a function such as nn.MSELoss()")
         super().__init__(Linear(n_in, n_out, bias=bias, init=init, seed=seed))
         if activation is not None:
             self.append(activation)
@@ -265,9 +263,6 @@ class Perceptrons(Sequence[PerceptronView]):
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         return PerceptronView(self._network, position(index, len(self), "perceptrons"))
-
-    def __iter__(self) -> Iterator[PerceptronView]:
-        return (PerceptronView(self._network, i) for i in range(len(self)))
 
 
 def _tree(branches: list[str]) -> list[str]:

@@ -11,7 +11,7 @@ from ..errors import InputError, shown
 from ..scalar import Value
 from ..scalar.mask import factors
 from ..scalar.nested import Shape, flatten, nest, shape_of
-from ..scalar.single import as_number
+from ..scalar.single import checked_number
 from ._inputs import titled
 from ._linear import count
 from ._module import Module
@@ -149,10 +149,8 @@ class Dropout(Module):
 
     @p.setter
     def p(self, p: float) -> None:
-        share = as_number(p, "Dropout: p")
-        if not 0.0 <= share <= 1.0:
-            raise InputError(f"Dropout: p, the probability of a zero, must be in 0 .. 1, got {shown(p)}; try 0.5")
-        vars(self)["p"] = share
+        what = "Dropout: p, the probability of a zero,"
+        vars(self)["p"] = checked_number(p, what, lambda share: 0 <= share <= 1, "be in 0 .. 1", "; try 0.5")
 
     def forward(self, x: Any) -> Any:
         if not self.training or self.p == 0.0:

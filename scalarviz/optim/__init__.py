@@ -4,17 +4,15 @@ Open `_rules` first: a rule is a function of Values, recorded once. What all sha
 schedules of the learning rate in `lr_scheduler`.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..arguments import explain, no_name
+from ..arguments import explain, module_names
 from . import lr_scheduler
 from ._optimizer import Optimizer
 from ._rules import SGD, Adagrad, Adam, AdamW, RMSprop
 from ._scheduler import LRScheduler as Schedule
 
-__all__ = [
-    "SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "Schedule", "lr_scheduler",
-]  # fmt: skip
+__all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "Schedule", "lr_scheduler"]
 
 _SPEED = "every engine already takes its fastest step; leave it out"
 _ABSENT = {
@@ -35,10 +33,4 @@ for _kind in (SGD, Adagrad, Adam, AdamW, RMSprop):
     explain(_kind, _ABSENT)
 
 if not TYPE_CHECKING:
-
-    def __dir__() -> list[str]:
-        return __all__
-
-    def __getattr__(name: str) -> Any:
-        """Say what there is instead of a rule of PyTorch's."""
-        raise no_name(__name__, name, __all__, _RULES)
+    __dir__, __getattr__ = module_names(__name__, __all__, _RULES)

@@ -209,20 +209,15 @@ class Optimizer:
         """Set the gradient of every held weight to 0, "not computed yet"."""
         zero_gradients(self._held)
 
-    def tape(self, limited: Limited | None = None, more: int = 0) -> Tape:
+    def tape(self, limited: Limited | None = None, more: int = 0, group: int | None = None) -> Tape:
         """`update` recorded: inputs ``w, g, *state``, parameters ``lr, t``, outputs ``w, *state``.
 
         With several parameter groups the last input is the group of the weight, and the rates of all groups but the
         first are further parameters; the last are the momenta, where a schedule moves them. ``limited(w, g, numbers)
-        -> g`` is applied to the gradient first; its `more` numbers are parameters behind ``lr, t``.
+        -> g`` is applied to the gradient first; its `more` numbers are parameters behind ``lr, t``. The rule of one
+        `group` is recorded as if it were the only one, with all states.
         """
-        return self._recorded(self.rules, limited, more)
-
-    def rule_tape(self, group: int, limited: Limited | None = None, more: int = 0) -> Tape:
-        """The rule of one parameter group, recorded as if it were the only one, with all states."""
-        return self._recorded(self.rules[group : group + 1], limited, more)
-
-    def _recorded(self, rules: Sequence[Optimizer], limited: Limited | None, more: int) -> Tape:
+        rules: Sequence[Optimizer] = self.rules if group is None else self.rules[group : group + 1]
         moved = 1 + more + len(rules)  # where the momenta stand that a schedule moves
         theta = Block(moved + (len(rules) if self.lr_pace.momenta else 0))
         if self.lr_pace.momenta:

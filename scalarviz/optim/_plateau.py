@@ -75,7 +75,6 @@ class ReduceLROnPlateau(LRScheduler):
         title = type(self).__name__
         self.mode = one_of(mode, ("min", "max"), f"{title}: mode")
         self.threshold_mode = one_of(threshold_mode, ("rel", "abs"), f"{title}: threshold_mode")
-        finite(factor, f"{title}: factor", 0.0)
         self.factor = below_one(factor, f"{title}: factor")
         self.patience = steps_of(f"{title}: patience", patience)
         self.cooldown = steps_of(f"{title}: cooldown", cooldown)

@@ -84,7 +84,7 @@ class LRScheduler:
         if type(self).at is LRScheduler.at and type(self).table is LRScheduler.table:
             raise TypeMismatchError(f"{title} does not define its rates; define at(self, counts)")
         self.base_lrs = self._base(optimizer.lr_pace.moment()) if self._first == 0 else self._resumed(optimizer)
-        self._check()
+        self.now(self.begin(), self.base_lrs)  # refuses rates that cannot be
         optimizer.lr_schedule = self
 
     def _base(self, moment: PaceMoment) -> tuple[float, ...]:
@@ -103,9 +103,6 @@ class LRScheduler:
                 "unknown; give them as 'initial_lr' of the parameter groups"
             )
         return first
-
-    def _check(self) -> None:
-        self.now(self.begin(), self.base_lrs)
 
     def bound(self, optimizer: Optimizer) -> LRScheduler:
         """The same schedule for another optimiser with as many groups; itself for its own."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..checks import flag, function, one_of
 from ..errors import InputError, ScalarvizError, TypeMismatchError, shown
-from ..scalar.single import as_number, checked_number
+from ..scalar.single import as_number, checked_number, positive
 from ..scalar.value import Value
 from ..tape import Tape, trace
 from ._given import below_one, finite, steps_of
@@ -172,10 +172,9 @@ class LinearLR(LRScheduler):
         self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5,
         last_epoch: int = -1, *, unit: str = "step",
     ) -> None:  # fmt: skip
-        self.start_factor = finite(start_factor, "LinearLR: start_factor", 0.0)
-        self.end_factor = finite(end_factor, "LinearLR: end_factor", 0.0)
-        checked_number(start_factor, "LinearLR: start_factor", lambda x: 0 < x <= 1, "lie in 0 < x <= 1")
-        checked_number(end_factor, "LinearLR: end_factor", lambda x: x <= 1, "lie in 0 <= x <= 1")
+        first, last = "LinearLR: start_factor", "LinearLR: end_factor"
+        self.start_factor = checked_number(start_factor, first, lambda x: 0 < x <= 1, "lie in 0 < x <= 1")
+        self.end_factor = checked_number(end_factor, last, lambda x: 0 <= x <= 1, "lie in 0 <= x <= 1")
         self.total_iters = steps_of("LinearLR: total_iters", total_iters, 1)
         super().__init__(optimizer, last_epoch, unit=unit)
 
@@ -263,16 +262,15 @@ class OneCycleLR(LRScheduler):
                 "pass cycle_momentum=False"
             )
         self.total_steps = _total(total_steps, epochs, steps_per_epoch)
-        self.pct_start = finite(pct_start, "OneCycleLR: pct_start", 0.0)
-        checked_number(pct_start, "OneCycleLR: pct_start", lambda x: x <= 1, "lie in 0 <= x <= 1")
+        self.pct_start = checked_number(pct_start, "OneCycleLR: pct_start", lambda x: 0 <= x <= 1, "lie in 0 <= x <= 1")
         self.anneal_strategy = one_of(anneal_strategy, STRATEGIES, "OneCycleLR: anneal_strategy")
-        self.div_factor = _above(div_factor, "OneCycleLR: div_factor")
-        self.final_div_factor = _above(final_div_factor, "OneCycleLR: final_div_factor")
+        self.div_factor = positive(div_factor, "OneCycleLR: div_factor")
+        self.final_div_factor = positive(final_div_factor, "OneCycleLR: final_div_factor")
         self.three_phase = flag(three_phase, "OneCycleLR: three_phase")
         groups = groups_of(optimizer)
         self.max_lr = numbers(max_lr, "OneCycleLR: max_lr", groups)
         self.base_momentum, self.max_momentum = (
-            _momenta(given, f"OneCycleLR: {name}", groups)
+            tuple(below_one(one, f"OneCycleLR: {name}") for one in numbers(given, f"OneCycleLR: {name}", groups))
             for given, name in ((base_momentum, "base_momentum"), (max_momentum, "max_momentum"))
         )
         super().__init__(optimizer, last_epoch, unit=unit)
@@ -330,18 +328,6 @@ def _total(total_steps: Any, epochs: Any, steps_per_epoch: Any) -> int:
         raise InputError("OneCycleLR: give total_steps, or both epochs and steps_per_epoch")
     total = steps_of("OneCycleLR: epochs", epochs, 1) * steps_of("OneCycleLR: steps_per_epoch", steps_per_epoch, 1)
     return steps_of("OneCycleLR: epochs * steps_per_epoch", total, 1)
-
-
-def _above(given: Any, what: str) -> float:
-    finite(given, what, 0.0)
-    return checked_number(given, what, lambda x: x > 0, "be above 0")
-
-
-def _momenta(given: Any, what: str, groups: int) -> tuple[float, ...]:
-    found = numbers(given, what, groups)
-    for one in found:
-        below_one(one, what)
-    return found
 
 
 Factor = Callable[[int], Any]

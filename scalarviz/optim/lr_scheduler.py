@@ -14,9 +14,9 @@ Examples
 0.05
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..arguments import explain, no_name
+from ..arguments import explain, module_names
 from ._plateau import ReduceLROnPlateau, SequentialLR
 from ._scheduler import LRScheduler, Standing
 from ._schedules import CosineAnnealingLR, ExponentialLR, LambdaLR, LinearLR, MultiStepLR, OneCycleLR, StepLR
@@ -40,10 +40,4 @@ _SCHEDULES = dict.fromkeys(
 """PyTorch's schedules that are not here, and what is said of each."""
 
 if not TYPE_CHECKING:
-
-    def __dir__() -> list[str]:
-        return __all__
-
-    def __getattr__(name: str) -> Any:
-        """Say what there is instead of a schedule of PyTorch's."""
-        raise no_name(__name__, name, __all__, _SCHEDULES)
+    __dir__, __getattr__ = module_names(__name__, __all__, _SCHEDULES)

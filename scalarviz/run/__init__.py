@@ -25,24 +25,9 @@ from .scene.scene import Group, Placed, Plan, Room, Scene, Story
 from .source import Moment, Source
 
 __all__ = [
-    "Frame",
-    "FrameRequest",
-    "Group",
-    "History",
-    "Moment",
-    "Opened",
-    "Placed",
-    "Plan",
-    "Room",
-    "Run",
-    "Scene",
-    "Source",
-    "Stage",
-    "Story",
-    "Tensor",
-    "controls",
-    "panels",
-]
+    "Frame", "FrameRequest", "Group", "History", "Moment", "Opened", "Placed", "Plan", "Room", "Run", "Scene", "Source",
+    "Stage", "Story", "Tensor", "controls", "panels",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -24,24 +24,19 @@ class Recorder(Protocol):
     @property
     def every(self) -> int:
         """Calls of the engine end at the steps that this divides, which changes no bit."""
-        ...
 
     @property
     def news(self) -> str:
         """What has happened to it that somebody should know; empty where nothing has."""
-        ...
 
     def say(self) -> None:
         """Say the news on the terminal, each once, whoever asks for it first."""
-        ...
 
     def look(self, run: Any) -> None:
         """The run stands, between two calls of the engine, in the thread that trains; copies are taken, no more."""
-        ...
 
     def ended(self, run: Any) -> None:
         """The run is closed, or gives its weights away: this is its last place."""
-        ...
 
 
 class StepCallback:

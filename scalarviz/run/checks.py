@@ -77,12 +77,6 @@ def flat(values: NDArray[Any], n_weights: int) -> NDArray[Any]:
     return found
 
 
-def not_negative(seconds: float, what: str) -> float:
-    """`seconds` as a float; an error if it is no finite number from 0 on."""
-    must = "be a finite number of seconds >= 0, or None for no limit"
-    return checked_number(seconds, what, lambda number: 0 <= number < math.inf, must)
-
-
 def waiting(seconds: float, what: str) -> float:
     """`seconds` as a float that a thread can wait; an error if it is no number from 0 to `threading.TIMEOUT_MAX`."""
     must = f"be a number of seconds from 0 to {threading.TIMEOUT_MAX:.3g}"
@@ -332,7 +326,7 @@ def limited_rule(optimizer: Optimizer, limits: Limits, group: int | None = None)
         return g
 
     found, more = (None if limits == Limits() else limited), 0 if limits.clip_norm is None else 1
-    return optimizer.tape(found, more) if group is None else optimizer.rule_tape(group, found, more)
+    return optimizer.tape(found, more, group)
 
 
 def limits_of(l1: Any, l2: Any, clip_norm: Any, clip_value: Any) -> Limits:

@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import flag, function, integer, text
 from ..errors import InputError, StateError, TypeMismatchError, shown
+from ..scalar.single import checked_number
 from .edits import Edit
 
 if TYPE_CHECKING:
@@ -208,13 +208,8 @@ class Slider(Control):
         Control.__post_init__(self)
         said = f"Slider {self.label!r}"
         for what in ("least", "most", "usual"):
-            number: Any = getattr(self, what)
-            if number is None and what == "usual":
-                continue
-            if isinstance(number, bool) or not isinstance(number, int | float | np.integer | np.floating):
-                raise TypeMismatchError(f"{said}: {what} must be a number, got {shown(number)}")
-            if not _finite(number):
-                raise InputError(f"{said}: {what} must be a finite number, got {shown(number)}")
+            if what != "usual" or self.usual is not None:
+                checked_number(getattr(self, what), f"{said}: {what}", math.isfinite, "be a finite number")
         flag(self.log, f"{said}: log")
         flag(self.whole, f"{said}: whole")
         if not self.least < self.most or (self.log and self.least <= 0):
@@ -250,15 +245,12 @@ class Slider(Control):
 
     def taken(self, value: Any) -> float | int:
         """`value` as a finite number, whole where it has to be."""
-        if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-            raise TypeMismatchError(f"{self.label}: got {shown(value)}; allowed: a number")
-        if not _finite(value):
-            raise InputError(f"{self.label}: got {shown(value)}; allowed: a finite number")
+        number = checked_number(value, self.label, math.isfinite, "be a finite number")
         if not self.whole:
-            return float(value)
-        if value != int(value):
-            raise InputError(f"{self.label}: got {shown(value)}; allowed: a whole number")
-        return int(value)
+            return number
+        if not number.is_integer():
+            raise InputError(f"{self.label} must be a whole number, got {shown(value)}")
+        return int(number)
 
 
 MOST_LAYERS, MOST_UNITS = 6, 512
@@ -284,13 +276,6 @@ def more(units: int) -> int:
 def fewer(units: int) -> int:
     """What a touch of - makes of it: the way back; 0 takes the layer away."""
     return next((k for k in range(units - 1, 0, -1) if more(k) <= units), 0)
-
-
-def _finite(number: Any) -> bool:
-    try:
-        return math.isfinite(number)
-    except OverflowError:  # a whole one that is larger
-        return False
 
 
 def _rounded(value: float, log: bool, span: float) -> float:

@@ -92,9 +92,8 @@ def do(run: Run, edit: Edit, gesture: str) -> None:
     if isinstance(edit, Call):
         _call(run, edit, gesture)
         return
-    with Atomic(
-        run, setup=not isinstance(edit, SetWeights | SetFrozen | Together)
-    ) as atomic:  # what is done stands in the log
+    # what is done stands in the log
+    with Atomic(run, setup=not isinstance(edit, SetWeights | SetFrozen | Together)) as atomic:
         atomic.waits = not isinstance(edit, SetEngine)  # it may take long
         edit.apply(run._hands)
         atomic.waits = True
@@ -189,7 +188,7 @@ _ODD = 0x9E3779B97F4A7C15  # consecutive steps of one run share no numbers with 
 
 
 class RunHands:
-    """What :class:`scalarviz.run.edits.base.Hands` promises, for one run, between two of its steps."""
+    """What an edit may do to a run, between two of its steps. The checks change nothing and raise InputError."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -238,11 +237,6 @@ class RunHands:
         if group is not None and group >= len(rules):
             raise InputError(f"there is no parameter group {group}; the optimiser has {len(rules)}")
         rules[group or 0].checked(numbers)
-
-    def check_schedule(self, schedule: Schedule | None) -> None:
-        """Whether it is for as many parameter groups as the optimiser has."""
-        if schedule is not None:
-            schedule.bound(self.run.optimizer)
 
     def put_schedule(self, schedule: Schedule | None) -> None:
         """Let the rates follow it from its beginning."""
@@ -424,12 +418,6 @@ class RunHands:
     def put_made(self, made: Made) -> None:
         """Go on with it."""
         put_made(self.run, made)
-
-    # ---- anything
-
-    def call(self, function: Callable[[Any], object]) -> None:
-        """Call a function of the run."""
-        function(self.run)
 
     def _use(self, **parts: Any) -> None:
         """Let the engine prepare for a problem of other parts."""

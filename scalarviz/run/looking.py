@@ -21,8 +21,9 @@ from ..engine.data import Data
 from ..engine.outside import Outside
 from ..engine.problem import Midway
 from ..errors import InputError, StateError, TypeMismatchError, shown
+from ..scalar.single import at_least_zero
 from ..scalar.weight import Weight
-from .checks import as_pair, check_targets, fitting, flat, limited_rule, not_negative
+from .checks import as_pair, check_targets, fitting, flat, limited_rule
 from .core.frame import Coming, Frame, Units
 from .core.gather import index_of
 from .core.graph import Forward
@@ -132,7 +133,7 @@ class FrameRequest:
         Exception
             Whatever kept the run from giving a frame.
         """
-        end = None if timeout is None else time.monotonic() + not_negative(timeout, "result: timeout")
+        end = None if timeout is None else time.monotonic() + at_least_zero(timeout, "result: timeout")
         while not self.done:
             if self._see_to is not None:
                 self._see_to(self)
@@ -316,7 +317,7 @@ def to_open(run: Run, frame: Frame | None, sample: Sample | None, step: int | No
     with _returning(run):
         if step <= newest:
             run.timeline.to(step)
-            own = _of_the_engine(run)
+            own = Own(run._training.trainer.name, run._training.loss, run._store.grad.copy(), run._store.value.copy())
         run.timeline.to(step - 1)
         return replace(taken_here(run, None, sample), own=own)
 
@@ -329,11 +330,6 @@ def _returning(run: Run) -> Iterator[None]:
         yield
     finally:
         run.timeline.to(here)
-
-
-def _of_the_engine(run: Run) -> Own:
-    store = run._store
-    return Own(run._training.trainer.name, run._training.loss, store.grad.copy(), store.value.copy())
 
 
 def taken_here(run: Run, frame: Frame | None, sample: Sample | None) -> Taken:

@@ -22,15 +22,7 @@ from numpy.typing import NDArray
 from ..checks import mapping, text
 from ..engine.problem import DTYPES, HALF, TINY
 from ..engine.table import EngineChoice, lost
-from ..errors import (
-    FileFormatError,
-    InputError,
-    MissingDependencyError,
-    StateError,
-    TypeMismatchError,
-    listing,
-    shown,
-)
+from ..errors import FileFormatError, InputError, MissingDependencyError, StateError, TypeMismatchError, listing, shown
 from ..io.atomic import StrPath, check_target, write_bytes
 from ..io.weights import OPTIMIZER, OURS, load_tensors, parse_json, save_tensors, under
 from ..nn import Module

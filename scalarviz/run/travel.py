@@ -203,10 +203,7 @@ def restart(run: Run, seed: int | None) -> None:
         values = seeded_as_before(run, home)
     again = _again(values, home, today)
     why = "restart" if seed is None else f"restart with seed {seed}"
-    with (
-        Atomic(run, lines=True),
-        run.timeline.jump(why, place, run.timeline.line.seed if seed is None else seed),
-    ):
+    with Atomic(run, lines=True), run.timeline.jump(why, place, run.timeline.line.seed if seed is None else seed):
         state.put(run, again)
 
 

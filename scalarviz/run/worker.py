@@ -304,7 +304,7 @@ class Worker:
     @property
     def moving(self) -> bool:
         """Whether there is somewhere to go, by steps or by :meth:`travel`."""
-        return self.busy or self.journey is not None or self._next() is not None
+        return self.busy or self.journey is not None or any(isinstance(item, Journey) for item in list(self._waiting))
 
     @property
     def remark(self) -> str:
@@ -314,9 +314,6 @@ class Worker:
     def give_up(self) -> None:
         """Let the run stay where it set out."""
         self._given_up = True
-
-    def _next(self) -> Journey | None:
-        return next((item for item in list(self._waiting) if isinstance(item, Journey)), None)
 
     def _superseded(self, served: int) -> bool:
         """Whether of those that wait, the first so many left out, a journey comes before anything is changed."""

@@ -52,6 +52,11 @@ def _literal(number: float) -> str:
     return repr(number) if math.isfinite(number) else f"({'-' if number < 0 else ''}_infinity)"
 
 
+def typed_literal(number: float) -> str:
+    """Of a kernel's own dtype: numba would promote ``float32 * 2.0`` to float64."""
+    return f"_real({number!r})" if math.isfinite(number) else _literal(number)
+
+
 PYTHON = Dialect(
     calls={name: f"_{name}" for name in FUNCTIONS}, divide="_div({a}, {b})", power="_pow({a}, {b})", literal=_literal
 )

@@ -16,11 +16,12 @@ from concurrent.futures import CancelledError, Executor, Future
 from concurrent.futures import wait as wait_for
 from dataclasses import replace
 from functools import cache
-from importlib import import_module, metadata
+from importlib import import_module
 from threading import RLock
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+from ..engine.cache import installed
 from ..errors import InputError, MissingDependencyError, StateError, TypeMismatchError, listing, shown
 from ..tape.trace import SAID
 from .job import Job, compute, failure
@@ -335,13 +336,8 @@ class Computed(NamedTuple):
 @cache
 def versions() -> dict[str, str]:
     """What has to be the same where runs are computed and where their results are read, by name."""
-    found = {"python": f"{sys.version_info[0]}.{sys.version_info[1]}"}
-    for package in PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            found[package] = ABSENT
-    return found
+    python = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    return {"python": python, **{package: installed(package) for package in PACKAGES}}
 
 
 def differences(here: dict[str, str], there: dict[str, str]) -> str:

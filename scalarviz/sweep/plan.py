@@ -94,7 +94,7 @@ def _build(build: Any) -> Build:
         if not callable(build):
             raise TypeMismatchError(
                 "sweep: build must be a function that returns a Run, or the name of a scene or of its file, got "
-                "{type(build).__name__} {shown(build)}"
+                f"{type(build).__name__} {shown(build)}"
             )
         return FunctionBuild(build)
     if build.endswith(".py"):
@@ -138,12 +138,11 @@ def _field(build: Build, name: str) -> str:
         if wanted in (field, flag_of(field, info).lstrip("-").replace("-", "_").lower()):
             if field in fields:
                 return str(field)
-            why = (
-                ("it concerns only pictures and messages")
-                if field in OF_PICTURES
-                else "every run would write the same file"
-            )
-            why = "use --seeds (in Python: seeds=)" if field == "seed" else why
+            why = "every run would write the same file"
+            if field in OF_PICTURES:
+                why = "it concerns only pictures and messages"
+            elif field == "seed":
+                why = "use --seeds (in Python: seeds=)"
             raise InputError(f"sweep: {name} is not allowed: {why}")
     raise InputError(f"sweep: {build.name} has no option {shown(name)}; allowed are {listing(fields)}")
 

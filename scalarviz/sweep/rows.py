@@ -59,8 +59,6 @@ COLUMNS = (
     "tries", "error",
 )  # fmt: skip
 """Of the table of results, without the checksum."""
-SAID = KEY
-"""The name of what stands beside the arrays of an optimiser, as in a file of weights."""
 ORDER = f"{OURS}order"
 """The name of the list of the arrays' names as they stand in their network."""
 LONGEST_ERROR = 1000
@@ -124,7 +122,7 @@ def weights_row(number: int, step: int, tensors: Arrays, said: str = "") -> tupl
 
     # safetensors stores the buffer as it lies: one that is not contiguous would come back with other numbers
     whole = {name: np.asarray(a, order="C") for name, a in tensors.items()}
-    beside = {ORDER: json.dumps(list(tensors)), **({SAID: said} if said else {})}
+    beside = {ORDER: json.dumps(list(tensors)), **({KEY: said} if said else {})}
     row: tuple[Cell, ...] = (number, step, save(whole, beside))
     return (*row, checksum(row))
 
@@ -152,7 +150,7 @@ def sound(row: tuple[Any, ...]) -> bool:
 
 def read_said(row: tuple[Any, ...]) -> str:
     """What stands beside the arrays of a row that :func:`read_weights` has read."""
-    return _beside(row[2]).get(SAID, "")
+    return _beside(row[2]).get(KEY, "")
 
 
 def _beside(blob: bytes) -> dict[str, str]:

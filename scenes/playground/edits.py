@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from scalarviz.errors import InputError
 from scalarviz.io import CsvTable
 from scalarviz.run.edits import AddSamples, Change, Edit, Refill, SetFrozen, Several
-from scalarviz.run.edits.base import Hands, Names, numbered
+from scalarviz.run.edits.base import Names, numbered
 
 from .net import FEATURES, MOST_LAYERS, MOST_UNITS, PlayNet, net_of
 from .points import PointSet, Recipe, own_points, points_for
+
+if TYPE_CHECKING:
+    from scalarviz.run.editing import RunHands
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,10 +28,10 @@ class InTurn(Edit):
     """
 
     said: str
-    make: Callable[[Hands], Several]
+    make: Callable[[RunHands], Several]
     anew: bool = False  # whether it replaces all points
 
-    def resolved(self, hands: Hands) -> Edit:
+    def resolved(self, hands: RunHands) -> Edit:
         """The edit for the run as it is now."""
         return self.make(hands).resolved(hands)
 
@@ -69,7 +72,7 @@ def switch_feature(feature: str, on: bool | None = None) -> InTurn:
     """
     title = FEATURES[feature].title
 
-    def make(hands: Hands) -> Several:
+    def make(hands: RunHands) -> Several:
         net = net_of(hands)
         before = net.shape.on
         turned = feature not in before if on is None else on
@@ -103,7 +106,7 @@ def _keep_columns(old: PlayNet, new: PlayNet) -> np.ndarray[Any, np.dtype[np.boo
 def other_points(points: PointSet, said: str) -> InTurn:
     """The edit to other points, and to another output layer if they need one."""
 
-    def make(hands: Hands) -> Several:
+    def make(hands: RunHands) -> Several:
         net, refill, inputs = net_of(hands), Learn(*points.train, points), len(points.units.inputs)
         fits = all(FEATURES[name].inputs <= inputs for name in net.shape.features)
         old, new = net.shape.sort, points.sort
@@ -120,7 +123,7 @@ def other_points(points: PointSet, said: str) -> InTurn:
 def add_point(first: PointSet, at: tuple[float, float], target: float) -> InTurn:
     """The edit that adds a training point."""
 
-    def make(hands: Hands) -> Several:
+    def make(hands: RunHands) -> Several:
         points = _points(first, hands)
         more = points.with_point(at if len(points.units.inputs) == 2 else (at[0], 0.0), target)
         inputs, targets = more.train
@@ -132,7 +135,7 @@ def add_point(first: PointSet, at: tuple[float, float], target: float) -> InTurn
 def remove_point(shown: PointSet, index: int) -> InTurn:
     """The edit that removes a training point, by its number in the shown points."""
 
-    def make(hands: Hands) -> Several:
+    def make(hands: RunHands) -> Several:
         points = _points(shown, hands)
         inputs, targets = points.train
         same = (inputs == shown.inputs[index]).all(axis=1) & (targets[:, 0] == shown.targets[index])
@@ -145,9 +148,9 @@ def remove_point(shown: PointSet, index: int) -> InTurn:
     return InTurn("remove a point", make)
 
 
-def _points(first: PointSet, hands: Hands) -> PointSet:
+def _points(first: PointSet, hands: RunHands) -> PointSet:
     """The points of the run that gets the edit."""
-    return first.of(hands.run._problem.data)  # type: ignore[attr-defined]  # a scene's edits are for a Run
+    return first.of(hands.run._problem.data)
 
 
 def table_edit(first: PointSet, table: CsvTable) -> Edit:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,10 @@ import scalarviz as sv
 from scalarviz import nn
 from scalarviz.errors import InputError
 from scalarviz.run.core.frame import Frame
-from scalarviz.run.edits.base import Hands
 from scalarviz.run.edits.change import ACTIVATIONS
+
+if TYPE_CHECKING:
+    from scalarviz.run.editing import RunHands
 
 # ---- `Features`: the inputs that a network of the scene `playground` computes from a point.
 
@@ -184,7 +186,7 @@ class PlayNet(nn.Sequential):
         return PlayNet(replace(shape, features=names, off=frozenset(names).difference(on)))
 
 
-def net_of(hands: Hands) -> PlayNet:
+def net_of(hands: RunHands) -> PlayNet:
     """The network of the run that gets the edit."""
     found: Any = getattr(getattr(hands, "run", None), "model", None)
     if not isinstance(found, PlayNet):

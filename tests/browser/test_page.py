@@ -17,9 +17,9 @@ import scalarviz as sv
 from scalarviz import nn, optim
 from scalarviz.run import panels
 from scalarviz.run.edits.base import Applied
+from scalarviz.run.panels.base import Picture
 from scalarviz.run.scene.scene import Scene
 from scalarviz.run.source import RunSource
-from scalarviz.run.sources.recording.contents import Picture
 from scalarviz.view.ink.text import loss_text
 from scalarviz.view.page.ofscene import headlines_of, no_headlines
 from scalarviz.view.page.recorded import html_of

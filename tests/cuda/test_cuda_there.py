@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 from scalarviz.cli import doctor
-from scalarviz.engine import cache
+from scalarviz.engine import cache, cost
 from scalarviz.engine.cuda import nvvm, there
 from scalarviz.engine.table import usable
 from scalarviz.errors import MissingDependencyError, ScalarvizError
@@ -37,7 +37,7 @@ def machine(install_fake_driver, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     for place, name, value in (
         (there.sys, "platform", "linux"), (there, "simulated", lambda: False), (nvvm, "toolkit", lambda: "13.0.88"),
-        (there.importlib.util, "find_spec", lambda name: object()), (there.metadata, "version", lambda name: "0.30.4"),
+        (cost.importlib.util, "find_spec", lambda name: object()), (there.metadata, "version", lambda name: "0.30.4"),
         (nvvm, "processors", lambda: (75, 80, 90)),
     ):  # fmt: skip
         monkeypatch.setattr(place, name, value)
@@ -100,7 +100,7 @@ def test_what_is_missing_is_said_with_a_way_out(machine, monkeypatch, reason):
     machine(**options)
     for path, value in parts.items():
         if path:
-            monkeypatch.setattr(f"scalarviz.engine.cuda.there.{path}", value)
+            monkeypatch.setattr(path if path.startswith("importlib") else f"scalarviz.engine.cuda.there.{path}", value)
         else:
             monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
     said = there.no_cuda(number)

@@ -42,7 +42,7 @@ def gpu(monkeypatch):
         warm=lambda dtype, operations: True,
         missing=lambda device: asked.append(device) or "",
     )
-    monkeypatch.setattr(choosing, "_may_have_cuda", lambda: True)
+    monkeypatch.setattr(choosing, "has_package", lambda name: True)
     monkeypatch.delenv("NUMBA_ENABLE_CUDASIM", raising=False)
     change.asked = asked
     return change

@@ -93,9 +93,7 @@ class RowProgram:
         operands = max((step.operands for step in self.steps), default=0)
         return 2 * (self.program.n_rows + operands) * self.dtype.itemsize
 
-    def forward(
-        self, theta: Array, inputs: Array, draws: Draws | None = None, held: Array | None = None
-    ) -> Array:  # fmt: skip
+    def forward(self, theta: Array, inputs: Array, draws: Draws | None = None, held: Array | None = None) -> Array:
         """Every row, shape (n_rows, lanes), for `inputs` (numbers of a sample, lanes).
 
         `theta` may be (n_theta, lanes), with other parameters on every lane, for a program of operations only. A
@@ -204,11 +202,6 @@ WORKSPACE_BYTES = 64 << 20
 """The most bytes of a block in training: rows, gradients and operands; a picture has tens of thousands of rows."""
 
 
-def lanes_for(lane_bytes: int) -> int:
-    """Samples per block of a larger program, so that its rows stay in the cache."""
-    return max(FEWEST_LANES, min(LANES, CACHE_BYTES // lane_bytes))
-
-
 def lanes_in_workspace(lane_bytes: int) -> int:
     """Samples per block of a training step: `LANES`, or for a large program as many as the workspace holds."""
     lanes = min(LANES, WORKSPACE_BYTES // lane_bytes)
@@ -277,7 +270,8 @@ class PlanRunner:
             data = np.concatenate([data, np.zeros((full - data.shape[0], data.shape[1]), self.dtype)])
         theta, _ = self.extended(np.asarray(theta, self.dtype))
         found = np.empty((len(wanted), data.shape[1]), self.dtype)
-        lanes = lanes_for(self.plan.body.n_rows * self.dtype.itemsize)
+        fitting = CACHE_BYTES // (self.plan.body.n_rows * self.dtype.itemsize)  # their rows stay in the cache
+        lanes = max(FEWEST_LANES, min(LANES, fitting))
         if self.plan.body.couples and held is None:  # they are one batch
             lanes = max(1, data.shape[1])
             check_coupled(self.plan.body, lanes, self.body.lane_bytes, training=False)

@@ -16,7 +16,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
@@ -28,6 +27,7 @@ from ...scalar import ops
 from ...scalar.kernel import define
 from ...scalar.ops import TABLE
 from ..cache import BUILD, Filling, Progress, remove, start_helpers, user_cache, warn_once
+from ..cost import has_package
 from ..problem import DTYPES
 from . import units
 from .compiled import build
@@ -44,27 +44,19 @@ def arrays_without_scipy() -> None:
     numba would also import SciPy's BLAS, to find out whether ``np.vdot`` may call it: a tenth of the start time
     of a small scene. Code that calls it still works, because numba checks again when it compiles such a call.
     """
-    if ARRAYS in sys.modules or SLOW in sys.modules or not _scipy():
+    if ARRAYS in sys.modules or SLOW in sys.modules or not has_package("scipy"):
         return
     blas: Any = importlib.import_module(BLAS)
     asked = getattr(blas, "ensure_blas", None)
     if asked is None:
         return
-    blas.ensure_blas = lambda: None  # what it would find out, `_scipy` has
+    blas.ensure_blas = lambda: None  # what it would find out is known
     try:
         arrays: Any = importlib.import_module(ARRAYS)
     finally:
         blas.ensure_blas = asked
     if hasattr(arrays, "ensure_blas"):
         arrays.ensure_blas = asked
-
-
-def _scipy() -> bool:
-    """Whether it is installed."""
-    try:
-        return find_spec("scipy") is not None
-    except (ImportError, ValueError):  # somebody blocks it
-        return False
 
 
 _PROTOCOL: Any = getattr(caching, "_CacheLocator", object)
@@ -274,9 +266,7 @@ def warmup(dtypes: Iterable[str] = DTYPES, ops: Iterable[str] | None = None, pro
     fill([(kind, name, dtype) for dtype in dtypes for kind, names in kinds for name in names], progress)
 
 
-def fill(
-    wanted: Sequence[Unit], progress: Progress | None = None, stopped: Callable[[], bool] = lambda: False
-) -> None:  # fmt: skip
+def fill(wanted: Sequence[Unit], progress: Progress | None = None, stopped: Callable[[], bool] = lambda: False) -> None:
     """Compile the units that are missing in the cache, the slowest first."""
     with PLACE.alone(stopped):  # of several processes one compiles, and the others find what it has made
         missing = sorted((unit for unit in wanted if not is_there(unit)), key=_rank)

@@ -11,28 +11,21 @@ the same order, so the same bits (except the sign of a zero, because a scaled ro
 
 from __future__ import annotations
 
-import math
 import re
+from dataclasses import replace
 from functools import cache, lru_cache
 from textwrap import indent
 
 from ...scalar import ops
-from ...scalar.emit import FUNCTIONS, UPSTREAM, Dialect, adjoint, translate
+from ...scalar.emit import FUNCTIONS, UPSTREAM, Dialect, adjoint, translate, typed_literal
 from ...tape import Instruction, Program
 
 POINTERS = ("_a", "_b", "_c", "_y", "_g", "_d")
 
 
-def _literal(number: float) -> str:
-    """A typed constant; otherwise numba would promote ``float32 * 2.0`` to float64."""
-    return f"_real({number!r})" if math.isfinite(number) else f"({'-' if number < 0 else ''}_infinity)"
-
-
 _FUNCTIONS = {name: f"_{name}" for name in FUNCTIONS}
-NUMBA = Dialect(calls=_FUNCTIONS, where="_select({c}, {a}, {b})", literal=_literal)
-NEAR = Dialect(
-    calls=_FUNCTIONS | {"sin": "_sin_near", "cos": "_cos_near"}, where="_select({c}, {a}, {b})", literal=_literal
-)
+NUMBA = Dialect(calls=_FUNCTIONS, where="_select({c}, {a}, {b})", literal=typed_literal)
+NEAR = replace(NUMBA, calls=_FUNCTIONS | {"sin": "_sin_near", "cos": "_cos_near"})
 """For small arguments: the library's sine and cosine, good for any, are no straight-line code."""
 
 _HEADER = '''\

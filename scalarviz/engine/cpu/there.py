@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import os
 import warnings
 from functools import lru_cache
@@ -11,17 +10,14 @@ from pathlib import Path
 
 from ...errors import listing
 from ..cache import SETTINGS_FILE
+from ..cost import has_package
 
 INSTEAD = 'or use engine="numpy"'
 
 
 def no_numba() -> str:
     """Why numba cannot be used, as one clause that follows its name; empty if it can."""
-    try:
-        there = importlib.util.find_spec("numba") is not None
-    except (ImportError, ValueError):  # the import is blocked
-        there = False
-    if not there:
+    if not has_package("numba"):
         return f"needs numba, which is not installed here: pip install numba; {INSTEAD}"
     given = tuple(f"{name}={os.environ.get(name, '')}" for name in sorted(os.environ) if name.startswith("NUMBA_"))
     return _refused(given) if given or Path(SETTINGS_FILE).is_file() else ""

@@ -48,7 +48,6 @@ class Recorded(Protocol):
 
     def run(self, times: int = 1) -> None:
         """Do them in order, `times` times; may return before the device has finished."""
-        ...
 
 
 class Mark(Protocol):
@@ -56,11 +55,9 @@ class Mark(Protocol):
 
     def done(self) -> bool:
         """Whether the device has reached it; does not wait."""
-        ...
 
     def wait(self) -> None:
         """Wait until the device has reached it."""
-        ...
 
 
 class Device(Protocol):
@@ -72,54 +69,42 @@ class Device(Protocol):
 
     def empty(self, size: int, dtype: Any) -> Buffer:
         """Memory for so many numbers; DeviceMemoryError if there is too little."""
-        ...
 
     def memory(self) -> tuple[int, int]:
         """Free and total bytes."""
-        ...
 
     def upload(self, to: Buffer, array: Array) -> None:
         """Queue a copy of `array` (same dtype and size), which must not change until :meth:`wait`."""
-        ...
 
     def download(self, source: Buffer, array: Array) -> None:
         """Queue a copy into `array`, which is complete after :meth:`wait`."""
-        ...
 
     def wait(self) -> None:
         """Wait until all queued work is done."""
-        ...
 
     def settle(self) -> None:
         """After an error: wait for queued work and ignore further errors."""
-        ...
 
     def copy(self, to: Buffer, source: Buffer) -> None:
         """Queue a copy within the device."""
-        ...
 
     def mark(self) -> Mark:
         """The point at which all queued work is done."""
-        ...
 
     def read_aside(self, copies: Sequence[tuple[Buffer, Array]]) -> Mark:
         """Copy buffers into arrays after all queued work, in parallel with later work.
 
         The arrays (best from :meth:`pinned`) and the buffers must not change until the mark is reached.
         """
-        ...
 
     def pinned(self, size: int, dtype: Any) -> Array:
         """An array of zeros on the host that is fast to copy. NumPy owns it, so it outlives the device."""
-        ...
 
     def record(self, launches: Sequence[Launch]) -> Recorded:
         """Launches that will be done many times."""
-        ...
 
     def close(self) -> None:
         """Free all resources besides the buffers."""
-        ...
 
 
 class AtOnce(Device):

@@ -182,9 +182,7 @@ WRITERS: dict[str, Callable[[Encoded, Instruction], Written]] = {
 """The functions that encode each kind of instruction."""
 
 
-def encode(
-    program: Program, seeds: tuple[int, ...] = (), joined: bool = True, cut: Cut | None = None
-) -> Encoded:  # fmt: skip
+def encode(program: Program, seeds: tuple[int, ...] = (), joined: bool = True, cut: Cut | None = None) -> Encoded:
     """Tables and calls of a program; the gradients of the rows `seeds` are given (empty: forward only).
 
     `joined` says whether a neighbour may compute an instruction: the squared error with the sum of the losses,

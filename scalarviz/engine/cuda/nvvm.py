@@ -165,11 +165,8 @@ def _load(library: Path, which: str) -> None:
     try:
         ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
     except OSError as error:
-        raise MissingDependencyError(f"cannot load {library}, {which} ({_line(error)}): {INSTALL}") from None
+        why = " ".join(str(error).split())
+        raise MissingDependencyError(f"cannot load {library}, {which} ({why}): {INSTALL}") from None
     taken = _found()
     if taken is None or not taken.samefile(library):
         raise MissingDependencyError(f"cannot use {library}, {which}: {taken} is already loaded; restart Python")
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())

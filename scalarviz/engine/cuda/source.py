@@ -12,20 +12,13 @@ for all of their values.
 from __future__ import annotations
 
 import ast
-import math
 from textwrap import indent
 
 from ...scalar import ops
-from ...scalar.emit import FUNCTIONS, UPSTREAM, Dialect, adjoint, function_source, translate
+from ...scalar.emit import FUNCTIONS, UPSTREAM, Dialect, adjoint, function_source, translate, typed_literal
 from ...tape import Instruction, Program
 
-
-def _literal(number: float) -> str:
-    """A typed constant; otherwise numba would promote ``float32 * 2.0`` to float64."""
-    return f"_real({number!r})" if math.isfinite(number) else f"({'-' if number < 0 else ''}_infinity)"
-
-
-CUDA = Dialect(calls={name: f"_{name}" for name in FUNCTIONS if name != "where"}, literal=_literal)
+CUDA = Dialect(calls={name: f"_{name}" for name in FUNCTIONS if name != "where"}, literal=typed_literal)
 
 _FORWARD = '''\
 def forward(_values: Reals, _pool: Words, _args: Int, _dst: Int, _count: Int, _stride: Int, _lanes: Int) -> None:

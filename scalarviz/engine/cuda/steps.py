@@ -58,9 +58,7 @@ class Tracking:
         body, made = self.body, []
         for first, count in ((0, self._counting), (self._counting, self._numbers - self._counting)):
             if count:
-                given = (
-                    self.state.value, body.values, self.table, self.factors, self.starts, first, count, body.chunk,
-                )  # fmt: skip
+                given = (self.state.value, body.values, self.table, self.factors, self.starts, first, count, body.chunk)
                 made.append(body.line("follow", count, given))
         return made
 

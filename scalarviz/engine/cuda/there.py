@@ -6,7 +6,6 @@ numba, and loads nothing if numba-cuda is not installed.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import sys
@@ -16,6 +15,7 @@ from importlib import metadata
 from typing import Any
 
 from ...errors import DeviceError, DeviceLostError, DeviceMemoryError, MissingDependencyError
+from ..cost import has_package
 from ..cpu.there import no_numba
 from . import images, nvvm
 
@@ -244,11 +244,7 @@ def _lost(device: int) -> str:
 
 def _no_packages() -> str:
     for module, package in (("numba_cuda", "numba-cuda"), ("cuda.bindings", "cuda-bindings")):
-        try:
-            there = importlib.util.find_spec(module) is not None
-        except (ImportError, ValueError):  # somebody blocks it; or there is no package of which it is a part
-            there = False
-        if not there:
+        if not has_package(module):
             return f"needs {package}, which is not installed here: {nvvm.INSTALL}"
     version = metadata.version("numba-cuda")
     if _numbers(version) < OLDEST:

@@ -143,9 +143,7 @@ class _Tiles:
 class Tiled:
     """The tiles of a program."""
 
-    def __init__(
-        self, found: Encoded, program: Program, seeds: tuple[int, ...], cut: Cut, joined: bool
-    ) -> None:  # fmt: skip
+    def __init__(self, found: Encoded, program: Program, seeds: tuple[int, ...], cut: Cut, joined: bool) -> None:
         self.found, self.program, self.cut, self.seeds = found, program, cut, seeds
         self.joins = find_joins(program, seeds) if joined else Joins()
         self.entries: list[tuple[Tile, Instruction, int]] = []

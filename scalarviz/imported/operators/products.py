@@ -49,15 +49,10 @@ def weighted_rows(weights: Array, xs: Array, bias: Array | None = None) -> Array
         sums = affine_each(block, len(weights), bias_block, bare(objects(xs)).tolist())
         return values([v for row in sums for v in row], (len(xs), len(weights)))
     inputs = [tuple(row) for row in bare(objects(xs)).tolist()]
-    rows = [_terms(row) for row in bare(objects(weights)).tolist()]
+    rows = [neighbours(row) or tuple(row) for row in bare(objects(weights)).tolist()]
     starts = [None] * len(rows) if bias is None else [_start(b) for b in bare(objects(bias)).tolist()]
     terms = list(zip(rows, starts, strict=True))
     return values([Dot.of(row, x, start) for x in inputs for row, start in terms], (len(xs), len(weights)))
-
-
-def _terms(row: list[Any]) -> Terms:
-    found = neighbours(row)
-    return tuple(row) if found is None else found
 
 
 def _start(bias: Any) -> Value | Row:

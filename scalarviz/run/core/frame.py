@@ -131,22 +131,37 @@ class Curve(NamedTuple):
     loss: NDArray[np.float64]
     lr: NDArray[np.float64]
 
+    def part(self, places: slice | NDArray[Any]) -> Curve:
+        """Some of its steps, by their places."""
+        return Curve(self.step[places], self.loss[places], self.lr[places])
+
+    def up_to(self, step: int) -> Curve:
+        """Its steps up to one of them."""
+        return self.part(slice(int(np.searchsorted(self.step, step, "right"))))
+
+    def after(self, step: int) -> Curve:
+        """Its steps after one of them."""
+        return self.part(slice(int(np.searchsorted(self.step, step, "right")), None))
+
     def followed(self, step: int, loss: NDArray[np.float64], lr: NDArray[np.float64]) -> Curve:
         """It and what came after it, up to `step`; where that does not follow, a line of its own."""
         more = Curve(np.arange(step - len(loss) + 1, step + 1), loss, lr)
         if len(self.step) and self.step[-1] != more.step[0] - 1:
             return more
-        return Curve(
-            np.concatenate([self.step, more.step]), np.concatenate([self.loss, loss]), np.concatenate([self.lr, lr])
-        )
+        return Curve(*(np.concatenate(parts) for parts in zip(self, more, strict=True)))
 
     def of_weights(self, step: int = 0, loss: float = float("nan")) -> Curve:
         """The same losses by the weights that they are of: those before their step. Behind them those of a `step`."""
         if loss != loss:
             return Curve(self.step - 1, self.loss, self.lr)
-        there = int(np.searchsorted(self.step, step, "right"))
-        return Curve(*(np.append(part[:there], last) for part, last in
-                       zip((self.step - 1, self.loss, self.lr), (step, loss, float("nan")), strict=True)))  # fmt: skip
+        kept = self.up_to(step)
+        return Curve(np.append(kept.step - 1, step), np.append(kept.loss, loss), np.append(kept.lr, float("nan")))
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """The same array, which nobody can write to any more."""
+    array.flags.writeable = False
+    return array
 
 
 NO_CURVE = Curve(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))

@@ -321,9 +321,7 @@ class _Finder:
         before = self.shape[sources[0]] if len(sources) == 1 else ()
         made = _made_shape(module, before, len(rows))
         weight, bias = (self._tensor(module, n) if kind == "linear" else None for n in ("weight", "bias"))
-        if (
-            kind == "linear" and len(sources) > 1
-        ):  # rows that are passed on stand among new ones: one stage has them all
+        if kind == "linear" and len(sources) > 1:  # rows that are passed on stand among new ones: one stage has all
             read = self.tape.nodes[rows[0]].args
             sources = next(((name,) for name in reversed(sources) if self.rows[name] == read), sources)
         name = self._name(module)

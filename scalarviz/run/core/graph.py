@@ -291,10 +291,6 @@ def weights_of(model: Any, optimizer: Optimizer) -> list[Block]:
     return list(dict.fromkeys([*blocks_of(model), *(block for block, _ in optimizer.blocks())]))
 
 
-def _buffers_last(blocks: Iterable[Block]) -> list[Block]:
-    return sorted(blocks, key=lambda block: block.buffer)
-
-
 @collection_paused()
 def recorded(
     run: Any, model: Callable[..., Any], loss: Callable[..., Any], optimizer: Optimizer, shapes: tuple[Shape, Shape],
@@ -306,7 +302,8 @@ def recorded(
     scale = None if run._loss_scale is None else run._loss_scale.buffer
     blocks = [*weights_of(model, optimizer), *buffers_in(model).values(), *([] if scale is None else [scale])]
     tape = trace(rows, *sizes, loss=part, blocks=blocks)
-    if list(tape.blocks) != (found := _buffers_last(tape.blocks)):  # weights that nobody knew of
+    found = sorted(tape.blocks, key=lambda block: block.buffer)
+    if list(tape.blocks) != found:  # weights that nobody knew of
         tape = trace(rows, *sizes, loss=part, blocks=found)
     check_tables(tape, run._stored)
     if all(block.buffer for block in tape.blocks):

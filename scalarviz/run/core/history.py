@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .frame import Curve
+from .frame import NO_CURVE, Curve, read_only
 
 LIMIT = 1_000_000
 
-_NOTHING = Curve(np.empty(0, np.int64), np.empty(0), np.empty(0))
 Arrays = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
 
 
@@ -45,7 +43,7 @@ class History:
     def __init__(self, before: tuple[Curve, ...] = (), family: list[History] | None = None) -> None:
         self._before = before
         self._start = self._size = sum(len(piece.step) for piece in before)
-        self._own = _NOTHING  # its own steps, or the first of them, as other lines hold them: never written to
+        self._own = NO_CURVE  # its own steps, or the first of them, as other lines hold them: never written to
         self._arrays: Arrays | None = None  # all steps, with room for more; None while the line rests
         self._family = [] if family is None else family
         self._family.append(self)
@@ -73,7 +71,7 @@ class History:
     def _span(self, start: int, end: int) -> Curve:
         arrays = self._arrays  # another thread may look while the line is left
         step, loss, lr = _joined((*self._before, self._own), self._size) if arrays is None else arrays
-        return Curve(_read_only(step[start:end]), _read_only(loss[start:end]), _read_only(lr[start:end]))
+        return Curve(read_only(step[start:end]), read_only(loss[start:end]), read_only(lr[start:end]))
 
     def __len__(self) -> int:
         return self._size
@@ -110,8 +108,7 @@ class History:
     def _pieces(self, step: int) -> tuple[Curve, ...]:
         """The steps up to `step`, as other lines may hold them."""
         every = (*self._before, self._share())
-        found = (_part(piece, 0, int(np.searchsorted(piece.step, step, "right"))) for piece in every)
-        return tuple(piece for piece in found if len(piece.step))
+        return tuple(found for piece in every if len((found := piece.up_to(step)).step))
 
     def forget(self) -> None:
         """The line is kept no longer."""
@@ -121,7 +118,7 @@ class History:
         """Keep the steps up to `step` alone, and no more room than these need."""
         end = int(np.searchsorted(self.step, step, "right"))
         pieces = self._pieces(step) if self._start or not end else (_copied(self._span(0, end)),)
-        self._before, self._start, self._size, self._own, self._arrays = pieces, end, end, _NOTHING, None
+        self._before, self._start, self._size, self._own, self._arrays = pieces, end, end, NO_CURVE, None
 
     def extend(self, first: int, losses: NDArray[np.float64], lr: float | NDArray[np.float64]) -> None:
         """Append the steps ``first + 1 .. first + len(losses)``; they follow the last one."""
@@ -139,16 +136,16 @@ class History:
     def _thin(self) -> None:
         arrays = self.wake()
         keep = np.append(0, np.arange(self._size - 1, 0, -2)[::-1])
-        thinned = _joined([_each(arrays, lambda array: array[keep])], len(arrays[0]))
+        thinned = _joined([Curve(*arrays).part(keep)], len(arrays[0]))
         self._size = len(keep)  # first: whoever looks meanwhile sees fewer of the old ones
         self._arrays = thinned
-        self._before, self._start, self._own = (), 0, _NOTHING
+        self._before, self._start, self._own = (), 0, NO_CURVE
 
     def curve(self, step: int | None = None, first: int | None = None) -> Curve:
         """The history so far, or up to `step`, or of the steps after `first`; later steps do not change it."""
         before = int(self._before[-1].step[-1]) if self._before else -1
         if self._arrays is None and step is None and first is not None and first >= before:
-            return _part(self._own, int(np.searchsorted(self._own.step, first, "right")), len(self._own.step))
+            return self._own.after(first)
         end = self._size if step is None else int(np.searchsorted(self.step, step, "right"))
         start = 0 if first is None else int(np.searchsorted(self.step, first, "right"))
         return self._span(start, max(start, end))
@@ -161,23 +158,8 @@ class History:
         return Curve(*(np.append(kept, last) for kept, last in zip(curve, (step, loss, lr), strict=True)))
 
 
-def _each(arrays: Arrays, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Curve:
-    step, loss, lr = map(change, arrays)
-    return Curve(step, loss, lr)
-
-
-def _read_only(view: NDArray[Any]) -> NDArray[Any]:
-    """Whoever looks changes nothing: the arrays are those of the run."""
-    view.flags.writeable = False
-    return view
-
-
-def _part(curve: Curve, start: int, end: int) -> Curve:
-    return _each(curve, lambda array: array[start:end])
-
-
 def _copied(curve: Curve) -> Curve:
-    return _each(curve, lambda array: _read_only(array.copy()))
+    return Curve(*(read_only(array.copy()) for array in curve))
 
 
 def _joined(pieces: Iterable[Curve], room: int) -> Arrays:

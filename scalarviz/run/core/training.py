@@ -111,11 +111,9 @@ class Onlooker(Protocol):
 
     def until(self, first: int, losses: NDArray[np.float64], lr: Rates) -> int | None:
         """How many steps of a call to keep: those after `first`, with these losses. None keeps all."""
-        ...
 
     def after(self) -> None:
         """The training stands after the steps of a call, before anybody else changes anything."""
-        ...
 
 
 class Training:

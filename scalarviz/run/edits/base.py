@@ -7,100 +7,21 @@ import binascii
 import inspect
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...engine.outside import is_source
-from ...engine.problem import Limits, Sampling
 from ...errors import FileFormatError, InputError, ScalarvizError, listing, shown
-from ...optim import Schedule
+
+if TYPE_CHECKING:
+    from ..editing import RunHands
 
 Names = Callable[[int], str]
 """Flat index of a weight to its name."""
-
-
-class Hands(Protocol):
-    """What an edit may do to a run, between two steps. The checks change nothing and raise InputError."""
-
-    @property
-    def n_weights(self) -> int:
-        """Number of scalar parameters."""
-
-    def values(self, start: int, count: int) -> NDArray[Any]:
-        """A copy of some flat weights."""
-
-    def drawn(self, start: int, count: int) -> NDArray[Any]:
-        """Flat weights as seed and step draw them; InputError: no initialiser is known for them."""
-
-    def put_weights(self, start: int, numbers: NDArray[Any]) -> None:
-        """Set flat weights."""
-
-    def put_frozen(self, start: int, flags: NDArray[np.bool_]) -> None:
-        """Set which weights the optimiser leaves alone."""
-
-    def check_numbers(self, numbers: Mapping[str, Any], group: int | None = None) -> None:
-        """Whether the optimiser, or one of its parameter groups, has numbers of these names and takes them."""
-
-    def put_numbers(self, numbers: Mapping[str, Any], group: int | None = None) -> None:
-        """Set numbers of the optimiser, or of one of its parameter groups."""
-
-    def check_numbers_of(self, spans: tuple[tuple[int, int], ...], numbers: Mapping[str, Any]) -> object:
-        """Whether the optimiser holds some of these weights, and has numbers of these names for them."""
-
-    def put_numbers_of(self, spans: tuple[tuple[int, int], ...], numbers: Mapping[str, Any]) -> None:
-        """Set numbers of these weights alone."""
-
-    def check_schedule(self, schedule: Schedule | None) -> None:
-        """Whether the optimiser's rates can follow it."""
-
-    def put_schedule(self, schedule: Schedule | None) -> None:
-        """Let them follow it from its beginning; None: they stay as they are."""
-
-    def put_limits(self, limits: Limits) -> None:
-        """Set penalties and clipping."""
-
-    def check_batch(self, batch_size: int | None = None, sampling: Sampling | None = None) -> None:
-        """Whether a step can have so many samples that are chosen so; None: as now."""
-
-    def put_batch(self, batch_size: int | None = None, sampling: Sampling | None = None) -> None:
-        """Set how many samples a step has, and how they are chosen; None: as now."""
-
-    def check_engine(self, engine: str) -> None:
-        """Whether there is such an engine here."""
-
-    def put_engine(self, engine: str, why: str) -> None:
-        """Let another engine go on."""
-
-    def check_targets(self, targets: NDArray[Any]) -> object:
-        """Whether there is a target that the loss can use for every sample."""
-
-    def put_targets(self, targets: NDArray[Any], about: object = None) -> None:
-        """Set the targets of the samples there are; the data carries `about`."""
-
-    def check_samples(self, inputs: Any, targets: Any, what: str) -> object:
-        """Whether these samples fit model and loss."""
-
-    def put_samples(self, inputs: Any, targets: Any, *, more: bool, about: object = None) -> None:
-        """Train on these samples, or on them as well; the data carries `about`."""
-
-    def goes_on_with(self, made: Any) -> bool:
-        """Whether what was made for a change was made for the run as it stands now."""
-
-    def made(self, change: Any) -> Any:
-        """What the run is to go on with after a :class:`~.change.Change`; nothing is changed."""
-
-    def check_made(self, made: Any) -> None:
-        """Whether it fits the data that there is."""
-
-    def put_made(self, made: Any) -> None:
-        """Go on with it."""
-
-    def call(self, function: Callable[[Any], object]) -> None:
-        """Call a function of the run."""
 
 
 def numbered(index: int) -> str:
@@ -118,16 +39,17 @@ class Edit:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        Edit.kinds[cls.__name__] = cls
+        if not cls.__name__.startswith("_"):
+            Edit.kinds[cls.__name__] = cls
 
-    def resolved(self, hands: Hands) -> Edit:
+    def resolved(self, hands: RunHands) -> Edit:
         """The same in absolute numbers, for a run as it is now."""
         return self
 
-    def check(self, hands: Hands) -> None:
+    def check(self, hands: RunHands) -> None:
         """Raise InputError unless the edit fits the run; nothing is changed."""
 
-    def apply(self, hands: Hands) -> None:
+    def apply(self, hands: RunHands) -> None:
         """Do it, between two steps."""
         raise TypeError(f"{type(self).__name__} must say what it does")
 
@@ -171,6 +93,16 @@ class Edit:
         return self.words()
 
 
+class Setting:
+    """An edit of one thing: another of its kind leaves nothing of it."""
+
+    __slots__ = ()
+
+    def sets(self) -> Any:
+        """The same for all of its kind."""
+        return ()
+
+
 def bits(part: Any) -> Any:
     """Something hashable that differs where a bit does: 0.0 and -0.0, float32 and float64, two shapes."""
     if isinstance(part, np.ndarray):
@@ -197,7 +129,7 @@ def fix(edit: Edit, **parts: Any) -> None:
         object.__setattr__(edit, name, own)
 
 
-def within(hands: Hands, start: int, count: int) -> None:
+def within(hands: RunHands, start: int, count: int) -> None:
     """Raise InputError unless there are weights from `start` on."""
     stop = start + count
     if stop > hands.n_weights:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
@@ -14,8 +14,11 @@ from ...engine.outside import as_source
 from ...engine.problem import SAMPLINGS, Sampling
 from ...errors import InputError, TypeMismatchError, listing, shown
 from ..checks import as_samples
-from .base import Edit, Hands, Names, fix, numbered
+from .base import Edit, Names, Setting, fix, numbered
 from .numbers import Call, SetOptimizer
+
+if TYPE_CHECKING:
+    from ..editing import RunHands
 
 ACTIVATIONS: dict[str, type[nn.Activation]] = {
     (kind.op or "identity"): kind
@@ -71,18 +74,18 @@ class Change(Edit):
         if not self._parts():
             raise InputError("change: got no argument; name what to change, such as change(activation='relu')")
 
-    def resolved(self, hands: Hands) -> Edit:
+    def resolved(self, hands: RunHands) -> Edit:
         if hands.goes_on_with(self.made):
             return self
         found = replace(self)
         fix(found, made=hands.made(found))
         return found
 
-    def check(self, hands: Hands) -> None:
+    def check(self, hands: RunHands) -> None:
         if self.made is not None:
             hands.check_made(self.made)
 
-    def apply(self, hands: Hands) -> None:
+    def apply(self, hands: RunHands) -> None:
         hands.put_made(self.made)
 
     def words(self, name: Names = numbered) -> str:
@@ -158,7 +161,7 @@ def _samples(array: Any, what: str) -> Any:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SetTargets(Edit):
+class SetTargets(Setting, Edit):
     """Other targets for the same inputs, shape (N, n_targets)."""
 
     targets: NDArray[Any]
@@ -168,17 +171,14 @@ class SetTargets(Edit):
         as_samples(self.targets, what)
         fix(self, targets=real_array(self.targets, what))
 
-    def check(self, hands: Hands) -> None:
+    def check(self, hands: RunHands) -> None:
         hands.check_targets(self.targets)
 
-    def apply(self, hands: Hands) -> None:
+    def apply(self, hands: RunHands) -> None:
         hands.put_targets(self.targets, getattr(self, "about", None))
 
     def words(self, name: Names = numbered) -> str:
         return f"new targets for {len(self.targets):,} samples"
-
-    def sets(self) -> Any:
-        return ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -192,10 +192,10 @@ class AddSamples(Edit):
         inputs, targets = _samples(self.inputs, "add_samples: the inputs"), _samples(self.targets, "the targets")
         fix(self, inputs=inputs, targets=targets)
 
-    def check(self, hands: Hands) -> None:
+    def check(self, hands: RunHands) -> None:
         hands.check_samples(self.inputs, self.targets, "add_samples")
 
-    def apply(self, hands: Hands) -> None:
+    def apply(self, hands: RunHands) -> None:
         hands.put_samples(self.inputs, self.targets, more=True, about=getattr(self, "about", None))
 
     def words(self, name: Names = numbered) -> str:
@@ -203,7 +203,7 @@ class AddSamples(Edit):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Refill(Edit):
+class Refill(Setting, Edit):
     """Other data altogether: `inputs` (N, n_inputs) with `targets` (N, n_targets), any N."""
 
     inputs: Any
@@ -213,17 +213,14 @@ class Refill(Edit):
         inputs, targets = _samples(self.inputs, "refill: the inputs"), _samples(self.targets, "refill: the targets")
         fix(self, inputs=inputs, targets=targets)
 
-    def check(self, hands: Hands) -> None:
+    def check(self, hands: RunHands) -> None:
         hands.check_samples(self.inputs, self.targets, "refill")
 
-    def apply(self, hands: Hands) -> None:
+    def apply(self, hands: RunHands) -> None:
         hands.put_samples(self.inputs, self.targets, more=False, about=getattr(self, "about", None))
 
     def words(self, name: Names = numbered) -> str:
         return f"new data: {len(self.inputs):,} samples"
-
-    def sets(self) -> Any:
-        return ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -246,14 +243,14 @@ class Several(Edit):
             raise InputError("Several: expected at least one edit, and at most one Change")
         fix(self, edits=tuple(given), said=text(self.said, "Several: the words"))
 
-    def resolved(self, hands: Hands) -> Edit:
+    def resolved(self, hands: RunHands) -> Edit:
         return Several(tuple(edit.resolved(hands) for edit in self.edits), self.said)
 
-    def check(self, hands: Hands) -> None:
+    def check(self, hands: RunHands) -> None:
         """Raise unless the first one fits; the others are checked when it is their turn."""
         self.edits[0].check(hands)
 
-    def apply(self, hands: Hands) -> None:
+    def apply(self, hands: RunHands) -> None:
         """Do all of them; if one cannot be done, the run is as it was."""
         for edit in self.edits:
             edit.check(hands)

@@ -6,19 +6,22 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...checks import integer, one_of, real_array, text
+from ...checks import function, integer, one_of, real_array, text
 from ...engine.problem import SAMPLINGS, Limits, Sampling
 from ...engine.table import known
 from ...errors import InputError, TypeMismatchError, shown
 from ...optim import Schedule
 from ...scalar.single import as_number
 from ..checks import limits_of
-from .base import Edit, Hands, Names, fix, full_name, numbered, several, within
+from .base import Edit, Names, Setting, fix, full_name, numbered, several, within
+
+if TYPE_CHECKING:
+    from ..editing import RunHands
 
 
 def _numbers(array: Any, what: str) -> NDArray[Any]:
@@ -38,46 +41,39 @@ def _signed(number: Any, *, plus: bool = False) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SetWeights(Edit):
-    """Set the flat weights from `start` on to `numbers`."""
+class _OfWeights(Edit):
+    """Numbers for the flat weights from `start` on."""
 
     start: int
     numbers: NDArray[Any]
 
     def __post_init__(self) -> None:
-        fix(self, start=integer("SetWeights: start", self.start, 0), numbers=_numbers(self.numbers, "SetWeights"))
+        kind = type(self).__name__
+        fix(self, start=integer(f"{kind}: start", self.start, 0), numbers=_numbers(self.numbers, kind))
 
-    def check(self, hands: Hands) -> None:
+    def check(self, hands: RunHands) -> None:
         within(hands, self.start, len(self.numbers))
-
-    def apply(self, hands: Hands) -> None:
-        hands.put_weights(self.start, self.numbers)
-
-    def words(self, name: Names = numbered) -> str:
-        return f"{several(name, self.start, len(self.numbers))} = {_signed(self.numbers[0])}"
 
     def sets(self) -> Any:
         return self.start, len(self.numbers)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AddToWeights(Edit):
+class SetWeights(_OfWeights):
+    """Set the flat weights from `start` on to `numbers`."""
+
+    def apply(self, hands: RunHands) -> None:
+        hands.put_weights(self.start, self.numbers)
+
+    def words(self, name: Names = numbered) -> str:
+        return f"{several(name, self.start, len(self.numbers))} = {_signed(self.numbers[0])}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AddToWeights(_OfWeights):
     """Add `numbers` to the flat weights from `start` on. The log stores the resulting values."""
 
-    start: int
-    numbers: NDArray[Any]
-
-    def __post_init__(self) -> None:
-        numbers = _numbers(self.numbers, "AddToWeights")
-        fix(self, start=integer("AddToWeights: start", self.start, 0), numbers=numbers)
-
-    def sets(self) -> Any:
-        return self.start, len(self.numbers)
-
-    def check(self, hands: Hands) -> None:
-        within(hands, self.start, len(self.numbers))
-
-    def resolved(self, hands: Hands) -> Edit:
+    def resolved(self, hands: RunHands) -> Edit:
         self.check(hands)
         now = hands.values(self.start, len(self.numbers))
         return SetWeights(self.start, now + self.numbers.astype(now.dtype))
@@ -99,10 +95,10 @@ class SetFrozen(Edit):
             raise TypeMismatchError(f"SetFrozen: flags must be an array of True and False, got {shown(self.flags)}")
         fix(self, start=integer("SetFrozen: start", self.start, 0), flags=flags)
 
-    def check(self, hands: Hands) -> None:
+    def check(self, hands: RunHands) -> None:
         within(hands, self.start, len(self.flags))
 
-    def apply(self, hands: Hands) -> None:
+    def apply(self, hands: RunHands) -> None:
         hands.put_frozen(self.start, self.flags)
 
     def words(self, name: Names = numbered) -> str:
@@ -165,14 +161,14 @@ class Together(Edit):
             _apart(sorted(e.sets() for e in given if isinstance(e, SetFrozen) is flags), "Together")
         fix(self, edits=tuple(given), said=text(self.said, "Together: the words"))
 
-    def check(self, hands: Hands) -> None:
+    def check(self, hands: RunHands) -> None:
         for edit in self.edits:
             edit.check(hands)
 
-    def resolved(self, hands: Hands) -> Edit:
+    def resolved(self, hands: RunHands) -> Edit:
         return Together(tuple(edit.resolved(hands) for edit in self.edits), self.said)
 
-    def apply(self, hands: Hands) -> None:
+    def apply(self, hands: RunHands) -> None:
         for edit in self.edits:
             edit.apply(hands)
 
@@ -202,11 +198,11 @@ class ScaleWeights(Edit):
         spans, said = spans_of(self.spans, "ScaleWeights"), text(self.said, "ScaleWeights: the words")
         fix(self, spans=spans, factor=factor, said=said)
 
-    def check(self, hands: Hands) -> None:
+    def check(self, hands: RunHands) -> None:
         for start, count in self.spans:
             within(hands, start, count)
 
-    def resolved(self, hands: Hands) -> Edit:
+    def resolved(self, hands: RunHands) -> Edit:
         self.check(hands)
         parts = []
         for start, count in self.spans:
@@ -229,12 +225,12 @@ class RedrawWeights(Edit):
     def __post_init__(self) -> None:
         fix(self, spans=spans_of(self.spans, "RedrawWeights"), said=text(self.said, "RedrawWeights: the words"))
 
-    def check(self, hands: Hands) -> None:
+    def check(self, hands: RunHands) -> None:
         for start, count in self.spans:
             within(hands, start, count)
         hands.drawn(*self.spans[0])
 
-    def resolved(self, hands: Hands) -> Edit:
+    def resolved(self, hands: RunHands) -> Edit:
         self.check(hands)
         parts = tuple(SetWeights(start, hands.drawn(start, count)) for start, count in self.spans)
         return Together(parts, f"re-initialise {self.said}" if self.said else "")
@@ -265,10 +261,10 @@ class SetOptimizer(Edit):
         if self.group is not None:
             fix(self, group=integer("SetOptimizer: group", self.group, 0))
 
-    def check(self, hands: Hands) -> None:
+    def check(self, hands: RunHands) -> None:
         hands.check_numbers(dict(self.numbers), self.group)
 
-    def apply(self, hands: Hands) -> None:
+    def apply(self, hands: RunHands) -> None:
         """Set them; where the update becomes another one, its state goes on by name."""
         hands.put_numbers(dict(self.numbers), self.group)
 
@@ -282,7 +278,7 @@ class SetOptimizer(Edit):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SetLimits(Edit):
+class SetLimits(Setting, Edit):
     """Set penalties of the loss and limits of the gradient from the next step on; None: no limit. See :class:`Run`."""
 
     l1: float = 0.0
@@ -294,7 +290,7 @@ class SetLimits(Edit):
         found = limits_of(self.l1, self.l2, self.clip_norm, self.clip_value)
         fix(self, l1=found.l1, l2=found.l2, clip_norm=found.clip_norm, clip_value=found.clip_value)
 
-    def apply(self, hands: Hands) -> None:
+    def apply(self, hands: RunHands) -> None:
         hands.put_limits(Limits(self.l1, self.l2, self.clip_norm, self.clip_value))
 
     def words(self, name: Names = numbered) -> str:
@@ -302,12 +298,9 @@ class SetLimits(Edit):
         said = [f"{name} = {_short(part)}" for name, part in self.parts().items() if part]
         return ", ".join(said) or "no limits"
 
-    def sets(self) -> Any:
-        return ()
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SetSchedule(Edit):
+class SetSchedule(Setting, Edit):
     """Set the learning-rate schedule from the next step on; None: constant rates. A file cannot hold your own class."""
 
     schedule: Schedule | None
@@ -318,17 +311,15 @@ class SetSchedule(Edit):
             kind = type(given).__name__
             raise TypeMismatchError(f"SetSchedule: expected an LRScheduler or None, got {kind}")
 
-    def check(self, hands: Hands) -> None:
-        hands.check_schedule(self.schedule)
+    def check(self, hands: RunHands) -> None:
+        if self.schedule is not None:  # is it for as many parameter groups?
+            self.schedule.bound(hands.run.optimizer)
 
-    def apply(self, hands: Hands) -> None:
+    def apply(self, hands: RunHands) -> None:
         hands.put_schedule(self.schedule)
 
     def words(self, name: Names = numbered) -> str:
         return f"schedule = {self.schedule}"
-
-    def sets(self) -> Any:
-        return ()
 
 
 def _plain(number: Any, row: bool = False) -> Any:
@@ -349,7 +340,7 @@ def _short(number: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SetBatchSize(Edit):
+class SetBatchSize(Setting, Edit):
     """Set the batch size from the next step on."""
 
     batch_size: int
@@ -357,17 +348,14 @@ class SetBatchSize(Edit):
     def __post_init__(self) -> None:
         fix(self, batch_size=integer("batch_size", self.batch_size, 1))
 
-    def check(self, hands: Hands) -> None:
+    def check(self, hands: RunHands) -> None:
         hands.check_batch(self.batch_size)
 
-    def apply(self, hands: Hands) -> None:
+    def apply(self, hands: RunHands) -> None:
         hands.put_batch(self.batch_size)
 
     def words(self, name: Names = numbered) -> str:
         return f"batch size = {self.batch_size:,}"
-
-    def sets(self) -> Any:
-        return ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -382,10 +370,10 @@ class SetSampling(Edit):
         if self.batch_size is not None:
             fix(self, batch_size=integer("batch_size", self.batch_size, 1))
 
-    def check(self, hands: Hands) -> None:
+    def check(self, hands: RunHands) -> None:
         hands.check_batch(self.batch_size, self.sampling)
 
-    def apply(self, hands: Hands) -> None:
+    def apply(self, hands: RunHands) -> None:
         hands.put_batch(self.batch_size, self.sampling)
 
     def words(self, name: Names = numbered) -> str:
@@ -407,13 +395,12 @@ class SetEngine(Edit):
 
     def __post_init__(self) -> None:
         known(self.engine)
-        if not isinstance(self.why, str):
-            raise TypeMismatchError(f"SetEngine: why must be text, got {type(self.why).__name__}")
+        text(self.why, "SetEngine: why")
 
-    def check(self, hands: Hands) -> None:
+    def check(self, hands: RunHands) -> None:
         hands.check_engine(self.engine)
 
-    def apply(self, hands: Hands) -> None:
+    def apply(self, hands: RunHands) -> None:
         hands.put_engine(self.engine, self.why)
 
     def words(self, name: Names = numbered) -> str:
@@ -428,8 +415,7 @@ class Call(Edit):
     what: str = ""  # what the log says; default: the function's name
 
     def __post_init__(self) -> None:
-        if not callable(self.function):
-            raise TypeMismatchError(f"Call: expected a function of the run, got {type(self.function).__name__}")
+        function(self.function, "Call: what it calls")
         fix(self, what=text(self.what, "Call: what") or self.name)
 
     @property
@@ -437,8 +423,8 @@ class Call(Edit):
         """Module and name of the function."""
         return full_name(self.function)
 
-    def apply(self, hands: Hands) -> None:
-        hands.call(self.function)
+    def apply(self, hands: RunHands) -> None:
+        self.function(hands.run)
 
     def words(self, name: Names = numbered) -> str:
         return self.what
@@ -461,10 +447,10 @@ class SetNumbers(Edit):
         numbers = SetOptimizer(self.numbers).numbers
         fix(self, spans=spans_of(self.spans, "SetNumbers"), numbers=numbers, said=text(self.said, "SetNumbers: said"))
 
-    def check(self, hands: Hands) -> None:
+    def check(self, hands: RunHands) -> None:
         hands.check_numbers_of(self.spans, dict(self.numbers))
 
-    def apply(self, hands: Hands) -> None:
+    def apply(self, hands: RunHands) -> None:
         hands.put_numbers_of(self.spans, dict(self.numbers))
 
     def words(self, name: Names = numbered) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from functools import cache
 from math import inf
 from types import NoneType, UnionType
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,6 +29,10 @@ class Described:
         ours = next(one for one in type(self).__mro__ if one.__module__.startswith(__package__))
         for name, allowed in _allowed(ours).items():  # a kind of the user's own checks its own fields
             check_field(getattr(self, name), allowed, type(self).__name__, name)
+        self._check()
+
+    def _check(self) -> None:
+        """Refuse fields that do not fit together."""
 
 
 @cache
@@ -91,12 +95,6 @@ def arrays_of(description: object, *names: str) -> list[NDArray[Any]]:
     return [real_array(getattr(description, name), f"{kind}: {name}") for name in names]
 
 
-def above_zero(given: Any, what: str) -> None:
-    """Refuse what is no finite number > 0."""
-    if not isinstance(given, int | float) or not 0 < given < inf:
-        raise InputError(f"{what} must be a finite number > 0, got {shown(given)}")
-
-
 @dataclass(frozen=True, slots=True)
 class Beside:
     """A place beside one stage of the network; it moves with the cubes.
@@ -140,13 +138,12 @@ class Panel(Described):
     at: Callable[[Moment], Panel] | None = None
 
     def __post_init__(self) -> None:
-        Described.__post_init__(self)
         given: Any = self.place
         allowed = ("among",) if self.among else PLACES
-        if (isinstance(given, str) and given in allowed) or (isinstance(given, Beside) and not self.among):
-            return
-        names = '"among"' if self.among else '"column", "overlay", "above" or Beside("name of a stage", unit)'
-        raise InputError(f"{type(self).__name__}: place: got {shown(given)}; allowed: {names}")
+        if not (isinstance(given, str) and given in allowed) and (self.among or not isinstance(given, Beside)):
+            names = '"among"' if self.among else '"column", "overlay", "above" or Beside("name of a stage", unit)'
+            raise InputError(f"{type(self).__name__}: place: got {shown(given)}; allowed: {names}")
+        Described.__post_init__(self)
 
 
 # ---- Panels that a function of the user's own fills: pictures, and tables of words
@@ -195,8 +192,7 @@ class Table(Panel):
     heads: tuple[str, ...] = ()
     lines: int = 7
 
-    def __post_init__(self) -> None:
-        Panel.__post_init__(self)
+    def _check(self) -> None:
         integer("Table: lines", self.lines, 1, 12)
         if not callable(self.rows):
             as_rows(self.rows, len(self.heads))
@@ -217,24 +213,15 @@ def as_rows(given: Any, columns: int = 0) -> list[tuple[str, ...]]:
     return rows
 
 
-class Kept(Protocol):
-    """One picture; see :class:`scalarviz.run.sources.recording.Picture`."""
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A panel at the step of a frame; `image` is its list, or a PNG or WebP of width x height pixels."""
 
-    @property
-    def step(self) -> int:
-        """That it is of."""
-
-    @property
-    def width(self) -> int:
-        """Pixels."""
-
-    @property
-    def height(self) -> int:
-        """Pixels."""
-
-    @property
-    def image(self) -> bytes:
-        """PNG or WebP."""
+    panel: str
+    step: int
+    width: int
+    height: int
+    image: bytes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -245,7 +232,7 @@ class RecordedPictures(Panel):
     """
 
     title: str
-    pictures: tuple[Kept, ...]
+    pictures: tuple[Picture, ...]
 
     def at_step(self, step: int) -> int | None:
         """The number of the picture that is shown at a step; None before the first."""

@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...checks import integer, real_array
 from ...errors import InputError, TypeMismatchError, shown
+from ...scalar.single import positive
 from ..edits import Edit
 from ..source import Moment
-from .base import Described, Panel, Place, above_zero, arrays_of, pair
+from .base import Described, Panel, Place, arrays_of, pair
 
 Float = NDArray[np.floating]
 Samples = tuple[Float, NDArray[np.number]]
@@ -41,8 +42,7 @@ class Pictures(Panel):
     label: str = "photo"
     target_of: Callable[[Float], Float] | None = None
 
-    def __post_init__(self) -> None:
-        Panel.__post_init__(self)
+    def _check(self) -> None:
         source, target = (
             real_array(self.source, "Pictures: the source"),
             real_array(self.target, "Pictures: the target"),
@@ -71,8 +71,7 @@ class ColourCube(Panel):
     inputs: Float
     targets: Float
 
-    def __post_init__(self) -> None:
-        Panel.__post_init__(self)
+    def _check(self) -> None:
         inputs, targets = arrays_of(self, "inputs", "targets")
         if inputs.ndim != 2 or inputs.shape[1] != 3 or not len(inputs) or inputs.shape != targets.shape:
             raise InputError(
@@ -113,8 +112,7 @@ class Axis(Described):
     most: float
     shown: tuple[float, float] | None = None
 
-    def __post_init__(self) -> None:
-        Described.__post_init__(self)
+    def _check(self) -> None:
         pair((self.least, self.most), "Axis: its ends, least and most,")
         if self.shown is not None:
             object.__setattr__(self, "shown", pair(self.shown, "Axis: shown"))
@@ -222,8 +220,7 @@ class PlaneMap(Panel):
     classes: tuple[str, ...] = ()
     edits: PointEdits | None = None
 
-    def __post_init__(self) -> None:
-        Panel.__post_init__(self)
+    def _check(self) -> None:
         integer("PlaneMap: output", self.output, 0)
         classes = len(self.classes)
         if classes not in (0, *range(2, MOST_CLASSES + 1)):
@@ -290,8 +287,7 @@ class Features(Panel):
     change: Callable[[str], Edit | None] | None = None
     place: Place = field(default="among", kw_only=True)
 
-    def __post_init__(self) -> None:
-        Panel.__post_init__(self)
+    def _check(self) -> None:
         if not self.names or len(set(self.names)) < len(self.names):
             raise InputError(f"Features: names must be one or more different names, got {shown(self.names)}")
 
@@ -325,9 +321,8 @@ class Painting(Panel):
     other: Callable[[Float], Edit] | None = None
     epochs: Callable[[Moment], float] | None = None
 
-    def __post_init__(self) -> None:
-        Panel.__post_init__(self)
-        above_zero(self.gain, "Painting: gain")
+    def _check(self) -> None:
+        positive(self.gain, "Painting: gain")
 
     def likeness(self, moment: Moment) -> float:
         """The psnr at evenly spread pixels, `ASKED` at most: the same ones however large the picture is drawn."""
@@ -380,8 +375,7 @@ class TestCurve(Described):
     accuracy: bool = False
     headline: bool = True
 
-    def __post_init__(self) -> None:
-        Described.__post_init__(self)
+    def _check(self) -> None:
         inputs, targets = arrays_of(self, "inputs", "targets")
         if not inputs.ndim or not targets.ndim or len(inputs) != len(targets) or not len(inputs):
             raise InputError(
@@ -531,8 +525,7 @@ class LossOver(Panel):
     spans: tuple[Span, ...]
     title: str = "loss"
 
-    def __post_init__(self) -> None:
-        Panel.__post_init__(self)
+    def _check(self) -> None:
         _check_weights(self, 2)
         spans: Any = self.spans
         if not isinstance(spans, tuple | list) or len(spans) != len(self.weights):
@@ -556,8 +549,7 @@ class TrainingLoop(Panel):
     weights: tuple[int, ...]
     names: tuple[str, ...]
 
-    def __post_init__(self) -> None:
-        Panel.__post_init__(self)
+    def _check(self) -> None:
         _check_weights(self, 3)
 
 
@@ -634,15 +626,14 @@ class WordBoard(Panel):
     make: Callable[[Moment, float, int], Invented]
     temperature: float = 0.6
 
-    def __post_init__(self) -> None:
-        Panel.__post_init__(self)
+    def _check(self) -> None:
         integer("WordBoard: most", self.most, 1)
         if len(self.word) > self.most or not set(self.word) <= set(self.letters):
             raise InputError(
                 f"WordBoard: the word must have at most {self.most} of the letters {shown(self.letters)}, "
                 f"got {shown(self.word)}"
             )
-        above_zero(self.temperature, "WordBoard: temperature")
+        positive(self.temperature, "WordBoard: temperature")
 
 
 # ---- Panels of tasks whose samples are handwritten digits
@@ -666,8 +657,7 @@ class DigitBoard(Panel):
     labels: NDArray[np.integer]
     side: tuple[int, int]
 
-    def __post_init__(self) -> None:
-        Panel.__post_init__(self)
+    def _check(self) -> None:
         high, wide = self.side
         inputs, labels = arrays_of(self, "inputs", "labels")
         if labels.ndim != 1 or not len(labels) or inputs.shape != (len(labels), high * wide):

@@ -162,14 +162,14 @@ class RecordedPair(Played):
                     gesture = f"{letter} {edit.gesture}" if edit.gesture else ""
                     edits.append(replace(edit, what=f"{letter}: {edit.what}", gesture=gesture))
         edits.sort(key=lambda edit: edit.step)
-        return Past(begin, int(steps[-1]), _from(self.pair[0].curve, begin), tuple(edits), steps=steps)
+        return Past(begin, int(steps[-1]), self.pair[0].curve.after(begin - 1), tuple(edits), steps=steps)
 
     # ---- where it stands
 
     @property
     def other_curve(self) -> Curve:
         """That of `b`."""
-        return _from(self.pair[1].curve, self._past.first)
+        return self.pair[1].curve.after(self._past.first - 1)
 
     def places(self, step: int) -> tuple[int, int]:
         """Where the two stand at a step: at their last frames that are not after it."""
@@ -273,8 +273,3 @@ def _shapes(tensors: Sequence[Tensor]) -> str:
 
 def _shape(tensor: Tensor) -> str:
     return "\N{MULTIPLICATION SIGN}".join(map(str, tensor.shape)) or "1"
-
-
-def _from(curve: Curve, step: int) -> Curve:
-    there = curve.step >= step
-    return Curve(curve.step[there], curve.loss[there], curve.lr[there])

@@ -16,9 +16,9 @@ import numpy as np
 
 from ...run.core.frame import Frame
 from ...run.panels import LossCurve
+from ...run.panels.base import Picture
 from ...run.questions.ranges import weight_extent
 from ...run.scene.scene import Scene
-from ...run.sources.recording.contents import Picture
 from ..ink.axes import evenly
 from ..ink.boxes import arrange
 from ..ink.listed import Listed, Record, changes, encoded, short, stored

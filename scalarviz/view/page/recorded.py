@@ -18,9 +18,9 @@ from ...errors import ScalarvizError
 from ...io import check_target, write_bytes
 from ...io.atomic import StrPath, path_text
 from ...run.core.frame import Frame, Past, Stage
+from ...run.panels.base import Picture
 from ...run.scene.scene import weights_text
 from ...run.sources.played import RecordedSource
-from ...run.sources.recording.contents import Picture
 from ...run.sources.recording.file import check_apart
 from ...run.sources.recording.recorded import Recorded
 from ...run.sources.recording.recorded_step import RecordedStep

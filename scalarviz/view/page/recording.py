@@ -11,10 +11,11 @@ from typing import Any, ClassVar
 
 from ...errors import InputError, TypeMismatchError
 from ...io.atomic import StrPath
+from ...run.panels.base import Picture
 from ...run.scene.scene import Scene
 from ...run.sources import recording
 from ...run.sources.played import RecordedSource
-from ...run.sources.recording.contents import Picture, write_pictures
+from ...run.sources.recording.contents import write_pictures
 from ..ink.theme import get_theme
 from .comparison import Comparison, names_of
 from .link import link_of

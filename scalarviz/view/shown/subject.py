@@ -21,12 +21,12 @@ from ...run.core.frame import Curve, Frame, Role, Stage, Tensor
 from ...run.core.graph import grouped
 from ...run.edits import AddToWeights, Edit, ScaleWeights, SetFrozen, SetWeights, Together
 from ...run.panels import CurveFit, LossCurve, Panel, PlaneMap, RecordedPictures
+from ...run.panels.base import Picture
 from ...run.run import Run
 from ...run.scene.scene import Plan, Scene
 from ...run.source import Can, Moment, RunSource, Source
 from ...run.sources.played import RecordedSource, Rehearsal
 from ...run.sources.recorded_pair import RecordedPair
-from ...run.sources.recording.contents import Picture
 from ...run.sources.recording.recorded import Recorded
 from ...run.sources.recording.taken import About
 from ...run.sources.watched import Counted, Watched
@@ -133,7 +133,7 @@ class WeightsSource(Source):
         """Change the objects themselves: values and flags; StateError: any other edit."""
         if not isinstance(edit, SetWeights | AddToWeights | ScaleWeights | SetFrozen | Together):
             raise self._cannot(f"do {type(edit).__name__}")
-        hands: Any = self  # what edits of weights need, as `scalarviz.run.edits.base.Hands` has it
+        hands: Any = self  # what edits of weights need, as `scalarviz.run.editing.RunHands` has it
         edit.check(hands)
         self._look(self.values())
         edit.resolved(hands).apply(hands)

@@ -68,9 +68,7 @@ def _rows(rows: Iterable[int]) -> frozenset[int]:
     return frozenset(int(row) for row in rows)
 
 
-def numbered(
-    lines: Sequence[Line], kinds: tuple[str, ...], written: Iterable[int] = ()
-) -> NDArray[np.int32]:  # fmt: skip
+def numbered(lines: Sequence[Line], kinds: tuple[str, ...], written: Iterable[int] = ()) -> NDArray[np.int32]:
     """The lines, shape (lines, WIDTH); some rows are `written` and the threads have not met since."""
     found = np.zeros((len(lines), WIDTH), np.int32)
     for row, line, waits in zip(found, lines, _waits(lines, written), strict=True):

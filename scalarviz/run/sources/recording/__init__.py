@@ -9,7 +9,7 @@ Open `recording` first (``sv.Recording``), then `recorded` (``sv.load_recording`
 * micro-steps of the step after a frame, written and read: `recorded_step`
 """
 
-from .contents import Picture
+from ...panels.base import Picture
 from .recorded import Recorded
 from .recorded_step import RecordedStep
 from .recording import Recording

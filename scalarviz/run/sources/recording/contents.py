@@ -10,13 +10,13 @@ import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
 from ....errors import FileFormatError, InputError, StateError
 from ....io.atomic import StrPath, path_text, scratch
 from ....io.readable import check_source, unreadable
+from ...panels.base import Picture
 from .file import DAMAGED, LONGEST_NAME, RECORDING, FileUse, Format, address, clean, reading
 from .index import Branches, Index, read_index, read_networks
 from .recorded_step import MicroTable
@@ -27,22 +27,6 @@ MOST_BYTES = 32 << 20
 MOST_SIDE = 16_384
 KINDS = {b"\x89PNG\r\n\x1a\n": "png", b"RIFF": "webp", b"\x78\xda": "list"}
 """How an image begins, and what it is; a list is JSON, deflated."""
-
-
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """A panel at the step of a frame; `image` is its list, or a PNG or WebP of width x height pixels."""
-
-    panel: str
-    step: int
-    width: int
-    height: int
-    image: bytes
-
-    @property
-    def kind(self) -> str:
-        """``"list"``, ``"png"`` or ``"webp"``."""
-        return kind_of(self.image)
 
 
 def kind_of(image: bytes) -> str:

@@ -91,9 +91,7 @@ TABLES = {
 * ``edit.written``: JSON of :mod:`scalarviz.run.edits.base`, NULL where an edit cannot be written.
 """
 
-INDEXES = {
-    "frame_place": "CREATE UNIQUE INDEX frame_place ON frame (branch, step, edits)",
-}
+INDEXES = {"frame_place": "CREATE UNIQUE INDEX frame_place ON frame (branch, step, edits)"}
 
 OBJECTS = {**TABLES, **INDEXES}
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import FileFormatError, ScalarvizError, StateError, listing
-from ...core.frame import NO_CURVE, Branch, Curve, Past, Role, Stage, Tensor
+from ...core.frame import NO_CURVE, Branch, Curve, Past, Role, Stage, Tensor, read_only
 from ...edits import Applied, Call, Edit, read_edit
 from ...past.line import Twig
 from .file import (
@@ -227,7 +227,7 @@ class Branches:
 
     def curve(self, number: int) -> Curve:
         """All steps of the way."""
-        return _rising([up_to(twig.curve, last) for twig, last, _ in self.way(number)][::-1])
+        return _rising([twig.curve.up_to(last) for twig, last, _ in self.way(number)][::-1])
 
     def edits(self, number: int) -> tuple[Applied, ...]:
         """All edits of the way, the oldest first."""
@@ -252,12 +252,6 @@ class Branches:
         )  # fmt: skip
 
 
-def up_to(curve: Curve, step: int) -> Curve:
-    """The steps of a curve up to one of them."""
-    end = int(np.searchsorted(curve.step, step, "right"))
-    return Curve(curve.step[:end], curve.loss[:end], curve.lr[:end])
-
-
 def _is_whole(given: Any) -> TypeGuard[int]:
     return isinstance(given, int) and 0 <= given < 1 << 53
 
@@ -270,13 +264,7 @@ def _rising(pieces: list[Curve]) -> Curve:
     steps = joined.step
     rising = np.append(True, steps[1:] > np.maximum.accumulate(steps)[:-1])[: len(steps)]
     rising &= steps >= 0
-    return Curve(*(fixed(part[rising]) for part in joined))
-
-
-def fixed(array: NDArray[Any]) -> NDArray[Any]:
-    """The same array, which nobody can write to any more."""
-    array.flags.writeable = False
-    return array
+    return Curve(*map(read_only, joined.part(rising)))
 
 
 def _gone(run: object) -> None:

@@ -27,12 +27,13 @@ from ....errors import (
 from ....io.atomic import StrPath, as_path, path_text
 from ....optim._groups import GroupNumbers
 from ....optim._pace import PaceMoment
-from ...core.frame import Branch, Curve, Frame, Past, Stage, Tensor
+from ...core.frame import Branch, Curve, Frame, Past, Stage, Tensor, read_only
 from ...core.optimizer import float16_weights
 from ...core.setup import Setup
-from .contents import Contents, Picture, read_pictures
+from ...panels.base import Picture
+from .contents import Contents, read_pictures
 from .file import DAMAGED, LONGEST_NAME, clean, is_written
-from .index import PARTS, Shapes, checked, fixed, up_to
+from .index import PARTS, Shapes, checked
 from .recorded_step import RecordedStep
 from .taken import About, flags_of, marked
 
@@ -70,7 +71,7 @@ def frame_of(recorded: Recorded, k: int) -> Frame:
         activations={} if activation is None else {name: rows[at] for name, at in shapes.rows.items()},
         dead=dead,
         saturated=saturated,
-        curve=up_to(recorded.curve, step),
+        curve=recorded.curve.up_to(step),
         edited=bool(edited),
         next_lr=None if np.isnan(next_lr) else next_lr,
         stopped_by=clean(stopped, LONGEST_NAME) if isinstance(stopped, str) else "",
@@ -219,8 +220,8 @@ class Recorded:
         entries = contents.index.way((twig.number, last, edits) for twig, last, edits in branches.way(number))
         if not len(entries):
             raise FileFormatError(f"{path_text(self.path)}: branch {number} has no readable frame")
-        self._frames = fixed(contents.index.frames[entries])
-        columns = (fixed(self._frames[name].copy()) for name in ("step", "loss", "lr", "id", "network", "checksum"))
+        self._frames = read_only(contents.index.frames[entries])
+        columns = (read_only(self._frames[name].copy()) for name in ("step", "loss", "lr", "id", "network", "checksum"))
         self.steps, self.loss, self.lr, self._ids, self.networks, self._sums = columns
         every: list[bool] = np.all(self._frames["has"], axis=0).tolist()
         names = {"gradient": "gradients", "moved": "updates", "activation": "activations", "delta": "deltas"}

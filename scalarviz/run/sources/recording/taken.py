@@ -376,7 +376,7 @@ def thinned(curve: Curve, most: int) -> Curve:
     """Evenly spaced steps of a curve, at most so many, its last one among them."""
     apart = -(-len(curve.step) // most)
     places = slice((len(curve.step) - 1) % apart, None, apart)
-    return Curve(curve.step[places], curve.loss[places], curve.lr[places])
+    return curve.part(places)
 
 
 def news_of(x: Any, wanted: Mapping[str, bool]) -> News:
