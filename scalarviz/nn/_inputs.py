@@ -26,7 +26,7 @@ def as_input(x: Any, module: object, level: int = 0) -> Any:
         x = x.as_values()
     if isinstance(x, Values) and not _is_ours(module):
         return x
-    if isinstance(x, np.ndarray) and x.ndim > 0:
+    if getattr(x, "ndim", 0) > 0 and hasattr(x, "tolist"):  # NumPy's, PyTorch's, JAX's
         x = x.tolist()
     if isinstance(x, list | tuple):
         if x and isinstance(x[0], list | tuple | np.ndarray | Elementwise):
