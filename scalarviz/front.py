@@ -65,6 +65,6 @@ ABSENT = {
     "one_hot": "use np.eye(n)[ids]", "matmul": "use a @ b", "einsum": "use a @ b, or sv.dot(a, b)",
     "multinomial": "use np.random.default_rng(0).choice(n, p=probabilities)",
     "Module": "use nn.Module", "Parameter": "use nn.Parameter", "Linear": "use nn.Linear",
-    "SGD": "use optim.SGD", "Adam": "use optim.Adam", "functional": "use sv.relu, sv.softmax, ...",
+    "SGD": "use optim.SGD", "Adam": "use optim.Adam", "functional": "use nn.ReLU()(row), or [sv.relu(v) for v in row]",
 }  # fmt: skip
 """Names of PyTorch that are not here, and what is said of each."""

@@ -17,6 +17,7 @@ COMMON = {
     "pos_weight": "all classes and outputs have equal weight; for others write a loss function (outputs, targets)",
     "ignore_index": "remove such samples from the data",
     "label_smoothing": "the target is one class; for others write a loss function (outputs, targets) -> Value",
+    "set_to_none": "a gradient is always a number; leave it out",
     "in_features": "use n_in",
     "out_features": "use n_out",
     "dilation": "pooling windows have no gaps; Conv1d and Conv2d have dilation=",
@@ -46,7 +47,7 @@ _STEPS = (
 _LOSS = "a loss of your own is a function (outputs, targets) -> Value"
 
 NAMES = {
-    "functional": "use sv.relu, sv.softmax, ... for functions, and loss objects: nn.CrossEntropyLoss()(row, target)",
+    "functional": "use nn.ReLU()(row), [sv.relu(v) for v in row], sv.softmax(row), nn.MSELoss()(row, target)",
     "ModuleList": _LIST,
     "ModuleDict": _LIST,
     "ParameterList": "use a plain list: self.tables = [nn.Parameter(a), nn.Parameter(b)]",

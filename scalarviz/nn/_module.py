@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any, SupportsFloat
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..arguments import explained
 from ..checks import flag, position, text
 from ..errors import InputError, StateError, TypeMismatchError
 from ..scalar import Value, Weight, tracing
 from ..scalar.nested import flatten
 from ..scalar.single import as_number, usable
 from ..scalar.value import UNTRACKED, backward_between
-from ._absent import METHODS
+from ._absent import COMMON, METHODS
 from ._buffer import Buffer
 from ._inputs import as_input
 from ._parameter import Parameter
@@ -466,6 +467,7 @@ class Module:
         found = buffers(self, prefix, flag(remove_duplicate, "named_buffers: remove_duplicate"))
         return ((name, part.data if isinstance(part, Buffer) else part) for name, part in found)
 
+    @explained(COMMON)
     def zero_grad(self) -> None:
         """Set every gradient to 0, "not computed yet"."""
         for part in self.parameters():

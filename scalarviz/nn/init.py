@@ -292,10 +292,6 @@ if not TYPE_CHECKING:
     def __getattr__(name: str) -> Any:
         """Say how PyTorch's functions that write into an array are called here."""
         own = name.removesuffix("_")
-        said = f"net.initialize(nn.init.{own}()) draws" if own in __all__ else "net.initialize(nn.init.normal()) draws"
-        absent = (
-            {name: f"{said} re-initialises all weights; parameter.data = array sets those of one parameter"}
-            if name != own
-            else {}
-        )
-        raise no_name(__name__, name, __all__, absent)
+        how = own if own in __all__ else "normal"
+        said = f"net.initialize(nn.init.{how}()) re-initialises all weights; parameter.data = array sets one parameter"
+        raise no_name(__name__, name, __all__, {name: said} if name != own else {})

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import explained
 from ..checks import mapping, position, real_array
 from ..errors import InputError, StateError, TracingError, TypeMismatchError, UnknownAttributeError, listing, shown
 from ..scalar import Block, Value, Weight
@@ -205,6 +206,7 @@ class Optimizer:
             self._state[name][flat] = row
         scatter(self._held, new_w, moving)
 
+    @explained({"set_to_none": "a gradient is always a number; leave it out"})
     def zero_grad(self) -> None:
         """Set the gradient of every held weight to 0, "not computed yet"."""
         zero_gradients(self._held)

@@ -88,12 +88,14 @@ def function(name: str) -> Callable[..., Value]:
     arity = op.arity
     make: Callable[..., Value] = unary if arity == 1 else binary if arity == 2 else apply
 
-    def call(*operands: Operand) -> Value:
+    def call(*operands: Any) -> Value:
         if len(operands) != arity:
             raise InputError(f"{name}({', '.join(op.entry.args)}) takes {arity} operands, got {len(operands)}")
         for x in operands:
             if isinstance(x, Many):
                 return x.each(name, *operands)  # type: ignore[no-any-return]
+        if arity == 1 and type(operands[0]) is list:
+            raise TypeMismatchError(f"{name} takes one number, got a list; for a row: [{name}(v) for v in row]")
         return make(op, *operands)
 
     call.__name__ = call.__qualname__ = name

@@ -238,6 +238,10 @@ class Value:
         tracing.forbid(".item()")
         return self.data
 
+    def detach(self) -> Value:
+        """The number as a Value from which nothing leads back."""
+        return Value(self.item())
+
     def _graph_parents(self) -> Sequence[Value]:
         return self._parents
 

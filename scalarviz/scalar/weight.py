@@ -303,7 +303,7 @@ def named_blocks(given: Any, title: str, name: str) -> list[tuple[Block, Indices
         elif isinstance(part, Block):
             found.setdefault(part, set()).update(range(part.size))
         else:
-            kind = type(part).__name__
+            kind = f"{type(part).__module__}.{type(part).__name__}".removeprefix("builtins.")
             hint = "; to train a number use sv.Weight(number)" if isinstance(part, Value) else ""
             raise TypeMismatchError(f"{title}: {name}[{i}] must be a Parameter or a Weight, got {kind}{hint}")
     return [(block, np.array(sorted(held), np.intp)) for block, held in found.items()]

@@ -49,6 +49,7 @@ if __name__ == "__main__":
     main()
     sys.exit(5)
 """
+NAMES = ["fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"]
 VALUES = """
 import json, pathlib, random
 from engine import Value
@@ -201,11 +202,26 @@ def test_a_script_of_pytorch_is_recorded_as_it_is(cli, script, tmp_path, torch):
     assert (seen["argv"], seen["html"], seen["helper"]) == (
         [str(tmp_path / "scripts" / "train.py"), "--html", "of the script"], "of the script", "beside it")  # fmt: skip
     with sv.load_recording(tmp_path / "a.svz") as recorded:
-        same(recorded, seen, ["fc1.weight", "fc1.bias", "fc2.weight", "fc2.bias"])
+        same(recorded, seen, NAMES)
         assert recorded.complete
         assert (recorded.about.name, recorded.frame(-1).lr) == ("net", 0.05)
     assert "wrote a.html" in result.err
     assert torch.Tensor.backward is backward
+
+
+def test_a_step_that_calls_a_closure_is_recorded_like_any_other(cli, script, tmp_path, torch):
+    """As Lightning's do: the network is called first when the step has begun."""
+    opened = NETWORK[NETWORK.index("        optimizer.zero") : NETWORK.index("\n        optimizer.step()")]
+    closed = (
+        f"        def closure():\n{opened.replace('        ', '            ')}\n            return loss\n"
+        "        loss = optimizer.step(closure)"
+    )
+    source = NETWORK.replace(f"{opened}\n        optimizer.step()", closed)
+    assert closed in source
+    cli("watch", "--recording", "a.svz", script(source))
+    with sv.load_recording(tmp_path / "a.svz") as recorded:
+        same(recorded, json.loads((tmp_path / "seen.json").read_text()), NAMES)
+        assert recorded.about.name == "net"
 
 
 def test_a_class_value_of_the_scripts_own_is_followed(cli, script, tmp_path):
@@ -360,6 +376,15 @@ def chain(torch, kind):
         def forward(self, x):
             return torch.sigmoid(self.b(self.drop(torch.relu(self.a(x.flatten(1))))))
 
+    class Judged(Functions):
+        def __init__(self):
+            super().__init__()
+            self.loss = nn.MSELoss()
+
+        def forward(self, x):
+            self.loss(x, x)
+            return super().forward(x)
+
     class Residual(Functions):
         def forward(self, x):
             return self.b(self.a(x) + x.sum())
@@ -368,13 +393,14 @@ def chain(torch, kind):
         "layers": (nn.Sequential(nn.Linear(3, 4), nn.LeakyReLU(0.3), nn.Linear(4, 2)),
                    {"0": "linear", "1": "leakyrelu", "2": "linear"}),
         "functions": (Functions(), {"a": "linear", "a relu": "relu", "b": "linear", "b sigmoid": "sigmoid"}),
+        "judged": (Judged(), {"a": "linear", "a relu": "relu", "b": "linear", "b sigmoid": "sigmoid"}),
         "one layer": (nn.Linear(3, 2), {"linear": "linear"}),
         "residual": (Residual(), None),
         "norm": (nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)), None),
     }[kind]  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ["layers", "functions", "one layer", "residual", "norm"])
+@pytest.mark.parametrize("kind", ["layers", "functions", "judged", "one layer", "residual", "norm"])
 def test_rows_are_what_the_first_sample_makes_at_the_weights_that_are_shown(torch, kind):
     torch.manual_seed(3)
     net, wanted = chain(torch, kind)
@@ -393,6 +419,8 @@ def test_rows_are_what_the_first_sample_makes_at_the_weights_that_are_shown(torc
             x = torch.randn(20, 3)
             net(x).square().sum().backward()
             rule.step()
+            with torch.no_grad():
+                net(torch.randn(20, 3))  # an evaluation, after which the batch of the step is still the one shown
             after = drawn()
             frame = seen[0].frame()
             assert torch.equal(drawn(), after)  # looking draws nothing

@@ -114,3 +114,13 @@ def test_as_pytorch(name):
     assert found[0] == wanted[0]
     for a, b in zip(found[1:], wanted[1:], strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-14)
+
+
+def test_a_tensor_is_one_sample_as_its_numbers_are():
+    net, row = nn.Sequential(nn.Linear(2, 3, seed=1), nn.Tanh()), torch.tensor([0.5, -2.0])
+    assert [v.data for v in net(row)] == [v.data for v in net(row.tolist())]
+
+
+def test_parameters_of_pytorch_are_refused_by_their_full_name():
+    with pytest.raises(sv.ScalarvizError, match=r"params\[0\] .* got torch\.nn\.parameter\.Parameter"):
+        sv.optim.SGD(torch.nn.Linear(2, 1).parameters())

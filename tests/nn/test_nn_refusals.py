@@ -27,6 +27,9 @@ def weights(slope=1.0):
 
 LAYERS = {
     "nn.utils.clip_grad_norm_(weights(math.inf), 1.0, error_if_nonfinite=True)": (StateError, "inf", "no gradient was"),
+    "nn.Linear(3, 2).zero_grad(set_to_none=True)": (TypeMismatchError, "set_to_none", "leave it out"),
+    "optim.SGD(nn.Linear(3, 2).parameters()).zero_grad(set_to_none=True)": (TypeMismatchError, "set_to_none", "leave"),
+    "sv.relu(nn.Linear(2, 2)([1.0, 2.0]))": (TypeMismatchError, "relu", "list", "[relu(v) for v in row]"),
     "nn.Linear(3, 2)([1.0, 2.0])": (InputError, "Linear(3, 2)", 3, 2),
     "nn.Sequential(nn.Linear(3, 2), nn.Linear(4, 1))([1.0, 2.0, 3.0])": (InputError, "Linear(4, 1)", "'1'", 4, 2),
     "nn.Linear(2, 1)('ab')": (TypeMismatchError, "sequence"),
@@ -254,7 +257,7 @@ def test_buffers_and_running_statistics_that_do_not_fit():
 @pytest.mark.parametrize(("ask", "text"), [
     (lambda: nn.LSTM, "LSTM"), (lambda: nn.functional, r"sv\.softmax"),
     (lambda: nn.Sequentail, "'Sequential'"), (lambda: nn.KLDivLoss, "function"),
-    (lambda: nn.init.zeros_, r"parameter\.data"), (lambda: nn.init.kaiming_uniform_, r"nn\.init\.kaiming_uniform"),
+    (lambda: nn.init.zeros_, r"parameter\.data"), (lambda: nn.init.kaiming_uniform_, r"kaiming_uniform\(\)\) re-init"),
     (lambda: optim.LBFGS, "subclass"), (lambda: optim.lr_scheduler.CyclicLR, "LambdaLR"),
     (lambda: optim.lr_scheduler.StepLr, "'StepLR'"), (lambda: optim.adam, "'Adam'"),
     (lambda: sv.tensor, r"nn\.Parameter"), (lambda: sv.cat, r"np\.concatenate"),

@@ -95,6 +95,7 @@ def test_a_step_that_was_seen_before_it_was_told_counts_once(said):
         assert watched.frame().step == step
         watched.update(**said)
         assert (watched.frame().step, watched.frame().loss == 1.0) == (step, "loss" in said)
+        assert f"2 numbers, step {step}, loss {said.get('loss', float('nan')):g})" in repr(watched)
     for _ in range(3):
         w += 1
         watched.update(**said)

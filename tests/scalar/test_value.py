@@ -91,6 +91,8 @@ def test_a_node_says_how_it_was_made():
     assert (y + 1).parents[1].data == 1.0  # a number has become a leaf
     assert [v.item() for v in (Value(2.5), Weight(-1.0), y)] == [2.5, -1.0, 10.0]
     assert type(Value(2).item()) is float
+    (y.detach() * b).backward()
+    assert (y.grad, a.grad, b.grad) == (0.0, 0.0, 10.0)  # nothing leads back from a detached number
     assert (repr(Value(1.5)), repr(Value(1.5) * 2)) == ("Value(data=1.5, grad=0)", "Value(data=3, grad=0, op=mul)")
     for width in (2, 40):  # the sums of a wide layer are computed together
         out = nn.Linear(width, 3, seed=0)([1.0] * width)[1]

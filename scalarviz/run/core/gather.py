@@ -91,7 +91,7 @@ def as_blocks(parameters: Iterable[Any]) -> list[Block]:
         elif isinstance(parameter, Block):
             found[parameter] = None
         else:
-            raise InputError(f"parameters must be Parameters or Weights, got {type(parameter).__name__}")
+            raise InputError(f"parameters must be Parameters or Weights, got {type(parameter)!r}")
     return list(found)
 
 

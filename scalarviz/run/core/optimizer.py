@@ -134,7 +134,7 @@ def record_update(optimizer: Any, limits: Limits = NO_LIMITS) -> Plan:
     or ``update`` returns something other than it declares.
     """
     if not isinstance(optimizer, Optimizer):
-        raise TypeMismatchError(f"the optimiser must be an optim.Optimizer, got {type(optimizer).__name__}")
+        raise TypeMismatchError(f"the optimiser must be an optim.Optimizer, got {type(optimizer)!r}")
     if overrides_step(optimizer):
         raise InputError(
             f"{type(optimizer).__name__} overrides step(), which an engine cannot record; write its rule as "

@@ -125,7 +125,8 @@ class TorchHooks(MetaPathFinder):
         self._called = dict[int, tuple[Any, list[Any]]]()
         self._root: Any = None
         self._flow: Flow | None = None
-        self._first: Any = None  # the optimiser whose steps count
+        self._coming: Any = None  # the optimiser whose first step has begun
+        self._first: Any = None  # the one whose steps count
         self._other = False  # whether there is another one
         self._loss: Any = None
         self._told: Told | None = None
@@ -177,6 +178,7 @@ class TorchHooks(MetaPathFinder):
         @wraps(backward)
         def noted(loss: Any, *args: Any, **options: Any) -> Any:
             self._loss = loss.detach() if loss.dim() == 0 else None
+            self._start()  # the step of an optimiser that calls a closure is open: its weights are still the old ones
             return backward(loss, *args, **options)
 
         tensor.backward = noted
@@ -192,13 +194,14 @@ class TorchHooks(MetaPathFinder):
             self._called.pop(id(module), None)
             first = [x[:ENOUGH].detach() if hasattr(x, "detach") and x.dim() else None for x in (*inputs[:1], output)]
             self._called[id(module)] = module, first
-        elif module is self._root and self._flow is not None and module.training:
+        elif module is self._root and self._flow is not None and inputs and getattr(output, "requires_grad", False):
             self._flow.take(inputs[0])
 
     def _flow_of(self, root: Any) -> Flow | None:
         """What goes through a network, where its last call before the first step was a chain of layers."""
         inside = {id(module): name for name, module in root.named_modules()}
-        leaves = [(m, *first) for m, first in self._called.values() if id(m) in inside and not [*m.children()]]
+        leaves = [(m, *first) for m, first in self._called.values() if id(m) in inside and not [*m.children()]
+                  and type(m).__module__ != "torch.nn.modules.loss"]  # fmt: skip
         with suppress(Exception):  # networks may do what they like, and have no chain then
             return Flow(sys.modules["torch"], inside, [*leaves, (root, *self._called[id(root)][1])])
         return None
@@ -206,10 +209,18 @@ class TorchHooks(MetaPathFinder):
     def _comes(self, optimizer: Any, args: Any, options: Any) -> None:
         if os.getpid() != self._process:
             return
-        if self._first is not None:
-            if optimizer is not self._first and not self._other:
-                self._other, kinds = True, [type(one).__name__ for one in (optimizer, self._first)]
-                self._note("a second optimiser ({}) is at work; only the first ({}) is followed".format(*kinds))
+        if self._first is None:
+            self._coming = optimizer
+            if self._called:  # else the step calls a closure, which calls the network
+                self._start()
+        elif optimizer is not self._first and not self._other:
+            self._other, kinds = True, [type(one).__name__ for one in (optimizer, self._first)]
+            self._note("a second optimiser ({}) is at work; only the first ({}) is followed".format(*kinds))
+
+    def _start(self) -> None:
+        """Follow the optimiser whose first step has begun, if one waits."""
+        optimizer, self._coming = self._coming, None
+        if optimizer is None:
             return
         self._first = optimizer
         trained = {id(one) for group in optimizer.param_groups for one in group["params"]}
@@ -234,6 +245,7 @@ class TorchHooks(MetaPathFinder):
             self._told = self._begin(groups or {"parameters": [*optimizer.param_groups[0]["params"]]}, "networks", None)
 
     def _did(self, optimizer: Any, args: Any, options: Any) -> None:
+        self._start()
         if optimizer is self._first and self._told is not None and os.getpid() == self._process:
             rate = optimizer.param_groups[0].get("lr")
             self._told(loss=self._loss, lr=rate, **({"grads": self._copies("grad")} if self._away else {}))

@@ -277,6 +277,10 @@ class Watched(Source):
 
     what = "what is watched"
 
+    def __repr__(self) -> str:
+        done = self._counted
+        return f"Watched({self.name}, {self.last.values.size} numbers, step {done.step}, loss {done.loss:.4g})"
+
     def __init__(self, x: Any, budget: int = BUDGET) -> None:
         self._budget = integer("watch: budget (bytes)", budget, 0)
         self._reader = Reader(x)
