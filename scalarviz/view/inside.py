@@ -318,7 +318,8 @@ class Inside:
                     ends = np.concatenate([self._face(plate, end) for end in (span[0], span[-1])])[:, 0]
                     (x, right), (left, end) = (face[:, 0].min(), face[:, 0].max()), (ends.min(), ends.max())
                     y, out = face[:, 1].mean(), _RANK + 4
-                    side = (right, end + out) if end - right < x - left else (x, left - out)
+                    nearer = end - right < x - left or left - out < _RANK / 2
+                    side = (right, end + out) if nearer else (x, left - out)
                     sketch.polyline(np.array([(side[0], y), (side[1], y)]), bench.theme.selection, 1.0)
                     x, y = float(side[1]) - 2, float(y) - 4
                 ways = [(x + a, y + b) for a, b in ((0, 0), (_RANK + 6, 0), (0, _RANK + 6), (_RANK + 6, _RANK + 6))]

@@ -452,7 +452,7 @@ def test_captions_name_letters_and_numbers(step):
     assert {name for name, *_ in names} >= {"v", "o", "up", "down", "letters"}
     follow = {f"{k} after {own}" for k in (*map(quoted, board_of(step)[1].state.letters), "end")}
     assert all(unit in follow if name == "letters" else unit.endswith(f" of {own}") for name, _, unit in names)
-    assert all("at each of 7 letters" in sentence.meaning for _, sentence in layers)
+    assert all("as at each of 7 letters" in sentence.meaning for _, sentence in layers)
     gradients = [sentence.formulas[0].letters for now, sentence in told if now.phase == "gradients"]
     assert {*gradients} == {"sum over 7 letters: δ · x = g"}
 
@@ -461,7 +461,7 @@ def test_captions_name_letters_and_numbers(step):
 def test_a_norm_that_comes_with_a_layer_is_said_and_the_stream_has_what_the_first_one_leaves(step):
     told = [(now, step.walk.told(at).sentence) for at, now in enumerate(step.walk.steps, start=1)]
     normed = {name.partition(":")[0] for now, (name, meaning, *_) in ((n, (s.name, s.meaning)) for n, s in told)
-              if now.formula == "Σ w · RMSNorm(x)" and meaning.startswith("first RMSNorm; ")}  # fmt: skip
+              if now.formula == "Σ w · RMSNorm(x)" and meaning.startswith("after RMSNorm; ")}  # fmt: skip
     assert normed & {"q", "k", "v"}
     assert "up" in normed
     (first,) = [now for now, sentence in told if sentence.name == "RMSNorm"]

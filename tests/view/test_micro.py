@@ -443,7 +443,7 @@ def test_a_new_weight_looks_new_and_momentum_is_said_to_go_its_own_way_where_it_
             assert first.split(f" {MINUS} ")[0].split(" + ")[0] != last
         kept = {line.name: line.result for line in step.line(sentence.index)}
         against = kept["m'"] * step.gradient[sentence.index] < 0
-        assert ("momentum still points the other way" in sentence.meaning) == against
+        assert ("still has the sign of earlier gradients" in sentence.meaning) == against
         assert sentence.meaning.startswith("m' = 0.9 · m + 0.1 · g = ")
         said.add(against)
     assert said == {True, False}

@@ -69,7 +69,8 @@ class Sentences:
                 over = f" / {self._opened.divisor:,.10g}" * (self._opened.divisor != 1)
                 formula = _equation(f"Σ loss{over}", samples, violet=False)
             short = Formula(formula.letters, formula.numbers[-1:])
-            return Sentence("loss", f"of {self._of_whom()}: training makes it smaller", (formula,), short=short)
+            whose = f"of {self._of_whom()}" if self._opened.trial else f"{self._walk.joined} over {self._walk.batch}"
+            return Sentence("loss", f"{whose}: training makes it smaller", (formula,), short=short)
         if step.kind == "node" or (step.op and not len(step.units)):
             return self._of_operation(step)
         if step.op and step.kind != "delta":
@@ -137,7 +138,7 @@ class Sentences:
         made = f"{first} of {made}" if stage.outputs > 1 else made
         made = f"share p minus target t; {made}" if "p −" in step.formula else made
         made = f"several ways back add up; {made}" if step.formula == "Σ δ · slope" else made
-        made = f"first {in_words(before)}; {made}" if (before := step.words.rpartition(", then ")[0]) else made
+        made = f"after {in_words(before)}; {made}" if (before := step.words.rpartition(", then ")[0]) else made
         made += "; max' is 1 for the largest of a pool" * (back and "max'" in step.formula)
         letters = f"{step.formula} = δ".removeprefix(" = ")
         letters = self._walk.lettered(letters, name) if back else self._walk.named(step.formula)
@@ -156,7 +157,7 @@ class Sentences:
         stage, modules = self._walk.stages[step.stage], len({*map(called, (step.stage, *step.also))})
         count = counted("number" if stage.weight is None else "sum", stage.outputs)
         where = f"{len(self._word)} letters" if self._word else f"{(1 + len(step.also)) // modules} places"
-        return f"{count} at each of {where}" if len(step.also) >= modules else count
+        return f"{count}, as at each of {where}" if len(step.also) >= modules else count
 
     def _of_whom(self) -> str:
         return f"this {noun(self._subject)}" if self._opened.trial else f"the {self._walk.joined} of {self._walk.batch}"
@@ -270,7 +271,7 @@ class Sentences:
         yield f"{line.name} = {line.formula} = {line.equation(DIGITS)}"
         before = names_of(line).get(line.name.removesuffix("'"), 0.0)
         if "²" not in line.formula and before * line.result > 0 > line.result * gradient:
-            yield "momentum still points the other way"
+            yield f"{line.name} still has the sign of earlier gradients"
 
     def _rule(self, index: int, *, hats: bool = False) -> tuple[Formula, ...]:
         """The optimiser's lines for a weight with their numbers, the new weight first; `hats`: Adam's as in books."""
@@ -282,7 +283,8 @@ class Sentences:
         """The gradient of one weight as a product, or as what it is a sum of; `told` has the terms."""
         made, gradient = self._opened.made(index), float(self._opened.gradient[index])
         if made.terms == 1 and self._opened.trial:
-            return of_product("δ · 1 = g" if made.bias else "δ · x = g", made.delta, made.x, gradient)
+            factor = "slope" if self._walk.is_graph else "1" if made.bias else "x"
+            return of_product(f"δ · {factor} = g", made.delta, made.x, gradient)
         if told is not None:
             return _equation(f"{self._summed(made.terms)} δ · x = g", told.numbers, violet=True)
         joined = f"mean of {made.terms:,}" if self._walk.is_mean(index) else self._summed(made.terms)

@@ -270,13 +270,18 @@ class Walk:
 
         return re.sub(r"\b(input|target) (\d+)\b", named, words)
 
+    @property
+    def is_graph(self) -> bool:
+        """Whether the network is a formula, whose weights are multiplied by slopes of its operations."""
+        return any(step.kind == "node" for step in self.steps)
+
     def lettered(self, formula: str, made: str = "output") -> str:
         """A formula with words for y, what is `made`, and t, the target, where an input has one of the letters.
 
         Of a formula's graph the target has its own name in any case.
         """
         sample = self.subject.sample
-        graph = len(sample.outputs) == 1 and any(step.kind == "node" for step in self.steps)
+        graph = len(sample.outputs) == 1 and self.is_graph
         if not (graph or {"y", "t"}.intersection(sample.inputs)):
             return formula
         words = {"y": "output" if made in sample.outputs else made, "t": sample.outputs[0] if graph else "target"}
