@@ -83,7 +83,7 @@ class Inside:
         self.spots: list[Spot] = []
         self._quantity = bench.colouring.quantity
         self._since, self._rate, self._painted = SECONDS, 1.0, 1.0  # time, how fast it goes, and what is on the picture
-        self._placed: tuple[object, Faces, list[Box] | None, list[RowPlace]] | None = None
+        self._placed: tuple[object, bool, Faces, list[Box] | None, list[RowPlace]] | None = None
 
     @np.errstate(all="ignore")  # numbers that are lost
     def show(self, told: Told | None, *, runs: bool = True, seconds: float = SECONDS) -> None:
@@ -186,14 +186,18 @@ class Inside:
     def _parts(self) -> tuple[Faces, list[Box] | None, list[RowPlace]]:
         """What depends on layout and camera: made once for each."""
         bench, scenery = self._bench, self._bench.scenery
-        if self._placed is None or self._placed[0] is not scenery.values:
-            flow = scenery.flow
+        if self._placed is None or self._placed[:2] != (scenery.values, self.mean):
+            flow, last = scenery.flow, bench.subject.stages[-1] if bench.subject.stages else None
             boxes = None if flow is None else delta_boxes(flow.rows, bench.places.scene)
             faces = Faces(bench.layout, bench.project, scenery.values)
             inputs = bench.subject.source.n_inputs
             places = [] if flow is not None else row_places(bench.layout, bench.project, inputs, scenery.values)
-            self._placed = scenery.values, faces, boxes, places
-        return self._placed[1:]
+            alone = last is not None and last.outputs == 1 and all(place.name != last.name for place in places)
+            if last is not None and alone and scenery.outcome is not None and not self.mean:
+                at, above = scenery.outcome.output_places
+                places.append(RowPlace(last.name, at, above, np.zeros((1, 0, 2)), (math.inf, math.inf), drawn=True))
+            self._placed = scenery.values, self.mean, faces, boxes, places
+        return self._placed[2:]
 
     def _wires(self) -> tuple[Wires, Running] | None:
         """What runs along the cubes of the layer that is lit."""
@@ -281,7 +285,7 @@ class Inside:
     def _loss(self, light: float = 0.0) -> Sketch:
         """Rings around outputs and targets, which make the loss, or around its name; in a flash they have `light`."""
         sketch, scenery = Sketch(over=True), self._bench.scenery
-        flow, boxes = scenery.flow, [] if scenery.outcome_box is None else [scenery.outcome_box]
+        flow, boxes = scenery.flow, [] if scenery.outcome is None or self.mean else [scenery.outcome.box]
         if flow is not None and {"output", "target"} <= flow.rows.columns.keys():
             rows = flow.rows
             ends = [(rows.edge(k, "output", -1), rows.edge(k, "target", 1)) for k in range(len(rows.anchors))]
@@ -360,6 +364,11 @@ class Inside:
         return None if self.told is None else self.told.reached
 
     @property
+    def mean(self) -> bool:
+        """Whether the numbers are those of several samples together, of which none has an output and a target."""
+        return self.told is not None and " of " in self.told.samples
+
+    @property
     def light(self) -> float:
         """The share of their colours that rows have: from backward on they stand at half light."""
         return HALF if self.told is not None and self.told.phase > LOSS else 1.0
@@ -375,7 +384,7 @@ class Inside:
     def row_deltas(self) -> dict[str, Floats]:
         """Deltas by the rows that are drawn."""
         told, layout = self._now, self._bench.layout
-        drawn = {plate.name for plate in (*layout.plates, *layout.spots)}
+        drawn = {plate.name for plate in (*layout.plates, *layout.spots)} | {place.name for place in self._parts()[2]}
         whose = whose_deltas(self._bench.subject.stages, told.deltas, drawn)
         return {row: told.deltas[stage] for row, stage in whose.items()}
 
@@ -521,7 +530,8 @@ class Inside:
         if told is None:
             return None
         if quantity == "change":
-            return f"{height_words(self._scale)} · 1 2 3: the largest so far"
+            number = " · number: new weight" if self._bench.scenery.values.size else ""
+            return f"{height_words(self._scale)}{number} · 1 2 3: the largest so far"
         return told.samples if quantity == "gradient" else ""
 
     # ---- what is drawn
@@ -531,7 +541,7 @@ class Inside:
         told = self.told
         if told is None:
             return state
-        of = told.samples if " of " in told.samples else f"of {told.samples}"
+        of = told.samples if self.mean else f"of {told.samples}"
         shown, about = ("weight", "") if self._bench.colouring.dark else (state.quantity, self.about or "")
         return replace(state, quantity=shown, about=about, of=of, batch=1 if told.trial else state.batch)
 

@@ -525,7 +525,9 @@ class Workbench:
             selected, beside = self.selected if self.touch.below(self.places) else None, self.story.beside
             sketches += self.strip.sketches(self.places.strip, frame, selected=selected, marks=marks, beside=beside,
                                             other=self.side.scale, asked=self._asked())  # fmt: skip
-        sketches += self.scenery.around(frame, self.colouring, inside.loss(frame), inside.reached)
+        sketches += self.scenery.around(
+            frame, self.colouring, inside.loss(frame), inside.reached, outcome=not inside.mean
+        )
         sketches.append(self.scenery.trouble(frame, [*self._static, *self._on_cubes, *sketches]))
         wrong = mistake_words(self.subject)
         if self.places.hud is None and wrong:

@@ -316,6 +316,19 @@ class Outcome(Notes):
             self._write_chips(sample, last)
         self.numbers.append(_loss(loss_words(sample), box[0] + box[2], box[1] + box[3] - 4, "picture"))
 
+    @property
+    def output_places(self) -> tuple[Floats, Floats]:
+        """Where the only output stands, and above it its delta; shape (1, 2) each, logical pixels."""
+        at = np.array([[self.box[0] + self.box[2] - _WIDE / 2, self.box[1] + 20 + HIGH / 2]])
+        return at, at - (0.0, HIGH / 2 + 14.0)
+
+    def lead_from(self, hull: Floats) -> None:
+        """Draw an arrow from the last layer, at the corner (N, 2) that is nearest."""
+        x, y, wide, high = self.box
+        ends = np.clip(hull, (x, y + 20), (x + wide, y + high))
+        nearest = int(np.hypot(*(ends - hull).T).argmin())
+        self.lines.append(Line([tuple(hull[nearest]), tuple(ends[nearest])], 1.4, 7.0, "picture"))
+
     def _write_swatches(self, last: Stage) -> None:
         x, y = self.box[0], self.box[1] + 20
         places = (x, x + _SIDE + _ARROW, x + _SIDE + _ARROW + _APART)

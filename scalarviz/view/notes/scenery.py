@@ -61,7 +61,7 @@ class Scenery:
         single = is_single(subject, layout)
         self._notes: list[Notes] = []
         self.flow: FewFlow | None = None
-        self.outcome = True  # whether that of a single layer stands below it
+        self.below = True  # whether the outcome of a single layer stands below it
         if single:
             self.flow = FewFlow(layout, subject, project, box, moved=moved is not None, named=not borne)
             self._notes = [self.flow, self.flow.below]
@@ -87,9 +87,11 @@ class Scenery:
         size = outcome_size(subject.sample) if subject.stages and panels else None
         place = None
         if self._labels is not None and size is not None:
-            there = before._outcome.box if before is not None and former is not None and before._outcome else None
+            there = before.outcome.box if before is not None and former is not None and before.outcome else None
             place = self._labels.free_place(*size, there)
-        self._outcome: Outcome | None = None if place is None else Outcome(place, subject.sample, subject.stages[-1])
+        self.outcome: Outcome | None = None if place is None else Outcome(place, subject.sample, subject.stages[-1])
+        if self.outcome is not None and layout.spots:
+            self.outcome.lead_from(project(layout.plates[-1].corners))
         self._trouble = TroubleNotes(layout, project, box) if panels else None
         self.change(theme, quantity)
 
@@ -104,24 +106,19 @@ class Scenery:
 
     @property
     def _shown(self) -> list[Notes]:
-        return [notes for notes in self._notes if self.outcome or self.flow is None or notes is not self.flow.below]
+        return [notes for notes in self._notes if self.below or self.flow is None or notes is not self.flow.below]
 
     def show_outcome(self, shown: bool) -> None:
         """Whether the outcome of a single layer stands below it."""
-        if self.outcome != shown:
-            self.outcome = shown
+        if self.below != shown:
+            self.below = shown
             self._write()
 
     @property
     def reserved(self) -> list[Box]:
         """Boxes on which nothing else should stand."""
         words = [] if self._labels is None else self._labels.reserved
-        return [*words] if self._outcome is None else [self._outcome.box, *words]
-
-    @property
-    def outcome_box(self) -> Box | None:
-        """Where output, target and loss of the sample of a deeper network stand; None where they do not."""
-        return None if self._outcome is None else self._outcome.box
+        return [*words] if self.outcome is None else [self.outcome.box, *words]
 
     @property
     def words(self) -> list[Box]:
@@ -131,7 +128,7 @@ class Scenery:
     @property
     def swatch(self) -> Box | None:
         """Where the swatch of the sample stands; None where there is none."""
-        notes = self.flow or self._outcome
+        notes = self.flow or self.outcome
         return None if notes is None else notes.swatch
 
     def cubes(
@@ -144,9 +141,13 @@ class Scenery:
         return [self.values.sketch(frame, colouring, skip, small), self.values.rows(frame, activations, light)]
 
     def around(
-        self, frame: Frame, colouring: Coloring, loss: float | None, reached: Mapping[str, Marks] | None = None
-    ) -> list[Sketch]:
-        """The numbers beside them; `loss` is the probe sample's own, `reached` says which are there (None: all)."""
+        self, frame: Frame, colouring: Coloring, loss: float | None, reached: Mapping[str, Marks] | None = None,
+        *, outcome: bool = True,
+    ) -> list[Sketch]:  # fmt: skip
+        """The numbers beside them; `loss` is the probe sample's own, `reached` says which are there (None: all).
+
+        `outcome`: whether output and target of a deeper network are those of one sample.
+        """
         rows, sample = dict(frame.activations), self._subject.sample
         if "input" in rows:  # else the rows of the sample were not recorded
             rows = rows if sample.wanted is None else {"target": sample.wanted, **rows}
@@ -155,8 +156,8 @@ class Scenery:
         here = None if reached is None else {name: there for name, there in reached.items() if name != "input"}
         found = [n.moving(self._theme, rows, extents, sign=sign, reached=here) for n in self._shown]
         last = self._subject.stages[-1].name if self._subject.stages else ""
-        if self._outcome is not None and "input" in rows and (reached is None or reached[last].all()):
-            found += [self._outcome.still(self._theme), self._outcome.moving(self._theme, rows, extents)]
+        if outcome and self.outcome is not None and "input" in rows and (reached is None or reached[last].all()):
+            found += [self.outcome.still(self._theme), self.outcome.moving(self._theme, rows, extents)]
         return found
 
     def trouble(self, frame: Frame, around: Sequence[Sketch]) -> Sketch:
