@@ -104,7 +104,7 @@ def first_picture(name: str) -> None:
         if name == "wall":
             from scalarviz.cli.rooms import rooms
 
-            view: Any = rooms().at(size)
+            view: Any = rooms().appear(size)
         else:
             from scalarviz.run.scene.scene_file import load_scene
             from scalarviz.view.watch.live import LiveView

@@ -136,9 +136,9 @@ def _even_sides(films: list[Path], size: tuple[int, int]) -> list[str]:
     """What is said of a film that cannot have the size that was asked for."""
     if not films or not any(side % 2 for side in size):
         return []
-    from ..view.out.files import even
+    from ..view.out.files import even_size
 
-    said, asked = ("{}x{}".format(*sides) for sides in (even(size), size))
+    said, asked = ("{}x{}".format(*sides) for sides in (even_size(size), size))
     return [
         f"{path} gets {said} pixels: an MP4 needs even sides, so its last row or column is repeated; a .gif keeps "
         f"{asked}"

@@ -20,7 +20,7 @@ from .window import has_window
 
 if TYPE_CHECKING:
     from ..view.ink.theme import Theme
-    from ..view.walls.door import Door, Opened, Station, Way
+    from ..view.walls.door import SceneEntry, BuiltScene, Station, EntryRequest
     from ..view.walls.scene_wall import SceneWall
     from ..view.watch.host import Guest
     from .flags import Command
@@ -47,7 +47,7 @@ def open_wall(help_instead: Callable[[], int]) -> int:
         say(f"scalarviz: the window of all scenes cannot open: {reason}")
         return code
     say("scalarviz: opening all scenes; ? shows the keys, Ctrl+Q closes the window. To list commands: scalarviz --help")
-    return walk(found.at, found.called)
+    return walk(found.appear, found.called)
 
 
 def command() -> Command:
@@ -106,13 +106,13 @@ def _stations() -> Sequence[Station]:
     return stations
 
 
-def door_of(name: str, path: Path) -> Door:
+def door_of(name: str, path: Path) -> SceneEntry:
     """The door of a scene; its module is not imported for it."""
-    from ..view.walls.door import Door
+    from ..view.walls.door import SceneEntry
 
     folder = path.parents[1] if path.name == "__init__.py" else path.parent
     still = folder / STILLS / f"{name}.webp"
-    return Door(name, summary_of(path), partial(_opened, name), still if still.exists() else None, missing(path))
+    return SceneEntry(name, summary_of(path), partial(_opened, name), still if still.exists() else None, missing(path))
 
 
 def missing(path: Path) -> str:
@@ -125,17 +125,17 @@ def missing(path: Path) -> str:
     return ""
 
 
-def _opened(name: str, given: Mapping[str, object]) -> Opened:
+def _opened(name: str, given: Mapping[str, object]) -> BuiltScene:
     """The scene with its defaults but for what is given."""
-    from ..view.walls.door import Opened
+    from ..view.walls.door import BuiltScene
     from .run import built
 
     loaded = load_scene(name)
     options = loaded.options(**given)
-    return Opened(built(loaded, options), options.steps, options.duration)
+    return BuiltScene(built(loaded, options), options.steps, options.duration)
 
 
-def way_of(path: Path, doors: list[Door]) -> Way:
+def way_of(path: Path, doors: list[SceneEntry]) -> EntryRequest:
     """Which door a file that was dropped opens, with which options, and what that does.
 
     Raises
@@ -159,7 +159,7 @@ def way_of(path: Path, doors: list[Door]) -> Way:
     return door, {option: path}, f"{path.name}: {door.name} {does}"
 
 
-def _weights(path: Path, doors: list[Door]) -> Way:
+def _weights(path: Path, doors: list[SceneEntry]) -> EntryRequest:
     """The door of the scene that wrote a file of weights."""
     from ..run.state import read_checkpoint
 

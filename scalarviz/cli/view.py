@@ -182,4 +182,4 @@ def _runs_window(options: Any, build: SceneBuild | None) -> int:
 
     wall = wall_of(options.file, build, presenting(options.theme, options.presenter))
     say(f"{options.file.stem}: ? shows the keys, Ctrl+Q closes the window")
-    return walk(wall.at, wall.called, options.size)
+    return walk(wall.appear, wall.called, options.size)

@@ -311,7 +311,7 @@ class Worker:
         """What is to be said of how the past is kept, such as that a replay takes long; empty for nothing."""
         return self.run.timeline.remark
 
-    def give_up(self) -> None:
+    def cancel(self) -> None:
         """Let the run stay where it set out."""
         self._given_up = True
 

@@ -30,7 +30,7 @@ from .cubes.slab import SlabVisual
 from .ink.boxes import LABEL, MARGIN, TITLE, Places
 from .ink.maps import get_map
 from .ink.painter import Painter, Viewport, clipped, gloo
-from .ink.sketch import Box, Kept, Point, Sketch
+from .ink.sketch import Box, Cached, Point, Sketch
 from .ink.text import figure, loss_text, measure, rate_text
 from .ink.theme import Theme
 from .panels.drawer import cut
@@ -70,7 +70,7 @@ class CubeView:
         self.activations = activations or ActivationScale(subject.stages, theme, sheet=subject.sample.sheet)
         self.sketches: Sequence[Sketch] = ()  # of a column of its own; those of the last one are the picture's
 
-    def stand(self, layout: Layout, places: Places, density: float, *, single: bool, legends: bool) -> None:
+    def lay_out(self, layout: Layout, places: Places, density: float, *, single: bool, legends: bool) -> None:
         """What depends on the layout: `single` is one small layer, `legends` those of rows beside that of the cubes."""
         self.slab = SlabVisual(layout, self._theme, self.colouring.cmap, self.activations.cmap)
         self.rows = any(plate.kind == "activation" for plate in layout.plates)
@@ -123,7 +123,7 @@ def hand_over(
     `rows`: whether rows of activations are drawn.
     """
     version = LOOKS.version
-    changed = slab.set_own(LOOKS.of(source), version)
+    changed = slab.set_looks(LOOKS.looks_of(source), version)
     slab.set_flat(colouring.drawn)
     slab.set_range(colouring.range)
     missing = colouring.missing(frame) if colouring.quantity != "weight" and not colouring.opened else None
@@ -155,7 +155,7 @@ class Comparison:
 
     def __init__(self, bench: Workbench, pair: RecordedPair) -> None:
         self._bench, self._pair = bench, pair
-        self._records = Kept[tuple[WeightRecord | None, ...]]()
+        self._records = Cached[tuple[WeightRecord | None, ...]]()
         self._whole: tuple[Sequence[Float | None], Float] | None = None
         self._past: Past | None = None
         bench.bar.names = NAMES
@@ -169,7 +169,7 @@ class Comparison:
         rows = DifferenceScale(bench.subject.stages, bench.theme, self._pair.of)
         last = CubeView(bench.subject, bench.theme, quantity, "", fixed=MAP, activations=rows)
         last.colouring.of, last.colouring.scope = self._pair.of, "the difference"
-        bench.touch.says = self._said
+        bench.touch.hover_words = self._pair_words
         return [*found, last]
 
     def place(self, places: Places, shown: bool) -> Places:
@@ -191,7 +191,7 @@ class Comparison:
         assert isinstance(frame, Compared)  # what the source of a pair makes
         if self._past is not frame.past:  # a file has grown
             self._past, self._bench.bar.other = frame.past, self._pair.other_curve
-            self._records = Kept()
+            self._records = Cached()
         whole, rows = self._larger(frame.both), both_rows(*frame.both)
         return [*((one, whole, rows) for one in frame.both), (frame, None, frame)]
 
@@ -317,7 +317,7 @@ class Comparison:
 
     # ---- the cube that is looked into: its numbers, how far they are apart, and how both came there
 
-    def _said(self, index: int, frame: Frame) -> tuple[str, list[str]]:
+    def _pair_words(self, index: int, frame: Frame) -> tuple[str, list[str]]:
         """Both numbers of a cube and their difference, of what is shown."""
         assert isinstance(frame, Compared)
         colouring = self._bench.colouring
@@ -343,7 +343,7 @@ class Comparison:
         used = first - x + _STEP * len(known)
         curve = wide - used - _PAD >= _CURVE_FROM and self.records(index) != (None, None)
         known_as, end = who(self._bench.subject, index), x + used - _PAD if curve else page.right
-        draw_heading(page, y + _HEAD, end, known_as.name, known_as.beside)
+        draw_heading(page, y + _HEAD, end, known_as.name, known_as.code_words)
         for k, (word, _) in enumerate(known):
             sketch.text(first + _STEP * k, y + _HEAD + _ROW, word, LABEL, theme.text3)
         for line, (name, of) in enumerate(zip((*names, pair.of), (*frame.both, frame), strict=True)):
@@ -358,7 +358,7 @@ class Comparison:
 
     def records(self, index: int) -> tuple[WeightRecord | None, ...]:
         """How a cube moved, in a and in b; asked once for each that is selected."""
-        return self._records.of(index, lambda: self._pair.weight_records(index))
+        return self._records.get(index, lambda: self._pair.weight_records(index))
 
     def _curves(self, page: Page, box: Box, frame: Compared, index: int) -> None:
         """How both moved up to the last step that is shown."""

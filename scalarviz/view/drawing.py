@@ -349,13 +349,13 @@ class GraphView(Room):
         self.view = View.whole(self.ink.size, self.room)
         self._dirty = True
 
-    def _again(self) -> None:
+    def _reread(self) -> None:
         """Look whether the numbers are others by now; a hand is not disturbed by it."""
         before = [shape.text for shape in self.ink if isinstance(shape, TextItem)]
         size = self.ink.size
         self._read()
         if self.ink.size != size:
-            self.view = self.view.of(self.ink.size)
+            self.view = self.view.with_figure(self.ink.size)
         self._dirty |= before != [shape.text for shape in self.ink if isinstance(shape, TextItem)]
 
     # ---- time
@@ -374,7 +374,7 @@ class GraphView(Room):
         if self.host.visible and self.clock - self._look >= self._pause and self._pressed is None:
             self._look = self.clock
             try:
-                self._again()
+                self._reread()
             except ScalarvizError as error:
                 self.say(str(error).partition("\n")[0])
         self.repaint()
@@ -388,7 +388,7 @@ class GraphView(Room):
         page.background(theme.background, theme.background)
         page.draw([self.ink.placed(scale=view.scale, at=(view.left, view.top), ground=False)])
         over = [self._foot()]
-        box = self._under()
+        box = self._box_under_pointer()
         if box is not None and self._at is not None and self._pressed is None:
             over.append(node_label(box, self._at, self.page, theme))
         if self._notice:
@@ -423,9 +423,9 @@ class GraphView(Room):
     def _logical(self, at: Point) -> Point:
         return at[0] / self._ratio, at[1] / self._ratio
 
-    def _under(self) -> Box | None:
+    def _box_under_pointer(self) -> Box | None:
         """The node under the pointer."""
-        return None if self._at is None else self.ink.box_at(self.view.on(self._at))
+        return None if self._at is None else self.ink.box_at(self.view.to_figure(self._at))
 
     def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
         """A button went down."""
@@ -449,7 +449,7 @@ class GraphView(Room):
         self._dirty = True
 
     def _click(self) -> None:
-        box = self._under()
+        box = self._box_under_pointer()
         if self._help:
             self._help = 0
         elif box is not None and box.item.unfolds:

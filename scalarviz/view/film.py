@@ -23,9 +23,9 @@ from ..run.sources.played import Played, rehearse
 from .ink.boxes import check_size
 from .ink.painter import require_vispy
 from .ink.theme import Theme, presenting
-from .micro.walk import Walk, opened, sides
+from .micro.walk import Walk, open_step, sides
 from .out.easel import Easel
-from .out.files import Film, check_fps, film_of, kind_of
+from .out.files import Film, check_fps, film_of, film_class
 from .out.offscreen import offscreen
 from .shown.subject import subject_of
 from .watch.microsteps import pass_seconds
@@ -101,7 +101,7 @@ def film(
     if not isinstance(run, Run) and not isinstance(source, Played):
         raise TypeMismatchError(f"film: got {type(x).__name__}; allowed: a Scene, a Run or a recording")
     size = check_size(size)
-    kind_of(file)
+    film_class(file)
     fps = integer("film: fps", fps, 1, 240)
     check_fps(file, fps)
     check_target(file)
@@ -172,9 +172,9 @@ def film_of_training(
 def film_of_step(reel: Reel, easel: Easel, stopped: Callable[[], bool] = lambda: False) -> None:
     """Film the step that follows where a run or a recording stands, as it plays in a window, until `stopped()`."""
     subject, bench, end = easel.bench.subject, easel.bench, 0.0
-    walk = Walk(opened(subject, alone=True in sides(subject)), subject, subject.frame())
+    walk = Walk(open_step(subject, alone=True in sides(subject)), subject, subject.frame())
     for at, seconds in enumerate(pass_seconds(walk), start=1):
-        told, end = walk.told(at), end + seconds
+        told, end = walk.micro_step_at(at), end + seconds
         with offscreen():
             bench.inside.show(told, seconds=seconds)
         while reel.frames < round(end * reel.fps):
@@ -219,7 +219,7 @@ class Reel:
 
     def __enter__(self) -> Self:
         for path in self._paths:
-            with self._told(path):
+            with self._catching_errors(path):
                 self._films[path] = film_of(path, self._easel.size, self.fps).__enter__()
         return self
 
@@ -229,7 +229,7 @@ class Reel:
             picture = self._easel.picture(pace_text, None if exact else 1 / self.fps, frame)
             self.frames += 1
             for path, film in [*self._films.items()]:
-                with self._told(path):
+                with self._catching_errors(path):
                     film.add(picture)
         return bool(self._films)
 
@@ -237,12 +237,12 @@ class Reel:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for path, film in [*self._films.items()]:
-            with self._told(path):
+            with self._catching_errors(path):
                 film.__exit__(kind, error, trace)
                 self.written += [path] if kind is None else []
 
     @contextmanager
-    def _told(self, path: Path) -> Iterator[None]:
+    def _catching_errors(self, path: Path) -> Iterator[None]:
         """Turn an error of disk or encoder into a line of `failures`, and leave no half film behind."""
         try:
             yield

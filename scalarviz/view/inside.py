@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from ..run.core.frame import Frame
 from ..run.questions.ranges import Range, extent
-from .ink.boxes import LABEL, Wanted
+from .ink.boxes import LABEL, WantedPanel
 from .ink.equation import product
 from .ink.maps import get_map
-from .ink.sketch import Box, Point, Sketch, Spot, holds, rgba, spot_at
+from .ink.sketch import Box, Point, Sketch, Spot, contains, rgba, spot_at
 from .ink.text import CAP_HEIGHT, figure
 from .ink.theme import rgb
 from .micro.beside import (
@@ -36,8 +36,8 @@ from .micro.beside import (
     switch,
 )
 from .micro.light import HALF, SINKS, Stop, dark, dimmed, height_scale, height_words, whose_deltas
-from .micro.on_cubes import SECOND, Faces, RowPlace, delta_boxes, delta_chips, row_chips, row_places
-from .micro.told import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE, Pulse, Told
+from .micro.on_cubes import SECOND, CubeTexts, RowPlace, delta_boxes, delta_chips, row_chips, row_places
+from .micro.told import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE, Pulse, MicroStepView
 from .micro.wires import MOST, SECONDS, STANDS, STOP, Running, Wires, pulse, wires_of
 from .notes.placer import HIGH as CHIP
 from .notes.values import colours_at, face_quads, face_room
@@ -77,76 +77,76 @@ class Inside:
 
     def __init__(self, bench: Workbench) -> None:
         self._bench = bench
-        self.told: Told | None = None
-        self.asked: Callable[[str, int], None] = lambda what, number: None
+        self.micro_step: MicroStepView | None = None
+        self.on_click: Callable[[str, int], None] = lambda what, number: None
         self.keys: Sequence[tuple[str, str]] = ()
         self.spots: list[Spot] = []
         self._quantity = bench.colouring.quantity
-        self._since, self._rate, self._painted = SECONDS, 1.0, 1.0  # time, how fast it goes, and what is on the picture
-        self._placed: tuple[object, bool, Faces, list[Box] | None, list[RowPlace]] | None = None
+        self._elapsed, self._rate, self._painted_progress = SECONDS, 1.0, 1.0  # time, its pace, what is on the picture
+        self._placed: tuple[object, bool, CubeTexts, list[Box] | None, list[RowPlace]] | None = None
 
     @np.errstate(all="ignore")  # numbers that are lost
-    def show(self, told: Told | None, *, runs: bool = True, seconds: float = SECONDS) -> None:
+    def show(self, step: MicroStepView | None, *, animated: bool = True, seconds: float = SECONDS) -> None:
         """Show a micro-step for `seconds`, or none any more; its pulse `runs` on lines, or else stands at its end."""
-        bench, was = self._bench, self.told
+        bench, was = self._bench, self.micro_step
         if was is None:
             self._quantity = bench.colouring.quantity
-        self.told, self._since, self._rate = told, 0.0 if runs else SECONDS, SECONDS / seconds
-        self._painted = self._share
-        if told is None:
+        self.micro_step, self._elapsed, self._rate = step, 0.0 if animated else SECONDS, SECONDS / seconds
+        self._painted_progress = self._progress
+        if step is None:
             bench.slab.bloom.shine(None)
             bench.slab.set_instead(None)
-        if told is None or told.phase != UPDATE:
+        if step is None or step.phase != UPDATE:
             bench.slab.set_lift(None)
             bench.scenery.values.lift(None, bench.project)
-        quantity = self._quantity if told is None else told.quantity
-        if quantity != bench.colouring.quantity and (told is None or was is None or was.phase != told.phase):
+        quantity = self._quantity if step is None else step.quantity
+        if quantity != bench.colouring.quantity and (step is None or was is None or was.phase != step.phase):
             bench.set_look(quantity=quantity)
-        bench.colouring.opened = told is not None
-        if (was is None) != (told is None):
+        bench.colouring.opened = step is not None
+        if (was is None) != (step is None):
             bench.lay_out()
         bench.refresh()
 
     def forget(self) -> None:
         """The network is another one: nothing of what was opened can be shown."""
-        self.told = self._placed = None
+        self.micro_step = self._placed = None
         self._bench.colouring.opened = False
 
     @property
-    def _now(self) -> Told:
+    def _shown_step(self) -> MicroStepView:
         """The micro-step shown, for what is asked while there is one."""
-        assert self.told is not None
-        return self.told
+        assert self.micro_step is not None
+        return self.micro_step
 
     @property
     def moving(self) -> bool:
         """Whether a pulse is on its way."""
-        told = self.told
-        return told is not None and (bool(told.pulses) or told.phase == UPDATE) and self._painted < 1.0
+        step = self.micro_step
+        return step is not None and (bool(step.pulses) or step.phase == UPDATE) and self._painted_progress < 1.0
 
     # ---- places
 
     @property
-    def wanted(self) -> list[Wanted]:
+    def wanted_panels(self) -> list[WantedPanel]:
         """The place that an opened step asks for among the panels."""
-        told = self.told
-        if told is None:
+        step = self.micro_step
+        if step is None:
             return []
-        high = height_of(told, self._bench.subject) + TALL * self._bench.spread
-        others = told.table and any(drawer.within > 0 for drawer in self._bench.side.drawers.values())  # tell of it too
-        return [Wanted(INSIDE, SWITCH if others else high, high + 2 * HISTOGRAM, first=True)]
+        high = height_of(step, self._bench.subject) + TALL * self._bench.spread
+        others = step.table and any(drawer.within > 0 for drawer in self._bench.side.drawers.values())  # tell of it too
+        return [WantedPanel(INSIDE, SWITCH if others else high, high + 2 * HISTOGRAM, first=True)]
 
     @property
     def column(self) -> Box | None:
         """Its place in the side column; not where controls lie over it."""
         places, controls = self._bench.places, self._bench.controls
-        return None if self.told is None or controls.open else places.panels.get(INSIDE)
+        return None if self.micro_step is None or controls.open else places.panels.get(INSIDE)
 
     @property
     def _rows(self) -> tuple[Box | None, Box] | None:
         """The line below the cubes, in place of the legends, and the ribbon, in that of the time bar."""
         places = self._bench.places
-        if self.told is None or places.strip is None:
+        if self.micro_step is None or places.strip is None:
             return None
         x, y, width, height = places.strip
         if places.legend is not None and places.time is not None:  # a panel has the strip
@@ -161,14 +161,14 @@ class Inside:
             left, top, wide, high = places.time
             own = min(RIBBON, high)
             ribbon = (left, top + high - own, wide, own)
-        small, legend = self._small, self._legend
+        small, legend = self._switch_box, self._legend
         right = min([x + width, *(box[0] - 16 for box in (small, legend) if box is not None)])
         top = ribbon[1] - 8
         high = min(SENTENCE, top - y)
         return (x, top - 8 - high, right - x, high), ribbon
 
     @property
-    def _small(self) -> Box | None:
+    def _switch_box(self) -> Box | None:
         """The switch at the right end of the line, where there is no column for it."""
         strip = self._bench.places.strip
         if self.column is not None or strip is None or self._bench.places.legend is not None:
@@ -179,17 +179,17 @@ class Inside:
     def _legend(self) -> Box | None:
         """Where the legend of the cubes stands: at the right end of the line, where it is long enough."""
         strip = self._bench.places.strip
-        if strip is None or self._bench.places.legend is not None or strip[2] < _LEGEND[1] or self._small is not None:
+        if strip is None or self._bench.places.legend is not None or strip[2] < _LEGEND[1] or self._switch_box is not None:
             return None
         return strip[0] + strip[2] - _LEGEND[0], strip[1], _LEGEND[0], 66.0
 
-    def _parts(self) -> tuple[Faces, list[Box] | None, list[RowPlace]]:
+    def _parts(self) -> tuple[CubeTexts, list[Box] | None, list[RowPlace]]:
         """What depends on layout and camera: made once for each."""
         bench, scenery = self._bench, self._bench.scenery
         if self._placed is None or self._placed[:2] != (scenery.values, self.mean):
             flow, last = scenery.flow, bench.subject.stages[-1] if bench.subject.stages else None
             boxes = None if flow is None else delta_boxes(flow.rows, bench.places.scene)
-            faces = Faces(bench.layout, bench.project, scenery.values)
+            faces = CubeTexts(bench.layout, bench.project, scenery.values)
             inputs = bench.subject.source.n_inputs
             places = [] if flow is not None else row_places(bench.layout, bench.project, inputs, scenery.values)
             alone = last is not None and last.outputs == 1 and all(place.name != last.name for place in places)
@@ -201,14 +201,14 @@ class Inside:
 
     def _wires(self) -> tuple[Wires, Running] | None:
         """What runs along the cubes of the layer that is lit."""
-        told, bench, (_, boxes, placed) = self._now, self._bench, self._parts()
-        layer, plates = told.layer, {plate.name: plate for plate in bench.layout.plates}
+        step, bench, (_, boxes, placed) = self._shown_step, self._bench, self._parts()
+        layer, plates = step.layer, {plate.name: plate for plate in bench.layout.plates}
         weight = None if layer is None or layer.weight is None else plates.get(layer.weight.name)
-        if layer is None or weight is None or weight.size > MOST or weight.grid.gaps or not self._agrees:
+        if layer is None or weight is None or weight.size > MOST or weight.grid.gaps or not self._shows_quantity:
             return None
-        bias, back = None if layer.bias is None else plates.get(layer.bias.name), told.phase in (BACKWARD, GRADIENTS)
+        bias, back = None if layer.bias is None else plates.get(layer.bias.name), step.phase in (BACKWARD, GRADIENTS)
         flow, places = bench.scenery.flow, {place.name: place.tops for place in placed}
-        sources, sums = places.get(told.reads), places.get(layer.name, places.get(told.makes))
+        sources, sums = places.get(step.input_row), places.get(layer.name, places.get(step.output_row))
         if sources is not None and len(sources) != weight.shape[1]:  # it reads several rows, joined
             sources = None
         if flow is not None:
@@ -218,21 +218,21 @@ class Inside:
             if back and boxes is not None:
                 ends = [(x + 14, y + high / 2) for x, y, _, high in boxes]
             sums = np.array(ends) if ends else None
-        flat = np.where(bench.colouring.missing(told.frame), np.nan, bench.colouring.flat)
+        flat = np.where(bench.colouring.missing(step.frame), np.nan, bench.colouring.flat)
         numbers = flat[weight.start : weight.start + weight.size].reshape(weight.shape)
-        x = told.met[weight.start : weight.start + weight.shape[1]]
+        x = step.forward_factors[weight.start : weight.start + weight.shape[1]]
         if bias is not None:
             numbers = np.concatenate([numbers, flat[bias.start : bias.start + bias.size, None]], axis=1)
             x = np.append(x, np.nan)
-        running = Running(numbers, x, told.phase == BACKWARD, back, bench.colouring.range.high)
+        running = Running(numbers, x, step.phase == BACKWARD, back, bench.colouring.range.high)
         air = 0.0 if flow is not None else _AIR * min(face_room(weight, bench.project))
         return wires_of(weight, bias, bench.project, sources, sums, air), running
 
     def _path(self, wires: Wires, pulse: Pulse) -> Floats | None:
         """The way of something that runs."""
-        told, flow = self._now, self._bench.scenery.flow
-        assert told.layer is not None  # else there are no wires
-        assert told.layer.weight is not None
+        step, flow = self._shown_step, self._bench.scenery.flow
+        assert step.layer is not None  # else there are no wires
+        assert step.layer.weight is not None
         if pulse.index < 0:  # of a whole layer
             return None
         rows = None if flow is None else flow.rows
@@ -241,18 +241,18 @@ class Inside:
             if rows is None or not {*chips} <= rows.columns.keys():
                 return None
             return np.array([rows.edge(pulse.index, chips[0], 1), rows.edge(pulse.index, chips[1], -1)])
-        weight, place = told.layer.weight, pulse.index - told.layer.weight.start
+        weight, place = step.layer.weight, pulse.index - step.layer.weight.start
         if pulse.kind in ("product", "gradient"):
             inside = 0 <= place < weight.size
             row, column = divmod(place, weight.shape[1]) if inside else (0, weight.shape[1])
-            if not inside and told.layer.bias is not None:
-                row = pulse.index - told.layer.bias.start
+            if not inside and step.layer.bias is not None:
+                row = pulse.index - step.layer.bias.start
             return wires.path(pulse.kind, row, column)
         return wires.path(pulse.kind, pulse.index, pulse.index)
 
-    def _mark(self) -> Sketch:
+    def _outline_weight(self) -> Sketch:
         """A light edge around the one cube that the line below is about."""
-        sketch, bench, index = Sketch(over=True), self._bench, self._now.sentence.index
+        sketch, bench, index = Sketch(over=True), self._bench, self._shown_step.sentence.index
         plate = next((p for p in bench.layout.plates if p.start >= 0 and 0 <= index - p.start < p.size), None)
         if plate is not None:
             ring = self._face(plate, index)[[0, 1, 3, 2, 0]]
@@ -268,12 +268,12 @@ class Inside:
 
     def _veil(self) -> Sketch:
         """Over what a plan draws right of the plates that the forward pass has come to: it waits."""
-        told, bench, sketch = self._now, self._bench, Sketch(over=True)
+        step, bench, sketch = self._shown_step, self._bench, Sketch(over=True)
         sheet = bench.scenery.blueprint
-        if not bench.spread or sheet is None or told.phase > FORWARD:
+        if not bench.spread or sheet is None or step.phase > FORWARD:
             return sketch
         x, y, wide, high = bench.places.scene
-        come = [one for one in bench.layout.plates if one.start >= 0 and one.name.rpartition(".")[0] in told.come]
+        come = [one for one in bench.layout.plates if one.start >= 0 and one.name.rpartition(".")[0] in step.reached_modules]
         left = max((float(bench.project(plate.corners)[:, 0].max()) for plate in come), default=x) + 4
         # No number of a letter is cut: what the last plate adds to has come with it.
         stream = min((box[1] - 6 for box in sheet.rows), default=y + high)
@@ -291,20 +291,20 @@ class Inside:
             ends = [(rows.edge(k, "output", -1), rows.edge(k, "target", 1)) for k in range(len(rows.anchors))]
             boxes = [(x, y - CHIP / 2, right - x, CHIP) for (x, y), (right, _) in ends]
         colour = self._bench.theme.selection
-        if not boxes and light and self.told is not None and self._rows is not None:
-            boxes = [arrows(self._rows[1], self.told.phases, LOSS)[LOSS]]
+        if not boxes and light and self.micro_step is not None and self._rows is not None:
+            boxes = [arrows(self._rows[1], self.micro_step.phases, LOSS)[LOSS]]
         for x, y, wide, high in boxes:
             glow = rgba(colour, FLASH * light)
             sketch.rect(x - 14, y - 12, wide + 28, high + 24, radius=14, fill=glow)
             sketch.rect(x - 6, y - 4, wide + 12, high + 8, radius=8, stroke=colour, border=1.6)
         return sketch
 
-    def _moved(self) -> Sketch:
+    def _draw_changes(self) -> Sketch:
         """Where faces were before the update, and the largest changes so far: 1, 2, 3."""
-        told, bench, sketch = self._now, self._bench, Sketch(over=True)
-        if told.phase != UPDATE or bench.slab.atlas.lift is None:
+        step, bench, sketch = self._shown_step, self._bench, Sketch(over=True)
+        if step.phase != UPDATE or bench.slab.atlas.lift is None:
             return sketch
-        change = np.abs(np.nan_to_num(np.asarray(told.frame.state["change"], np.float64)))
+        change = np.abs(np.nan_to_num(np.asarray(step.frame.state["change"], np.float64)))
         largest = [int(k) for k in np.argsort(-change)[:LARGEST] if change[k] > 0]
         ranked: list[tuple[float, float]] = []
         for plate in (plate for plate in bench.layout.plates if plate.start >= 0):
@@ -339,76 +339,76 @@ class Inside:
     # ---- numbers
 
     @property
-    def skip(self) -> Bools | None:
+    def written_cubes(self) -> Bools | None:
         """Which cubes have lines of their own (P,)."""
-        if self.told is None:
+        if self.micro_step is None:
             return None
-        found = np.zeros(len(self.told.frame.values), bool)
-        if self._agrees:
-            found[self._parts()[0].written(self.told.faces, one=self._one)] = True
+        found = np.zeros(len(self.micro_step.frame.values), bool)
+        if self._shows_quantity:
+            found[self._parts()[0].written(self.micro_step.cube_texts, one=self._single_line)] = True
         return found
 
     @property
-    def _one(self) -> bool:
+    def _single_line(self) -> bool:
         """Whether one line stands on a cube: those that rise hide a second one behind them."""
-        return self.told is not None and self.told.phase == UPDATE
+        return self.micro_step is not None and self.micro_step.phase == UPDATE
 
     @property
-    def _agrees(self) -> bool:
+    def _shows_quantity(self) -> bool:
         """Whether the cubes show what the micro-step is about: a key may have changed that."""
-        return self.told is not None and self._bench.colouring.quantity == self.told.quantity
+        return self.micro_step is not None and self._bench.colouring.quantity == self.micro_step.quantity
 
     @property
     def reached(self) -> Mapping[str, Bools] | None:
         """Which numbers of the rows the forward pass has come to."""
-        return None if self.told is None else self.told.reached
+        return None if self.micro_step is None else self.micro_step.reached
 
     @property
     def mean(self) -> bool:
         """Whether the numbers are those of several samples together, of which none has an output and a target."""
-        return self.told is not None and " of " in self.told.samples
+        return self.micro_step is not None and " of " in self.micro_step.samples
 
     @property
-    def light(self) -> float:
+    def row_light(self) -> float:
         """The share of their colours that rows have: from backward on they stand at half light."""
-        return HALF if self.told is not None and self.told.phase > LOSS else 1.0
+        return HALF if self.micro_step is not None and self.micro_step.phase > LOSS else 1.0
 
-    def rows(self, frame: Frame) -> Frame:
+    def rows_frame(self, frame: Frame) -> Frame:
         """A frame as the rows of cubes show it: what is not there yet is left out."""
-        if self.told is None:
+        if self.micro_step is None:
             return frame
-        reached = self.told.reached
+        reached = self.micro_step.reached
         there = {name: row for name, row in frame.activations.items() if np.any(reached.get(name, True))}
         return replace(frame, activations=there, dead={name: ~own for name, own in reached.items()})  # these are unsaid
 
     def row_deltas(self) -> dict[str, Floats]:
         """Deltas by the rows that are drawn."""
-        told, layout = self._now, self._bench.layout
+        step, layout = self._shown_step, self._bench.layout
         drawn = {plate.name for plate in (*layout.plates, *layout.spots)} | {place.name for place in self._parts()[2]}
-        whose = whose_deltas(self._bench.subject.stages, told.deltas, drawn)
-        return {row: told.deltas[stage] for row, stage in whose.items()}
+        whose = whose_deltas(self._bench.subject.stages, step.deltas, drawn)
+        return {row: step.deltas[stage] for row, stage in whose.items()}
 
     def paint(self) -> None:
         """Bring onto the rows of cubes which of their numbers are not there yet, and deltas in their own colours."""
-        bench, told = self._bench, self.told
-        if told is None:
+        bench, step = self._bench, self.micro_step
+        if step is None:
             return
-        self._painted = self._share
+        self._painted_progress = self._progress
         rows, deltas, gradient = dict[str, Floats](), self.row_deltas(), get_map("gradient", bench.theme)
-        stop = self._stop if self._agrees else None
+        stop = self._window_stop if self._shows_quantity else None
         for plate in (plate for plate in bench.layout.plates if plate.kind == "activation"):
-            reached, numbers = told.reached.get(plate.name), told.frame.activations.get(plate.name)
+            reached, numbers = step.reached.get(plate.name), step.frame.activations.get(plate.name)
             if reached is None or numbers is None or len(reached) != plate.size:
                 continue
             scale = bench.activations.own.get(plate.name, bench.activations.range)
             unit = scale.unit(np.asarray(numbers, np.float64))
             own = dimmed(colours_at(bench.activations.cmap, np.clip(unit, 0.0, 1.0)), bench.theme)
             own[~reached] = rgb(bench.theme.tray)
-            own[reached] = own[reached] if told.phase > LOSS else np.nan
+            own[reached] = own[reached] if step.phase > LOSS else np.nan
             if stop is not None and plate.name == stop.row:
                 own[~stop.made] = rgb(bench.theme.tray)
-                if plate.name in told.sums and not reached.any():
-                    sums = told.sums[plate.name].numbers
+                if plate.name in step.sums and not reached.any():
+                    sums = step.sums[plate.name].numbers
                     unit = Range.symmetric(float(np.abs(sums).max()) or 1.0).unit(sums[stop.made])
                     own[stop.made] = colours_at(bench.colouring.cmap, unit)
             back, chosen = deltas.get(plate.name), self.delta_range
@@ -416,33 +416,33 @@ class Inside:
                 there = ~np.isnan(back)
                 own[there] = colours_at(gradient, np.clip(chosen.unit(np.asarray(back[there], np.float64)), 0.0, 1.0))
             rows[plate.name] = own
-        lit = ~bench.colouring.missing(told.frame)
-        come = np.flatnonzero(lit) if told.phase == BACKWARD else told.weights  # one after the other, a wave
-        if told.phase != UPDATE and len(come) > 1 and stop is None:
-            lit[come[math.ceil(self._share * len(come)) :]] = False
+        lit = ~bench.colouring.missing(step.frame)
+        come = np.flatnonzero(lit) if step.phase == BACKWARD else step.weights  # one after the other, a wave
+        if step.phase != UPDATE and len(come) > 1 and stop is None:
+            lit[come[math.ceil(self._progress * len(come)) :]] = False
         colours = None if stop is None and len(lit) > SHINING else self._bloom(lit, stop)
         bench.slab.bloom.shine(None if len(lit) > SHINING else colours)
-        if told.phase == UPDATE:
+        if step.phase == UPDATE:
             bench.slab.set_lift(self._rise())
             bench.scenery.values.lift(bench.slab.atlas.lift, bench.project)
-        instead = dark(np.asarray(told.frame.values, np.float64), lit, bench.theme)
-        if colours is not None and stop is not None and stop is not told.stops[-1]:  # these are others than at its end
+        instead = dark(np.asarray(step.frame.values, np.float64), lit, bench.theme)
+        if colours is not None and stop is not None and stop is not step.stops[-1]:  # these are others than at its end
             instead[stop.window.weights] = colours[stop.window.weights, :3]
         bench.slab.set_instead(instead, rows)
 
     @property
-    def _stop(self) -> Stop | None:
+    def _window_stop(self) -> Stop | None:
         """Where the window of a convolution or a pooling stands now: it slides where there is time for it."""
-        places = () if self.told is None else self.told.stops
+        places = () if self.micro_step is None else self.micro_step.stops
         times = SECONDS / self._rate / STOP
         stops = min(len(places), round(times) - STANDS)
-        if stops < 2 or self._share >= 1.0:
+        if stops < 2 or self._progress >= 1.0:
             return places[-1] if places else None
-        return places[round(min(int(self._share * times), stops - 1) * (len(places) - 1) / (stops - 1))]
+        return places[round(min(int(self._progress * times), stops - 1) * (len(places) - 1) / (stops - 1))]
 
     def _frames(self) -> Sketch:
         """Frames on the maps around the numbers under the window, and around what they make."""
-        sketch, bench, stop, framed = Sketch(over=True), self._bench, self._stop, self._now.marks
+        sketch, bench, stop, framed = Sketch(over=True), self._bench, self._window_stop, self._shown_step.marks
         if stop is not None:
             under = np.array(stop.window.place.units)
             framed = {stop.window.place.stage: under[under >= 0], stop.row: np.array([stop.unit])}
@@ -461,9 +461,9 @@ class Inside:
 
     def _bloom(self, lit: Bools, stop: Stop | None) -> Floats:
         """Colour and strength of the light around cubes: what comes about now shines, what has come glimmers."""
-        told, colouring = self._now, self._bench.colouring
+        step, colouring = self._shown_step, self._bench.colouring
         now, drawn = np.zeros(len(lit), bool), colouring.drawn.copy()
-        now[told.weights] = True
+        now[step.weights] = True
         if stop is not None:
             drawn[stop.window.weights] = stop.window.products
         unit = np.clip(colouring.range.unit(drawn), 0.0, 1.0)
@@ -471,14 +471,14 @@ class Inside:
         return np.concatenate([colours_at(colouring.cmap, unit), strength[:, None]], axis=1)
 
     @property
-    def inner(self) -> Told | None:
+    def opened_step(self) -> MicroStepView | None:
         """What panels show of it."""
-        return None if self.told is None else replace(self.told, gone=self._share)
+        return None if self.micro_step is None else replace(self.micro_step, gone=self._progress)
 
     @property
-    def _share(self) -> float:
+    def _progress(self) -> float:
         """How much of its time the micro-step has gone, 0 to 1."""
-        return min(self._since / SECONDS, 1.0)
+        return min(self._elapsed / SECONDS, 1.0)
 
     @property
     def _height(self) -> float:
@@ -488,7 +488,7 @@ class Inside:
     @property
     def _scale(self) -> float:
         """What changes of weights are multiplied with to be heights."""
-        change, flow, height = np.asarray(self._now.whole, np.float64), self._bench.scenery.flow, self._height
+        change, flow, height = np.asarray(self._shown_step.range_values, np.float64), self._bench.scenery.flow, self._height
         if flow is not None and flow.inputs is not None:  # none of the first row rises onto its input
             weight, project = flow.plates[0], self._bench.project
             tops = weight.tops[: weight.shape[1]]
@@ -500,137 +500,137 @@ class Inside:
 
     def _rise(self) -> Floats:
         """How far each cube has risen or sunk, as a share of its height; those that move now are on their way."""
-        told = self._now
-        change = np.asarray(told.frame.state["change"], np.float64)
-        share = self._share
+        step = self._shown_step
+        change = np.asarray(step.frame.state["change"], np.float64)
+        share = self._progress
         rise = np.nan_to_num(change, posinf=0.0, neginf=0.0) * self._scale / self._height
-        rise[told.weights] *= share * share * (3.0 - 2.0 * share)
+        rise[step.weights] *= share * share * (3.0 - 2.0 * share)
         return rise
 
     @property
     def delta_range(self) -> Range | None:
         """The range of the deltas that have come, that of the gradients if they fit in; None before there are any."""
-        if self.told is None or self.told.phase < BACKWARD:
+        if self.micro_step is None or self.micro_step.phase < BACKWARD:
             return None
         numbers = [row[np.isfinite(row)] for row in self.row_deltas().values()]
         most, colouring = extent(np.concatenate([*numbers, np.zeros(1)])) or 1.0, self._bench.colouring
-        there = colouring.quantity == "gradient" and not colouring.missing(self.told.frame).all()
+        there = colouring.quantity == "gradient" and not colouring.missing(self.micro_step.frame).all()
         fits = there and most <= colouring.range.high
         return colouring.range if fits else Range.symmetric(most, "symlog")
 
     @property
-    def whole(self) -> Floats | None:
+    def range_values(self) -> Floats | None:
         """The gradient whose range the colours have while samples are added up to it; None for that of the frame."""
-        return np.asarray(self.told.whole) if self.told is not None and self._agrees else None
+        return np.asarray(self.micro_step.range_values) if self.micro_step is not None and self._shows_quantity else None
 
     @property
     def about(self) -> str | None:
         """Whose numbers the cubes show; None while no step is open."""
-        told, quantity = self.told, self._bench.colouring.quantity
-        if told is None:
+        step, quantity = self.micro_step, self._bench.colouring.quantity
+        if step is None:
             return None
         if quantity == "change":
             number = " · number: new weight" if self._bench.scenery.values.size else ""
             return f"{height_words(self._scale)}{number} · 1 2 3: the largest so far"
-        return told.samples if quantity == "gradient" else ""
+        return step.samples if quantity == "gradient" else ""
 
     # ---- what is drawn
 
-    def head(self, state: HudState) -> HudState:
+    def hud_state(self, state: HudState) -> HudState:
         """The HUD's lines: whose numbers they are."""
-        told = self.told
-        if told is None:
+        step = self.micro_step
+        if step is None:
             return state
-        of = told.samples if self.mean else f"of {told.samples}"
+        of = step.samples if self.mean else f"of {step.samples}"
         shown, about = ("weight", "") if self._bench.colouring.dark else (state.quantity, self.about or "")
-        return replace(state, quantity=shown, about=about, of=of, batch=1 if told.trial else state.batch)
+        return replace(state, quantity=shown, about=about, of=of, batch=1 if step.trial else state.batch)
 
     def texts(self) -> list[Sketch]:
         """Faces, deltas, the line below and the ribbon."""
-        told, bench = self.told, self._bench
-        if told is None:
+        step, bench = self.micro_step, self._bench
+        if step is None:
             self.spots = []
             return []
         faces, boxes, places = self._parts()
-        wires = None if told.phase == UPDATE else self._wires()
+        wires = None if step.phase == UPDATE else self._wires()
         sketches = [] if wires is None else [wires[0].sketch(wires[1], bench.theme, bench.colouring.cmap)]
-        sketches += [self._mark(), self._moved()] if told.phase != LOSS else [self._loss()]
-        sketches += [faces.sketch(told.faces, bench.colouring, one=self._one)] if self._agrees else []
+        sketches += [self._outline_weight(), self._draw_changes()] if step.phase != LOSS else [self._loss()]
+        sketches += [faces.sketch(step.cube_texts, bench.colouring, one=self._single_line)] if self._shows_quantity else []
         flow = bench.scenery.flow
         if flow is not None:
             sums = next(s.name for s in bench.subject.stages if s.weight is not None)
-            if boxes is not None and told.phase in (BACKWARD, GRADIENTS, UPDATE):
-                sketches.append(delta_chips(flow.rows, boxes, bench.theme, told.deltas[sums], mean=told.mean))
+            if boxes is not None and step.phase in (BACKWARD, GRADIENTS, UPDATE):
+                sketches.append(delta_chips(flow.rows, boxes, bench.theme, step.deltas[sums], mean=step.shows_means))
         else:
             chosen = self.delta_range or Range.symmetric(1.0, "symlog")
-            own = {name: np.where(there, told.frame.activations[name], np.nan)
-                   for name, there in told.reached.items() if name in told.frame.activations}  # fmt: skip
-            deltas = self.row_deltas() if told.phase >= BACKWARD else {}
+            own = {name: np.where(there, step.frame.activations[name], np.nan)
+                   for name, there in step.reached.items() if name in step.frame.activations}  # fmt: skip
+            deltas = self.row_deltas() if step.phase >= BACKWARD else {}
             said = [text for sketch in bench.side.spread_out() for text in sketch.texts]
             high = [CAP_HEIGHT * one.size for one in said]
             names = [(one.left, one.y - up, one.width, up) for one, up in zip(said, high, strict=True)]
             names += bench.scenery.words
-            sketches.append(row_chips(places, bench.theme, bench.places.scene, own, told.sums, deltas, chosen, names))
+            sketches.append(row_chips(places, bench.theme, bench.places.scene, own, step.sums, deltas, chosen, names))
         sketches.append(self._veil())
         column, rows, legend = self.column, self._rows, self._legend
         if rows is not None:
-            sketches.append(ribbon(rows[1], bench.theme, told.phases, told.phase))
-            sketches += [] if rows[0] is None else [sentence(rows[0], bench.theme, told.sentence)]
+            sketches.append(ribbon(rows[1], bench.theme, step.phases, step.phase))
+            sketches += [] if rows[0] is None else [sentence(rows[0], bench.theme, step.sentence)]
         if legend is not None:
-            sketches.append(bench.strip.legend(legend, told.frame, self.about or ""))
-        place = self._small if column is None else (*column[:3], SWITCH)
+            sketches.append(bench.strip.legend(legend, step.frame, self.about or ""))
+        place = self._switch_box if column is None else (*column[:3], SWITCH)
         if place is not None:
             colour = bench.subject.probe if bench.subject.sample.colours else None
-            sketches.append(switch(place, bench.theme, noun(bench.subject), trial=told.trial, colour=colour))
+            sketches.append(switch(place, bench.theme, noun(bench.subject), trial=step.trial, colour=colour))
         if column is not None:
             top = column[1] + SWITCH + 18 + (SENTENCE + 8) * (bench.places.legend is not None)
             sketches += below_switch(
-                (column[0], top, column[2], column[1] + column[3] - top), bench.theme, bench.subject, told
+                (column[0], top, column[2], column[1] + column[3] - top), bench.theme, bench.subject, step
             )
         self.spots = [spot for sketch in sketches for spot in sketch.spots]
         return sketches
 
-    def outer(self, frame: Frame) -> Frame:
+    def whole_step_frame(self, frame: Frame) -> Frame:
         """The frame of whole steps, for panels that stand beside an opened one."""
-        return frame if self.told is None else self.told.before
+        return frame if self.micro_step is None else self.micro_step.before
 
     def loss(self, frame: Frame) -> float | None:
         """The loss of the one sample that is drawn: inside a step that before it, once it is there."""
-        return self._bench.subject.probe_loss(frame) if self.told is None else self.told.loss
+        return self._bench.subject.probe_loss(frame) if self.micro_step is None else self.micro_step.loss
 
     def overlay(self, seconds: float | None) -> list[Sketch]:
         """The pulses, `seconds` further on their way (None: the picture is still, they have come)."""
-        told, theme = self.told, self._bench.theme
-        self._since = SECONDS if seconds is None else self._since + self._rate * seconds
-        if told is None:
+        step, theme = self.micro_step, self._bench.theme
+        self._elapsed = SECONDS if seconds is None else self._elapsed + self._rate * seconds
+        if step is None:
             return []
-        found = self._wires() if self._since < SECONDS and told.pulses else None
-        paths = [] if found is None else [(p, self._path(found[0], p)) for p in told.pulses]
-        runs = [pulse(path, self._share, theme, back=p.back) for p, path in paths if path is not None]
-        flash = [self._loss(math.sin(math.pi * self._share))] if told.phase == LOSS and self._since < SECONDS else []
+        found = self._wires() if self._elapsed < SECONDS and step.pulses else None
+        paths = [] if found is None else [(p, self._path(found[0], p)) for p in step.pulses]
+        runs = [pulse(path, self._progress, theme, back=p.backward) for p, path in paths if path is not None]
+        flash = [self._loss(math.sin(math.pi * self._progress))] if step.phase == LOSS and self._elapsed < SECONDS else []
         return [self._frames(), *runs, *flash]
 
-    def says(self, index: int) -> list[str]:
+    def cube_words(self, index: int) -> list[str]:
         """What a lit cube shows: the product that it is."""
-        told, colouring = self.told, self._bench.colouring
-        if told is None or colouring.missing(told.frame)[index]:
+        step, colouring = self.micro_step, self._bench.colouring
+        if step is None or colouring.missing(step.frame)[index]:
             return []
-        made, w = float(colouring.flat[index]), float(told.before.values[index])
-        x, delta = float(told.met[index]), float(told.back[index])
+        made, w = float(colouring.flat[index]), float(step.before.values[index])
+        x, delta = float(step.forward_factors[index]), float(step.backward_factors[index])
         factors = {"product": (w, x), "passed on": (w, delta), "gradient": (delta, x)}.get(colouring.quantity)
         if colouring.quantity == "change":
-            return [f"{figure(w)} becomes {figure(float(told.frame.values[index]))}"]
+            return [f"{figure(w)} becomes {figure(float(step.frame.values[index]))}"]
         one = factors is not None and np.isclose(factors[0] * factors[1], made, rtol=1e-6, atol=0.0)
         said = product(*factors, made) if one and factors is not None else figure(made)
-        return [f"{colouring.shows.words}: {said}", *([told.samples] if colouring.quantity == "gradient" else [])]
+        return [f"{colouring.shows.words}: {said}", *([step.samples] if colouring.quantity == "gradient" else [])]
 
     # ---- hands
 
     def click(self, point: Point) -> bool:
         """A click at a point (logical pixels); whether it belongs to the opened step."""
-        if self.told is None:
+        if self.micro_step is None:
             return False
         spot = spot_at(self.spots, point)
-        if spot is not None and not (spot.name == "switch" and spot.value == (0 if self.told.trial else 1)):
-            self.asked(spot.name, int(spot.value))
-        return spot is not None or holds(self.column, point)
+        if spot is not None and not (spot.name == "switch" and spot.value == (0 if self.micro_step.trial else 1)):
+            self.on_click(spot.name, int(spot.value))
+        return spot is not None or contains(self.column, point)

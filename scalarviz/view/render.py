@@ -18,12 +18,12 @@ from .cubes.scale import quantity_of
 from .ink.boxes import check_size
 from .ink.painter import require_vispy
 from .ink.theme import Theme, presenting
-from .micro.walk import told_of
+from .micro.walk import micro_step_of
 from .out.easel import Easel, Pixels, svg_of_bench, title_of, words_of
 from .out.files import check_picture, save
 from .out.offscreen import offscreen
 from .page.pictures import Output, output_of
-from .shown.subject import standing, subject_of
+from .shown.subject import at_step, subject_of
 from .walls.runs import check_plain, runs_of
 
 
@@ -109,19 +109,19 @@ def rendered(
     supersample = integer("render: supersample", supersample, 1, 64)
     size, subject, told = check_size(size), subject_of(x), None
     shows = quantity_of(quantity, subject.source.moments)
-    with standing(subject.source, step):
+    with at_step(subject.source, step):
         frame = subject.frame(state=shows.state)
         if inside is not None:  # a micro-step of the step that follows
-            told = told_of(subject, frame, inside, whole_batch=whole_batch)
+            told = micro_step_of(subject, frame, inside, whole_batch=whole_batch)
     easel = Easel(subject, size, look, cmap, quantity, sizing=Sizing(sized, threshold), supersample=supersample)
     facts = subject.source.facts
     line = pace_text or ("" if facts is None else facts.engine)
     if told is not None:
         easel.update(line, frame=frame)
         with offscreen():
-            easel.bench.inside.show(told, runs=False)
+            easel.bench.inside.show(told, animated=False)
     picture = easel.picture(line, frame=frame) if told is None else easel.picture(told.headline, frame=told.frame)
-    words = words_of(title_of(x), subject, frame, shows=shows.words, told=told)
+    words = words_of(title_of(x), subject, frame, shows=shows.words, micro_step=told)
     return picture, words, partial(svg_of_bench, easel.bench, words)
 
 

@@ -209,7 +209,7 @@ def show(
                     threshold=threshold, paused=paused)  # fmt: skip
         from .walls.run_wall import wall_of
 
-        make: Callable[[tuple[int, int]], Guest] = wall_of(*x.shown(), look).at
+        make: Callable[[tuple[int, int]], Guest] = wall_of(*x.shown(), look).appear
     else:
         sizing, trains = Sizing(sized, threshold), block and isinstance(x, Scene | Run)
         thing = x if trains or isinstance(x, Recorded | Played | Subject) else subject_of(x)

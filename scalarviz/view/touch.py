@@ -13,12 +13,12 @@ from ..run.core.frame import Frame
 from .cubes.picking import brackets, region_outline, seen_outline
 from .ink.boxes import GAP, Places, column_of
 from .ink.overlay import banner, beside_pointer, help_panel, pointer_label, pressed_key
-from .ink.sketch import COVERS, Box, Does, Kept, Point, Rect, Sketch, Spot, meet
+from .ink.sketch import COVERS, Box, Click, Cached, Point, Rect, Sketch, Spot, meet
 from .ink.text import figure
 from .ink.widgets import OFF, drag_handle, tip
 from .notes.labels import own_labels
 from .notes.placer import Placer
-from .panels.wording import said_of
+from .panels.wording import quantity_words
 from .screen.account import Lines
 from .screen.inspector import HIGH, LOW, WIDE, Inspector
 from .screen.selection import Selection, parts_of
@@ -60,10 +60,10 @@ class Touch:
         self._bench = bench
         self.hovered: int | None = None  # flat index of the weight under the pointer
         self.pointer = (0.0, 0.0)  # logical pixels
-        self.over: Does | None = None  # what a click at the pointer would do in the inspector
+        self.hovered_click: Click | None = None  # what a click at the pointer would do in the inspector
         self.selection: Selection | None = None
         self.inspector: Inspector | None = None  # of what is selected; a comparison has a card
-        self.asks = False  # whether somebody opens the coming step for the inspector
+        self.opens_steps = False  # whether somebody opens the coming step for the inspector
         self.column_taken = False  # whether something else stands in the side column
         self._in_column = False
         self.message = self.notice = ""  # what went wrong; what happened that is no trouble
@@ -71,21 +71,21 @@ class Touch:
         self.help = 0  # which page of the list of keys is shown; 0 for none
         self.table: tuple[tuple[str, str], ...] = ()  # that list: keys and gestures, and what they do
         # the value and further lines beside the pointer, where they are others than the number of a cube
-        self.says: Callable[[int, Frame], tuple[str, list[str]]] | None = None
+        self.hover_words: Callable[[int, Frame], tuple[str, list[str]]] | None = None
         self._explanation: Lines = ()
         self.written: Frame | None = None  # what the words and numbers are about
-        self._placed = Kept[Point | None]()
-        self._outlined = Kept[list[NDArray[np.float64]]]()
+        self._placed = Cached[Point | None]()
+        self._outlined = Cached[list[NDArray[np.float64]]]()
 
     def hover(self, index: int | None, pointer: Point = (0.0, 0.0)) -> bool:
         """The pointer is over a weight or over none; returns whether the picture changes."""
-        before = self.hovered, self.pointer, self.over
+        before = self.hovered, self.pointer, self.hovered_click
         self.hovered = index
         spot = None if index is not None else self.spot_at(pointer)
         if index is not None or self.number_at(pointer):
             self.pointer = pointer
-        self.over = None if spot is None else spot.does
-        return before != (self.hovered, self.pointer, self.over)
+        self.hovered_click = None if spot is None else spot.click
+        return before != (self.hovered, self.pointer, self.hovered_click)
 
     def number_at(self, point: Point) -> bool:
         """Whether the inspector's value stands at a point, and a drag would change it."""
@@ -99,7 +99,7 @@ class Touch:
 
     def select(self, selection: Selection | int | None, frame: Frame | None) -> bool:
         """Look into another weight or several, or none; returns whether that is something else than before."""
-        bench, before, self.over = self._bench, self.selection, None
+        bench, before, self.hovered_click = self._bench, self.selection, None
         if bench.compared is not None and isinstance(selection, Selection):
             selection = selection.main  # it has a card of one cube
         self.selection = parts_of(bench.subject, selection)[-1] if isinstance(selection, int) else selection
@@ -124,7 +124,7 @@ class Touch:
         At the pace of text: nobody reads faster, and the lines are a forward and a backward pass.
         """
         self.written = frame
-        opened = self._in_column and self.asks and self._bench.subject.source.can.open
+        opened = self._in_column and self.opens_steps and self._bench.subject.source.can.open
         self._explanation = () if self.inspector is None or opened else self.inspector.explanation(frame)
 
     # what it looks like, from the lowest layer to the highest
@@ -136,16 +136,16 @@ class Touch:
         if self.inspector is not None:
             lowest += self._selected(self.inspector, written)
         lowest += bench.side.marks()
-        if slab.own and slab.shares is not None:
+        if slab.looks and slab.shares is not None:
             box = (places.scene[0], 66.0, places.scene[2], places.scene[3]) if bench.full else (0.0, 0.0, *places.size)
-            lowest.append(own_labels(slab.own, bench.layout.plates, bench.camera, bench.project, slab.shares, box,
+            lowest.append(own_labels(slab.looks, bench.layout.plates, bench.camera, bench.project, slab.shares, box,
                                      bench.theme, bench.sketches))  # fmt: skip
         banners = self._banners(lowest)
         over = [_ground(banner) for banner in banners]
         room = places.size[0], min((y for _, y, _, _ in over if y > places.size[1] / 2), default=places.size[1])
         if self.hovered is not None:
             middle += self._hovered(self.hovered, written, over)
-        number = self.spot_at(self.pointer) if self.over is not None and self.over[0] == "type" else None
+        number = self.spot_at(self.pointer) if self.hovered_click is not None and self.hovered_click[0] == "type" else None
         if number is not None and bench.subject.source.can.edit:
             said = "drag", "to change this weight", ()
             middle += [drag_handle(number.box, bench.theme), tip(self.pointer, room, *said, bench.theme)]
@@ -167,9 +167,9 @@ class Touch:
         inspector.box = box
         if box is None:
             return [sketch]
-        opened = not low and self.asks and bench.subject.source.can.open
+        opened = not low and self.opens_steps and bench.subject.source.can.open
         lines = () if opened else self._explanation
-        return [sketch, inspector.sketch(box, theme, frame, lines, self.over, low=low, opened=opened)]
+        return [sketch, inspector.sketch(box, theme, frame, lines, self.hovered_click, low=low, opened=opened)]
 
     def column(self, places: Places) -> Box | None:
         """Where in the side column the inspector stands; None where nothing is selected or there is no column."""
@@ -179,7 +179,7 @@ class Touch:
         if found is None or self.inspector is None:
             return None
         x, y, width, height = found
-        return x, y, width, min(self.inspector.wanted, height)
+        return x, y, width, min(self.inspector.wanted_height, height)
 
     def below(self, places: Places) -> bool:
         """Whether something is selected whose inspector stands below the cubes."""
@@ -196,20 +196,20 @@ class Touch:
                 return []
         known, shows = who(bench.subject, index), bench.colouring.shows
         value, more = figure(float(frame.values[index])), list[str]()
-        if self.says is not None:
-            value, more = self.says(index, frame)
-        elif bench.inside.told is not None:
-            more += bench.inside.says(index)
+        if self.hover_words is not None:
+            value, more = self.hover_words(index, frame)
+        elif bench.inside.micro_step is not None:
+            more += bench.inside.cube_words(index)
         elif shows.name != "weight":
             number = shows.numbers(frame)
             there = number is not None and bool(frame.known(shows.name)[index])
             shown = figure(float(number[index])) if there and number is not None else "not computed yet"
-            about = said_of(shows.name, bench.subject, frame) if there else ""
+            about = quantity_words(shows.name, bench.subject, frame) if there else ""
             shown = shown if shows.signed else shown.removeprefix("+")
             more += [f"{shows.words} {shown}", *([about] if about else [])]
-        return [self.brackets(index), self._beside(cube, known.name, value, more, over)]
+        return [self.brackets(index), self._hover_label(cube, known.name, value, more, over)]
 
-    def _beside(self, cube: Cube, name: str, value: str, more: Sequence[str], over: Sequence[Box]) -> Sketch:
+    def _hover_label(self, cube: Cube, name: str, value: str, more: Sequence[str], over: Sequence[Box]) -> Sketch:
         """What is said of a cube: as near to it as no other cube and no word is covered; never on it or on `over`."""
         bench, (plate, element, share) = self._bench, cube
         x, y, wide, high = beside_pointer(self.pointer, bench.places.size, name, value, more)
@@ -221,7 +221,7 @@ class Touch:
                 left += self.pointer[0] - bench.compared.in_layout(self.pointer)[0]
             own = (left, top, across, down)
             now = own, wide, high, *over, bench.layout, bench.camera
-            x, y = self._placed.of(now, lambda: self._place(own, (wide, high), over)) or (x, y)
+            x, y = self._placed.get(now, lambda: self._place(own, (wide, high), over)) or (x, y)
         return pointer_label((x - 16, y - 18), bench.places.size, name, value, more, bench.theme)
 
     def _around(self, sketches: Sequence[Sketch]) -> Placer:
@@ -274,7 +274,7 @@ class Touch:
         """What is seen of the outline around a selection; kept while that, layout and camera stay."""
         cube = self._cube(selection.main)
         now = (selection, self._bench.layout, self._bench.camera, None if cube is None else cube[2])
-        return self._outlined.of(now, lambda: self._outline(selection, cube))
+        return self._outlined.get(now, lambda: self._outline(selection, cube))
 
     def _outline(self, selection: Selection, cube: Cube | None) -> list[NDArray[np.float64]]:
         """Around one cube its silhouette; around several the edge of the region on each plate."""

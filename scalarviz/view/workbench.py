@@ -27,7 +27,7 @@ from .cubes.picking import Hit, Picker
 from .cubes.scale import Quantity, check_kept
 from .ink.boxes import MARGIN, STAGE, Places, arrange, at_the_edge, check_size, narrowed, over_column, uncovered
 from .ink.painter import Painter, Viewport, gloo
-from .ink.sketch import Box, Point, Sketch, Spot, holds, spot_at
+from .ink.sketch import Box, Point, Sketch, Spot, contains, spot_at
 from .ink.theme import Theme, get_theme, presenting
 from .inside import Inside
 from .notes.scenery import Scenery, carried_box, cubes_box, foot_of, least_width, window_of
@@ -35,7 +35,7 @@ from .notes.values import Small
 from .panels.drawer import Setting
 from .panels.pace import TextPace
 from .panels.table import LayerTable
-from .panels.wording import changed_by_hand, coming_words, newest_beyond, went
+from .panels.wording import changed_by_hand, coming_words, newest_beyond, time_jumped
 from .screen.controls import ControlsPanel
 from .screen.hud import MOST_KEYS, hud, keys, mistake_line, mistake_words, state_of, trouble_line
 from .screen.selection import Selection
@@ -43,7 +43,7 @@ from .screen.side import MORE, NEXT, SidePanels
 from .screen.strip import StoryLines, marks_on
 from .screen.time_bar import TimeBar
 from .shown.names import Names
-from .shown.subject import Probed, subject_of
+from .shown.subject import ProbeFollower, subject_of
 from .space.camera import Camera
 from .space.layout import Apart, Layout, layers_of, layout_for
 from .space.viewpoint import Viewpoint
@@ -123,16 +123,16 @@ class Workbench:
         self.layers = LayerTable()
         source = self.subject.source
         self.compared = Comparison(self, source) if isinstance(source, RecordedPair) else None
-        self._make(quantity)
+        self._make_parts(quantity)
         self.inside: Inside = Inside(self)
         self._pace, self.panels_shown = "", True
         self._output, self._supersample = check_size(size), supersample
-        self.probed = Probed(self.subject)
+        self.probed = ProbeFollower(self.subject)
         self._arrange()
         self._view = Viewpoint(self.layout)
-        self._stand()
+        self._make_views()
 
-    def _make(self, quantity: str | Quantity) -> None:
+    def _make_parts(self, quantity: str | Quantity) -> None:
         """What belongs to the tensors and stages that there are."""
         subject = self.subject
         check_kept(subject.source, quantity)
@@ -176,12 +176,12 @@ class Workbench:
             self.subject, before = subject, self.side
             self.side = SidePanels(subject, self.theme, hints=bool(self.keys))
             self.side.keep(before)
-        self._make(self.colouring.shows)
-        self.touch.table, self.touch.asks, self.touch.help = touch.table, touch.asks, touch.help
+        self._make_parts(self.colouring.shows)
+        self.touch.table, self.touch.opens_steps, self.touch.help = touch.table, touch.opens_steps, touch.help
         self.inside.forget()
         self._arrange()
         self._view.follow(self.layout)
-        self._stand()
+        self._make_views()
         return True
 
     # ---- layout
@@ -207,9 +207,9 @@ class Workbench:
     def next_panels(self) -> None:
         """From the first look to all that there is, then to the cubes alone, and back."""
         ground, before = self.side.ground, self.panels_shown
-        self.panels_shown = not (before and ground.asked)
-        ground.asked = before and not ground.asked
-        if not ground.asked:
+        self.panels_shown = not (before and ground.shows_all)
+        ground.shows_all = before and not ground.shows_all
+        if not ground.shows_all:
             self.side.column.rest()
         self.lay_out()
 
@@ -225,7 +225,7 @@ class Workbench:
         self._arrange()
         self._view.relaid(self.layout)
         self.touch.hover(None)
-        self._stand()
+        self._make_views()
         self._outdated = True
 
     def _arrange(self) -> None:
@@ -248,7 +248,7 @@ class Workbench:
         self.place_side()
         self._picker = Picker(self.layout)
         below = [] if self.places.strip is None else [self.places.strip]
-        time = self.places.time if self.inside.told is None else None
+        time = self.places.time if self.inside.micro_step is None else None
         self.bar.place(time, [*below, *self.places.panels.values()])
 
     def _stand_controls(self) -> bool:
@@ -277,20 +277,20 @@ class Workbench:
             rest = (rect[0] + turns.left * ratio[0] * _BESIDE, *rect[1:])
             whole = layout_for(subject.tensors, subject.stages, camera_size, rest, plan)
         self.layer_names = layers_of(whole)
-        self.layout = whole if self.inside.told is not None else self.apart.of(whole)
+        self.layout = whole if self.inside.micro_step is not None else self.apart.apply_to(whole)
 
     def _lay_panels(self) -> None:
         """Places of all that is no cube."""
         shown, hall, source = self.panels_shown, self.theme.presenter, self.subject.source
-        hands, opened = shown and bool(self.keys), self.inside.told is not None
+        hands, opened = shown and bool(self.keys), self.inside.micro_step is not None
         panels = shown and "panels" not in self.left_out
         self.side.lift(there=panels and not self.controls.open, floor=not opened)
-        wanted = self.side.column.wanted(spread=self.spread, inside=opened) if panels else []
+        wanted = self.side.column.wanted_panels(spread=self.spread, inside=opened) if panels else []
         timed = opened or (hands and source.can.go and "timeline" not in self.left_out)
         lined = hands and "keys" not in self.left_out
-        asked, staged = self.side.ground.asked, opened and any(panel.place == "above" for panel in self.subject.panels)
+        asked, staged = self.side.ground.shows_all, opened and any(panel.place == "above" for panel in self.subject.panels)
         cubes = 0.0 if asked else max(least_width(self.subject), STAGE * staged)
-        self.places = arrange(self._output, [*self.inside.wanted, *wanted], hud=shown and source.counted, strip=shown,
+        self.places = arrange(self._output, [*self.inside.wanted_panels, *wanted], hud=shown and source.counted, strip=shown,
                               keys=lined, time=timed, replayed=source.recorded, spread=self.spread, presenter=hall,
                               rail=opened, cubes=cubes)  # fmt: skip
         if self._narrow:
@@ -304,7 +304,7 @@ class Workbench:
     def place_side(self) -> None:
         """Panels in their places but for those below the inspector."""
         self.touch.column_taken = self.controls.open
-        if self.controls.stands:
+        if self.controls.has_place:
             hidden = [name for name in self.side.column.names if name not in self.controls.side]
             self.side.place(self.controls.side, hidden if self.panels_shown else (), self.controls.more, turns=False)
             return
@@ -315,12 +315,12 @@ class Workbench:
         turns = len(left_out) < len(self.side.column.names) or self.places.yields
         self.side.place(uncovered(self.places, covered), left_out, self.places.more, turns=turns)
 
-    def _stand(self) -> None:
+    def _make_views(self) -> None:
         """What depends on the layout: made once for it, and only dressed anew for another look."""
         self._place_scenery(None)
         for view in self.views:
             last = view is self.views[-1]
-            view.stand(self.layout, self.places, self.scale, single=last and self.scenery.flow is not None,
+            view.lay_out(self.layout, self.places, self.scale, single=last and self.scenery.flow is not None,
                        legends=last)  # fmt: skip
             view.strip.sizing = self.sizing
         self.slab, self.strip = self.views[-1].slab, self.views[-1].strip
@@ -338,11 +338,11 @@ class Workbench:
         self.scenery: Scenery = Scenery(self.subject, self.layout, self.theme, self.project, scene, moved=moved,
                                         panels=shown, quantity=quantity, before=before,
                                         borne=self.side.floor is not None)  # fmt: skip
-        self.scenery.show_outcome(self.inside.told is None and self.side.floor is None)
+        self.scenery.show_outcome(self.inside.micro_step is None and self.side.floor is None)
         self.side.swatch.box = self.scenery.swatch
         planned = self.spread and self.places.strip is not None
         among = self.side.among and shown
-        self.side.stand(self._setting(planned=True) if planned else None, self._setting() if among else None)
+        self.side.set_settings(self._setting(planned=True) if planned else None, self._setting() if among else None)
         taken = self.scenery.reserved, self.scenery.words
         self.side.float_over(self.layout, self.project, scene if shown else None, *taken)
         self._write_static(anew=anew)
@@ -368,7 +368,7 @@ class Workbench:
     def _write_static(self, *, anew: bool = True) -> None:
         y, wide = self.places.keys, self.places.scene[0] + self.places.scene[2] - 2 * MARGIN
         wide = wide if self.places.limit is None else min(wide, self.places.limit - MARGIN)
-        table = self.keys if self.inside.told is None else self.inside.keys or self.keys
+        table = self.keys if self.inside.micro_step is None else self.inside.keys or self.keys
         self._key_line = [] if y is None else [keys(MARGIN, y, wide, self.theme, table)]
         self._static = [*self.scenery.static, *self._key_line]
         if anew:
@@ -424,7 +424,7 @@ class Workbench:
     def moving(self) -> bool:
         """Whether the picture goes on changing by itself: camera, range of the colours, text that lags behind."""
         growing = self.colouring.growing or self.activations.growing or self.slab.own_version != LOOKS.version
-        growing |= self.inside.told is None and self.side.counts
+        growing |= self.inside.micro_step is None and self.side.counts
         return growing or self._view.gliding or self.text_pace.late or self.side.moving or self.inside.moving
 
     # ---- frames
@@ -443,26 +443,26 @@ class Workbench:
             Since the last update, on the viewer's clock: colour ranges grow slowly. None fits them to this frame.
         """
         frame = self.taken(frame)
-        gone = went(self._frame, frame)  # then the range of the colours is that of the step, whatever was before
+        gone = time_jumped(self._frame, frame)  # then the range of the colours is that of the step, whatever was before
         by_hand = changed_by_hand(self._frame, frame) or (gone and not self.bar.running)
         waits = None if by_hand else seconds  # what a hand does is written at once
         self._frame, self._pace, subject = frame, pace_text, self.subject
-        self.bar.by_weights, self.bar.of = subject.source.facts is not None, coming_words(subject, frame)
+        self.bar.by_weights, self.bar.samples_words = subject.source.facts is not None, coming_words(subject, frame)
         self.bar.plain = Names(subject).plain
-        self.bar.loss = float("nan") if self.bar.of else subject.loss(frame)
+        self.bar.loss = float("nan") if self.bar.samples_words else subject.loss(frame)
         self._view.tick(seconds)
         if self._view.stale:
             self._place_scenery(self.scenery)
-        explained = self.inside.told is None  # what inspector and HUD say is of whole steps
+        explained = self.inside.micro_step is None  # what inspector and HUD say is of whole steps
         sizing = self.sizing if explained else ALL_ALIKE  # formulas stand on large faces
-        shown = [(frame, self.inside.whole, frame)] if self.compared is None else self.compared.shown(frame)
+        shown = [(frame, self.inside.range_values, frame)] if self.compared is None else self.compared.shown(frame)
         for view, (one, whole, rows) in zip(self.views, shown, strict=True):
             if view.update(one, None if gone else seconds, sizing, whole, rows):
                 self.text_pace.hurry()
         self.side.ground.extent = self.extent_of(0)
         self.inside.paint()
         writes = self.text_pace.ready(waits)
-        self._moving = self.side.update(self.inside.outer(frame), seconds, writes=writes, inner=self.inside.inner)
+        self._moving = self.side.update(self.inside.whole_step_frame(frame), seconds, writes=writes, inner=self.inside.opened_step)
         rolled = self._roll()
         self.bar.ahead = self.side.ground.ahead
         self._time = self.bar.update(frame, writes=writes)
@@ -471,12 +471,12 @@ class Workbench:
         room = explained and not self.touch.below(self.places) and not self.side.takes_strip
         self.story.update(self.places, self.theme, bar=bool(self._time), free=room)
         self.side.strip_shown = self.story.beside is None
-        small = None if self.slab.shares is None else Small(self.slab.shares, self.cube_at, self.slab.own)
+        small = None if self.slab.shares is None else Small(self.slab.shares, self.cube_at, self.slab.looks)
         # As the HUD has them, whose step they are of; of an opened step what has come, but for what its texts write.
-        written = self.side.ground.said if explained else None
-        rows = self.inside.rows(frame if written is None or written.values.shape != frame.values.shape else written)
-        light = self.inside.light
-        self._on_cubes = self.scenery.cubes(rows, self.colouring, self.activations, self.inside.skip, small, light)
+        written = self.side.ground.words_frame if explained else None
+        rows = self.inside.rows_frame(frame if written is None or written.values.shape != frame.values.shape else written)
+        light = self.inside.row_light
+        self._on_cubes = self.scenery.cubes(rows, self.colouring, self.activations, self.inside.written_cubes, small, light)
         if self.text_pace.due(frame, (pace_text, *self.side.headlines), waits):
             if explained:
                 self.touch.explain(frame)
@@ -508,8 +508,8 @@ class Workbench:
         above[1] += [*self.controls.label(self.places.size), *self.bar.label(self.places.size)]
         panel = self.controls.sketch()
         if panel is not None:
-            above.insert(1, [panel, *(self._moving if self.controls.stands else ())])
-            self._moving = [] if self.controls.stands else self._moving
+            above.insert(1, [panel, *(self._moving if self.controls.has_place else ())])
+            self._moving = [] if self.controls.has_place else self._moving
         first = [self.side.floating(), [] if self.compared is None else self.compared.mark(frame)]
         self.overlays = [part for part in first if part] + above
 
@@ -521,7 +521,7 @@ class Workbench:
         marks = marks_on(self.slab, self.colouring, self.camera, self.density)
         if self.places.legend is not None and self.spread:
             sketches += self.strip.foot(self.places.legend, frame, marks, inside.about)
-        elif self.places.strip is not None and inside.told is None:
+        elif self.places.strip is not None and inside.micro_step is None:
             selected, beside = self.selected if self.touch.below(self.places) else None, self.story.beside
             sketches += self.strip.sketches(self.places.strip, frame, selected=selected, marks=marks, beside=beside,
                                             other=self.side.scale, asked=self._asked())  # fmt: skip
@@ -535,18 +535,18 @@ class Workbench:
         elif self.places.low and (wrong or self.scenery.homeless):
             sketches.append(trouble_line(self.places, self.theme, [wrong, *self.scenery.homeless]))
         if self.places.hud is not None:
-            outside = inside.told is None
+            outside = inside.micro_step is None
             second = "  ·  ".join([*filter(None, (wrong,)), *self.scenery.homeless, pace_text])  # no room at the layer
             found = self.side.headlines if outside else ()  # of whole steps
             state = state_of(self.subject, frame, second, self.colouring.shows, found)
             about = "  ·  ".join(filter(None, (state.about, self.sizing.words() if outside else "")))
             x, y, wide, high = self.places.hud
-            sketches.append(hud((x, y, wide, high), self.theme, inside.head(replace(state, about=about))))
+            sketches.append(hud((x, y, wide, high), self.theme, inside.hud_state(replace(state, about=about))))
         return sketches
 
     def _asked(self) -> tuple[bool, bool]:
         """Whether somebody wants the legend of rows, and the formulas: all of them, or touching what they are about."""
-        everything, touched = self.side.ground.asked, self.touch.hovered is not None
+        everything, touched = self.side.ground.shows_all, self.touch.hovered is not None
         return everything or self._over_row, everything or touched
 
     # ---- drawing
@@ -554,7 +554,7 @@ class Workbench:
     @property
     def full(self) -> bool:
         """Whether panels are shown, and no step is open."""
-        return self.panels_shown and self.inside.told is None
+        return self.panels_shown and self.inside.micro_step is None
 
     @property
     def parts(self) -> dict[str, Sequence[Sketch]]:
@@ -682,7 +682,7 @@ class Workbench:
 
     def _hit(self, at: Point) -> Hit | None:
         point = self._in_layout(at)
-        return self.cube_at(point) if holds(self.window, point) else None
+        return self.cube_at(point) if contains(self.window, point) else None
 
     def cube_at(self, at: Point) -> Hit | None:
         """The cube under a point in logical pixels."""

@@ -501,8 +501,8 @@ LISTS = ("still", "beside", "time", "cubes", "numbers", "over")
 def listed(play):
     """The records of the window's bench."""
     bench, listed = play.viewer.bench, Listed(play.viewer.bench.theme)
-    over = [record for layer in bench.overlays for record in listed.of(layer)]
-    return [listed.of([*bench.parts[name]]) for name in LISTS[:-1]] + [over]
+    over = [record for layer in bench.overlays for record in listed.records(layer)]
+    return [listed.records([*bench.parts[name]]) for name in LISTS[:-1]] + [over]
 
 
 def corners(play):

@@ -38,7 +38,7 @@ from scalarviz.view.space.camera import (
 )  # fmt: skip
 from scalarviz.view.space.layout import Apart, layout_for
 from scalarviz.view.space.lying import Turns
-from scalarviz.view.space.viewpoint import way_back
+from scalarviz.view.space.viewpoint import shift_into_view
 
 from .players import pose_as_json, scene
 
@@ -62,8 +62,8 @@ def layouts():
     assert found["planned"].blueprint is not None
     found["turned"] = layout_for(*chain(2, 4, 3, 1), (1280, 720), turns=Turns(rows=True))
     assert found["turned"].turns
-    found["apart"] = Apart(wide=True).of(found["chain"])
-    found["alone"] = Apart(layer="2").of(found["stack"])
+    found["apart"] = Apart(wide=True).apply_to(found["chain"])
+    found["alone"] = Apart(layer="2").apply_to(found["stack"])
     return found
 
 
@@ -255,7 +255,7 @@ def test_the_way_back_is_the_windows(ask, layouts):
             camera = camera_of(away, layout.size, points_of(layout))
             given.append([pose_as_json(away), list(layout.size), points_of(layout).tolist(),
                           [box.tolist() for box in boxes], list(layout.rect)])  # fmt: skip
-            wanted.append(way_back(camera, boxes, layout.rect))
+            wanted.append(shift_into_view(camera, boxes, layout.rect))
     found = ask(
         "viewpoint.js",
         """cases => cases.map(([pose, size, points, boxes, rect]) => {

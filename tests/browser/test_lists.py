@@ -19,7 +19,7 @@ from scalarviz.view.ink.theme import DARK, LIGHT
 from scalarviz.view.notes.scenery import Scenery, is_single
 from scalarviz.view.page.document import document_of, laid_out
 from scalarviz.view.page.pictures import panel_pictures
-from scalarviz.view.panels.wording import said_of
+from scalarviz.view.panels.wording import quantity_words
 from scalarviz.view.screen.strip import Strip
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.camera import pose_of
@@ -98,7 +98,7 @@ def test_around_the_cubes_and_below_them(pages, subjects):
             ((640, 400), DARK, "|gradient|"),
         ):  # fmt: skip
             frame = marked(subject)
-            about = [said_of(one, subject, frame) for one in ("gradient", "update")]
+            about = [quantity_words(one, subject, frame) for one in ("gradient", "update")]
             pages.play(subject, size, theme=look.name)
             pages.show(frame, sample_loss=subject.probe_loss(frame), about=about)
             pages.set(quantity=quantity)

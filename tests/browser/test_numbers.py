@@ -15,7 +15,7 @@ from kit.unpacked import bytes_of, errors_of, unpacked
 from scalarviz import nn, optim
 from scalarviz.run.questions.ranges import Range, clipped_share, extent, weight_extent, weight_reach
 from scalarviz.view.cubes.atlas import DEAD, FROZEN, NOT_COMPUTED, Atlas
-from scalarviz.view.cubes.scale import OWN, ActivationScale, Coloring, share_text
+from scalarviz.view.cubes.scale import QUANTITIES, ActivationScale, Coloring, share_text
 from scalarviz.view.cubes.slab import COLOURS
 from scalarviz.view.ink import text
 from scalarviz.view.ink.maps import DIVERGING, get_map
@@ -298,7 +298,7 @@ def test_numbers_marks_and_ranges_are_the_windows(scripts, index):
     plates = layout_for(subject.tensors, subject.stages, SIZE).plates
     quantity, plan, given = "weight", [], []
     for frame in frames(run, rng, 120):
-        quantity = str(rng.choice(list(OWN))) if rng.random() < 0.2 else quantity
+        quantity = str(rng.choice(list(QUANTITIES))) if rng.random() < 0.2 else quantity
         plan.append((frame, quantity))
         given.append({"quantity": quantity, **sent(frame, document)})
     found = json.loads(scripts("quantity.js").evaluate(PLAY, json.dumps({"document": document, "frames": given})))

@@ -77,8 +77,8 @@ def hand_of(subject, told):
         scenery = SimpleNamespace(flow=None, values=SimpleNamespace(lift=lambda rise, project: None))
         inside = Inside(SimpleNamespace(subject=subject, theme=look, slab=slab, colouring=colouring, project=None,
                                         activations=activations, scenery=scenery, **bench))  # fmt: skip
-        inside.told, colouring.opened = told, True
-        colouring.update(told.frame, None, inside.whole)
+        inside.micro_step, colouring.opened = told, True
+        colouring.update(told.frame, None, inside.range_values)
         rows = any(plate.kind == "activation" for plate in slab.layout.plates)
         hand_over(slab, told.frame, colouring, activations, subject.source, rows=rows)
         inside.paint()
@@ -104,7 +104,7 @@ def test_cubes_are_those_of_the_window_at_the_same_micro_step(name, recordings, 
             url = made.evaluate("""([alone, at]) => { const walk = scalarviz.run.walks.at(1, alone);
                 other.quantity = walk.quantityAt(at); other.show(walk.shownAt(at)); other.draw();
                 return other.canvas.toDataURL(); }""", [alone, at])  # fmt: skip
-            told = walk.told(at)
+            told = walk.micro_step_at(at)
             ours = pixels_of(url)
             theirs = window(subject, told.frame, tuple(wanted), quantity=told.quantity, hand=hand_of(subject, told))
             assert same(ours, theirs) > 0.99, (alone, at)
@@ -127,7 +127,7 @@ def test_what_is_said_of_every_micro_step_is_what_the_window_says(recordings, pa
             }
             return found; }""", alone)  # fmt: skip
         for at, ours in enumerate(said, start=1):
-            told = walk.told(at)
+            told = walk.micro_step_at(at)
             assert (ours["phase"], ours["quantity"]) == (told.phase, told.quantity)
             assert [[p[0], *p[2:]] for p in ours["phases"]] == [[p.name, p.done, p.count] for p in told.phases]
             assert (ours["name"], ours["meaning"]) == (told.sentence.name, told.sentence.meaning)
@@ -135,7 +135,7 @@ def test_what_is_said_of_every_micro_step_is_what_the_window_says(recordings, pa
                 [f.letters, [[w.text, hue_of(w), int(w.bold)] for w in f.numbers]] for f in told.sentence.formulas
             ]
             assert ours["formulas"] == theirs[:1]
-            assert {k: tuple(face) for k, face in ours["faces"]} == dict(told.faces)
+            assert {k: tuple(face) for k, face in ours["faces"]} == dict(told.cube_texts)
             np.testing.assert_array_equal(np.array(ours["computed"], bool), told.frame.computed)
             numbers = told.frame.state.get(told.quantity)
             lit = told.frame.computed if numbers is None else ~np.isnan(numbers)
@@ -162,7 +162,7 @@ def test_sums_on_their_way_and_deltas_stand_beside_rows_as_in_the_window(recordi
             ink.box = (x, y, wide, high, { radius }) => { chip = radius === 5; };
             ink.text = (x, y, text) => { if (chip) found.push(text); chip = false; };
             scalarviz.player.draw(); delete ink.box; delete ink.text; return found; }""", at)  # fmt: skip
-        told = walk.told(at)
+        told = walk.micro_step_at(at)
         whose = whose_deltas(subject.stages, told.deltas, cubes)
         deltas = {row: told.deltas[stage] for row, stage in whose.items()}
         rows = {name: np.where(there, told.frame.activations[name], np.nan) for name, there in told.reached.items()}
@@ -186,7 +186,7 @@ def test_every_delta_of_a_single_layer_is_written_in_the_hue_of_its_sign(name, r
             ink.box = (x, y, wide, high, { stroke }) => { edge = stroke; };
             ink.text = (x, y, text) => { if (text.includes("\u03b4 ")) found.push([text, edge]); };
             scalarviz.player.draw(); delete ink.box; delete ink.text; return found; }""", [at, alone])  # fmt: skip
-        deltas = walk.told(at).deltas[next(s.name for s in subject.stages if s.weight is not None)]
+        deltas = walk.micro_step_at(at).deltas[next(s.name for s in subject.stages if s.weight is not None)]
         hues = [DARK.gradient[0 if delta < 0 else 4] for delta in deltas]
         assert sorted(written) == sorted(
             [f"{'' if alone else 'mean '}\N{GREEK SMALL LETTER DELTA} {delta_text(float(delta))}", hue]

@@ -45,8 +45,8 @@ from scalarviz.run.sources.played import RecordedSource, rehearse
 from scalarviz.run.sources.recorded_pair import RecordedPair
 from scalarviz.run.state import optimizer_state
 from scalarviz.view.ink.text import CAP_HEIGHT, measure
-from scalarviz.view.micro.walk import told_of
-from scalarviz.view.panels.registry import OWN
+from scalarviz.view.micro.walk import micro_step_of
+from scalarviz.view.panels.registry import DRAWERS
 from scalarviz.view.show import bench_of
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.walls import run_report as report
@@ -509,11 +509,11 @@ def other_picture(folder: Path, name: str, size: tuple[int, int]) -> list[Record
     """The list of a recording, two of them, a wall, a sweep, a graph, a page or numbers, mostly of the stored files."""
     recording, results = (Path(shutil.copy(FILES / file, folder)) for file in ("recording.svz", "scene.svs"))
     if name == "wall":
-        return records(rooms().at(size))
+        return records(rooms().appear(size))
     if name in ("runs", "plots"):
         wall = run_wall.wall_of(results)
         wall.plots = name == "plots"
-        return records(wall.at(size))
+        return records(wall.appear(size))
     if name == "report":
         with patch.object(report, "can_draw", lambda: False):  # pictures are no words
             return records(report.report_of(runs_of(results)))
@@ -569,14 +569,14 @@ def micro_steps(*, whole_batch: bool) -> list[Record]:
     frame = subject.frame()
     while True:
         number += 1
-        told = told_of(subject, frame, number, whole_batch=whole_batch)
+        told = micro_step_of(subject, frame, number, whole_batch=whole_batch)
         said = told.sentence
         found.append({
-            "at": [told.at, told.count], "phase": _plain(told.phases[told.phase]), "headline": told.headline,
+            "at": [told.position, told.count], "phase": _plain(told.phases[told.phase]), "headline": told.headline,
             "samples": told.samples, "name": said.name, "meaning": said.meaning, "weight": said.index,
             "formulas": [[formula.letters, "".join(word.text for word in formula.numbers)]
                          for formula in (*said.formulas, *told.rule)],
-            "faces": _plain(told.faces), "pulses": _plain(told.pulses), "table": _plain(told.table),
+            "faces": _plain(told.cube_texts), "pulses": _plain(told.pulses), "table": _plain(told.table),
             "loss": _plain(told.loss), "reached": _plain(told.reached), "deltas": _plain(told.deltas),
             "gradient": _plain(np.where(told.frame.computed, told.frame.gradient, np.nan)),
             "values": _plain(told.frame.values),
@@ -640,7 +640,7 @@ def _actions() -> Iterator[str]:
     for room in ("WALL", "RUNS", "TOUR", "GRAPH"):
         for one in getattr(actions, room):
             yield from (f"{room.lower()} {how}: {one.name}" for how in (*one.keys, *filter(None, (one.hand,))))
-    for panel, drawer in ((p, d) for p, d in OWN.items() if p.__module__.startswith("scalarviz.")):  # no test's own
+    for panel, drawer in ((p, d) for p, d in DRAWERS.items() if p.__module__.startswith("scalarviz.")):  # no test's own
         yield f"panel {panel.__name__}"
         for hand, does in (*drawer.gestures, *drawer.choices, *drawer.lessons):
             yield f"panel {panel.__name__}: {hand}: {does}"

@@ -151,11 +151,11 @@ def reader_of(scene: sv.Scene) -> Reader:
 def controls_of(scene: sv.Scene) -> dict[str, Any]:
     """All controls that a window of the scene has, by name; who does what is no edit."""
     from scalarviz.view.shown.subject import subject_of
-    from scalarviz.view.watch.actions import Here
+    from scalarviz.view.watch.actions import ActionContext
     from scalarviz.view.watch.desk import Driving
 
     travels = SimpleNamespace(restart=lambda seed: scene.run.restart(seed=seed))
-    viewer = SimpleNamespace(playback=SimpleNamespace(speed=1.0), travels=travels, here=lambda: Here(subject_of(scene)))
+    viewer = SimpleNamespace(playback=SimpleNamespace(speed=1.0), travels=travels, here=lambda: ActionContext(subject_of(scene)))
     driving = Driving(viewer, scene)
     rows = driving.rows(reader_of(scene))
     assert not driving.troubles

@@ -109,7 +109,7 @@ class Hand:
         return self.spot("type")
 
     def spot(self, name: str, value: Any = "") -> tuple[float, float]:
-        return self.middle(next(spot.box for spot in self.bench.spots if spot.does == (name, value)))
+        return self.middle(next(spot.box for spot in self.bench.spots if spot.click == (name, value)))
 
     # ---- what a hand does
 

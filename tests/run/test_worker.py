@@ -317,7 +317,7 @@ def test_what_is_given_up_stays_where_it_set_out():
     with Worker(run) as worker:
         worker.travel(140)
         wait(lambda: (worker.journey or 0) > 0.03)
-        worker.give_up()
+        worker.cancel()
         assert (worker.settle().step, worker.journey) == (150, None)
 
 

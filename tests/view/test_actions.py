@@ -21,7 +21,7 @@ from scalarviz.run import Scene
 from scalarviz.run.panels import ColourCube, DigitPad, Pictures
 from scalarviz.view.ink.overlay import help_pages
 from scalarviz.view.out.offscreen import offscreen
-from scalarviz.view.panels.registry import OWN
+from scalarviz.view.panels.registry import DRAWERS
 from scalarviz.view.screen.hud import MOST_KEYS
 from scalarviz.view.watch import actions
 from scalarviz.view.watch.actions import ACTIONS, GESTURES, normalised
@@ -56,8 +56,8 @@ def test_the_table_is_sound_and_the_markdown_has_every_line():
     for one in ACTIONS:
         for key in one.keys:
             *held, plain = key.split("+")
-            assert actions.find(normalised(plain, ctrl="Ctrl" in held, shift="Shift" in held)) is one
-    panels = [does for drawer in OWN.values() for _, does in (*drawer.gestures, *drawer.choices, *drawer.lessons)]
+            assert actions.action_for_key(normalised(plain, ctrl="Ctrl" in held, shift="Shift" in held)) is one
+    panels = [does for drawer in DRAWERS.values() for _, does in (*drawer.gestures, *drawer.choices, *drawer.lessons)]
     rooms = [one.does for room in (actions.WALL, actions.TOUR, actions.RUNS) for one in room]
     written = re.findall(r"^\| .+ \| (.+) \|$", actions.markdown(), re.M)
     listed = [*(one.does for one in (*ACTIONS, *GESTURES)), *panels, *rooms]
@@ -130,7 +130,7 @@ def test_a_key_that_means_nothing_says_so_and_a_modifier_alone_says_nothing(hand
     before = bench.colouring.quantity, bench.cmap_name, bench.theme, bench.touch.help
     other = [one.keys[0] for one in ACTIONS if len(one.keys[0]) == 1]  # Ctrl with another key is not that key
     for name, ctrl, said in (("F8", False, "F8"), *((k.lower(), True, f"Ctrl+{k}") for k in other)):
-        if actions.find(said) is None:
+        if actions.action_for_key(said) is None:
             assert not hand.view.key(name, ctrl=ctrl)
             assert hand.view.notice() == f"{said} does nothing here; ? shows the keys"
     for seconds, there in ((3.9, True), (0.2, False)):  # a notice goes

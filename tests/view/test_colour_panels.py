@@ -68,7 +68,7 @@ def test_at_rest_all_places_are_worked_out_and_a_new_frame_begins_anew():
     while grid.unfinished:
         grid.update("one", 0.02, (30, 40), ask)
     np.testing.assert_array_equal(grid.numbers, WANTED)
-    assert (sum(asked[1:]), grid.whole) == (1200, True)
+    assert (sum(asked[1:]), grid.is_complete) == (1200, True)
     count = len(asked)
     assert not grid.update("one", 0.02, (30, 40), ask)
     assert len(asked) == count

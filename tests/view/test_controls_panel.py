@@ -16,7 +16,7 @@ from kit.runs import make_run
 from scalarviz.run import Scene
 from scalarviz.run.controls import Button, Reader, Segments, Slider, Switch
 from scalarviz.run.source import RunSource
-from scalarviz.view.ink.boxes import LEAST, Wanted
+from scalarviz.view.ink.boxes import LEAST, WantedPanel
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.ink.widgets import track_of
 from scalarviz.view.screen.controls import HEAD, MAGNET, RESTS, ControlsPanel, Item, Row, Wish, row_of
@@ -70,7 +70,7 @@ def test_tab_comes_to_all_controls_and_shows_each_whole(box):
     kinds = ("circle", "xor", "gauss", "spiral", "plane", "regress-gauss")
     mine = Segments("data", "", "Kinds.", choices=kinds, value=lambda r: "xor", **NOTHING)
     rows = held(controls=[mine], command=lambda r: "x")
-    made, seen = panel(*rows, box=box, wanted=[Wanted("loss", 88.0, 150.0, first=True)]), set()
+    made, seen = panel(*rows, box=box, wanted=[WantedPanel("loss", 88.0, 150.0, first=True)]), set()
     assert len(made.side) == (box[3] > 400)
     for _ in names(rows):
         made.key("Tab")
@@ -121,13 +121,13 @@ def test_a_slider_follows_the_hand_and_its_usual_value_is_magnetic():
     assert [made.drag((x, y)).value for x in (-1000, 5000)] == [1e-3, 10.0]
     assert made.release((5000, y)) is made.drag((usual, y)) is None
     stepped = replace(item, stops=(0.01, 1.0, 10.0))
-    assert {stepped.at(made.spot("rate").box, x) for x in np.linspace(left, right, 50)} == {0.01, 1.0, 10.0}
+    assert {stepped.value_at(made.spot("rate").box, x) for x in np.linspace(left, right, 50)} == {0.01, 1.0, 10.0}
 
 
 def test_rows_that_scroll_leave_no_place_empty_and_none_is_cut():
     rows = [row_of(one) for k in range(9) for one in (slider(name=f"a{k}"), segments(name=f"b{k}"))]
     for high in range(330, 720, 60):
-        made = panel(*rows, box=(940.0, 12.0, 328.0, float(high)), wanted=[Wanted("loss", 88.0, 150.0)])
+        made = panel(*rows, box=(940.0, 12.0, 328.0, float(high)), wanted=[WantedPanel("loss", 88.0, 150.0)])
         limit = min([12.0 + high, *(box[1] for box in made.side.values())])
         assert not made.scroll(1)
         assert (made.spot("a0") is None, made.spot("b8") is None) == (False, True)
@@ -165,7 +165,7 @@ def test_keys_do_what_the_pointer_does():
         assert {key: made.key(key) for key in wishes} == {key: Wish(*wish) for key, wish in wishes.items()}
     assert made.key("W") is made.key("5") is False
     unknown = segments(value="z")  # its first choice is what every key comes to
-    assert {unknown.turned(1), unknown.turned(-1), *map(unknown.turned_far, ("Home", "End", "PageUp"))} == {"a"}
+    assert {unknown.turned_value(1), unknown.turned_value(-1), *map(unknown.far_value, ("Home", "End", "PageUp"))} == {"a"}
     for name, focus in (("Right", "b"), ("Right", "c"), ("Left", "b"), ("End", "e"), ("Home", "a"), ("Up", "on")):
         assert made.key(name) is True
         assert made.focus == focus
@@ -176,7 +176,7 @@ def test_keys_do_what_the_pointer_does():
 def test_a_notch_goes_its_way_and_stays_on_the_track(value, way, log, whole):
     least = 1 if whole else 1e-3
     item = slider(float(round(value)) if whole else value, log=log, least=least, usual=None, whole=whole)
-    new = item.turned(way)
+    new = item.turned_value(way)
     if new is None:
         assert item.value >= 10 if way > 0 else item.value <= least
         return

@@ -116,17 +116,17 @@ def test_labels_stand_above_their_cubes_and_on_no_other_word():
 def test_it_goes_with_the_weight_into_a_run_and_out_again_and_what_is_gone_is_forgotten():
     net = network(3, 3)
     cube(net[0].weight[0][0]).colour = GREEN
-    assert LOOKS.of(subject_of(net).source) == {0: LOOKS.look(net[0].weight, 0)}
+    assert LOOKS.looks_of(subject_of(net).source) == {0: LOOKS.look(net[0].weight, 0)}
     with sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), (X, 1 - X), engine="numpy") as taken:
         taken.step(2)
         for thing in (taken, Scene("t", taken)):
-            assert list(LOOKS.of(subject_of(thing).source)) == [0]
-    assert list(LOOKS.of(subject_of(net).source)) == [0]
+            assert list(LOOKS.looks_of(subject_of(thing).source)) == [0]
+    assert list(LOOKS.looks_of(subject_of(net).source)) == [0]
     assert cube(net[0].weight[0][0]).colour == GREEN
     a, b = sv.Weight(1.0, name="a"), sv.Weight(-0.5, name="b")
     cube(b).colour = "#1acc66"
-    assert list(LOOKS.of(subject_of([a, b]).source)) == [1]
-    assert LOOKS.of(subject_of(a).source) == LOOKS.of(subject_of({"w": np.eye(2)}).source) == {}
+    assert list(LOOKS.looks_of(subject_of([a, b]).source)) == [1]
+    assert LOOKS.looks_of(subject_of(a).source) == LOOKS.looks_of(subject_of({"w": np.eye(2)}).source) == {}
     assert len(LOOKS._looks) == 2
     del b
     gc.collect()

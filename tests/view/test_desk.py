@@ -30,7 +30,7 @@ class Desk(Hand):
 
     def open(self):
         self.key("p")
-        assert self.panel.stands
+        assert self.panel.has_place
         return self
 
     @property
@@ -53,7 +53,7 @@ class Desk(Hand):
         return self.item(name).value
 
     def spot(self, name, value=""):
-        return self.middle(next(spot.box for spot in self.panel.spots if spot.does == (name, value)))
+        return self.middle(next(spot.box for spot in self.panel.spots if spot.click == (name, value)))
 
     def notch(self, name, value):
         """Where a slider has a value."""

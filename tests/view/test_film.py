@@ -21,7 +21,7 @@ from kit.windows import wait_until
 from scalarviz.errors import InputError, MissingDependencyError
 from scalarviz.view.film import Reel, film_of_step, film_of_training
 from scalarviz.view.ink.theme import DARK
-from scalarviz.view.micro.walk import Walk, opened, sides
+from scalarviz.view.micro.walk import Walk, open_step, sides
 from scalarviz.view.out import files
 from scalarviz.view.out.easel import Easel
 from scalarviz.view.out.files import Film, Gif, Recorder, Taking, film_of
@@ -50,7 +50,7 @@ def test_a_film_of_a_step_shows_every_micro_step_for_as_long_as_a_window_does(tm
     assert scene.run.steps == 12
     places = [words.partition("micro-step ")[2].partition(" ")[0] for words in shown]
     subject = subject_of(scene)
-    seconds = pass_seconds(Walk(opened(subject, alone=True), subject, subject.frame()))
+    seconds = pass_seconds(Walk(open_step(subject, alone=True), subject, subject.frame()))
     assert list(dict.fromkeys(places)) == [str(k + 1) for k in range(len(seconds))]
     assert len(shown) == round(25 * sum(seconds))
     for at, wanted in enumerate(seconds, start=1):
@@ -71,7 +71,7 @@ def test_a_film_of_a_step_ends_where_it_is_stopped(tmp_path):
 def test_an_opened_step_plays_in_twenty_seconds_whatever_the_network(name):
     scene = make_scene(name)
     subject = subject_of(scene)
-    walk = Walk(opened(subject, alone=True in sides(subject)), subject, subject.frame())
+    walk = Walk(open_step(subject, alone=True in sides(subject)), subject, subject.frame())
     seconds = pass_seconds(walk)
     assert 0 < sum(seconds) <= PASS + 1e-9
     assert min(seconds) > 0
@@ -257,7 +257,7 @@ def test_every_frame_is_the_picture_of_its_time(tmp_path, kept, monkeypatch):
     for k in range(2400):  # four seconds on a screen of 600 Hz
         film.pass_time(1 / 600)
         if film.due:
-            film.take(filled(colour=k // 10))
+            film.set_picture(filled(colour=k // 10))
             due += 1
     film.end()
     assert not film.due
@@ -345,7 +345,7 @@ def test_what_becomes_of_a_film_is_said_on_the_terminal_and_for_a_while_in_the_p
     assert told[3] == taker.text == "no film: install it"
     taker.folder = tmp_path / "file"
     taker.folder.write_text("no folder")
-    assert taker.still("x", filled()) is None
+    assert taker.save_still("x", filled()) is None
     assert told[4] == taker.text
     assert told[4].startswith("no screenshot")
     passed(lambda: taker.text == "")

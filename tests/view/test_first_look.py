@@ -14,7 +14,7 @@ from kit.windows import live_hand
 from scalarviz.view.ink.boxes import ABOUT, STAGE
 from scalarviz.view.ink.sketch import Rect, meet
 from scalarviz.view.ink.theme import presenting
-from scalarviz.view.micro.walk import Walk, opened, sides
+from scalarviz.view.micro.walk import Walk, open_step, sides
 from scalarviz.view.notes.scenery import foot_of
 from scalarviz.view.notes.values import colours_at, face_room
 from scalarviz.view.screen.side import MORE
@@ -80,7 +80,7 @@ def test_no_panel_takes_the_room_of_what_a_single_layer_makes_of_the_sample_unti
     assert beside(bench) >= RESULT, (scene.name, size)
     if bench.places.yields:
         assert not bench.places.panels
-        assert [spot.name for sketch in bench.side.column.told() for spot in sketch.spots] == [MORE]
+        assert [spot.name for sketch in bench.side.column.left_out_line() for spot in sketch.spots] == [MORE]
         bench.side.column.turn_page()
         bench.lay_out()
         assert bench.places.panels
@@ -130,9 +130,9 @@ def test_cubes_come_before_a_graph_above_them_and_inside_a_step_it_is_the_stage(
     assert all(drawer.box is None or drawer.box[3] < cubes for drawer in above)
     subject = bench.subject
     if above:
-        walk = Walk(opened(subject, alone=True in sides(subject)), subject, subject.frame())
-        told = walk.told(len(walk))
-        bench.inside.show(told, runs=False)
+        walk = Walk(open_step(subject, alone=True in sides(subject)), subject, subject.frame())
+        told = walk.micro_step_at(len(walk))
+        bench.inside.show(told, animated=False)
         bench.update(told.frame)
         assert all(drawer.box is not None and drawer.box[2] >= STAGE for drawer in above)
         assert all(drawer.box[3] > bench.places.scene[3] for drawer in above)

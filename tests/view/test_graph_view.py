@@ -65,7 +65,7 @@ def test_the_graph_never_leaves_the_window_and_what_is_under_the_pointer_stays_t
             if zoom and (seen <= SEEN + 1 or not LEAST < view.scale < MOST):
                 break
         else:
-            assert not zoom or view.on(at) == pytest.approx(before.on(at), abs=1e-6)
+            assert not zoom or view.to_figure(at) == pytest.approx(before.to_figure(at), abs=1e-6)
 
 
 def test_the_wheel_enlarges_clicks_or_a_key_show_all_of_it_and_pointing_tells_the_derivative(host):

@@ -99,7 +99,7 @@ def test_names_in_words_and_in_code():
         assert who(subject, start["0.weight"] + 4).code == "0.weight[1][1]"
     arrays = subject_of({"a": np.zeros((3, 4)), "k": np.zeros((2, 3, 5, 5)), "w": 1.0, "b": [1.0, 2.0]})
     found = [who(arrays, k) for k in (6, 12 + 75 + 25 + 7, 162, 164)]
-    assert [(one.name, one.beside) for one in found] == [
+    assert [(one.name, one.code_words) for one in found] == [
         ("a[1][2]", "row 2, column 3"), ("k[1][1][1][2]", "map 2, input map 2, kernel 2, 3"),
         ("w", ""), ("b[1]", ""),
     ]  # fmt: skip
@@ -296,7 +296,7 @@ def test_toggled_weights_are_those_that_were_clicked_an_odd_number_of_times(clic
         return
     assert chosen.main in chosen
     assert np.array_equal(np.flatnonzero(chosen.mask(0, 40)), sorted(wanted))
-    assert np.array_equal(chosen.of(np.arange(40)), sorted(wanted))
+    assert np.array_equal(chosen.numbers_of(np.arange(40)), sorted(wanted))
     assert np.array_equal(chosen.mask(10, 5), chosen.mask(0, 40)[10:15])
     assert (chosen.count, chosen.spans) == (len(wanted), joined([(n, 1) for n in wanted]))
     assert all(a + n < b for (a, n), (b, _) in pairwise(chosen.spans))

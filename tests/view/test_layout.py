@@ -24,7 +24,7 @@ from scalarviz.view.cubes.picking import Picker
 from scalarviz.view.cubes.scale import ActivationScale, rows_of
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.notes.labels import FlowLabels
-from scalarviz.view.notes.placer import apart
+from scalarviz.view.notes.placer import face_distances
 from scalarviz.view.shown.names import who
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.camera import camera_of, convex_hull, pose_of, turned
@@ -208,7 +208,7 @@ def test_a_single_number_is_one_cube_of_sensible_size_with_its_name_and_value(ma
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_apart_the_same_plates_stand_further_from_each_other_and_one_layer_alone_fills_the_picture(name):
     whole = layout_for(*LAYOUTS[name], SIZE)
-    wide = Apart(wide=True).of(whole)
+    wide = Apart(wide=True).apply_to(whole)
     middles = [np.array([p.bounds.mean(axis=0) for p in layout.plates]) for layout in (whole, wide)]
     spans = [middle - middle[0] for middle in middles]
     np.testing.assert_allclose(spans[1], WIDER * spans[0], atol=1e-9)
@@ -220,12 +220,12 @@ def test_apart_the_same_plates_stand_further_from_each_other_and_one_layer_alone
     assert np.all(seen(wide) >= box.min(axis=0) - slack)
     assert np.all(seen(wide) <= box.max(axis=0) + slack)
     for layer in layers_of(whole):
-        alone = Apart(layer=layer).of(whole)
+        alone = Apart(layer=layer).apply_to(whole)
         assert [p.name for p in alone.plates] == [p.name for p in weights_of(whole) if layer_of(p) == layer]
         assert np.all(seen(alone) >= 0)
         assert np.all(seen(alone) <= np.maximum(SIZE, seen(whole).max(axis=0) + 1e-6))
         assert alone.pixels_per_cube() >= 0.9 * whole.pixels_per_cube()
-    assert Apart(layer="nothing of that name").of(whole) is whole
+    assert Apart(layer="nothing of that name").apply_to(whole) is whole
 
 
 @pytest.mark.gl
@@ -471,7 +471,7 @@ def test_every_cube_shows_its_main_face_and_plates_lines_and_names_are_apart(wid
     shapes = {t.name: t.shape for t in tensors if t.role == "weight"}
     kinds = {"input": "input", **{s.name: s.kind for s in stages if s.weight is None}}
     labels = FlowLabels(layout, shapes, kinds, layout.camera.project, (x0, y0, x1 - x0, y1 - y0))
-    boxes = [box_of(t) for t in [*labels.still(DARK).texts, *labels.moving(DARK, {}, dict.fromkeys(shapes, 0.5)).texts]]
+    boxes = [box_of(t) for t in [*labels.static_sketch(DARK).texts, *labels.moving(DARK, {}, dict.fromkeys(shapes, 0.5)).texts]]
     for left, top, right, bottom in boxes:
         corners = np.array([(left, top), (right, top), (right, bottom), (left, bottom)])
         assert all(into(corners, ring) < 1.0 for ring in hulls)
@@ -492,7 +492,7 @@ def test_the_middle_of_a_name_is_nearest_to_its_own_plate(turn):
     for name in names:
         left, top, wide, high = name.box
         away = dict(
-            zip(faces, apart((left + wide / 2, top + high / 2, 0, 0), np.array([*faces.values()])), strict=True)
+            zip(faces, face_distances((left + wide / 2, top + high / 2, 0, 0), np.array([*faces.values()])), strict=True)
         )
         assert min(away, key=away.get) == name.text
 

@@ -25,7 +25,7 @@ from scalarviz.view.ink.theme import rgb
 from scalarviz.view.micro.beside import SENTENCE, sentence
 from scalarviz.view.micro.light import dark, height_scale
 from scalarviz.view.micro.told import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE
-from scalarviz.view.micro.walk import Walk, opened, sides
+from scalarviz.view.micro.walk import Walk, open_step, sides
 from scalarviz.view.micro.wires import SECONDS
 from scalarviz.view.notes.values import colours_at
 from scalarviz.view.out.offscreen import offscreen
@@ -53,8 +53,8 @@ class Step(NamedTuple):
 
     def stand(self, at: int):
         """Show a micro-step that has come to its end."""
-        told = self.walk.told(at)
-        self.bench.inside.show(told, runs=False)
+        told = self.walk.micro_step_at(at)
+        self.bench.inside.show(told, animated=False)
         self.bench.update(told.frame, told.headline)
         return told
 
@@ -70,7 +70,7 @@ def step(request):
     subject = subject_of(scene)
     bench = again(Workbench(subject, (1280, 720), keys=(("Space", "run"),)))
     with offscreen():
-        walk = Walk(opened(subject, alone=True in sides(subject)), subject, subject.frame())
+        walk = Walk(open_step(subject, alone=True in sides(subject)), subject, subject.frame())
         yield Step(request.param, bench, walk)
     scene.run.close()
 
@@ -245,7 +245,7 @@ def test_answers_stand_nowhere_before_the_stage_that_computes_them(step):
 def test_the_sample_of_a_step_is_marked_where_samples_are_drawn_and_that_of_a_whole_batch_nowhere(step):
     """Its place is that of the inputs in the panel's own units, in each of its pictures."""
     bench, probe = step.bench, step.bench.subject.probe
-    real = Walk(opened(bench.subject, alone=False), bench.subject, bench.subject.frame())
+    real = Walk(open_step(bench.subject, alone=False), bench.subject, bench.subject.frame())
     for trial in (True, False):
         step._replace(walk=step.walk if trial else real).stand(1)
         expected, found = 0, list[tuple[float, float]]()
@@ -286,7 +286,7 @@ def test_units_say_their_numbers_and_zero_reads_unlike_a_small_one():
     scene.run.step(300)
     with offscreen():
         bench = again(Workbench(subject := subject_of(scene), (1280, 720)))
-        step = Step("uinn", bench, Walk(opened(subject, alone=True), subject, subject.frame()))
+        step = Step("uinn", bench, Walk(open_step(subject, alone=True), subject, subject.frame()))
         step.stand(step.last_of(FORWARD))
     scene.run.close()
     assert not bench.slab.atlas.marks & DEAD
@@ -330,7 +330,7 @@ def test_lit_products_add_up_to_the_sums_and_what_goes_on_to_the_deltas(step):
 
 def test_backward_lights_the_weights_that_read_the_layer_with_the_letter_that_the_loss_reads_last():
     subject = subject_of(make_scene("microgpt"))
-    walk = Walk(opened(subject, alone=True), subject, subject.frame())
+    walk = Walk(open_step(subject, alone=True), subject, subject.frame())
     spans = {tensor.name.removesuffix(".weight"): tensor for tensor in subject.tensors}
     readers = {"layers.0.up": ["layers.0.down"], "layers.0.q": ["layers.0.o"],
                "token": ["layers.0.k", "layers.0.q", "layers.0.v"]}  # fmt: skip
@@ -338,7 +338,7 @@ def test_backward_lights_the_weights_that_read_the_layer_with_the_letter_that_th
     for at, step in enumerate(walk.steps, start=1):
         if step.phase != "backward" or step.stage not in readers:
             continue
-        passed = np.asarray(walk.told(at).frame.state["passed on"])
+        passed = np.asarray(walk.micro_step_at(at).frame.state["passed on"])
         found.add(step.stage)
         lit = sorted(name for name, tensor in spans.items() if not np.isnan(tensor.of(passed)).any())
         assert lit == readers[step.stage]
@@ -431,9 +431,9 @@ def board_of(step: Step):
 def part_of(step: Step, at: int, gone: float):
     """What stands in the column when a micro-step has gone so far."""
     inside, (name, _) = step.bench.inside, board_of(step)
-    inside.show(step.walk.told(at), runs=True)
-    inside._since = gone * SECONDS
-    step.bench.update(inside.told.frame, inside.told.headline)
+    inside.show(step.walk.micro_step_at(at), animated=True)
+    inside._elapsed = gone * SECONDS
+    step.bench.update(inside.micro_step.frame, inside.micro_step.headline)
     return step.bench.side.drawn(name)
 
 
@@ -535,7 +535,7 @@ def own(net, loss, x, y):
     run.step(5)
     subject = subject_of(sv.Scene(name="own", run=run, probe=x[0].ravel(), probe_target=np.ravel(y[0]) * 1.0))
     bench = again(Workbench(subject, (1280, 720)))
-    return Step("own", bench, Walk(opened(subject, alone=True), subject, subject.frame()))
+    return Step("own", bench, Walk(open_step(subject, alone=True), subject, subject.frame()))
 
 
 @pytest.fixture(scope="module")

@@ -53,7 +53,7 @@ def test_the_numbers_at_a_point_are_those_that_stand_there(x, y, log):
     across, up = Scale(-50.0, 50.0), Scale(1e-3, 1e3, log=True) if log else Scale(-50.0, 50.0)
     axes, y = Axes((10.0, 20.0, 300.0, 200.0), across, up), 10 ** (y / 20) if log else y
     at = axes.point(x, y)
-    assert axes.holds(np.array([x]), np.array([y])).all()
+    assert axes.contains(np.array([x]), np.array([y])).all()
     assert axes.numbers(at) == pytest.approx((x, y), abs=1e-9)
     assert axes.numbers((at[0], 221.0)) is None
 

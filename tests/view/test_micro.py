@@ -29,9 +29,9 @@ from scalarviz.view.ink.sketch import meet
 from scalarviz.view.ink.text import delta_text
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.micro.beside import histogram
-from scalarviz.view.micro.told import GRADIENTS, LOSS, UPDATE, face_of_product, of_product
-from scalarviz.view.micro.walk import Walk, spread_of, told_of
-from scalarviz.view.micro.walk import opened as opened_step
+from scalarviz.view.micro.told import GRADIENTS, LOSS, UPDATE, product_text, product_formula
+from scalarviz.view.micro.walk import Walk, spread_of, micro_step_of
+from scalarviz.view.micro.walk import open_step as opened_step
 from scalarviz.view.page.document import around_of
 from scalarviz.view.panels.drawer import Ground
 from scalarviz.view.panels.registry import drawer_of
@@ -377,16 +377,16 @@ def test_of_many_outputs_each_has_its_delta_beside_what_it_was():
     run = sv.Run(net, nn.CrossEntropyLoss(), optim.Adam(net.parameters()), data, engine="numpy")
     subject = subject_of(Scene("t", run))
     frame = subject.frame()
-    at = [told_of(subject, frame, k) for k in range(1, told_of(subject, frame, 1).count + 1)]
+    at = [micro_step_of(subject, frame, k) for k in range(1, micro_step_of(subject, frame, 1).count + 1)]
     logits, last = frame.activations["2"], at[-1].outputs
     share = np.exp(logits - logits.max())
     assert [output.value for output in last] == pytest.approx(logits.tolist())
     assert [output.delta for output in last] == pytest.approx((share / share.sum() - np.eye(7)[0]).tolist())
-    assert [output.wanted for output in last] == [True] + 6 * [False]
-    whole = told_of(subject, frame, -1, whole_batch=True).outputs
+    assert [output.is_target for output in last] == [True] + 6 * [False]
+    whole = micro_step_of(subject, frame, -1, whole_batch=True).outputs
     assert [output.value for output in whole] == pytest.approx(run.predict(run.samples()[0]).mean(axis=0), abs=1e-6)
     assert [output.delta for output in whole] == pytest.approx(run.open().gradient[-7:])
-    assert not any(output.wanted for output in whole)
+    assert not any(output.is_target for output in whole)
 
 
 @pytest.mark.parametrize("whole_batch", [False, True])
@@ -398,7 +398,7 @@ def test_a_gradient_of_several_products_of_a_sample_is_called_their_sum(whole_ba
                  optim.SGD([wx, rec, b], lr=0.1), data, engine="numpy", dtype="float64")  # fmt: skip
     subject, steps = subject_of(run), run.open().micro_steps()
     last = max(k for k, step in enumerate(steps, 1) if step.phase == "gradients")
-    faces = told_of(subject, subject.frame(), last, whole_batch=whole_batch).faces
+    faces = micro_step_of(subject, subject.frame(), last, whole_batch=whole_batch).cube_texts
     assert [faces[k].above for k in range(2)] == ["Σ δ·x", "Σ δ·x"]
     assert faces[2].above == f"{once} δ·x" if whole_batch else faces[2].above.endswith("× 1")
 
@@ -414,20 +414,20 @@ def test_a_formulas_graph_shows_the_numbers_that_have_come_and_marks_the_node_of
     box = (0.0, 0.0, 900.0, 400.0)
     walk = Walk(opened_step(subject, alone=not whole_batch), subject, frame)
     for at in range(1, len(walk) + 1):
-        told = walk.told(at)
-        drawer.ground.open(told)
+        told = walk.micro_step_at(at)
+        drawer.ground.set_opened_step(told)
         drawn = words(drawer.draw(Moment(told.before, subject.source), box, None))
         whole = [name for name in told.nodes if not any(other.startswith(f"{name} + ") for other in told.nodes)]
         there = [x for name in whole for x in told.nodes[name] if x is not None]  # not of sums inside a sum
         assert all(figure_of(x) in drawn for x in there)
         if told.phase == 0:  # inputs, the target and weights
             assert sum(seen.value is not None for seen in told.nodes.values()) == len(told.frame.values) + 2
-        assert (told.node in told.nodes) == (told.phase > 0)
-        kept.add(told.node)
+        assert (told.current_node in told.nodes) == (told.phase > 0)
+        kept.add(told.current_node)
     assert kept >= told.nodes.keys() - {"x", "y"}
     assert all(seen.value is not None for seen in told.nodes.values())
     assert told.samples in drawn
-    drawer.ground.open(None)
+    drawer.ground.set_opened_step(None)
     notes = words(drawer.draw(Moment(frame, subject.source), box, None))
     assert any(note.startswith("value, gradient of ") and note.endswith("row 1 of 60") for note in notes)
 
@@ -437,7 +437,7 @@ def test_a_new_weight_looks_new_and_momentum_is_said_to_go_its_own_way_where_it_
     subject, step, said = subject_of(run), run.open(), set()
     walk = Walk(step, subject, subject.frame())
     for at in range(walk.first_of(UPDATE), len(walk) + 1):
-        sentence = walk.told(at).sentence
+        sentence = walk.micro_step_at(at).sentence
         for formula in (sentence.formulas[0], sentence.short):
             first, last = (formula.numbers[k].text for k in (0, -1))
             assert first.split(f" {MINUS} ")[0].split(" + ")[0] != last
@@ -454,10 +454,10 @@ def test_numbers_of_a_batch_are_told_by_those_of_its_samples(loss):
     run = run_of(2, loss=loss)
     subject, step = subject_of(run), run.open()
     walk, over = Walk(step, subject, subject.frame()), " / 16" if loss == "mean" else ""
-    assert walk.told(walk.first_of(LOSS)).sentence.formulas[0].letters == f"Σ loss{over}"
+    assert walk.micro_step_at(walk.first_of(LOSS)).sentence.formulas[0].letters == f"Σ loss{over}"
     names = [step.name(k) for k in range(len(step.values))]
     for at in range(walk.first_of(GRADIENTS), walk.first_of(UPDATE)):
-        sentence = walk.told(at).sentence
+        sentence = walk.micro_step_at(at).sentence
         assert sentence.formulas[0].letters == f"{loss} of 16 δ · x = g"
         assert f"){over} = " in "".join(word.text for word in sentence.formulas[0].numbers) or not over
         assert "rest" in sentence.formulas[0].numbers[0].text
@@ -472,7 +472,7 @@ def test_inside_a_trial_step_dropout_shows_what_its_mask_left(number):
     run = sv.Run(net, nn.MSELoss(), rule, data, engine="numpy", seed=5)
     run.step(5)
     subject = subject_of(run)
-    shown, plain = told_of(subject, subject.frame(), number).frame.activations, run.activations(subject.probe)
+    shown, plain = micro_step_of(subject, subject.frame(), number).frame.activations, run.activations(subject.probe)
     kept = shown["2"] != 0
     assert 0 < kept.sum() < 4
     np.testing.assert_allclose(shown["2"], np.where(kept, 2 * shown["1"], 0), rtol=1e-12)
@@ -485,7 +485,7 @@ def test_inside_a_trial_step_dropout_shows_what_its_mask_left(number):
 @given(st.floats(-30, 30), st.floats(-30, 30))
 def test_a_product_is_true_as_printed(w, x):
     """In the line and on a cube: ``=`` stands only where the printed digits give the number."""
-    formula, face = of_product("w × x", w, x, w * x), face_of_product(w, x)
+    formula, face = product_formula("w × x", w, x, w * x), product_text(w, x)
     for line, whole in (("".join(word.text for word in formula.numbers), False), (" ".join(face), True)):
         sign = "=" if "=" in line else "≈"
         left, made = line.translate(str.maketrans("−", "-", ",()")).split(sign)

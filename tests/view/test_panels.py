@@ -23,7 +23,7 @@ from scalarviz.run.source import Moment
 from scalarviz.run.sources.recording.contents import Picture, write_pictures
 from scalarviz.view.cubes.scale import LegendScale
 from scalarviz.view.ink import listed as lists
-from scalarviz.view.ink.boxes import ABOUT, COLUMN, PRESENTER, Wanted, arrange
+from scalarviz.view.ink.boxes import ABOUT, COLUMN, PRESENTER, WantedPanel, arrange
 from scalarviz.view.ink.listed import Listed, changes, checked, records_of, sketches_of, stored
 from scalarviz.view.ink.maps import get_map
 from scalarviz.view.ink.painter import Painter
@@ -157,9 +157,9 @@ KINDS = st.lists(
 @example([(117.0, 0.0, 0), (166.0, 0.0, 2)], True, True, True, True, (1024, 768))
 @example([(140.0, 0.0, 1), (250.0, 0.0, 2)], True, True, True, False, (720, 1140))
 def test_any_panels_are_inside_and_apart_or_left_out_by_name(kinds, loss, keys, time, hall, size):
-    wanted = [Wanted(f"panel {k}", *kind) for k, kind in enumerate(kinds)]
+    wanted = [WantedPanel(f"panel {k}", *kind) for k, kind in enumerate(kinds)]
     if loss:
-        wanted.insert(len(wanted) // 2, Wanted("loss", 150.0, 420.0, first=True))
+        wanted.insert(len(wanted) // 2, WantedPanel("loss", 150.0, 420.0, first=True))
     places = arrange(size, wanted, keys=keys, time=time, presenter=hall)
     found = [*places.panels.values(), places.scene, *(box for box in (places.hud, places.strip, places.time) if box)]
     boxes = [(x, y, x + wide, y + high) for x, y, wide, high in found]
@@ -273,13 +273,13 @@ def test_a_list_makes_the_sketch_that_it_was_made_of_and_comes_back_as_it_went_a
     for name in ("rgb", "xor", "playground", "digits", "neuron", "uinn"):
         bench = bench_of(make_scene(name))
         for panel in bench.side.drawers:
-            records = [["box", 0, 0, 100, 100], *Listed(bench.theme).of(bench.side.drawn(panel))]
+            records = [["box", 0, 0, 100, 100], *Listed(bench.theme).records(bench.side.drawn(panel))]
             read = sketches_of(json.loads(json.dumps(records)), bench.theme, (0, 0, 100, 100))
-            again = Listed(bench.theme).of(read)
+            again = Listed(bench.theme).records(read)
             assert [one[0] for one in again] == [one[0] for one in records[1:]]
             for one, other in zip(again, records[1:], strict=True):
                 assert one == other or one[0] in ("image", "sprites"), (name, panel)  # pictures lose something
-            found += [records, [records[0], *Listed(THEMES["light"]).of(bench.side.drawn(panel))]]
+            found += [records, [records[0], *Listed(THEMES["light"]).records(bench.side.drawn(panel))]]
     for one, other in pairwise(found):
         assert checked(stored(one)) == json.loads(json.dumps(one))
         new = changes(one, other)
@@ -304,7 +304,7 @@ def test_what_stands_nowhere_is_left_out_and_all_else_stays(kind, bad):
     sketch = Sketch()
     DRAWN[kind](sketch, bad)
     sketch.text(1, 2, "there", 13, "#ffffff")
-    found = [["box", 0, 0, 10, 10], *Listed(THEMES["dark"]).of([sketch])]
+    found = [["box", 0, 0, 10, 10], *Listed(THEMES["dark"]).records([sketch])]
     assert found[-1][3] == "there"
     assert checked(stored(found)) == found
     json.dumps(found, allow_nan=False)

@@ -41,7 +41,7 @@ from scalarviz.view.screen.time_bar import (
     next_of,
     rails,
 )
-from scalarviz.view.shown.subject import Ahead
+from scalarviz.view.shown.subject import Forecast
 from scalarviz.view.watch import live
 from scalarviz.view.watch.playback import EVENLY, RATE, REST, Playback, pace, steps_a_frame
 from scalarviz.view.workbench import Workbench
@@ -338,7 +338,7 @@ def test_where_there_is_no_hand_or_no_logarithm_there_is_no_switch(losses, free)
 @pytest.mark.parametrize("log", [True, False])
 def test_with_the_steps_ahead_nothing_rescales(log):
     losses = 0.2 * np.exp(-np.arange(1000) / 150)
-    ahead, axes = Ahead(0, 1000, float(losses.min()), float(losses.max())), []
+    ahead, axes = Forecast(0, 1000, float(losses.min()), float(losses.max())), []
     for done in (1, 10, 300, 1000):
         line = Line("b", np.arange(1, done + 1), losses[:done])
         sketch, found = loss_panel(BOX, DARK, [line], switch=Toggle("log", on=log), ahead=ahead)
@@ -356,7 +356,7 @@ def test_before_the_first_step_stands_the_loss_of_the_weights_shown(hand):
     assert expected not in hand.words()
     assert loss_text(hand.run.evaluate(X, 1 - X)) in hand.words()
     for losses in (np.array([1.0, np.inf]), np.array([])):  # what diverges tells nothing of the steps ahead
-        assert Ahead.of(Rehearsal(losses, np.arange(3), np.zeros(3)), hand.run.frame()) is None
+        assert Forecast.from_rehearsal(Rehearsal(losses, np.arange(3), np.zeros(3)), hand.run.frame()) is None
 
 
 def test_a_still_knows_the_losses_of_the_test_before_it_and_a_window_what_it_shows():
@@ -418,7 +418,7 @@ def test_the_hud_tells_the_loss_of_all_samples_and_the_time_bar_no_other_as_if_i
         run.do(SetBatchSize(4))  # by hand: said beside the curve and in the bar
         run.step(5)
         assert ("4 samples a step" in said(again(bench))) == (batch == 1)
-        assert bench.bar.of == ""
+        assert bench.bar.samples_words == ""
         before = told(bench)
         run.do(SetWeights(0, np.array([2.5])))  # of the numbers shown after a change by hand too
         assert told(again(bench)) == of_all(made) != before
@@ -463,10 +463,10 @@ def test_places_rise_with_steps_and_lead_back_within_a_step(first, count, one, o
     scale = StepScale(first, first + count, 100.0, 700.0)
     assert scale.log == (count >= LONG)
     low, high = sorted(first + round(part * count) for part in (one, other))
-    assert 100.0 <= scale.at(low) <= scale.at(high) <= 700.0
+    assert 100.0 <= scale.x_of(low) <= scale.x_of(high) <= 700.0
     x = 100.0 + 600.0 * one
     step = scale.step(x)
-    assert scale.at(step - 1) - 1e-6 <= x <= scale.at(step + 1) + 1e-6
+    assert scale.x_of(step - 1) - 1e-6 <= x <= scale.x_of(step + 1) + 1e-6
     assert (scale.step(100.0), scale.step(700.0)) == (first, first + count)
     ticks = scale.ticks()
     assert (ticks[0], ticks[-1]) == (first, first + count)
@@ -502,7 +502,7 @@ def test_beside_the_pointer_stand_step_loss_and_edits_and_which_loss_it_is():
     bar.update(SimpleNamespace(step=412, past=past(edits=edits)))
     x = next(x for x in np.arange(270.0, 850.0, 0.5) if bar.target((x, 640.0)) == (GO, 1500))
     loss = f"loss {curve_of(0, 3000).loss[1499]:.4f}"
-    for bar.of, line in (("", loss), ("of the next sample", f"{loss}, of the next sample")):
+    for bar.samples_words, line in (("", loss), ("of the next sample", f"{loss}, of the next sample")):
         assert bar.hover((x, 640.0))
         assert words(bar.label(SIZE)) == ["step 1,500", line, "lr = 1", "batch = 3"]
         assert bar.hover(None)

@@ -15,7 +15,7 @@ from scalarviz.errors import TypeMismatchError, UnknownNameError
 from scalarviz.run.edits import Change
 from scalarviz.run.questions.diagnosis import diagnose
 from scalarviz.run.questions.ranges import extent
-from scalarviz.view.cubes.scale import OWN, Coloring
+from scalarviz.view.cubes.scale import QUANTITIES, Coloring
 from scalarviz.view.ink.maps import get_map
 from scalarviz.view.ink.text import figure
 from scalarviz.view.ink.theme import DARK
@@ -80,7 +80,7 @@ def test_what_the_optimiser_keeps_is_of_the_step_that_is_shown_and_no_update_is_
     assert np.any(past != now)
     frame = made.frame()
     frame.update[:3], frame.values[:3] = (0.0, 0.0, 1.0), (0.0, 2.0, 0.0)
-    assert list(OWN["update/value"].numbers(frame)[:3]) == [0.0, 0.0, np.inf]
+    assert list(QUANTITIES["update/value"].numbers(frame)[:3]) == [0.0, 0.0, np.inf]
 
 
 def own(quantity):

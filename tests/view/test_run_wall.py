@@ -47,7 +47,7 @@ def window_of():
     made = []
 
     def open_wall(runs, later=()):
-        made.append(Unseen(RunWall(runs, lambda: later.pop(0) if later else None).at, (960, 540)))
+        made.append(Unseen(RunWall(runs, lambda: later.pop(0) if later else None).appear, (960, 540)))
         return made[-1]
 
     yield open_wall

@@ -19,7 +19,7 @@ from scalarviz.run import Story
 from scalarviz.run.engines import full_speed
 from scalarviz.run.scene.scene import Scene
 from scalarviz.view.ink.text import loss_text
-from scalarviz.view.screen.strip import Cap, Told
+from scalarviz.view.screen.strip import Cap, StoryText
 from scalarviz.view.watch.live import BREATHING, COMPILING, FADE, REST, LiveView, learnt
 from scalarviz.view.watch.viewer import WAIT
 
@@ -243,7 +243,7 @@ def test_the_end_overlaps_nothing_nor_leaves_the_picture(opened, size, hidden):
         one.view.bench,
         (Cap("R", "again"), Cap("Click", "inspect a cube"), Cap("Shift+Wheel", "over a cube: change it")),
     )
-    bench.story.told = Told("Learnt.", CLAIM, caps, ("0.1326", "0.0018"))
+    bench.story.told = StoryText("Learnt.", CLAIM, caps, ("0.1326", "0.0018"))
     bench.update(one.view.frame(), "", 0.2)
     items = texts(bench.sketches)
     assert any(item.text in CLAIM for item in items)

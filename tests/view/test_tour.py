@@ -14,25 +14,25 @@ from scalarviz.cli.rooms import rooms as rooms_of_the_program
 from scalarviz.errors import InputError
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.shown.subject import subject_of
-from scalarviz.view.walls.door import Act, Door, Opened, Station, again
+from scalarviz.view.walls.door import TimedAction, SceneEntry, BuiltScene, Station, repeated
 from scalarviz.view.walls.scene_wall import SceneWall
 from scalarviz.view.walls.tour import Tour, trained
 from scalarviz.view.walls.wall import Wall
-from scalarviz.view.watch.actions import Here, bottom_line
+from scalarviz.view.watch.actions import ActionContext, bottom_line
 from scalarviz.view.workbench import Workbench
 
 pytestmark = pytest.mark.gl
 STATIONS = (
-    Station("first", "Begin", ((0.0, "It stands."), (1.0, "It runs.")), 2.0, (Act(1.0, "toggle_run"),)),
-    Station("second", "Steps", ((0.0, "Five back."),), 2.0, again(0.5, 0.1, 5, "back"), trained=40),
+    Station("first", "Begin", ((0.0, "It stands."), (1.0, "It runs.")), 2.0, (TimedAction(1.0, "toggle_run"),)),
+    Station("second", "Steps", ((0.0, "Five back."),), 2.0, repeated(0.5, 0.1, 5, "back"), trained=40),
     Station("gone", "No such door", ((0.0, "Never seen."),), 2.0),
-    Station("third", "Inside", ((0.0, "Into a step."),), 2.0, (*again(0.5, 0.1, 3, "micro_next"), Act(1.5, "step"))),
+    Station("third", "Inside", ((0.0, "Into a step."),), 2.0, (*repeated(0.5, 0.1, 3, "micro_next"), TimedAction(1.5, "step"))),
 )
 
 
 @pytest.fixture
 def rooms():
-    doors = [Door(name, name, lambda given, name=name: Opened(sv.Scene(name, make_run()), steps=300))
+    doors = [SceneEntry(name, name, lambda given, name=name: BuiltScene(sv.Scene(name, make_run()), steps=300))
              for name in ("first", "second", "third")]  # fmt: skip
     return SceneWall(doors, lambda path: (doors[0], {}, ""), stations=lambda: STATIONS)
 
@@ -81,7 +81,7 @@ def test_it_begins_from_the_wall_goes_by_itself_from_station_to_station_and_ends
         until(host, lambda seen=seen: isinstance(host.view, Wall) or seen.update({host.view.number: None}), tick=0.02)
         assert (list(seen), type(host.view), host.closed) == (wanted, SceneWall, False)
         assert host.told == ([] if rooms.doors[0].build is not broken else ["tour: first: no data here"])
-        rooms.doors = (Door("first", "", broken), *rooms.doors[1:])  # what cannot be built is said and passed by
+        rooms.doors = (SceneEntry("first", "", broken), *rooms.doors[1:])  # what cannot be built is said and passed by
 
 
 def test_what_is_said_changes_at_its_moment_and_actions_are_done_for_real_at_theirs(host):
@@ -171,7 +171,7 @@ def test_each_station_arranges_its_scene_as_the_scenes_own_window_does(size):
     for name, station in {station.scene: station for station in wall._stations()}.items():
         way, built = (doors[name], station), trained(doors[name], replace(station, trained=0))
         with offscreen():
-            alone = Workbench(built.scene, size, keys=bottom_line(Here(subject_of(built.scene))))
+            alone = Workbench(built.scene, size, keys=bottom_line(ActionContext(subject_of(built.scene))))
         host = Unseen(partial(Tour, wall, [way], 0, built), size)
         for _ in range(2):
             mine = host.view.bench

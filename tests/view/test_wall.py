@@ -21,7 +21,7 @@ from scalarviz.cli.rooms import rooms as all_rooms
 from scalarviz.errors import InputError
 from scalarviz.view.ink.text import measure
 from scalarviz.view.out.easel import Easel
-from scalarviz.view.walls.door import Door, Opened
+from scalarviz.view.walls.door import SceneEntry, BuiltScene
 from scalarviz.view.walls.run_wall import LOOK
 from scalarviz.view.walls.scene_wall import LEARNT, SMALL, STILL, USUAL, SceneWall, _beginning
 from scalarviz.view.walls.wall import ASPECT, Wall, fitting, grid_of
@@ -57,7 +57,7 @@ def test_pictures_stand_apart_each_can_be_scrolled_to_and_arrows_lead_to_the_one
         (_, top, _, high), (_, part, _, seen) = end.bar
         assert part + seen == pytest.approx(top + high)
     for across, down in ((1, 0), (-1, 0), (0, 1), (0, -1), (0, 7)):
-        further = grid.beside(place, across, down)
+        further = grid.neighbour(place, across, down)
         (row, column), last = divmod(place, grid.columns), (count - 1) // grid.columns
         assert 0 <= further < count
         assert not across or further - place == across or further == place in (0, count - 1)
@@ -70,7 +70,7 @@ def test_pictures_stand_apart_each_can_be_scrolled_to_and_arrows_lead_to_the_one
 
 def test_the_scenes_stand_in_the_order_in_which_they_are_taught_and_say_in_a_line_what_is_learnt():
     """Names and lines stay within their pictures; a line that ends early says so."""
-    wall = all_rooms().at((1280, 720))
+    wall = all_rooms().appear((1280, 720))
     assert tuple(door.name for door in wall.doors) == TAUGHT
     assert set(TAUGHT) == set(SCENES)
     said = [text for sketch in wall.sketches() for text in sketch.texts]
@@ -98,15 +98,15 @@ def test_cubes_alone_fill_a_close_up(name):
 def opened(name, given):
     if given.get("fails"):
         raise InputError("no such thing here")
-    return Opened(sv.Scene(name, make_run()), steps=400, duration=4.0)
+    return BuiltScene(sv.Scene(name, make_run()), steps=400, duration=4.0)
 
 
 @pytest.fixture
 def rooms(tmp_path):
-    doors = [Door(name, "", lambda given, name=name: opened(name, given), tmp_path / f"{name}.png") for name in COLOURS]
+    doors = [SceneEntry(name, "", lambda given, name=name: opened(name, given), tmp_path / f"{name}.png") for name in COLOURS]
     for door in doors:
         Image.new("RGB", (64, 36), COLOURS[door.name]).save(door.still)
-    doors.append(Door("far", "Not here.", lambda given: opened("far", given), missing=INSTALL))
+    doors.append(SceneEntry("far", "Not here.", lambda given: opened("far", given), missing=INSTALL))
 
     def receive(path):
         if path.suffix != ".png":
@@ -218,7 +218,7 @@ def test_what_is_missing_wrong_or_without_a_meaning_is_said_and_the_wall_goes_on
 
 def test_while_a_scene_is_opened_a_file_is_left_out_and_escape_gives_up(host, rooms, tmp_path):
     go = threading.Event()
-    rooms.doors = (Door("red", "Slow.", lambda given: go.wait(20) and opened("red", given)), *rooms.doors[1:])
+    rooms.doors = (SceneEntry("red", "Slow.", lambda given: go.wait(20) and opened("red", given)), *rooms.doors[1:])
     host.view.enter()
     host.view.open([tmp_path / "a.png"])
     assert "a.png was not opened, because red is opening" in wall_words(host)

@@ -255,7 +255,7 @@ def test_a_hand_written_loop_and_a_run_stepped_by_hand_repaint_their_cubes(scree
         made.run.step(7)
         handle.update()
         assert handle.viewer.shown.step == 7
-        handle.viewer.put(0, 0.5)
+        handle.viewer.set_weight(0, 0.5)
         handle.update()
         assert handle.viewer.shown.values[0] == made.run.values[0]
 

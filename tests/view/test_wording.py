@@ -198,7 +198,7 @@ def test_a_thing_has_one_name_and_no_name_in_code_stands_on_the_screen_but_in_th
         bench.select(index)
         found = said_anywhere(again(bench, 0.5))
         assert known.name in found
-        assert {text for text in found if code.search(text)} <= {known.beside}
+        assert {text for text in found if code.search(text)} <= {known.code_words}
         for part in parts_of(bench.subject, index):
             assert not code.search(f"{part.words} {part.short}")
         bench.select(None)

@@ -279,11 +279,11 @@ def test_the_picture_of_a_graph_names_it_while_it_is_on_and_when_it_was_made_wit
         view = GraphView(plain, (640, 360))
         with mistakes.wrong_order("found"), mistakes.overwrite():
             made = sv.draw(b + a, theme=theme)
-            view._again()
+            view._reread()
             for ink in (plain.ink(theme), made.ink(theme), view.ink):
                 assert words_in(ink) == ["mistake on: wrong_order (found), overwrite"]
             assert plain.ink(theme).height > high  # it stands below, over nothing
-        view._again()
+        view._reread()
     assert words_in(plain.ink(theme)) == words_in(view.ink) == []
     assert plain.svg == before
     assert words_in(made.ink(theme)) == ["drawn with the mistake wrong_order (found), overwrite"]

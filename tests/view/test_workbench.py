@@ -34,7 +34,7 @@ from scalarviz.view.panels.colour_cube import HINT, hexed
 from scalarviz.view.shown.names import who
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.touch import plate_of
-from scalarviz.view.watch.actions import Here, help_lines
+from scalarviz.view.watch.actions import ActionContext, help_lines
 from scalarviz.view.watch.viewer import Viewer
 
 SIZES = [(1280, 720), (640, 360), (720, 1280), (400, 400), (160, 160)]
@@ -233,7 +233,7 @@ def test_a_range_stays_until_a_refit_fits_it_and_the_picture_moves_until_it_has_
 
 @pytest.mark.parametrize("size", SIZES)
 def test_help_turns_its_pages_and_messages_are_whole_at_every_size(single, size):
-    bench, lines, shown = keyed(single, size), help_lines(Here(subject_of(single))), []
+    bench, lines, shown = keyed(single, size), help_lines(ActionContext(subject_of(single))), []
     bench.touch.table, view, count = lines, Viewer(bench), len(help_pages(bench.places.size, lines))
     for page in [*range(1, count + 1), 0]:
         view.send("toggle_help")

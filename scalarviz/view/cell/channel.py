@@ -68,7 +68,7 @@ class Channel:
                 del self._places[min(self._places, key=lambda name: self._places[name].heard)]
             self._last = float("-inf")
 
-    def here(self, place: str) -> None:
+    def mark_present(self, place: str) -> None:
         """A place that looks has had nothing for a while: whatever was on its way to it is lost, or late."""
         with self._lock:
             found = self._places.get(place)
@@ -91,7 +91,7 @@ class Channel:
             least = min(one.drawn for one in self._places.values())
             self._kept = {n: parts for n, parts in self._kept.items() if n > least}
 
-    def gone(self, place: str) -> None:
+    def remove_place(self, place: str) -> None:
         """A place looks no longer."""
         with self._lock:
             self._heard = self._clock()
@@ -154,7 +154,7 @@ class Channel:
             for place in self._places.values():
                 if not any(place is one for one in attentive):
                     place.forget()
-            told = [(self._told(place), place.else_known) for place in attentive]
+            told = [(self._known_when_received(place), place.else_known) for place in attentive]
             new = {name: part for name, part in parts.items()
                    if any(known.get(name, other) != part for known, other in told)}  # fmt: skip
             self.sent += 1
@@ -169,7 +169,7 @@ class Channel:
         self._send({**content, "kind": "frame", "number": number, "buffers": list(block), **said}, sent)
         return number
 
-    def _told(self, place: _Place) -> dict[str, object]:
+    def _known_when_received(self, place: _Place) -> dict[str, object]:
         """What a place knows as soon as all that is on its way has come."""
         found = dict(place.known)
         for number in range(place.drawn + 1, self.sent + 1):

@@ -35,7 +35,7 @@ from ..ink.boxes import check_size
 from ..page.pictures import Output, image_tag
 from ..page.scripts import joined, read
 from .play import PLACE, names_of
-from .saved import Still
+from .saved import StillOutput
 from .shown import Shown
 
 Display = Literal["values", "pictures"]
@@ -136,7 +136,7 @@ class GraphShown:
         self._drawing, self._sent, self.closed = drawing, "", False
         self.title = f"graph of {drawing.of}" if drawing.of else "graph"
         self.post: Callable[[dict[str, object], list[bytes]], None] = lambda content, buffers: None
-        self.still = Still(f"scalarviz-still-{uuid4().hex[:12]}", self.title)
+        self.still = StillOutput(f"scalarviz-still-{uuid4().hex[:12]}", self.title)
         self.about: dict[str, object] = {"title": self.title, "still": self.still.name, "size": list(size)}
 
     @property
@@ -148,7 +148,7 @@ class GraphShown:
         """It is put into a notebook."""
         svg, still = self.svg, self.still
         tag = image_tag(svg.encode(), "image/svg+xml", self.title, name=still.name)
-        still.take(Output(tag, "image/svg+xml", svg, self.title))
+        still.set_output(Output(tag, "image/svg+xml", svg, self.title))
 
     def hear(self, said: object) -> None:
         """A message of the browser: somebody looks."""

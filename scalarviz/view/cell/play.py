@@ -99,12 +99,12 @@ class Snapshot(Viewer):
 
     def look(self) -> None:
         """Take over the numbers of now."""
-        self._seen = super().now()
+        self._seen = super().current_frame()
 
-    def now(self) -> Frame:
+    def current_frame(self) -> Frame:
         """Those that were looked at last."""
         if self._seen is None:
-            self._seen = super().now()
+            self._seen = super().current_frame()
         return self._seen
 
     def change(self, edit: Edit, gesture: str = "") -> None:
@@ -204,7 +204,7 @@ class Play:
             viewer = self.viewer = make(size)
         self.host = Browser(viewer, tell)
         viewer.attach(self.host)
-        viewer.way_out = lambda: None  # Escape closes no cell
+        viewer.escape_action = lambda: None  # Escape closes no cell
         self._live = viewer if isinstance(viewer, LiveView) else None
         self._hidden = covered(hide if controls else {*hide, "timeline", "toggle_controls"})
         bench = viewer.bench
@@ -262,9 +262,9 @@ class Play:
         return True
 
     @property
-    def whole(self) -> Frame:
+    def run_frame(self) -> Frame:
         """The frame of now; inside of an opened step that of the run, for a picture that has no room for the step."""
-        told = self.viewer.bench.inside.told
+        told = self.viewer.bench.inside.micro_step
         return self.viewer.shown if told is None else told.before
 
     def close(self) -> None:
@@ -273,14 +273,14 @@ class Play:
 
     # ---- what hands do
 
-    def do(self, name: str, value: int | None = None) -> None:
+    def do_action(self, name: str, value: int | None = None) -> None:
         """Do an action of the table; InputError where the cell leaves it out."""
         if name in self._hidden:
             raise InputError(f"{name}: hidden in this cell; leave it out of hide=")
         self._changed = True
         self.viewer.send(name, value)
 
-    def take(self, said: object) -> None:
+    def handle_message(self, said: object) -> None:
         """Do what a message of the browser says; anybody who has the notebook's connection can send anything."""
         self._changed = True
         try:
@@ -303,7 +303,7 @@ class Play:
         elif kind == "left full":
             host.full_screen = False
         elif kind == "spot":
-            spot = next((one for one in viewer.bench.spots if one.does == (said.get("name"), said.get("value"))), None)
+            spot = next((one for one in viewer.bench.spots if one.click == (said.get("name"), said.get("value"))), None)
             if spot is not None:
                 x, y, wide, high = (side * viewer.bench.scale for side in spot.box)
                 viewer.press((x + wide / 2, y + high / 2))
@@ -371,7 +371,7 @@ class Play:
         frame, flags, numbers = self.viewer.shown, atlas.flags, atlas.values.tobytes()
         pace = pace_of(len(numbers))  # frames may be so large that fewer of them are sent
         if not self.moves:  # buttons for whoever has no pointer; while something moves those of the last rest stay
-            self._buttons = [[*spot.does, called(spot), spot.tip, *short(spot.box)] for spot in bench.spots]
+            self._buttons = [[*spot.click, called(spot), spot.tip, *short(spot.box)] for spot in bench.spots]
         return {
             "made": _constants(),
             "cubes": self._standing[1],
@@ -385,9 +385,9 @@ class Play:
             "numbers": numbers,
             "thinned": "" if pace >= RATE else f"{len(frame.values):,} numbers: {pace:.2g} frames a second",
             "marks": flags.tobytes() if flags.any() else None,
-            "own": atlas.own_looks().tobytes() if slab.own or atlas.instead is not None else None,
+            "own": atlas.look_texels().tobytes() if slab.looks or atlas.instead is not None else None,
             "shines": None if slab.bloom.shines is None else slab.bloom.shines.tobytes(),
-            "looks": [bool(slab.own), atlas.lift is not None],  # whether sides and heights are among them
+            "looks": [bool(slab.looks), atlas.lift is not None],  # whether sides and heights are among them
             **self._records(bench),
             "words": self._words(bench, frame),
             "spots": self._buttons,
@@ -414,7 +414,7 @@ class Play:
         key = [(one, len(one.shapes), len(one.tops), len(one.texts), len(one.images)) for one in now]
         before, records = self._lists.get(name, (None, []))
         if before != key:
-            records = self._listed.of(now)
+            records = self._listed.records(now)
             self._lists[name] = key, records
         return records
 
@@ -423,7 +423,7 @@ class Play:
         subject = bench.subject
         if self.moves:
             return f"{self._title}, training"
-        return words_of(self._title, subject, frame, told=bench.inside.told, shows=bench.colouring.shows.words)
+        return words_of(self._title, subject, frame, micro_step=bench.inside.micro_step, shows=bench.colouring.shows.words)
 
 
 @cache
@@ -455,7 +455,7 @@ class PicturePlay(Play):
 
     def __init__(self, *of_play: Any) -> None:
         self._canvas = self.drawing = offscreen()
-        if not self._canvas.here:
+        if not self._canvas.is_usable_here:
             raise InputError("display='pictures' draws in a thread of its own, which OpenGL here cannot; try 'values'")
         super().__init__(*of_play)
         self._exact_at = math.inf

@@ -24,7 +24,7 @@ from ..page.recorded import at_the_end, html_of
 from ..shown.subject import Subject, pair_subject
 
 
-class Still:
+class StillOutput:
     """The second output of a cell: a picture below the widget, which hides it while it lives.
 
     A widget's own output is blank where nobody serves it. The picture is drawn here, not by the browser: a notebook
@@ -46,9 +46,9 @@ class Still:
     def draw(self, subject: Subject, frame: Frame, size: tuple[int, int]) -> None:
         """Make it that of a frame."""
         words = words_of(self._title, subject, frame)
-        self.take(output_of(*_drawn(subject, frame, size, self.theme, words), self.name))
+        self.set_output(output_of(*_drawn(subject, frame, size, self.theme, words), self.name))
 
-    def take(self, made: Output) -> None:
+    def set_output(self, made: Output) -> None:
         """Stand there as this output; JupyterLab's words for a widget that nobody has any more are hidden by it."""
         gone = f".jp-OutputArea-child:has(+ .jp-OutputArea-child .{self.name}) > .jupyter-widgets:not(:has(*))"
         html = f"{made.html}<style>{gone} {{ display: none; }}</style>"
@@ -164,7 +164,7 @@ def _drawn(subject: Subject, frame: Frame, size: tuple[int, int], theme: str, wo
     """The picture of a frame, and its words; where nothing can draw the words alone, which say so."""
     facts = subject.source.facts
     try:
-        if not offscreen().here:
+        if not offscreen().is_usable_here:
             raise MissingDependencyError("no OpenGL in this thread: on this system only the first one can draw")
         return picture_of(subject, frame, size, theme, "" if facts is None else facts.engine), words
     except ScalarvizError as error:

@@ -26,7 +26,7 @@ from ..watch.live import LiveView
 from ..watch.viewer import Viewer, bench_of
 from .channel import RATE, Channel
 from .play import PicturePlay, Play, Snapshot
-from .saved import Still
+from .saved import StillOutput
 
 AWAY = 300.0  # seconds after which pictures that nobody sees are let go of
 DURATION = 20.0
@@ -83,7 +83,7 @@ class Shown:
         self.watched = source if isinstance(source, Watched) else None
         if self.watched is not None:
             self.title, self.watched.pace = self.watched.name, Pace(RATE)
-        self.still = Still(f"scalarviz-still-{uuid4().hex[:12]}", self.title)
+        self.still = StillOutput(f"scalarviz-still-{uuid4().hex[:12]}", self.title)
         self.about: dict[str, object] = {"title": self.title, "still": self.still.name, "size": list(size)}
         self.channel = Channel(self._send)
         self._pictures, self._looked = pictures, 0.0
@@ -99,7 +99,7 @@ class Shown:
     def _send(self, content: dict[str, object], buffers: list[bytes]) -> None:
         self.post(content, buffers)
 
-    def _made(self) -> Play:
+    def _make_play(self) -> Play:
         kind = PicturePlay if self._pictures else Play
         return kind(self._viewer, self._room, self.hide, self.controls, self.channel.tell, self.title)
 
@@ -110,9 +110,9 @@ class Shown:
         scene = replace(self.scene, hide=(*self.scene.hide, *self.hide))
         return LiveView(scene, size, duration=DURATION, wait=None)
 
-    def _kept(self, play: Play) -> None:
+    def _update_still(self, play: Play) -> None:
         play.pass_time(0.0)  # while nobody looked nothing was worked out
-        self.still.draw(play.viewer.bench.subject, play.whole, self.size)
+        self.still.draw(play.viewer.bench.subject, play.run_frame, self.size)
         self.still.renew()
 
     # ---- what happens to it
@@ -134,9 +134,9 @@ class Shown:
                 self.channel.answered(place, said["number"])
                 self._wake.set()
         elif kind == "here":
-            self.channel.here(place)
+            self.channel.mark_present(place)
         elif kind == "gone":
-            self.channel.gone(place)
+            self.channel.remove_place(place)
         elif self.closed:
             self.channel.tell({"kind": "over", "why": "closed"})
         else:
@@ -151,7 +151,7 @@ class Shown:
 
     def act(self, name: str, value: int | None = None) -> None:
         """Do an action, and wait until it is done."""
-        self.call(lambda play: play.do(name, value))
+        self.call(lambda play: play.do_action(name, value))
 
     def update(
         self, params: object = None, grads: object = None, *,
@@ -231,8 +231,8 @@ class Shown:
 
     def _loop(self, former: threading.Thread | None) -> None:
         try:
-            self._take_over(former)
-            self._play = self._made()
+            self._replace_others(former)
+            self._play = self._make_play()
             self._waiting.appendleft({"kind": "look", "theme": self.still.theme})
         except Exception as error:  # it is said in the cell: nobody is there to catch it
             self.error = str(error) or type(error).__name__
@@ -248,7 +248,7 @@ class Shown:
         finally:
             self._ends = True
             with suppress(Exception), self._play.drawing:  # the run has to be let go
-                self._kept(self._play)
+                self._update_still(self._play)
             self._room = self._play.size
             try:
                 self._play.close()
@@ -257,7 +257,7 @@ class Shown:
             del self._play
             self._refuse()
 
-    def _take_over(self, former: threading.Thread | None) -> None:
+    def _replace_others(self, former: threading.Thread | None) -> None:
         """Wait for the thread before this one; another cell that trains the same run stops."""
         if former is not None:
             former.join(STOPS)
@@ -276,7 +276,7 @@ class Shown:
             self._wake.clear()
             with play.drawing:
                 while self._waiting and not self._ends:
-                    play.take(self._waiting.popleft())
+                    play.handle_message(self._waiting.popleft())
                 while self._calls:  # after what was said before them
                     self._calls.popleft().run()
                 now = time.monotonic()
@@ -287,7 +287,7 @@ class Shown:
                 if self.channel.free:
                     play.offer(self.channel)
                 if play.keeps(now):
-                    self._kept(play)
+                    self._update_still(play)
             silent = self.channel.silent
             nobody = silent > self.left if not self.channel.places else silent > ASLEEP and not play.moves
             self._ends |= nobody

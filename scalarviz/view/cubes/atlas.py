@@ -21,7 +21,7 @@ from ...checks import flag
 from ...errors import InputError, TypeMismatchError, shown
 from ...run.questions.ranges import Range, settled
 from ..space.plate import Plate
-from .own import OwnLook
+from .own import CubeLook
 
 ATLAS_WIDTH = 4096
 
@@ -56,7 +56,7 @@ class Atlas:
         self._seen = np.zeros(len(self._values), np.uint8)
         self.changed = self.flags_changed = True
         self._flat: object = None  # what was taken over last as a whole
-        self.own: dict[int, OwnLook] = {}  # looks given by hand, by texel
+        self.looks: dict[int, CubeLook] = {}  # looks given by hand, by texel
         # colours of cubes that show no number of their own scale, (texels, 3); NaN: it does. None: all do
         self.instead: NDArray[np.float32] | None = None
         self.lift: NDArray[np.float32] | None = None  # (P,), by how much cubes are higher, -1 to 1; None: they are not
@@ -78,14 +78,14 @@ class Atlas:
         """The bits of all marks that some cube has."""
         return int(np.bitwise_or.reduce(self._given | self._seen)) if self._used or self._any_seen else 0
 
-    def own_looks(self) -> NDArray[np.uint8]:
+    def look_texels(self) -> NDArray[np.uint8]:
         """Looks that no scale gives, as the shader has them: red, green, blue; 128 for a colour and 126 times the side.
 
         Where no side was given it is 127.
         """
         found = np.zeros((len(self._values), 4), np.uint8)
         found[:, 3] = NO_SIDE
-        for texel, look in self.own.items():
+        for texel, look in self.looks.items():
             if look.colour is not None:
                 found[texel, :3] = np.rint(255.0 * np.array(look.colour))
             side = NO_SIDE if look.share is None else round(126.0 * look.share)
@@ -116,11 +116,11 @@ class Atlas:
         if flat is self._flat and settled(flat):
             return
         self._flat = flat
-        self._put(slice(0, self.parameters), np.asarray(flat).reshape(-1)[: self.parameters])
+        self._set_values(slice(0, self.parameters), np.asarray(flat).reshape(-1)[: self.parameters])
 
     def set_row(self, plate: Plate, values: ArrayLike) -> None:
         """Take over the values of an activation row."""
-        self._put(self.span(plate), np.asarray(values).reshape(-1))
+        self._set_values(self.span(plate), np.asarray(values).reshape(-1))
 
     def set_flags(self, span: slice, weight: int, marked: ArrayLike | None) -> None:
         """Set or clear one mark on a span of texels; None clears it everywhere in the span."""
@@ -135,7 +135,7 @@ class Atlas:
             target |= np.where(block, np.uint8(weight), np.uint8(0))
         self.flags_changed |= not np.array_equal(before, target)
 
-    def _put(self, span: slice, block: NDArray[np.generic]) -> None:
+    def _set_values(self, span: slice, block: NDArray[np.generic]) -> None:
         self.changed = True
         key = (span.start, span.stop)
         numbers = block if block.dtype == np.float32 else np.clip(block.astype(np.float64), -_LARGEST, _LARGEST)
@@ -188,7 +188,7 @@ class Sizing:
 
     def share_of(self, atlas: Atlas, texel: int, chosen: Range) -> float:
         """The same for a texel of the atlas: what carries a mark is always as large as can be."""
-        own = atlas.own.get(texel)
+        own = atlas.looks.get(texel)
         if own is not None and own.share is not None:
             return round(126.0 * own.share) / 126.0  # as the shader has it
         return 1.0 if atlas.mark(texel) & ~FROZEN else self.share(chosen, atlas.value(texel))

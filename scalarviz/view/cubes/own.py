@@ -26,7 +26,7 @@ LONGEST = 60
 
 
 @dataclass(frozen=True, slots=True)
-class OwnLook:
+class CubeLook:
     """What was asked for; None and empty where nothing was."""
 
     colour: Colour | None = None  # sRGB, 0 to 1
@@ -40,18 +40,18 @@ class OwnLook:
         return self.size if self.visible else 0.0
 
 
-PLAIN = OwnLook()
+PLAIN = CubeLook()
 
 
-class OwnLooks:
+class CubeLooks:
     """All looks that were given in this process; `version` counts changes."""
 
     def __init__(self) -> None:
         self.version = 0
-        self._looks = WeakKeyDictionary[Block, dict[int, OwnLook]]()  # with the weights go the looks
+        self._looks = WeakKeyDictionary[Block, dict[int, CubeLook]]()  # with the weights go the looks
         self._lock = threading.Lock()
 
-    def look(self, block: Block, index: int) -> OwnLook:
+    def look(self, block: Block, index: int) -> CubeLook:
         """That of one number of a block."""
         return self._looks.get(block, {}).get(index, PLAIN)
 
@@ -65,7 +65,7 @@ class OwnLooks:
                 del own[index]
             self.version += 1
 
-    def of(self, source: Source) -> dict[int, OwnLook]:
+    def looks_of(self, source: Source) -> dict[int, CubeLook]:
         """The looks of the weights of a source, by their place in its flat arrays."""
         with self._lock:
             given = [(block, k, look) for block, own in self._looks.items() for k, look in own.items()]
@@ -73,7 +73,7 @@ class OwnLooks:
         return {place: look for place, look in found.items() if place is not None}
 
 
-LOOKS = OwnLooks()
+LOOKS = CubeLooks()
 """Those of this process: a weight looks the same in every window, picture and film."""
 
 
@@ -96,7 +96,7 @@ class Cube:
         object.__setattr__(self, name, value)
 
     @property
-    def _look(self) -> OwnLook:
+    def _look(self) -> CubeLook:
         return LOOKS.look(self.weight._block, self.weight._index)
 
     def _change(self, **new: object) -> None:

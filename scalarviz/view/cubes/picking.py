@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..ink.sketch import Kept, Sketch
+from ..ink.sketch import Cached, Sketch
 from ..ink.theme import rgb
 from ..space.arrangement import Project
 from ..space.camera import Camera, Floats, convex_hull
@@ -96,7 +96,7 @@ class Picker:
     def __init__(self, layout: Layout) -> None:
         self._plates = layout.plates
         self._slabs = [_slab(plate) for plate in layout.plates]
-        self._seen = Kept[tuple[Floats, list[tuple[bool, float]]]]()
+        self._seen = Cached[tuple[Floats, list[tuple[bool, float]]]]()
 
     def pick(
         self, camera: Camera, at: tuple[float, float], density: float = 1.0, shares: Shares | None = None
@@ -107,7 +107,7 @@ class Picker:
         plate is drawn. ``shares(plate, element)`` says how large a cube is beside the largest, 0 for one that
         is not drawn; default: all are as large as can be.
         """
-        inverse, samples = self._seen.of((camera, density), lambda: self._look(camera, density))
+        inverse, samples = self._seen.get((camera, density), lambda: self._look(camera, density))
         origin, ray, (start, near) = _ray(camera, inverse, at)
         best, found = inf, None
         for index, (slab, (mean, half)) in enumerate(zip(self._slabs, samples, strict=True)):
@@ -248,7 +248,7 @@ def seen_outline(
 
 def _behind(corners: Floats, picked: Picked) -> list[tuple[Floats, Hit | None]]:
     """Points around projected corners (N, 2), and what is drawn a little inside of the edge beside each."""
-    ring = convex_hull(_at_least(corners))
+    ring = convex_hull(_spread_to_least(corners))
     small = bool(np.ptp(corners, axis=0).min() < LEAST)
     outer, inner = grown(ring, AIR), np.tile(ring.mean(axis=0), (len(ring), 1)) if small else grown(ring, -INSET)
     found = []
@@ -286,7 +286,7 @@ def brackets(plate: Plate, element: int, camera: Camera, project: Project, share
     flat = project(corners[_FACES[best]])
     if np.ptp(flat, axis=0).min() < LEAST:
         low, high = flat.min(axis=0), flat.max(axis=0)
-        flat = _at_least(np.array([low, (high[0], low[1]), high, (low[0], high[1])]))
+        flat = _spread_to_least(np.array([low, (high[0], low[1]), high, (low[0], high[1])]))
     ring = grown(convex_hull(flat), AIR)
     following, before = np.roll(ring, -1, axis=0), np.roll(ring, 1, axis=0)
     return [np.array([_along(p, b), p, _along(p, f)]) for p, b, f in zip(ring, before, following, strict=True)]
@@ -299,7 +299,7 @@ def _along(corner: Floats, towards: Floats) -> Floats:
     return corner + way / length * min(0.25 * length, 14.0)
 
 
-def _at_least(points: Floats) -> Floats:
+def _spread_to_least(points: Floats) -> Floats:
     """Points spread from their middle so that they measure `LEAST` in both directions."""
     middle = (points.min(axis=0) + points.max(axis=0)) / 2
     span = np.maximum(np.ptp(points, axis=0), 1e-6)
@@ -412,7 +412,7 @@ _SQUARE = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]], np.float64)
 def can_be_outlined(slab: SlabVisual) -> bool:
     """Whether there are few cubes, and none has a mark or a look that only the shader draws."""
     count = sum(plate.size for plate in slab.layout.plates)
-    return count <= MOST and not (slab.atlas.marks or slab.own or any(map(slab.clips, range(len(slab.layout.plates)))))
+    return count <= MOST and not (slab.atlas.marks or slab.looks or any(map(slab.clips, range(len(slab.layout.plates)))))
 
 
 def outlined(slab: SlabVisual, camera: Camera, project: Project) -> Sketch:

@@ -83,7 +83,7 @@ _OWN = (
     Quantity("update", "update", lambda frame: frame.update, "update", "symlog"),
     Quantity("update/value", "update / value", _ratio, "magnitude", "log", 6),
 )
-OWN = {quantity.name: quantity for quantity in _OWN}
+QUANTITIES = {quantity.name: quantity for quantity in _OWN}
 """What every frame has."""
 
 
@@ -123,19 +123,19 @@ def quantity_of(name: object, moments: Mapping[str, bool]) -> Quantity:
     if isinstance(name, Quantity):
         return name
     given = text(name, "the quantity")
-    if given in OWN or given in LIT:
-        return OWN[given] if given in OWN else LIT[given]
+    if given in QUANTITIES or given in LIT:
+        return QUANTITIES[given] if given in QUANTITIES else LIT[given]
     if given in moments:
         return _moment(given, moments[given])
     more = "" if moments else " (this optimiser stores no others per weight)"
-    raise UnknownNameError(f"quantity: got {shown(name)}; allowed: {listing([*OWN, *moments])}{more}")
+    raise UnknownNameError(f"quantity: got {shown(name)}; allowed: {listing([*QUANTITIES, *moments])}{more}")
 
 
 def check_kept(source: Source, quantity: object) -> None:
     """Raise InputError, which says why, where a recording holds nothing of a quantity."""
     name = quantity.name if isinstance(quantity, Quantity) else str(quantity)
     if quantity is not None and (reason := source.lacks(name)):
-        raise InputError(f"quantity {shown(name)}: {reason}; allowed: {listing(n for n in OWN if not source.lacks(n))}")
+        raise InputError(f"quantity {shown(name)}: {reason}; allowed: {listing(n for n in QUANTITIES if not source.lacks(n))}")
 
 
 def short_name(name: str) -> str:
@@ -304,7 +304,7 @@ class Coloring:
             self.shows, self.cmap, self.range, self.flat, self._known, self._reach,
         )  # fmt: skip
         if self.dark:
-            shows, cmap, flat = OWN["weight"], get_map("weight", self._theme), np.asarray(self._weights_now)
+            shows, cmap, flat = QUANTITIES["weight"], get_map("weight", self._theme), np.asarray(self._weights_now)
             chosen, known, reach = Range.symmetric(weight_extent(flat)), np.isfinite(flat), weight_reach(flat)
         v, words = chosen.high, ", ".join(filter(None, (shows.words, self.of)))
         labels, scope = self._ticks(chosen)

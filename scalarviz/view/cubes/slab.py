@@ -36,14 +36,14 @@ from .. import glsl
 from ..glsl import read
 from ..ink.maps import TABLE_SIZE, Colormap, get_map
 from ..ink.painter import Viewport, gloo
-from ..ink.sketch import Kept
+from ..ink.sketch import Cached
 from ..ink.theme import Theme, get_theme, rgb
 from ..space.arrangement import TRAY_MARGIN
 from ..space.camera import Camera
 from ..space.layout import Layout
 from ..space.plate import Plate
 from .atlas import ALL_ALIKE, DEAD, FROZEN, LEAST, NAN, NEG_INF, NOT_COMPUTED, POS_INF, Atlas
-from .own import OwnLook
+from .own import CubeLook
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,11 +183,11 @@ class SlabVisual:
         self._means: dict[int, tuple[object, Any]] = {}  # of what, and the texture, by plate
         self._uploads = 0
         self._shown = self.atlas.flags
-        self._seen = Kept[list[Variant]]()  # worked out once while the camera rests
+        self._seen = Cached[list[Variant]]()  # worked out once while the camera rests
         self._rows = {index: plate for index, plate in enumerate(layout.plates) if plate.kind == "activation"}
         self._ranges: dict[int, Range] = {}
         self.sizing, self.own_version = ALL_ALIKE, -1
-        self.own: dict[int, OwnLook] = {}
+        self.looks: dict[int, CubeLook] = {}
         self._maps = [colours or get_map("weight", self.theme), activations or get_map("activation", self.theme)]
         self._colours = gloo.Texture2D(self.tables, interpolation="nearest", wrapping="clamp_to_edge")
         self.set_range(1.0)
@@ -228,13 +228,13 @@ class SlabVisual:
         for plate in self._rows.values():
             self.atlas.set_flags(self.atlas.span(plate), mark, marked.get(plate.name))
 
-    def set_own(self, looks: Mapping[int, OwnLook], version: int) -> bool:
+    def set_looks(self, looks: Mapping[int, CubeLook], version: int) -> bool:
         """Take over the looks that cubes were given by hand, by flat index; returns whether they are others."""
         self.own_version = version
-        if looks == self.own:
+        if looks == self.looks:
             return False
-        self.own = dict(looks)
-        self.atlas.own = {index: look for index, look in looks.items() if index < self.atlas.parameters}
+        self.looks = dict(looks)
+        self.atlas.looks = {index: look for index, look in looks.items() if index < self.atlas.parameters}
         self._looks_changed = True
         return True
 
@@ -319,7 +319,7 @@ class SlabVisual:
     @property
     def shares(self) -> Callable[[int, int], float] | None:
         """:meth:`share_of`, or None while all cubes are as large as can be."""
-        return self.share_of if self.sizing.active or self.own else None
+        return self.share_of if self.sizing.active or self.looks else None
 
     def detailed(self, camera: Camera, density: float) -> bool:
         """Whether some plate's cubes are large enough for every mark."""
@@ -327,7 +327,7 @@ class SlabVisual:
 
     def _variants(self, camera: Camera, density: float) -> list[Variant]:
         """How each plate is drawn by the size of its cubes."""
-        return self._seen.of(
+        return self._seen.get(
             (camera, density), lambda: [variant_for(plate, camera, density) for plate in self.layout.plates]
         )
 
@@ -350,7 +350,7 @@ class SlabVisual:
         for index, (plate, size) in enumerate(zip(self.layout.plates, self._variants(eye, density), strict=True)):
             weights = index not in self._rows
             sized = self.shares is not None and weights
-            own = (bool(self.own) and weights) or self.atlas.instead is not None
+            own = (bool(self.looks) and weights) or self.atlas.instead is not None
             lifted = self.atlas.lift is not None and weights and not size.samples
             variant = replace(size, flags=self._marked, tiled=plate.grid.gaps, sized=sized or lifted, own=own or lifted,
                               curved=self._ranges[index].scale != "linear", lifted=lifted,
@@ -427,10 +427,10 @@ class SlabVisual:
         if atlas.changed:
             self._values.set_data(atlas.values)
         if self._looks_changed and self._own is None:
-            self._own = gloo.Texture2D(atlas.own_looks(), format="rgba", interpolation="nearest",
+            self._own = gloo.Texture2D(atlas.look_texels(), format="rgba", interpolation="nearest",
                                        wrapping="clamp_to_edge")  # fmt: skip
         elif self._looks_changed:
-            self._own.set_data(atlas.own_looks())
+            self._own.set_data(atlas.look_texels())
         self._looks_changed = False
         if self._ranged:
             self._buffer.set_data(self._vertices)

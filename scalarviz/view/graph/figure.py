@@ -20,7 +20,7 @@ from ..ink.sketch import Cubic, Point, Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme, hue, mixed
 from .folds import Item
-from .layout import AIR, BEHIND, HEAD, LOW, MARGIN, SIZE, Box, Card, Edge, Layout, figure_of, said_of
+from .layout import AIR, BEHIND, HEAD, LOW, MARGIN, SIZE, Box, Card, Edge, Layout, figure_of, item_words
 
 RADIUS = 7.0
 SHARE = 0.8
@@ -37,7 +37,7 @@ LOSS_NODE = "the loss"
 """What the last node of a formula is called in an opened step."""
 
 
-class Seen(NamedTuple):
+class NodeNumbers(NamedTuple):
     """The number of a node, and the derivative of the loss by it; None: not there yet."""
 
     value: float | None
@@ -54,7 +54,7 @@ class GraphFigure(Figure):
 
     def __init__(
         self, layout: Layout, theme: Theme, of: str | None, *, share: float = SHARE, v: float | None = None,
-        wrong: str = "", seen: Mapping[Item, Seen] = MappingProxyType({}), now: Item | None = None,
+        wrong: str = "", seen: Mapping[Item, NodeNumbers] = MappingProxyType({}), now: Item | None = None,
     ) -> None:  # fmt: skip
         self.layout, self.theme, self._share, self._seen, self._now = layout, theme, share, seen, now
         weights = (of.data for box in layout.boxes for of in box.item.held if isinstance(of, Weight))
@@ -64,7 +64,7 @@ class GraphFigure(Figure):
         ends, ground, parts = {id(edge.source) for edge in layout.edges}, Sketch(), [self._edges(layout.edges)]
         for number, box in enumerate(layout.boxes):
             parts.append(Sketch())
-            parts[-1].spot((box.x, box.y, box.width, box.height), "node", number, tip=said_of(box.item))
+            parts[-1].spot((box.x, box.y, box.width, box.height), "node", number, tip=item_words(box.item))
             self._node(parts[-1], box, root=id(box) not in ends)
         corner, width, height = _corner(layout) if of is not None else ((0.0, 0.0), layout.width, layout.height)
         if of is not None:
@@ -198,5 +198,5 @@ def _corner(layout: Layout) -> tuple[Point, float, float]:
 
 def node_label(box: Box, at: Point, size: tuple[float, float], theme: Theme) -> Sketch:
     """What is said of a node beside the pointer."""
-    head, *more = said_of(box.item).splitlines()
+    head, *more = item_words(box.item).splitlines()
     return pointer_label(at, size, head, "", more, theme)

@@ -91,7 +91,7 @@ def _width(left: str, right: str, below: str) -> float:
 # ---- What is said of a node on which a pointer rests: its operation, its shape, the derivative as the table has it.
 
 
-def said_of(item: Item) -> str:
+def item_words(item: Item) -> str:
     """Lines of words about a node or a fold."""
     of = item.of
     if item.folded:
@@ -415,7 +415,7 @@ class Layout:
     def _find_heights(self) -> None:
         stops = self.stops
         for column in stops:
-            self._stand(column, [0.0] * len(column))
+            self._settle_column(column, [0.0] * len(column))
         for sweep in range(SWEEPS):
             for column in stops[1:]:
                 self._towards(column, lambda stop: stop.before)
@@ -433,7 +433,7 @@ class Layout:
     def _towards(self, column: Sequence[Stop], near: Callable[[Stop], Sequence[Stop]], stiff: float = STIFF) -> None:
         """Move a column towards the medians of the neighbours of its stops."""
         found = self.found
-        self._stand(column, [median([found[other] for other in near(stop)], found[stop]) for stop in column], stiff)
+        self._settle_column(column, [median([found[other] for other in near(stop)], found[stop]) for stop in column], stiff)
 
     def _straighten(self) -> None:
         """Bring the lanes of an edge to one height, the median of theirs; items stay near where they are."""
@@ -443,9 +443,9 @@ class Layout:
                 lanes.setdefault(stop.item, []).append(height)
         middle = {item: median(heights, 0.0) for item, heights in lanes.items()}
         for column in self.stops:
-            self._stand(column, [middle[s.item] if s.lane else self.found[s] for s in column], RIGID)
+            self._settle_column(column, [middle[s.item] if s.lane else self.found[s] for s in column], RIGID)
 
-    def _stand(self, column: Sequence[Stop], wanted: Sequence[float], stiff: float = STIFF) -> None:
+    def _settle_column(self, column: Sequence[Stop], wanted: Sequence[float], stiff: float = STIFF) -> None:
         """The heights nearest to those that are wanted (least squares) at which nothing overlaps.
 
         Without the distances that neighbours keep, wanted heights only have to grow: pool those that fall (isotonic

@@ -16,7 +16,7 @@ from ...scalar.sums import Row
 from ...scalar.value import Value
 from ...scalar.weight import Weight
 from ...tape import Node, Tape
-from .figure import LOSS_NODE, Seen
+from .figure import LOSS_NODE, NodeNumbers
 from .folds import MOST, Graph, Item
 from .layout import Layout
 from .nodes import LONG, MANY, Calls, Key, Walk, key_of, owners_of, walked
@@ -91,11 +91,11 @@ def formulas_of(items: Sequence[Item]) -> dict[str, Item]:
     return {names.get(k) or text_of(writer.line(k)): item for k, item in whose.items()}
 
 
-def seen_of(layout: Layout, nodes: Mapping[str, Seen], name: str) -> tuple[dict[Item, Seen], Item | None]:
+def node_numbers(layout: Layout, nodes: Mapping[str, NodeNumbers], name: str) -> tuple[dict[Item, NodeNumbers], Item | None]:
     """What there is of each node in an opened step, and that of now; the node that nothing takes is the loss."""
     words, last = formulas_of([box.item for box in layout.boxes]), layout.boxes[-1].item
     words |= {} if any(said in nodes and item is last for said, item in words.items()) else {LOSS_NODE: last}
-    seen: dict[Item, Seen] = {}
+    seen: dict[Item, NodeNumbers] = {}
     for said, item in words.items():
         if (now := nodes.get(said)) is not None and (now.value is not None or item not in seen):
             seen[item] = now  # of a sum of sums the last that has come

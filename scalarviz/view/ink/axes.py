@@ -96,18 +96,18 @@ def _log_axis(low: float, high: float, most: int, height: float) -> Scale:
     grids = [_log_ticks(low, high, mantissas) for mantissas in _MANTISSAS]
     for ticks in grids:
         reach = np.log(ticks[-1] / ticks[0])
-        if len(ticks) <= most and reach <= _ROOM * np.log(high / low) and _apart(ticks, height / reach):
+        if len(ticks) <= most and reach <= _ROOM * np.log(high / low) and _has_room(ticks, height / reach):
             return Scale(ticks[0], ticks[-1], ticks, True)
     # Before the curve is pressed into a part of the height: ends that are no ticks.
     inside = [tuple(t for t in ticks if low <= t <= high) for ticks in grids]
     ticks = next((ticks for ticks in inside if 2 <= len(ticks) <= most), inside[-1 if len(inside[-1]) > most else 0])
     every = -(-len(ticks) // most)
-    while every < len(ticks) - 1 and not _apart(ticks[::every], height / np.log(high / low)):
+    while every < len(ticks) - 1 and not _has_room(ticks[::every], height / np.log(high / low)):
         every += 1
     return Scale(low, high, ticks[::every], True)
 
 
-def _apart(ticks: Sequence[float], pixels: float) -> bool:
+def _has_room(ticks: Sequence[float], pixels: float) -> bool:
     """Whether the numbers at logarithmic ticks have room, where a factor of e takes so many pixels."""
     return len(ticks) < 2 or bool(pixels * np.diff(np.log(ticks)).min() >= LINE)
 
@@ -206,7 +206,7 @@ class Axes:
             return None
         return self.across.number(along), self.up.number(up)
 
-    def holds(self, x: Array, y: Array) -> NDArray[np.bool_]:
+    def contains(self, x: Array, y: Array) -> NDArray[np.bool_]:
         """Which of them are inside, shape (N,)."""
         one, two = self.across, self.up
         return (x >= one.low) & (x <= one.high) & (y >= two.low) & (y <= two.high)

@@ -51,7 +51,7 @@ _COLUMN_FROM, _COLUMN_FROM_PRESENTER = 920, 800  # logical width of a picture th
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedPanel:
     """A panel that is to stand beside the cubes."""
 
     name: str
@@ -109,7 +109,7 @@ def check_size(size: tuple[int, int]) -> tuple[int, int]:
 
 
 def arrange(
-    size: tuple[int, int], wanted: Sequence[Wanted] = (), *, hud: bool = True, strip: bool = True, keys: bool = False,
+    size: tuple[int, int], wanted: Sequence[WantedPanel] = (), *, hud: bool = True, strip: bool = True, keys: bool = False,
     time: bool = False, replayed: bool = False, spread: bool = False, presenter: bool = False, rail: bool = False,
     cubes: float = 0.0,
 ) -> Places:  # fmt: skip
@@ -154,7 +154,7 @@ def arrange(
     elif panels := _block(wanted, width, height, height - top - below - MARGIN):
         bottom = min(box[1] for box in panels.values()) - GAP
     elif wide >= high:
-        panels = _aside(wanted, width, height, top, presenter)
+        panels = _beside_cubes(wanted, width, height, top, presenter)
         panels, asked = {name: box for name, box in panels.items() if box[0] - 16 >= cubes}, panels
         edge = min((box[0] for box in panels.values()), default=width)
     foremost = min((box[0] for box in (panels or asked).values()), default=MARGIN)
@@ -177,7 +177,7 @@ def arrange(
     )  # fmt: skip
 
 
-def _aside(wanted: Sequence[Wanted], width: float, height: float, top: float, presenter: bool) -> dict[str, Box]:
+def _beside_cubes(wanted: Sequence[WantedPanel], width: float, height: float, top: float, presenter: bool) -> dict[str, Box]:
     """What a scene is all about, as high as the picture below the HUD; nothing where there is no room.
 
     Of a scene that is about nothing in particular, as many panels as stand there one above the other.
@@ -206,14 +206,14 @@ def _bar_height(height: float, scene: float, *, instead: bool) -> tuple[int, int
     return bar, 0
 
 
-def _low_enough(bar: int, wanted: Sequence[Wanted], size: tuple[float, float], room: float) -> int:
+def _low_enough(bar: int, wanted: Sequence[WantedPanel], size: tuple[float, float], room: float) -> int:
     """How high the time bar is where panels stand in a block: none makes way for it."""
     plain = _block(wanted, *size, room).keys()
     fitting = (b for b in (bar, RAIL) if _block(wanted, *size, room - b - 2).keys() == plain)
     return next(fitting, 0) if bar else 0
 
 
-def kept(wanted: Sequence[Wanted], room: float, gap: float) -> list[Wanted]:
+def fitting_panels(wanted: Sequence[WantedPanel], room: float, gap: float) -> list[WantedPanel]:
     """Those for which there is room one above the other, in the order in which they are wanted."""
     found, rest = set[str](), room + gap
     for panel in sorted(wanted, key=lambda panel: panel.rank, reverse=True):
@@ -223,7 +223,7 @@ def kept(wanted: Sequence[Wanted], room: float, gap: float) -> list[Wanted]:
     return [panel for panel in wanted if panel.name in found]
 
 
-def stacked(panels: Sequence[Wanted], box: Box, gap: float) -> dict[str, Box]:
+def stacked(panels: Sequence[WantedPanel], box: Box, gap: float) -> dict[str, Box]:
     """Panels one above the other from the top of a box on; those that grow share what is left of it."""
     (x, y, width, height), found = box, dict[str, Box]()
     rest = height + gap - sum(panel.height + gap for panel in panels)
@@ -238,11 +238,11 @@ def stacked(panels: Sequence[Wanted], box: Box, gap: float) -> dict[str, Box]:
     return found
 
 
-def _column(box: Box, wanted: Sequence[Wanted]) -> dict[str, Box]:
-    return stacked(kept(wanted, box[3], _SPACE), box, _SPACE)
+def _column(box: Box, wanted: Sequence[WantedPanel]) -> dict[str, Box]:
+    return stacked(fitting_panels(wanted, box[3], _SPACE), box, _SPACE)
 
 
-def _block(wanted: Sequence[Wanted], width: float, height: float, room: float) -> dict[str, Box]:
+def _block(wanted: Sequence[WantedPanel], width: float, height: float, room: float) -> dict[str, Box]:
     """Panels at the bottom: one above the other on the left, the one to be kept first beside them.
 
     The scene above keeps enough of the `room`.
@@ -261,7 +261,7 @@ def _block(wanted: Sequence[Wanted], width: float, height: float, room: float) -
         across, own = across - _BESIDE_LEAST, beside.height + 16
     if own > most:
         return {}
-    left = kept([w for w in wanted if w is not beside], most, _SPACE)
+    left = fitting_panels([w for w in wanted if w is not beside], most, _SPACE)
     high = sum(w.height + _SPACE for w in left) - _SPACE
     own = max(own, high)
     y = height - MARGIN - own
@@ -286,8 +286,8 @@ STAGE = 480.0
 def corner_boxes(sizes: Mapping[str, tuple[float, float]], scene: Box) -> dict[str, Box]:
     """One below the other in the upper right corner; those for which there is no room have none."""
     x, y, width, height = scene
-    narrow = [Wanted(name, high) for name, (wide, high) in sizes.items() if wide <= _SHARE * width]
-    found = stacked(kept(narrow, _SHARE_HIGH * height - GROUND, 3 * GROUND), (x, y + GROUND, 0.0, 0.0), 3 * GROUND)
+    narrow = [WantedPanel(name, high) for name, (wide, high) in sizes.items() if wide <= _SHARE * width]
+    found = stacked(fitting_panels(narrow, _SHARE_HIGH * height - GROUND, 3 * GROUND), (x, y + GROUND, 0.0, 0.0), 3 * GROUND)
     return {name: (x + width - sizes[name][0] - 2 * GROUND, top, *sizes[name]) for name, (_, top, *_) in found.items()}
 
 

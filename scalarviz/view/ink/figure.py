@@ -137,23 +137,23 @@ class View:
             kept.append(free / 2 if free > 0 else min(max(at + move, free), 0.0))
         return replace(self, left=kept[0], top=kept[1])
 
-    def on(self, at: Point) -> Point:
+    def to_figure(self, at: Point) -> Point:
         """A point of the window in the figure's own pixels."""
         return (at[0] - self.left) / self.scale, (at[1] - self.top) / self.scale
 
     def moved(self, by: Point) -> View:
         """Moved by pixels of the window."""
-        return self._kept(self.left + by[0], self.top + by[1], self.scale)
+        return self._clamped(self.left + by[0], self.top + by[1], self.scale)
 
     def zoomed(self, factor: float, at: Point) -> View:
         """Larger or smaller, the point under `at` where it is."""
         scale = min(max(self.scale * factor, LEAST), MOST)
-        x, y = self.on(at)
-        return self._kept(at[0] - x * scale, at[1] - y * scale, scale)
+        x, y = self.to_figure(at)
+        return self._clamped(at[0] - x * scale, at[1] - y * scale, scale)
 
-    def of(self, figure: tuple[float, float]) -> View:
+    def with_figure(self, figure: tuple[float, float]) -> View:
         """Another figure in the place of this one."""
-        return replace(self, figure=figure)._kept(self.left, self.top, self.scale)
+        return replace(self, figure=figure)._clamped(self.left, self.top, self.scale)
 
     def showing(self, figure: tuple[float, float], part: tuple[float, float, float, float]) -> View:
         """Another figure, a part of which (left, top, right, bottom) is in the middle, and whole; never enlarged."""
@@ -162,9 +162,9 @@ class View:
         scale = max(min(self.scale, self.window[0] / wide, self.window[1] / high), LEAST)
         middle = (left + right) / 2, (top + bottom) / 2
         x, y = (room / 2 - scale * at for room, at in zip(self.window, middle, strict=True))
-        return replace(self, figure=figure)._kept(x, y, scale)
+        return replace(self, figure=figure)._clamped(x, y, scale)
 
-    def _kept(self, left: float, top: float, scale: float) -> View:
+    def _clamped(self, left: float, top: float, scale: float) -> View:
         """With a part of the figure in the window."""
         kept = []
         for at, side, room in zip((left, top), self.figure, self.window, strict=True):

@@ -48,7 +48,7 @@ class Listed:
         self._names = {hexed(rgba(colour)): name for name, colour in reversed(colours_of(theme).items())}
         self._addresses: dict[int, tuple[NDArray[np.uint8], str]] = {}
 
-    def of(self, sketches: Sequence[Sketch]) -> list[Record]:
+    def records(self, sketches: Sequence[Sketch]) -> list[Record]:
         """All that is painted of some sketches, in the order of painting; nothing at a place that is no number."""
         found = [one for part in sketches if not part.over for one in _within(part, map(self.shape, part.shapes))]
         for item in (item for part in sketches for item in part.images):

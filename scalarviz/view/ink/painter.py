@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...errors import MissingDependencyError
 from .. import glsl
-from .sketch import VERTEX, Colour, Float, ImageItem, Kept, PointsItem, Sketch, SpritesItem, rgba, within
+from .sketch import VERTEX, Colour, Float, ImageItem, Cached, PointsItem, Sketch, SpritesItem, rgba, within
 from .text import GlyphAtlas
 
 Viewport = tuple[int, int] | tuple[int, int, int, int]
@@ -117,13 +117,13 @@ class Painter:
         self._pictures: list[Pictures] = []
         self._points: list[Points] = []
         self._ground = gloo.Program(*glsl.program("glow"))
-        self._backdrop = Kept[Backdrop]()
+        self._backdrop = Cached[Backdrop]()
 
     def background(self, ground: Colour, glow: Colour, viewport: Viewport = (0, 0, 0, 0)) -> None:
         """Fill everything: `ground` at the rim, `glow` behind the cubes; kept where `viewport` is all there is."""
         if len(viewport) == 2:
             size = viewport
-            kept = self._backdrop.of(
+            kept = self._backdrop.get(
                 (ground, glow, size), lambda: Backdrop(size, lambda: self.background(ground, glow))
             )
             return kept.copy()
@@ -148,10 +148,10 @@ class Painter:
         self._draw_shapes(self._shapes)
         images: list[ImageItem | SpritesItem] = [item for s in current for item in s.images]
         images += [item for s in current for item in s.small]
-        for picture, image in _beside(self._pictures, Pictures, images):
+        for picture, image in _with_draws(self._pictures, Pictures, images):
             picture.draw(image, self.size)
         self._draw_shapes(self._over)
-        for cloud, discs in _beside(self._points, Points, [item for s in current for item in s.points]):
+        for cloud, discs in _with_draws(self._points, Points, [item for s in current for item in s.points]):
             cloud.draw(discs, self.size, self.scale)
         self._draw_text()
 
@@ -206,7 +206,7 @@ SPRITE_TYPE = np.dtype([("a_position", "f4", 2), ("a_uv", "f4", 2)])
 POINT_TYPE = np.dtype([("a_centre", "f4", 2), ("a_colour", "f4", 3)])
 
 
-def _beside(kept: list[Draws], kind: Callable[[], Draws], items: Sequence[Item]) -> Iterator[tuple[Draws, Item]]:
+def _with_draws(kept: list[Draws], kind: Callable[[], Draws], items: Sequence[Item]) -> Iterator[tuple[Draws, Item]]:
     """Items, each with what drew the one in its place last time; that is made where there was none."""
     kept += [kind() for _ in items[len(kept) :]]
     return zip(kept, items, strict=False)

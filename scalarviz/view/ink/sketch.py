@@ -45,7 +45,7 @@ def rgba(colour: Colour, alpha: float = 1.0) -> tuple[float, float, float, float
     return (parts[0], parts[1], parts[2], own * alpha)
 
 
-def holds(box: Box | None, point: Point | None, air: float = 0.0) -> bool:
+def contains(box: Box | None, point: Point | None, air: float = 0.0) -> bool:
     """Whether a point lies in a box, or no farther than `air` from it; None is nowhere."""
     if box is None or point is None:
         return False
@@ -302,7 +302,7 @@ class SpritesItem:
 # ---- The list
 
 Made = TypeVar("Made")
-Does = tuple[str, str | int]
+Click = tuple[str, str | int]
 """What a click does: a name, and of what."""
 Stand = tuple[float, float, float] | Literal["picture", "plan"] | None
 """The point of the world that a part of a list belongs to, and moves with under another camera; the picture: it stays
@@ -324,23 +324,23 @@ class Spot:
     tip: str = ""  # what is said where the pointer rests on it
 
     @property
-    def does(self) -> Does:
+    def click(self) -> Click:
         """The click alone, without the place: it stays the same while numbers and places move."""
         return self.name, self.value
 
 
 def spot_at(spots: Iterable[Spot], point: Point | None) -> Spot | None:
     """The spot under a point, of several the one that was drawn last."""
-    return next((spot for spot in reversed([*spots]) if holds(spot.box, point)), None)
+    return next((spot for spot in reversed([*spots]) if contains(spot.box, point)), None)
 
 
-class Kept(Generic[Made]):
+class Cached(Generic[Made]):
     """What was made last: it is made anew for another key."""
 
     def __init__(self) -> None:
         self._last: tuple[object, Made] | None = None
 
-    def of(self, key: object, make: Callable[[], Made]) -> Made:
+    def get(self, key: object, make: Callable[[], Made]) -> Made:
         """What `make()` makes of a key, or has made of it."""
         if self._last is None or self._last[0] != key:
             self._last = key, make()

@@ -11,7 +11,7 @@ import numpy as np
 from .axes import spaced
 from .boxes import LABEL, TITLE
 from .overlay import beside_pointer, pointer_label
-from .sketch import Box, Colour, Point, Sketch, holds, meet
+from .sketch import Box, Colour, Point, Sketch, contains, meet
 from .text import MINUS, measure
 from .theme import Theme, mixed
 
@@ -127,9 +127,9 @@ class Toggle:
         self.box = (right - self.width, baseline - 13.5, self.width, 18.0)
         switch(sketch, self.box, theme, self.word, on=self.on, over=self.over)
 
-    def at(self, point: tuple[float, float]) -> bool:
+    def contains(self, point: tuple[float, float]) -> bool:
         """Whether a point is on it."""
-        return holds(self.box, point)
+        return contains(self.box, point)
 
 
 # ---- A value on a track, and one of several

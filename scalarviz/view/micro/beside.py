@@ -16,7 +16,7 @@ from ..ink.sketch import Box, Sketch
 from ..ink.text import delta_text, measure, number, short
 from ..ink.theme import Theme, hue, mixed
 from ..shown.subject import Subject
-from .told import Formula, Output, Phase, Sentence, Spread, Told
+from .told import Formula, Output, Phase, Sentence, GradientHistogram, MicroStepView
 from .walk import BINS
 
 # ---- The line about a weight.
@@ -295,13 +295,13 @@ _BARS = 74.0
 _WORDS = 16.0  # of those above the bars, which hold the gradient
 
 
-def histogram(box: Box, theme: Theme, spread: Spread) -> Sketch:
+def histogram(box: Box, theme: Theme, spread: GradientHistogram) -> Sketch:
     """The terms as bars in the colours of gradients."""
     sketch, (x, y, wide, _) = Sketch(), box
     middles = spread.reach * ((np.arange(BINS) + 0.5) / BINS * 2 - 1)
     fills = get_map("gradient", theme)(2 * np.asarray(Range.symmetric(spread.reach, "symlog").unit(middles)) - 1)
     sketch.text(x, y + 14, "same weight, whole batch", TITLE, theme.text1, bold=True)
-    said = f"δ · x of {spread.words}; their {spread.joined} is its g"
+    said = f"δ · x of {spread.words}; their {spread.reduction} is its g"
     sketch.text(x, y + 34, said if measure(said, LABEL) <= wide else f"δ · x of {spread.words}", LABEL, theme.text3)
     base, step = y + 48 + _BARS, wide / BINS
     for k, high in enumerate((_BARS - _WORDS) * spread.counts / spread.counts.max()):
@@ -311,19 +311,19 @@ def histogram(box: Box, theme: Theme, spread: Spread) -> Sketch:
     at = x + wide * _share(spread.gradient, spread.reach)
     if abs(spread.gradient) <= spread.reach:  # a sum may lie beyond its terms
         sketch.line((at, y + 44), (at, base), theme.selection, 2.0)
-    words = f"{spread.joined} {delta_text(spread.gradient)}"
+    words = f"{spread.reduction} {delta_text(spread.gradient)}"
     right = at + 8 + measure(words, LABEL, True) <= x + wide
     sketch.text(at + (8 if right else -8), y + 56, words, LABEL, theme.text1, bold=True,
                 anchor="left" if right else "right")  # fmt: skip
     ends = short(spread.reach)
-    own = 0.5 * wide if spread.own is None else wide * _share(spread.own, spread.reach)
+    own = 0.5 * wide if spread.probe_term is None else wide * _share(spread.probe_term, spread.reach)
     room = measure(f"+{ends}", LABEL) + 7  # the scale goes as far both ways: the end below the mark needs no number
     if own > room:
         sketch.text(x, base + 16, f"\N{MINUS SIGN}{ends}", LABEL, theme.text3)
     if own < wide - room:
         sketch.text(x + wide, base + 16, f"+{ends}", LABEL, theme.text3, anchor="right")
-    if spread.own is not None:
-        _own(sketch, (x, base, wide, 0.0), theme, spread, measure(ends, LABEL) + 20)
+    if spread.probe_term is not None:
+        _draw_probe_term(sketch, (x, base, wide, 0.0), theme, spread, measure(ends, LABEL) + 20)
     return sketch
 
 
@@ -331,13 +331,13 @@ def _share(value: float, reach: float) -> float:
     return float(np.clip(0.5 + 0.5 * value / reach, 0.0, 1.0))
 
 
-def _own(sketch: Sketch, box: Box, theme: Theme, spread: Spread, side: float) -> None:
+def _draw_probe_term(sketch: Sketch, box: Box, theme: Theme, spread: GradientHistogram, side: float) -> None:
     """A violet mark below the axis where the one sample's term is; its words where there is room between the ends."""
     x, base, wide, _ = box
-    assert spread.own is not None
-    at = x + wide * _share(spread.own, spread.reach)
+    assert spread.probe_term is not None
+    at = x + wide * _share(spread.probe_term, spread.reach)
     sketch.polygon([(at, base + 2), (at + 5, base + 9), (at - 5, base + 9)], theme.pulse)
-    words = f"this {spread.noun} {delta_text(spread.own)}"
+    words = f"this {spread.noun} {delta_text(spread.probe_term)}"
     half = measure(words, LABEL) / 2
     middle = min(max(at, x + half), x + wide - half)
     down = 16 if x + side <= middle - half and middle + half <= x + wide - side else 33
@@ -356,9 +356,9 @@ def output_rows(box: Box, theme: Theme, outputs: Sequence[Output], *, mean: bool
     sketch.line((middle, y + 42), (middle, y + 44 + 20 * len(outputs)), theme.border, 1.0)
     for row, output in enumerate(outputs):
         line = y + 44 + 20 * row + 14
-        name = f"{output.name}, target" if output.wanted else output.name
-        ink = theme.text1 if output.wanted else theme.text2
-        sketch.text(x, line, _fitting(name, 62), LABEL, ink, bold=output.wanted)
+        name = f"{output.name}, target" if output.is_target else output.name
+        ink = theme.text1 if output.is_target else theme.text2
+        sketch.text(x, line, _fitting(name, 62), LABEL, ink, bold=output.is_target)
         if output.value == output.value:
             sketch.text(x + 110, line, number(output.value, 2), LABEL, theme.text1, anchor="right")
         if output.delta != output.delta:
@@ -396,40 +396,40 @@ def rule_lines(box: Box, theme: Theme, optimiser: str, formulas: Sequence[tuple[
 # ---- All of it, one below the other.
 
 
-def height_of(told: Told, subject: Subject) -> float:
+def height_of(step: MicroStepView, subject: Subject) -> float:
     """What the switch and what stands below it take."""
     high = SWITCH + 18.0
     if subject.sample.colours and subject.probe is not None:
         high += _SWATCHES + _GAP
-    if told.table:
-        return high + 27 + _ROW * (len(told.table) + 1)
-    return high + 54 + 20 * len(told.outputs) if told.outputs else high
+    if step.table:
+        return high + 27 + _ROW * (len(step.table) + 1)
+    return high + 54 + 20 * len(step.outputs) if step.outputs else high
 
 
-def below_switch(box: Box, theme: Theme, subject: Subject, told: Told) -> list[Sketch]:
+def below_switch(box: Box, theme: Theme, subject: Subject, step: MicroStepView) -> list[Sketch]:
     """What `box` has room for."""
     (x, y, width, high), sample, found = box, subject.sample, list[Sketch]()
     foot = y + high
     if sample.colours and subject.probe is not None and y + _SWATCHES <= foot:
         last = subject.stages[-1].name
-        output = told.frame.activations[last] if told.reached[last].all() else None
-        colours = (subject.probe, output, sample.wanted) if told.sample is None else told.sample
-        found.append(swatches((x, y, width, _SWATCHES), theme, colours, told.adding))
+        output = step.frame.activations[last] if step.reached[last].all() else None
+        colours = (subject.probe, output, sample.target_values) if step.sample is None else step.sample
+        found.append(swatches((x, y, width, _SWATCHES), theme, colours, step.adding))
         y += _SWATCHES + _GAP
-    rows = len(told.table)
+    rows = len(step.table)
     if rows and y + 24 + _ROW * (rows + 1) <= foot:
-        found.append(table((x, y, width, 0.0), theme, told.table, sample.outputs))
+        found.append(table((x, y, width, 0.0), theme, step.table, sample.outputs))
         y += 27 + _ROW * (rows + 1) + _GAP
-    if told.outputs and y + (own := 54.0 + 20.0 * len(told.outputs)) <= foot:
-        found.append(output_rows((x, y, width, own), theme, told.outputs, mean=told.mean))
+    if step.outputs and y + (own := 54.0 + 20.0 * len(step.outputs)) <= foot:
+        found.append(output_rows((x, y, width, own), theme, step.outputs, mean=step.shows_means))
         y += own + GAP / 2
     facts = subject.source.facts
-    if told.rule and facts is not None:
-        lines = [(f.letters, "".join(word.text for word in f.numbers).strip()) for f in told.rule]
+    if step.rule and facts is not None:
+        lines = [(f.letters, "".join(word.text for word in f.numbers).strip()) for f in step.rule]
         for some in (lines, lines[:-1]):  # the last one stands below the cubes too
             rule = rule_lines((x, y, width, foot - y), theme, facts.optimizer, some)
             if rule is not None:
                 return [*found, rule]
-    if told.spread is not None and y + HISTOGRAM <= foot:
-        found.append(histogram((x, y, width, foot - y), theme, told.spread))
+    if step.gradient_histogram is not None and y + HISTOGRAM <= foot:
+        found.append(histogram((x, y, width, foot - y), theme, step.gradient_histogram))
     return found

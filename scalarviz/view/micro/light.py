@@ -31,14 +31,14 @@ class Lit(NamedTuple):
 
     quantity: str  # what they are: see `cubes.scale`
     numbers: Floats  # (P,), NaN: the cube is dark
-    whole: Floats  # (P,), all that will be lit in this stage: the range of the colours
+    range_values: Floats  # (P,), all that will be lit in this stage: the range of the colours
 
 
 class Sums(NamedTuple):
     """Sums of a layer on their way, by the row in which they will stand."""
 
     numbers: Floats  # (N,), NaN: nothing has been added yet
-    whole: NDArray[np.bool_]  # (N,), whether all has
+    complete: NDArray[np.bool_]  # (N,), whether all has
 
 
 class Stop(NamedTuple):
@@ -61,7 +61,7 @@ class Lighting:
         self._walk = walk
         self._values = np.asarray(walk.frame.values, np.float64)
         self._layers = [stage for stage in walk.subject.stages if stage.weight is not None]
-        self.met, self.back = self._factors()
+        self.forward_factors, self.backward_factors = self._factors()
         self._stops = dict[int, Sequence[Stop]]()
         self._reads = dict[str, NDArray[np.int64]]()  # by stage, the weights that it reads
         for step in walk.steps:
@@ -100,7 +100,7 @@ class Lighting:
 
     def forward(self, at: int) -> Lit:
         """The products of the layer that is worked out, as far as they have come."""
-        products, found = self._values * self.met, []
+        products, found = self._values * self.forward_factors, []
         done = self._worked(at) if self._walk.steps[at - 1].phase == "forward" else []
         for some in (done, self._worked() if done else []):
             found.append(np.full(len(products), np.nan))
@@ -118,7 +118,7 @@ class Lighting:
         found = {}
         for stage in self._layers:
             weight, bias = stage.weight, stage.bias
-            if weight is None or len(weight.shape) != 2 or not stage.whole or np.isnan(weight.of(lit.whole)).any():
+            if weight is None or len(weight.shape) != 2 or not stage.whole or np.isnan(weight.of(lit.range_values)).any():
                 continue
             parts = weight.of(lit.numbers)
             if bias is not None:
@@ -160,7 +160,7 @@ class Lighting:
     def backward(self, at: int, deltas: Mapping[str, Floats]) -> Lit:
         """What goes on through the weights to the layer whose deltas are worked out."""
         numbers, whole = (np.full(len(self._values), np.nan) for _ in range(2))
-        now, passed = self._walk.steps[at - 1], self._values * self.back
+        now, passed = self._walk.steps[at - 1], self._values * self.backward_factors
         above, own = self._above(now.stage), deltas[now.stage]
         weight = next((stage.weight for stage in self._layers if [stage.name] == above), None)
         reads = np.concatenate([np.zeros(0, np.int64), *(self._reads[name] for name in above)])

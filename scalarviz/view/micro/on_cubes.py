@@ -23,7 +23,7 @@ from ..space.arrangement import Project
 from ..space.layout import FEW, Layout
 from ..space.plate import Plate
 from .light import Sums
-from .told import Face
+from .told import CubeText
 
 Floats = NDArray[np.floating]
 
@@ -34,7 +34,7 @@ _TWO = 44.0  # pixels of a face from top to bottom that hold two lines
 _AIR, _CLOSE = 6.0, 3.0  # beside two lines, and beside a number that stands alone
 
 
-class Faces:
+class CubeTexts:
     """Where two lines have room on the cubes of a layout; `values` says which cubes can be read at all, and where."""
 
     def __init__(self, layout: Layout, project: Project, values: CubeValues) -> None:
@@ -44,11 +44,11 @@ class Faces:
         self._room = {plate.name: face_room(plate, project) for plate in self._plates}
         self._values, self._project = values, project
 
-    def written(self, faces: Mapping[int, Face], *, one: bool) -> list[int]:
+    def written(self, faces: Mapping[int, CubeText], *, one: bool) -> list[int]:
         """The cubes on which something is written: two lines, or the number alone where there is `one`."""
         return [plate.start + element for plate, own, _ in self._formed(faces, one=one) for element in own]
 
-    def sketch(self, faces: Mapping[int, Face], colouring: Coloring, *, one: bool) -> Sketch:
+    def sketch(self, faces: Mapping[int, CubeText], colouring: Coloring, *, one: bool) -> Sketch:
         """The lines of those cubes that have some, in the colour that can be read on them."""
         sketch = Sketch()
         units = colouring.units() if faces and self._room else {}
@@ -65,8 +65,8 @@ class Faces:
         return sketch
 
     def _formed(
-        self, faces: Mapping[int, Face], *, one: bool
-    ) -> list[tuple[Plate, dict[int, Face], tuple[bool, int, bool]]]:
+        self, faces: Mapping[int, CubeText], *, one: bool
+    ) -> list[tuple[Plate, dict[int, CubeText], tuple[bool, int, bool]]]:
         """The faces of each plate that has room for them, by element, and in which form."""
         found = []
         for plate in self._plates:
@@ -76,7 +76,7 @@ class Faces:
                 found.append((plate, own, form))
         return found
 
-    def _form(self, plate: Plate, faces: Mapping[int, Face], *, one: bool) -> tuple[bool, int, bool] | None:
+    def _form(self, plate: Plate, faces: Mapping[int, CubeText], *, one: bool) -> tuple[bool, int, bool] | None:
         """Whether there are two lines, the size of the number, whether it is bold; None where nothing has room."""
         wide, high = self._room[plate.name]
         above = max(measure(face.above, _ABOVE) for face in faces.values())
@@ -217,16 +217,16 @@ def row_chips(
         for k, (top, foot) in enumerate(zip(place.tops + down, place.feet + np.array([0.0, 3.0]), strict=True)):
             come = own is not None and not np.isnan(own[k])
             if large and not come and added is not None and not np.isnan(added.numbers[k]):
-                chips.put_sum(top, float(added.numbers[k]), place.apart, whole=bool(added.whole[k]))
+                chips.put_sum(top, float(added.numbers[k]), place.apart, whole=bool(added.complete[k]))
             elif come and own is not None and (place.bare or not place.drawn):
                 form = "signed chip" if not place.drawn else "cube" if place.apart[1] > _LEVEL else "tenths"
                 said = WRITTEN[form](float(own[k]))
                 at, apart = _outside(place, k, said) if place.drawn else (top, place.apart)
-                chips.put(at, said, apart, theme.panel, theme.border if place.drawn else theme.text2)
+                chips.place(at, said, apart, theme.panel, theme.border if place.drawn else theme.text2)
             if back is not None and not np.isnan(back[k]):
                 colour = cmap(2 * float(chosen.unit(back[k])) - 1)
                 said = delta_text(float(back[k]))
-                put = large and chips.put(foot, said, place.apart, chip_colour(theme), colour)
+                put = large and chips.place(foot, said, place.apart, chip_colour(theme), colour)
                 if not put and len(place.strips[k]):
                     chips.sketch.polygon(place.strips[k], colour)
     return chips.sketch
@@ -262,9 +262,9 @@ class Chips:
         """A sum, with dots until it is `whole`."""
         said = chip_text(value, signed=True) + ("" if whole else "\N{HORIZONTAL ELLIPSIS}")
         edge = self._theme.weight[3 if value > 0 else 1] if value else self._theme.text3
-        return self.put(at, said, apart, mixed(edge, self._theme.panel, 0.45), edge)
+        return self.place(at, said, apart, mixed(edge, self._theme.panel, 0.45), edge)
 
-    def put(self, at: Floats, text: str, apart: tuple[float, float], fill: Colour, edge: Colour) -> bool:
+    def place(self, at: Floats, text: str, apart: tuple[float, float], fill: Colour, edge: Colour) -> bool:
         """A number around a point, or a little aside; whether it has room."""
         wide = measure(text, LABEL, True) + 6
         (x, y), (left, top, width, height) = at.tolist(), self._window

@@ -25,7 +25,7 @@ from ..notes.layer import SYMBOLS
 from ..panels.looks import BEGINNING, quoted
 from ..panels.wording import noun
 from ..shown.names import Names, tensor_of, who
-from .told import DIGITS, UPDATE, Formula, Sentence, Tone, Word, of_product, of_rule
+from .told import DIGITS, UPDATE, Formula, Sentence, Tone, Word, product_formula, rule_formulas
 
 if TYPE_CHECKING:
     from .walk import Walk
@@ -45,7 +45,7 @@ class Sentences:
         self._word = (BEGINNING, *board.word) if board is not None and walk.opened.trial else ()
         self._follow = () if board is None else (*map(quoted, board.letters), "end")
 
-    def of(self, step: MicroStep, selected: int | None, computed: NDArray[np.bool_], adding: int = 0) -> Sentence:
+    def sentence_for(self, step: MicroStep, selected: int | None, computed: NDArray[np.bool_], adding: int = 0) -> Sentence:
         """What the line says of a micro-step; about the `selected` weight where its number is there."""
         if adding:
             return self._of_sum(step, adding)
@@ -54,7 +54,7 @@ class Sentences:
         if step.kind == "product":
             index = int(step.weights[0])
             w, x = self._factors(index)
-            made = of_product("w × x = product", w, x, w * x, violet=False)
+            made = product_formula("w × x = product", w, x, w * x, violet=False)
             return Sentence(who(self._subject, index).name, self._forward(""), (made,), index)
         if step.kind in ("sum", "unit"):
             return self._of_unit(step)
@@ -78,7 +78,7 @@ class Sentences:
         if step.phase == "backward":
             return self._of_delta(step)
         if step.kind == "stage":
-            return Sentence(self._titles(step), self._forward(self._made(step)), _alone("output", step))
+            return Sentence(self._titles(step), self._forward(self._count_words(step)), _stage_formulas("output", step))
         return Sentence("zero", "every gradient is set to 0, because backward adds to it")
 
     def _of_operation(self, step: MicroStep) -> Sentence:
@@ -113,7 +113,7 @@ class Sentences:
         """Which number of what is made between modules a micro-step tells of: of a word, at which letter."""
         place = self._place(step)
         own, of = self._letter(place), f" of {self._letter(place)}" if place else ""
-        looks = None if self._walk.alone is None else self._walk.alone.attention(step.stage)
+        looks = None if self._walk.attention_step is None else self._walk.attention_step.attention(step.stage)
         if looks is None:
             return f"number {step.column + 1}{of}"
         head, number = looks.which(step.formula, step.column)
@@ -134,7 +134,7 @@ class Sentences:
         said, link = (self._follow[step.column], "after") if says else (name, "of")
         said += f" {link} {self._letter(at)}" if (at := self._place(step)) else ""
         first = "the largest" + " in size" * (step.value < 0) if step in self._walk.steps else "one"
-        title, made = f"{self._title(stage.name)}: {said}", self._made(step)
+        title, made = f"{self._title(stage.name)}: {said}", self._count_words(step)
         made = f"{first} of {made}" if stage.outputs > 1 else made
         made = f"share p minus target t; {made}" if "p −" in step.formula else made
         made = f"several ways back add up; {made}" if step.formula == "Σ δ · slope" else made
@@ -152,7 +152,7 @@ class Sentences:
             return Sentence(f"δ of {title}", made, (formula,), short=short)
         return Sentence(title, made, (formula,), short=short)
 
-    def _made(self, step: MicroStep) -> str:
+    def _count_words(self, step: MicroStep) -> str:
         """How many numbers a stage, or all calls of a module, have made."""
         stage, modules = self._walk.stages[step.stage], len({*map(called, (step.stage, *step.also))})
         count = counted("number" if stage.weight is None else "sum", stage.outputs)
@@ -212,20 +212,20 @@ class Sentences:
 
     def _factors(self, index: int) -> tuple[float, float]:
         """A weight, and what it is multiplied with on the way forward."""
-        return float(self._frame.values[index]), float(self._walk.lighting.met[index])
+        return float(self._frame.values[index]), float(self._walk.lighting.forward_factors[index])
 
     def _of_delta(self, step: MicroStep) -> Sentence:
         stage = self._walk.stages[step.stage]
         if step.kind != "delta":
-            meaning = f"{self._made(step)}, backward: {self._of_whom()}"
-            return Sentence(f"δ of {self._titles(step)}", meaning, _alone("δ", step, violet=True))
+            meaning = f"{self._count_words(step)}, backward: {self._of_whom()}"
+            return Sentence(f"δ of {self._titles(step)}", meaning, _stage_formulas("δ", step, violet=True))
         unit = int(step.units[0])
         formula = self._walk.lettered(step.formula, self._name(stage, unit))
         one = " = ".join(filter(None, (formula, "δ")))
         made = _violet(one if self._opened.trial else f"{self._walk.joined} of δ", step.value)
         short = made
         if len(step.factors) == 2 and step.op in ("", "mul"):
-            made = of_product(f"{formula} = δ", *step.factors, step.value)
+            made = product_formula(f"{formula} = δ", *step.factors, step.value)
         elif step.factors:
             made = _equation(f"{formula} = δ", step.numbers, violet=True)
         elif samples := self._opened.of_samples(step):
@@ -277,14 +277,14 @@ class Sentences:
         """The optimiser's lines for a weight with their numbers, the new weight first; `hats`: Adam's as in books."""
         before, gradient = float(self._frame.values[index]), float(self._opened.gradient[index])
         lines = self._opened.update(index).lines
-        return of_rule(hatted(lines) if hats else lines, before, self._opened.lr, gradient)
+        return rule_formulas(hatted(lines) if hats else lines, before, self._opened.lr, gradient)
 
     def _of_gradient(self, index: int, told: MicroStep | None = None) -> Formula:
         """The gradient of one weight as a product, or as what it is a sum of; `told` has the terms."""
         made, gradient = self._opened.made(index), float(self._opened.gradient[index])
         if made.terms == 1 and self._opened.trial:
             factor = "slope" if self._walk.is_graph else "1" if made.bias else "x"
-            return of_product(f"δ · {factor} = g", made.delta, made.x, gradient)
+            return product_formula(f"δ · {factor} = g", made.delta, made.x, gradient)
         if told is not None:
             return _equation(f"{self._summed(made.terms)} δ · x = g", told.numbers, violet=True)
         joined = f"mean of {made.terms:,}" if self._walk.is_mean(index) else self._summed(made.terms)
@@ -314,7 +314,7 @@ def names_of(line: Line) -> dict[str, float]:
     return {token.name: token.value for token in line.tokens if isinstance(token, Quantity)}
 
 
-def _alone(letters: str, step: MicroStep, *, violet: bool = False) -> tuple[Formula, ...]:
+def _stage_formulas(letters: str, step: MicroStep, *, violet: bool = False) -> tuple[Formula, ...]:
     """The numbers of a stage that goes as one, where they are few."""
     return (_equation(letters, step.numbers, violet=violet),) if step.numbers else ()
 

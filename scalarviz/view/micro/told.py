@@ -15,7 +15,7 @@ from ...run.opened.micro import PHASES
 from ...run.opened.rule import MINUS, Line, digits_apart, digits_of, digits_that_give
 from ..ink.equation import Printed, descent, product, rounds_to, sides_of
 from ..ink.text import chip_text, delta_text, exponent, number
-from ..panels.drawer import Inner
+from ..panels.drawer import OpenedStep
 from .light import Stop, Sums
 
 Floating = NDArray[np.floating]
@@ -64,7 +64,7 @@ class Sentence:
     short: Formula | None = None  # what stands there where no formula has room: of an update w, its change, the new w
 
 
-class Face(NamedTuple):
+class CubeText(NamedTuple):
     """The two lines on a cube: how its number comes about, and the number."""
 
     above: str
@@ -78,20 +78,20 @@ class Pulse:
     kind: str  # product, sum, unit, row, loss, delta or gradient
     index: int  # flat index of the weight, else the row
     stage: str = ""
-    back: bool = False
+    backward: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Spread:
+class GradientHistogram:
     """A histogram of the terms of one weight's gradient, one a sample; its bins go from -`reach` to `reach`."""
 
     counts: NDArray[np.int64]
     reach: float
     gradient: float
-    own: float | None  # the term of the one sample that is drawn
+    probe_term: float | None  # the term of the one sample that is drawn
     words: str  # what the terms are of: "1,024 colours"
     noun: str  # what one of them is called
-    joined: str = "mean"  # or sum
+    reduction: str = "mean"  # or sum
 
 
 class Output(NamedTuple):
@@ -100,41 +100,41 @@ class Output(NamedTuple):
     name: str
     value: float
     delta: float
-    wanted: bool = False
+    is_target: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Told(Inner):
+class MicroStepView(OpenedStep):
     """One micro-step on the picture: what panels show of it, and what is drawn around and beside the cubes."""
 
     step: int
-    at: int
+    position: int
     count: int
     phases: tuple[Phase, ...]
     quantity: str  # what the cubes show: weight or gradient
     weights: NDArray[np.int64]  # flat indices of those that this micro-step is about
-    come: frozenset[str]  # modules that the forward pass has come to
+    reached_modules: frozenset[str]  # modules that the forward pass has come to
     layer: Stage | None  # whose cubes are lit now, where they are products of one row
-    reads: str  # the rows before that layer and after it, by their stages
-    makes: str
-    met: Floats  # (P,), what each weight is multiplied with on the way forward; NaN: nothing
-    back: Floats  # the same on the way back
+    input_row: str  # the rows before that layer and after it, by their stages
+    output_row: str
+    forward_factors: Floats  # (P,), what each weight is multiplied with on the way forward; NaN: nothing
+    backward_factors: Floats  # the same on the way back
     stops: Sequence[Stop]  # of the window of a convolution or a pooling, one after the other
     marks: Mapping[str, NDArray[np.int64]]  # by row, numbers of maps from which what is told of on the way back comes
     sums: Mapping[str, Sums]  # of the layer that is worked out, by the row in which they will stand
-    faces: Mapping[int, Face]  # by flat index, of cubes whose number comes about in this phase
+    cube_texts: Mapping[int, CubeText]  # by flat index, of cubes whose number comes about in this phase
     sentence: Sentence
     pulses: Sequence[Pulse]
     table: Sequence[tuple[str, Sequence[str]]]  # where the deltas of the outputs come from, row by row
     outputs: Sequence[Output]  # where there are too many for the table, or the target is a class
-    whole: Floating  # all numbers that are lit one after the other, (P,), whose range the colours have
+    range_values: Floating  # all numbers that are lit one after the other, (P,), whose range the colours have
     loss: float | None  # of the sample that is drawn, at the weights before the step
-    spread: Spread | None
+    gradient_histogram: GradientHistogram | None
     rule: Sequence[Formula]  # the optimiser's lines, where there are several
     sample: tuple[Floating, Floating, Floating] | None  # input, output and target of the sample that is added up last
 
     @property
-    def mean(self) -> bool:
+    def shows_means(self) -> bool:
         """Whether deltas and gradients are means over a batch."""
         return not self.trial and self.samples.startswith("mean") and not self.adding
 
@@ -143,7 +143,7 @@ class Told(Inner):
         """The HUD's second line: where in the step this is."""
         mode = "trial step, changes nothing" if self.trial else "real step"
         some = f"{self.adding:,} sample{'' if self.adding == 1 else 's'} added up"
-        place = some if self.adding else f"micro-step {self.at} of {self.count}"
+        place = some if self.adding else f"micro-step {self.position} of {self.count}"
         where = f"paused inside step {self.step:,}  \N{MIDDLE DOT}  {place}"
         return f"{where}  \N{MIDDLE DOT}  {self.samples}: {mode}"
 
@@ -155,23 +155,23 @@ DIGITS = 4
 # ---- Numbers as texts: on cubes in two lines, in formulas so that they are true as printed.
 
 
-def face_of_product(weight: float, x: float) -> Face:
+def product_text(weight: float, x: float) -> CubeText:
     """``−0.47 × 0.97`` over ``= −0.46``; with ``≈`` where so few digits do not give it."""
-    return _face(chip_text(weight, signed=True), chip_text(x), chip_text(weight * x, signed=True))
+    return _factors_text(chip_text(weight, signed=True), chip_text(x), chip_text(weight * x, signed=True))
 
 
-def face_of_gradient(gradient: float, factors: tuple[float, float] | None, joined: str = "mean") -> Face:
+def gradient_text(gradient: float, factors: tuple[float, float] | None, reduction: str = "mean") -> CubeText:
     """``+0.060 × 0.97`` over ``≈ +0.0579``, ``=`` where the digits give it; without factors a mean, or a sum."""
     if factors is None:
-        return Face(f"{joined} δ·x", f"= {delta_text(gradient)}")
+        return CubeText(f"{reduction} δ·x", f"= {delta_text(gradient)}")
     delta, x = factors
     if x == 1.0:  # there is room for all of it
-        return _face(delta_text(delta), "1", delta_text(gradient))
+        return _factors_text(delta_text(delta), "1", delta_text(gradient))
     left = number(delta, 3, signed=True) if 0.005 <= abs(delta) < 10 else exponent(delta, signed=True)
-    return _face(left, chip_text(x), delta_text(gradient))
+    return _factors_text(left, chip_text(x), delta_text(gradient))
 
 
-def _face(left: str, right: str, made: str) -> Face:
+def _factors_text(left: str, right: str, made: str) -> CubeText:
     """A product and its result; ``=`` if the printed factors give that, rounded as it is, else ``≈``."""
     sign = "="
     try:
@@ -181,7 +181,7 @@ def _face(left: str, right: str, made: str) -> Face:
             sign = "=" if rounds_to(a * b, Printed(made, result, Decimal(1).scaleb(place))) else "≈"
     except InvalidOperation:  # infinite, or no number
         pass
-    return Face(f"{left} × {right}", f"{sign} {made}")
+    return CubeText(f"{left} × {right}", f"{sign} {made}")
 
 
 def decimals_of(before: Floating, after: Floating) -> int:
@@ -190,12 +190,12 @@ def decimals_of(before: Floating, after: Floating) -> int:
     return next((d for d in range(2, 7) if number(float(before[k]), d) != number(float(after[k]), d)), 4)
 
 
-def face_of_update(before: float, after: float, digits: int) -> Face:
+def update_text(before: float, after: float, digits: int) -> CubeText:
     """``w −0.4698`` over ``w' −0.4668``."""
-    return Face(f"w {number(before, digits, signed=True)}", f"w' {number(after, digits, signed=True)}")
+    return CubeText(f"w {number(before, digits, signed=True)}", f"w' {number(after, digits, signed=True)}")
 
 
-def of_product(letters: str, a: float, b: float, result: float, *, violet: bool = True) -> Formula:
+def product_formula(letters: str, a: float, b: float, result: float, *, violet: bool = True) -> Formula:
     """A product with its numbers; `violet`: a delta and what it makes are gradients."""
     tone: Tone = "violet" if violet else "plain"
     left, equals, made = sides_of(product(a, b, result))
@@ -204,7 +204,7 @@ def of_product(letters: str, a: float, b: float, result: float, *, violet: bool 
                              Word(made, tone, True)))  # fmt: skip
 
 
-def of_rule(lines: Sequence[Line], before: float, lr: float, gradient: float) -> tuple[Formula, ...]:
+def rule_formulas(lines: Sequence[Line], before: float, lr: float, gradient: float) -> tuple[Formula, ...]:
     """The optimiser's rule with its numbers, the new weight first; plain descent is true as printed."""
     if len(lines) == 1 and lines[0].formula == "w − lr · g":
         left, equals, result = sides_of(descent(before, lr, gradient, lines[0].result))

@@ -21,7 +21,7 @@ from ...run.opened.opened import Opened
 from ...run.source import RunSource
 from ...run.sources.played import RecordedSource
 from ...run.sources.recording.recorded_step import Walked
-from ..graph.figure import LOSS_NODE, Seen
+from ..graph.figure import LOSS_NODE, NodeNumbers
 from ..ink.text import delta_text, loss_text, number
 from ..notes.layer import SYMBOLS
 from ..panels.wording import noun
@@ -36,19 +36,19 @@ from .told import (
     LOSS,
     UPDATE,
     ZERO,
-    Face,
+    CubeText,
     Floating,
     Floats,
     Output,
     Phase,
     Pulse,
     Sentence,
-    Spread,
-    Told,
+    GradientHistogram,
+    MicroStepView,
     decimals_of,
-    face_of_gradient,
-    face_of_product,
-    face_of_update,
+    gradient_text,
+    product_text,
+    update_text,
 )
 
 Row = tuple[str, tuple[str, ...]]
@@ -101,7 +101,7 @@ class Walk:
     # ---- one micro-step
 
     @np.errstate(all="ignore")  # numbers that are lost
-    def told(self, at: int, selected: int | None = None, adding: int = 0) -> Told:
+    def micro_step_at(self, at: int, selected: int | None = None, adding: int = 0) -> MicroStepView:
         """What the picture shows after micro-step `at`.
 
         The line below is about the `selected` weight (a flat index), where it can. In the gradients of a layer
@@ -118,7 +118,7 @@ class Walk:
             computed=computed, values=np.asarray(values, np.float64), edited=False, next_lr=opened.lr, lr=opened.lr,
         )  # fmt: skip
         asked = now if selected is None or not isinstance(opened, Opened) else opened.about(now, selected)
-        sentence = self.said.of(asked, selected, computed, adding)
+        sentence = self.sentences.sentence_for(asked, selected, computed, adding)
         reached, joined = self._reached(done), self._deltas_of(done)
         deltas = joined
         if adding:  # the scene shows the sample that is added now, as the side does
@@ -132,27 +132,27 @@ class Walk:
         if stops and len(now.weights):
             made = self.opened.means[now.stage]
             sums[stops[-1].row] = Sums(made, np.ones(len(made), bool))
-        return Told(
-            step=opened.step, at=at, count=len(self), phases=self._phases(at), phase=phase, trial=opened.trial,
-            come=frozenset(called(step.stage) for step in done if step.phase == "forward"),
+        return MicroStepView(
+            step=opened.step, position=at, count=len(self), phases=self._phases(at), phase=phase, trial=opened.trial,
+            reached_modules=frozenset(called(step.stage) for step in done if step.phase == "forward"),
             weights=now.weights, stops=stops, sums=sums, marks=self.lighting.marks(asked, sentence.index),
-            layer=layer, met=self.lighting.met, back=self.lighting.back,
-            reads="" if layer is None else self.sources(layer)[0], makes="" if layer is None else self.row_of(layer),
+            layer=layer, forward_factors=self.lighting.forward_factors, backward_factors=self.lighting.backward_factors,
+            input_row="" if layer is None else self.sources(layer)[0], output_row="" if layer is None else self.row_of(layer),
             samples=self.samples, frame=frame, before=self._of_sample, source=self.subject.source,
             quantity="gradient" if lit is None else lit.quantity, reached=reached, deltas=deltas,
-            faces=self._sums(now, gradient) if adding else self._faces(done, phase), sentence=sentence,
-            pulses=self._pulses(now), adding=adding, whole=opened.gradient if lit is None else lit.whole,
+            cube_texts=self._sums(now, gradient) if adding else self._faces(done, phase), sentence=sentence,
+            pulses=self._pulses(now), adding=adding, range_values=opened.gradient if lit is None else lit.range_values,
             loss=self.own_loss if phase >= LOSS and not adding else None,
-            spread=self._spread(sentence.index) if phase > LOSS else None,
-            rule=self.said.lines(phase, sentence.index),
+            gradient_histogram=self._spread(sentence.index) if phase > LOSS else None,
+            rule=self.sentences.lines(phase, sentence.index),
             sample=self._sample(adding), data=self._data, moved=moved, stage=now.stage,
             outputs=self.outputs(joined, reached), table=self.table(joined, reached),
             nodes=self._nodes(at, computed, np.asarray(self.frame.values, np.float64)),
-            node=self._node(now), looking=None if self.alone is None else self.alone.looking(at),
+            current_node=self._node(now), looking=None if self.attention_step is None else self.attention_step.looking(at),
         )  # fmt: skip
 
     @cached_property
-    def said(self) -> Sentences:
+    def sentences(self) -> Sentences:
         """What is said of them."""
         return Sentences(self)
 
@@ -170,11 +170,11 @@ class Walk:
             return self.lighting.update(moved)
         return self.lighting.backward(at, deltas) if phase == BACKWARD else self.lighting.forward(at)
 
-    def line(self, at: int) -> tuple[Sentence, tuple[int, Face] | None]:
+    def line(self, at: int) -> tuple[Sentence, tuple[int, CubeText] | None]:
         """What is said of micro-step `at`, and what it writes on which cube (a flat index)."""
         now = self.steps[at - 1]
         faces = self._faces([now], self.phases[at - 1])
-        sentence = self.said.of(now, None, np.zeros(len(self.frame.values), bool))
+        sentence = self.sentences.sentence_for(now, None, np.zeros(len(self.frame.values), bool))
         return sentence, next(iter(faces.items()), None)
 
     @property
@@ -222,35 +222,35 @@ class Walk:
                     found[name] = self.opened.joined[name]
         return found
 
-    def _nodes(self, at: int, computed: NDArray[np.bool_], values: Floats) -> dict[str, Seen]:
+    def _nodes(self, at: int, computed: NDArray[np.bool_], values: Floats) -> dict[str, NodeNumbers]:
         """The nodes of a formula and their numbers, as far as they have come; empty of any other network."""
-        found: dict[str, Seen] = {}
+        found: dict[str, NodeNumbers] = {}
         phase = self.phases[at - 1]
         for k, step in enumerate(self.steps):
             if step.kind == "node" and (step.phase == "forward" or k < at):
                 value, name = step.value if k < at else None, self.named(step.words)
-                found[name] = Seen(value) if step.phase == "forward" else found[name]._replace(delta=value)
+                found[name] = NodeNumbers(value) if step.phase == "forward" else found[name]._replace(delta=value)
         if not found:
             return {}
         opened, sample = self.opened, self.subject.sample
         for names, rows in ((sample.inputs, opened.inputs), (sample.outputs, opened.targets)):
-            found |= {name: Seen(float(row.mean())) for name, row in zip(names, rows, strict=False)}
+            found |= {name: NodeNumbers(float(row.mean())) for name, row in zip(names, rows, strict=False)}
         for k in range(self.n_weights):
-            found[weight_name(self.subject.tensors, k)] = Seen(
+            found[weight_name(self.subject.tensors, k)] = NodeNumbers(
                 float(values[k]), float(self.opened.gradient[k]) if computed[k] else None
             )
         done = self.opened.loss if phase >= LOSS else None, 1.0 if phase >= BACKWARD else None
-        return {**found, LOSS_NODE: Seen(*done)}
+        return {**found, LOSS_NODE: NodeNumbers(*done)}
 
     @cached_property
-    def alone(self) -> Walked | None:
+    def attention_step(self) -> Walked | None:
         """The step of the one sample, where its positions look at each other."""
         looks = any(step.formula == SHARES for step in self.steps)
-        return (self.opened if self.opened.trial else self._other) if looks else None
+        return (self.opened if self.opened.trial else self._other_side) if looks else None
 
     def rows_in(self, at: int) -> int:
         """How many rows of maps micro-step `at` shows one after the other."""
-        alone = self.alone if self.steps[at - 1].formula == SHARES else None
+        alone = self.attention_step if self.steps[at - 1].formula == SHARES else None
         looking = None if alone is None else alone.looking(at)
         return 1 if looking is None else looking.places
 
@@ -300,7 +300,7 @@ class Walk:
             found.append(Phase(span.name, words, done, span.count, short))
         return tuple(found)
 
-    def _faces(self, done: Sequence[MicroStep], phase: int) -> dict[int, Face]:
+    def _faces(self, done: Sequence[MicroStep], phase: int) -> dict[int, CubeText]:
         """What stands on the cubes of a small net."""
         if not self.few:
             return {}
@@ -309,16 +309,16 @@ class Walk:
         lit = [step for step in mine if phase != FORWARD or step.stage == mine[-1].stage]  # one layer after the other
         return {int(step.weights[0]): self._face(step) for step in lit}
 
-    def _face(self, step: MicroStep) -> Face:
+    def _face(self, step: MicroStep) -> CubeText:
         index = int(step.weights[0])
         value, gradient = float(self.frame.values[index]), float(self.opened.gradient[index])
         if step.kind == "product":
-            return face_of_product(value, float(self.lighting.met[index]))
+            return product_text(value, float(self.lighting.forward_factors[index]))
         if step.kind == "update":
             after = self.opened.new_values
-            return face_of_update(value, float(after[index]), decimals_of(self.frame.values, after))
+            return update_text(value, float(after[index]), decimals_of(self.frame.values, after))
         factors = (step.factors[0], step.factors[1]) if len(step.factors) == 2 else None
-        return face_of_gradient(gradient, factors, "mean" if self.is_mean(index) else "Σ")
+        return gradient_text(gradient, factors, "mean" if self.is_mean(index) else "Σ")
 
     def _pulses(self, now: MicroStep) -> tuple[Pulse, ...]:
         back = now.phase in ("backward", "gradients")
@@ -336,14 +336,14 @@ class Walk:
     # ---- figures
 
     @property
-    def _kept(self) -> bool:
+    def _has_whole_batch(self) -> bool:
         """Whether every sample of the batch is there; else some alone."""
         return self.opened.shown == len(self.opened.batch)
 
     @cached_property
     def _data(self) -> tuple[Floats, Floats]:
         """Of the whole batch; no rows where not all of it is kept."""
-        count = self.opened.shown if self._kept else 0
+        count = self.opened.shown if self._has_whole_batch else 0
         return self.opened.inputs.T[:count], self.opened.targets.T[:count]
 
     @cached_property
@@ -354,12 +354,12 @@ class Walk:
         return None if self.mean else self.subject.probe_loss(self.frame)
 
     @cached_property
-    def _other(self) -> Walked | None:
+    def _other_side(self) -> Walked | None:
         return self._open_other()
 
-    def _spread(self, index: int) -> Spread | None:
+    def _spread(self, index: int) -> GradientHistogram | None:
         """All terms of a weight's gradient in the batch, and where the probe's is among them."""
-        batch, one = (self._other, self.opened) if self.opened.trial else (self.opened, self._other)
+        batch, one = (self._other_side, self.opened) if self.opened.trial else (self.opened, self._other_side)
         if not self.few or index < 0 or batch is None or len(batch.batch) < 2:
             return None
         products = batch.products(index)
@@ -391,18 +391,18 @@ class Walk:
 
     def layer_of(self, step: MicroStep) -> Stage | None:
         """The layer whose gradient a micro-step brings, if it is a sum of outer products of what the picture shows."""
-        if step.phase != "gradients" or self.opened.trial or not self._kept:
+        if step.phase != "gradients" or self.opened.trial or not self._has_whole_batch:
             return None
         stages = (s for s in self.subject.stages if s.name == step.stage and s.weight is not None and s.whole)
         return next(stages, None)
 
-    def _sums(self, step: MicroStep, gradient: Floats) -> dict[int, Face]:
+    def _sums(self, step: MicroStep, gradient: Floats) -> dict[int, CubeText]:
         """What stands on the cubes of a layer while samples are added up."""
         stage = self.layer_of(step) if self.few else None
         tensors = [] if stage is None else [t for t in (stage.weight, stage.bias) if t is not None]
         words = f"sum ÷ {self.opened.divisor:,.10g}" if self.opened.divisor != 1 else "sum of δ·x"
         cubes = [k for tensor in tensors for k in range(tensor.start, tensor.start + tensor.size)]
-        return {k: Face(words, f"= {delta_text(float(gradient[k]))}") for k in cubes}
+        return {k: CubeText(words, f"= {delta_text(float(gradient[k]))}") for k in cubes}
 
     def added(self, step: MicroStep, count: int, computed: NDArray[np.bool_]) -> Floats:
         """The gradient with that layer's own as the sum over the first `count` samples, all of it marked `computed`."""
@@ -476,7 +476,7 @@ class Walk:
             return (("mean δ" if self.joined == "mean" else "sum of δ", _cells(own)),)
         made = np.where(reached[end.name], self.frame.activations[end.name], np.nan)
         rows = [(self.lettered("output y"), _plain(made))]
-        wanted = self.frame.activations.get("target", sample.wanted)
+        wanted = self.frame.activations.get("target", sample.target_values)
         if wanted is not None:
             rows.append((self.lettered("target t"), _plain(wanted)))
         if sums is end:
@@ -502,7 +502,7 @@ class Walk:
         if sums is None or not MOST < sums.outputs <= LISTED or not len(self.frame.activations):
             return ()
         own = self.frame.activations[sums.name] if trial else self.opened.means[sums.name]
-        wanted, good = sample.wanted, sample.label
+        wanted, good = sample.target_values, sample.label
         if wanted is not None:
             good = int(np.argmax(wanted)) if wanted.max() > 0 else None
         rows = zip(sample.outputs, np.where(reached[sums.name], own, np.nan), deltas[sums.name], strict=True)
@@ -511,31 +511,31 @@ class Walk:
 
 def spread_of(
     terms: NDArray[np.floating], gradient: float, own: float | None, words: str, noun: str, joined: str = "mean"
-) -> Spread | None:
+) -> GradientHistogram | None:
     """The histogram of some terms; None where they are no numbers, or nothing but zeros."""
     reach = float(np.abs(terms).max(initial=0.0))
     if not np.isfinite(reach) or reach == 0.0:
         return None
     counts, _ = np.histogram(terms, BINS, (-reach, reach))
-    return Spread(counts, reach, gradient, own, words, noun, joined)
+    return GradientHistogram(counts, reach, gradient, own, words, noun, joined)
 
 
 # ---- a micro-step for a picture that stands still
 
 
-def told_of(subject: Subject, frame: Frame, number: Any, *, whole_batch: bool = False) -> Told:
+def micro_step_of(subject: Subject, frame: Frame, number: Any, *, whole_batch: bool = False) -> MicroStepView:
     """Micro-step `number` (from 1, or negative from the last) of the step that follows a frame of the subject's run.
 
     It is the real step if `whole_batch`; else a trial with the sample alone that is drawn, where that has a target.
     FileFormatError where a recording has no micro-steps, InputError where the subject is no run or there is no such
     micro-step.
     """
-    walk = Walk(opened(subject, alone=not whole_batch and True in sides(subject)), subject, frame)
+    walk = Walk(open_step(subject, alone=not whole_batch and True in sides(subject)), subject, frame)
     at = int(number) if isinstance(number, int | np.integer) and not isinstance(number, bool) else 0
     at += len(walk) + 1 if at < 0 else 0
     if not 1 <= at <= len(walk):
         raise InputError(f"inside: got {shown(number)}; this step has micro-steps 1 to {len(walk)}, or -1 for the last")
-    return walk.told(at)
+    return walk.micro_step_at(at)
 
 
 def sides(subject: Subject) -> frozenset[bool]:
@@ -546,7 +546,7 @@ def sides(subject: Subject) -> frozenset[bool]:
     return frozenset([False, alone] if isinstance(subject.source, RunSource) else [])
 
 
-def opened(subject: Subject, *, alone: bool) -> Walked:
+def open_step(subject: Subject, *, alone: bool) -> Walked:
     """The coming step of a run, or the one after the frame of a recording where it stands."""
     source, target = subject.source, subject.target
     if isinstance(source, RecordedSource):

@@ -14,16 +14,16 @@ from math import inf
 
 import numpy as np
 
-from ..cubes.own import OwnLook
+from ..cubes.own import CubeLook
 from ..cubes.picking import Shares
 from ..ink.boxes import CHANNEL, LABEL
-from ..ink.sketch import Anchor, Bound, Box, Point, Sketch, holds
+from ..ink.sketch import Anchor, Bound, Box, Point, Sketch, contains
 from ..ink.text import measure
 from ..ink.theme import Theme
 from ..space.arrangement import DOWN, Blueprint, Layout, Project
 from ..space.camera import Camera, Floats
 from ..space.plate import Grid, Plate
-from .placer import LIGHTLY, Line, Name, Notes, Number, Placer, Way, apart, column_names, point, row_names
+from .placer import LIGHTLY, Line, Name, Notes, Number, Placer, PlaceOption, face_distances, column_names, point, row_names
 
 _LINE = 19.0
 _BETWEEN = 6.0  # least air between two names in a line: "tanh6.weight" is none
@@ -171,14 +171,14 @@ class FlowLabels(Labels):
         self.chosen[key] = found
         return places[found]
 
-    def _is_own(self, plate: Plate, clear: float, way: Way) -> bool:
+    def _is_own(self, plate: Plate, clear: float, way: PlaceOption) -> bool:
         """Whether a name and its middle are nearer to its plate than to any other that has a name of this kind."""
         x, y, wide, high = way[0]
         others = [face for p, face in self._faces.items() if p.kind == plate.kind and p is not plate]
         faces = np.array([self._faces[plate], *others])
         all_over = _CLEARLY if plate.size > 1 else _ALONE_CLEARLY
         for box, clearly in (((x + wide / 2, y + high / 2, 0.0, 0.0), _MIDDLE_CLEARLY), (way[0], all_over)):
-            own, *away = apart(box, faces).tolist()
+            own, *away = face_distances(box, faces).tolist()
             if own + clear * clearly > min(away, default=inf):
                 return False
         return True
@@ -344,9 +344,9 @@ class PlanLabels(Labels):
         left, top, wide, high = self._box
         return left <= x and top <= y and x + width <= left + wide and y + height <= top + high
 
-    def still(self, theme: Theme) -> Sketch:
+    def static_sketch(self, theme: Theme) -> Sketch:
         """Where something is added, a plus on the wires."""
-        sketch = super().still(theme)
+        sketch = super().static_sketch(theme)
         sketch.stand("plan")
         for x, y in self._pluses:
             sketch.disc(x, y, PLUS, theme.background, stroke=theme.text2, border=1.4)
@@ -362,7 +362,7 @@ _AWAY = (16.0, 30.0, 46.0, 64.0, 84.0, 106.0)  # pixels above a cube at which it
 
 
 def own_labels(
-    own: Mapping[int, OwnLook],
+    own: Mapping[int, CubeLook],
     plates: Sequence[Plate],
     camera: Camera,
     project: Project,
@@ -379,11 +379,11 @@ def own_labels(
     placer.add_texts(around)
     for index, look in sorted(own.items()):
         edge = _edge(index, plates, camera, project, shares) if look.label else None
-        if edge is None or not holds(box, edge[0]):
+        if edge is None or not contains(box, edge[0]):
             continue
         end, point = edge
         width = measure(look.label, LABEL) + 2 * _PAD
-        ways = list(_ways(end, width, box))
+        ways = list(_label_options(end, width, box))
         x, y, _, _ = ways[placer.place(ways, most=np.inf, later=0.0) or 0][0]
         sketch.stand(point)
         sketch.line(_foot(x, y, width, end), end, theme.selection, 1.4)
@@ -412,7 +412,7 @@ def _edge(
     return None
 
 
-def _ways(end: tuple[float, float], width: float, box: Box) -> Iterator[Way]:
+def _label_options(end: tuple[float, float], width: float, box: Box) -> Iterator[PlaceOption]:
     """A label above a point, inside the box, the nearest first, and the points of its line."""
     x0, y0, wide, _ = box
     for away in _AWAY:

@@ -140,7 +140,7 @@ class FewFlow(Notes):
         if self.plates[0].grid.folded or (close and not self._moved):
             return {}
         room = self._box[0] + self._box[2] - tips[:, 0].max() - 4
-        ways = [WIDE, TIGHT, TIGHTEST] if self._sample.wanted is not None else []
+        ways = [WIDE, TIGHT, TIGHTEST] if self._sample.target_values is not None else []
         ways.append({name: TIGHT[name] for name in ("sum", "output")})
         return next((way for way in ways if sum(way[[*way][-1]] * np.array([1, 0.5])) <= room), {})
 
@@ -293,12 +293,12 @@ _WIDE = 52.0
 
 def outcome_size(sample: Sample) -> tuple[float, float] | None:
     """Width and height that the outcome needs; None where there is nothing it could say."""
-    if sample.wanted is None and sample.label is None:
+    if sample.target_values is None and sample.label is None:
         return None
     if sample.colours:
         return 2 * _SIDE + _ARROW + _APART, 20 + _SIDE + 24
     count = len(sample.outputs)
-    rows = 1 if sample.wanted is None else 2
+    rows = 1 if sample.target_values is None else 2
     wide = max(50 + count * (_WIDE + 6), measure(f"{loss_words(sample)}8.8888", LABEL))
     return (wide, 38 + 34 * rows) if 0 < count <= MOST else None
 
@@ -310,7 +310,7 @@ class Outcome(Notes):
         super().__init__()
         self.box = box
         self.swatch: Box | None = None  # that of the input
-        if sample.colours and sample.wanted is not None:
+        if sample.colours and sample.target_values is not None:
             self._write_swatches(last)
         else:
             self._write_chips(sample, last)
@@ -344,7 +344,7 @@ class Outcome(Notes):
         count, step = len(sample.outputs), _WIDE + 6
         x, y = self.box[0] + self.box[2] - count * step + 6 + _WIDE / 2, self.box[1] + 20 + HIGH / 2
         rows = [(sample.called(last), Bound(last.name))]
-        rows += [] if sample.wanted is None else [("target", Bound("target", form="target"))]
+        rows += [] if sample.target_values is None else [("target", Bound("target", form="target"))]
         for row, (title, bound) in enumerate(rows):
             level = y + 34 * row
             self.names.append(Name(title, x - _WIDE / 2 - 10, level + 5, anchor="right", at="picture"))

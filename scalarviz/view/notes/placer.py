@@ -103,7 +103,7 @@ class Notes:
         self.swatches: list[Swatch] = []
         self.lines: list[Line] = []
 
-    def still(self, theme: Theme) -> Sketch:
+    def static_sketch(self, theme: Theme) -> Sketch:
         """What stays from frame to frame."""
         sketch, tones = Sketch(), (theme.text1, theme.text2, theme.text3)
         for points, width, head, at in self.lines:
@@ -162,7 +162,7 @@ class Notes:
 
 # ---- Which parts of a scene are covered, and where each text finds a place.
 
-Way = Sequence[Box]
+PlaceOption = Sequence[Box]
 """Boxes that a text, or several together, would take."""
 LIGHTLY = 0.45
 """Cost of a place that a line may touch at a corner, but not cross."""
@@ -180,13 +180,13 @@ class Placer:
 
     def place(
         self,
-        ways: Iterable[Way],
+        ways: Iterable[PlaceOption],
         *,
         most: float = 0.0,
         later: float | None = None,
         stay: int | None = None,
         air: float = 0.0,
-        fits: Callable[[Way], bool] | None = None,
+        fits: Callable[[PlaceOption], bool] | None = None,
     ) -> int | None:
         """The number of the way that is taken from now on; None where there is none.
 
@@ -205,7 +205,7 @@ class Placer:
         fits : callable, optional
             What else must hold of a way.
         """
-        boxes: Way = ()
+        boxes: PlaceOption = ()
         least, found = inf, None
         for number, way in enumerate(ways):
             costs = [self.cost(box) for box in way]
@@ -324,10 +324,10 @@ def row_names(
     ways = ways / np.maximum(np.hypot(ways[:, 0], ways[:, 1]), 1e-9)[:, None]
     forms: list[list[Name]] = []
 
-    def tried() -> Iterator[Way]:
+    def tried() -> Iterator[PlaceOption]:
         for size, further, upright in product((CHANNEL, LABEL), _FURTHER, (False, True)):
             rows = zip(edges + further * ways, ways, names, strict=True)
-            beside = [_beside(edge, way, size, name, tray, upright) for edge, way, name in rows]
+            beside = [_name_beside(edge, way, size, name, tray, upright) for edge, way, name in rows]
             forms.append([replace(name, at=point(plate.cell_centre(k, column))) for k, name in enumerate(beside)])
             yield [(x - 2, y - 2, wide + 4, high + 4) for x, y, wide, high in (name.box for name in forms[-1])]
 
@@ -373,20 +373,20 @@ def _faces(plate: Plate, column: int, project: Project, rows: Sequence[int]) -> 
     return np.asarray(flat[:, :4] if turned > 0 else flat[:, 4:])
 
 
-def _beside(edge: Floats, way: Floats, size: float, text: str, tray: Floats | None, upright: bool) -> Name:
+def _name_beside(edge: Floats, way: Floats, size: float, text: str, tray: Floats | None, upright: bool) -> Name:
     """A name outside of the edge of a face; `way` leads out of the row."""
     x, y = float(edge[0]), float(edge[1])
     half = CAP_HEIGHT * size / 2
     if (abs(way[0]) < _LEVEL) != upright:  # the row runs up and down on screen
         wide, sign = measure(text, size) / 2, -1 if way[1] < 0 else 1
-        end = _beyond(y + sign * _ACROSS_GAP, tray, (x - wide, x + wide), 1, sign)
+        end = _beyond_tray(y + sign * _ACROSS_GAP, tray, (x - wide, x + wide), 1, sign)
         return Name(text, x, end + (half + sign * half), size, "middle")
     sign = -1 if way[0] < 0 else 1
-    return Name(text, _beyond(x + sign * GAP, tray, (y - half, y + half), 0, sign), y + half, size,
+    return Name(text, _beyond_tray(x + sign * GAP, tray, (y - half, y + half), 0, sign), y + half, size,
                 "right" if sign < 0 else "left")  # fmt: skip
 
 
-def _beyond(least: float, tray: Floats | None, band: tuple[float, float], axis: int, sign: int) -> float:
+def _beyond_tray(least: float, tray: Floats | None, band: tuple[float, float], axis: int, sign: int) -> float:
     """`least`, or further along an axis (0 x, 1 y; `sign` says which way): beyond a tray within a band of the other."""
     far = sign * least
     for p, q in () if tray is None else zip(tray, np.roll(tray, -1, axis=0), strict=True):
@@ -398,20 +398,20 @@ def _beyond(least: float, tray: Floats | None, band: tuple[float, float], axis: 
     return float(sign * far)
 
 
-def _fit(boxes: Way, faces: Floats) -> bool:
+def _fit(boxes: PlaceOption, faces: Floats) -> bool:
     """Whether names, with two pixels around each, touch no other, and each is nearest to its own row."""
     for k, box in enumerate(boxes):
         if any(meet(box, (x - 2, y, wide + 4, high)) for x, y, wide, high in boxes[:k]):
             return False
     for k, (x, y, wide, high) in enumerate(boxes):
-        away = apart((x + 2, y + 2, wide - 4, high - 4), faces)
+        away = face_distances((x + 2, y + 2, wide - 4, high - 4), faces)
         own, away[k] = away[k], inf
         if own > _FAR or away.min() < own + _CLEARLY:
             return False
     return True
 
 
-def apart(box: Box, faces: Floats) -> Floats:
+def face_distances(box: Box, faces: Floats) -> Floats:
     """Distances of a box from four-cornered faces (N, 4, 2), corners in the order of :meth:`Plate.cell_corners`."""
     x, y, wide, high = box
     mine = np.array([(x, y), (x + wide, y), (x + wide, y + high), (x, y + high)])

@@ -69,7 +69,7 @@ class Scenery:
         former = None if before is None or moved is None else before._labels
         self._labels: Labels | None = None
         # the flat part of a planned picture as this camera shows it, in logical pixels
-        self.blueprint = None if layout.blueprint is None else layout.blueprint.seen(project)
+        self.blueprint = None if layout.blueprint is None else layout.blueprint.as_seen(project)
         if self.blueprint is not None:
             self._labels = PlanLabels(self.blueprint, window)
         elif layout.spots:
@@ -102,7 +102,7 @@ class Scenery:
         self._write()
 
     def _write(self) -> None:
-        self.static = [notes.still(self._theme) for notes in self._shown]
+        self.static = [notes.static_sketch(self._theme) for notes in self._shown]
 
     @property
     def _shown(self) -> list[Notes]:
@@ -150,14 +150,14 @@ class Scenery:
         """
         rows, sample = dict(frame.activations), self._subject.sample
         if "input" in rows:  # else the rows of the sample were not recorded
-            rows = rows if sample.wanted is None else {"target": sample.wanted, **rows}
+            rows = rows if sample.target_values is None else {"target": sample.target_values, **rows}
             rows |= {} if loss is None else {"loss": np.array([loss])}
         extents, sign = colouring.extents(), colouring.bound
         here = None if reached is None else {name: there for name, there in reached.items() if name != "input"}
         found = [n.moving(self._theme, rows, extents, sign=sign, reached=here) for n in self._shown]
         last = self._subject.stages[-1].name if self._subject.stages else ""
         if outcome and self.outcome is not None and "input" in rows and (reached is None or reached[last].all()):
-            found += [self.outcome.still(self._theme), self.outcome.moving(self._theme, rows, extents)]
+            found += [self.outcome.static_sketch(self._theme), self.outcome.moving(self._theme, rows, extents)]
         return found
 
     def trouble(self, frame: Frame, around: Sequence[Sketch]) -> Sketch:

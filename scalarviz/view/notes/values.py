@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...run.core.frame import Frame
-from ..cubes.own import OwnLook
+from ..cubes.own import CubeLook
 from ..cubes.picking import Picked, Picker, Shares
 from ..cubes.scale import ActivationScale, Coloring
 from ..ink.maps import Colormap, text_colour
@@ -31,7 +31,7 @@ class Small(NamedTuple):
 
     shares: Shares  # how large each is beside the largest, by plate and element
     picked: Picked  # what is drawn at a point (logical pixels)
-    own: Mapping[int, OwnLook]  # looks given by hand, by flat index
+    own: Mapping[int, CubeLook]  # looks given by hand, by flat index
 
 
 def colours_at(cmap: Colormap, unit: ArrayLike) -> Floats:

@@ -335,7 +335,7 @@ class Window:
 
     def screenshot(self) -> Path | None:
         """Save what is shown as a PNG; returns the file, or None if it could not be written (and says so)."""
-        path = self._taking.still(self._name, self._picture())
+        path = self._taking.save_still(self._name, self._picture())
         self.repaint()
         return path
 
@@ -359,7 +359,7 @@ class Window:
         again = True
         if self._taking.due():
             with self.view.for_file() as again:
-                self._taking.take(self._painted())
+                self._taking.add_picture(self._painted())
         if again:
             self._paint()
         self._taking.draw(self.size, self.pixel_ratio)

@@ -27,9 +27,9 @@ from ..ink.painter import Viewport
 from ..ink.sketch import Box, Sketch
 from ..ink.text import loss_text
 from ..ink.theme import Theme
-from ..micro.told import Told
+from ..micro.told import MicroStepView
 from ..panels.wording import loss_words
-from ..shown.subject import Subject, standing
+from ..shown.subject import Subject, at_step
 from ..workbench import Workbench
 from .files import SVG
 from .offscreen import offscreen
@@ -80,21 +80,21 @@ class Easel:
 
         return self._screen.render(draw, size, supersample=2)
 
-    def still(self, words: str, step: int | None = None) -> Pixels:
+    def smooth_picture(self, words: str, step: int | None = None) -> Pixels:
         """A picture drawn at twice the size and averaged, for smooth edges; of a `step`, if one is given."""
         self._fine = 2 if 2 * max(self.size) <= self._screen.longest else 1
         with self._screen:
             self.bench.resize(self.size, supersample=self._fine)
-        with standing(self.bench.subject.source, step):
+        with at_step(self.bench.subject.source, step):
             return self.picture(words)
 
     def write(self, path: str | os.PathLike[str], words: str, step: int | None = None) -> Path:
         """Write how it stands, or stood at `step`, as the kind of picture that the name ends in."""
         if as_path(path).suffix.lower() != SVG:
-            save_picture(path, self.still(words, step))
+            save_picture(path, self.smooth_picture(words, step))
             return Path(path)
         subject = self.bench.subject
-        with self._screen, standing(subject.source, step):
+        with self._screen, at_step(subject.source, step):
             self.update(words)
             title = words_of(self._name, subject, subject.frame())
             write_bytes(path, svg_of_bench(self.bench, title).encode())
@@ -156,18 +156,18 @@ def title_of(x: object) -> str:
     return type(x).__name__.lower() if isinstance(x, Module | Run) else "weights"
 
 
-def words_of(name: str, subject: Subject, frame: Frame, *, shows: str = "weight", told: Told | None = None) -> str:
+def words_of(name: str, subject: Subject, frame: Frame, *, shows: str = "weight", micro_step: MicroStepView | None = None) -> str:
     """What stands in place of a picture: ``"rgb, step 300, loss 0.0123: 15 numbers as cubes"``.
 
     `told` is the micro-step that is shown after that moment.
     """
     count = len(frame.values)
     cubes = "1 number as a cube" if count == 1 else f"{count:,} numbers as cubes"
-    if told is not None:
-        said = told.sentence
+    if micro_step is not None:
+        said = micro_step.sentence
         formula = "".join(word.text for word in said.formulas[0].numbers) if said.formulas else said.meaning
-        place = f"inside step {told.step:,}, micro-step {told.at} of {told.count}"
-        return f"{name}, {place} ({told.phases[told.phase].name}), {said.name} {formula}".rstrip() + f": {cubes}"
+        place = f"inside step {micro_step.step:,}, micro-step {micro_step.position} of {micro_step.count}"
+        return f"{name}, {place} ({micro_step.phases[micro_step.phase].name}), {said.name} {formula}".rstrip() + f": {cubes}"
     step = f", step {frame.step:,}" if subject.source.counted else ""
     if step and (frame.step or not isnan(subject.loss(frame))):
         step += f", loss {loss_text(subject.loss(frame))} {loss_words(subject, frame)}".rstrip()

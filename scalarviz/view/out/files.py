@@ -80,7 +80,7 @@ class Film:
         if self.path.suffix.lower() != self.suffix:
             raise InputError(f"film: got {shown(self.path.name)}; allowed: a name that ends in {self.suffix}")
         self.size, self.fps, self.frames = size, fps, 0
-        self._even, self._put = even(size), put
+        self._even, self._put = even_size(size), put
         self._file = self._written = self.path  # the names that are written under until it is whole
         self._stack, self._stuck = ExitStack(), False
         self._encoder: subprocess.Popen[bytes] | None = None
@@ -120,7 +120,7 @@ class Film:
         if self._even != self.size:
             right, below = self._even[0] - self.size[0], self._even[1] - self.size[1]
             picture = np.pad(picture, ((0, below), (0, right), (0, 0)), mode="edge")
-        pipe, watch = self._encoder.stdin, threading.Timer(PATIENCE, self._give_up)
+        pipe, watch = self._encoder.stdin, threading.Timer(PATIENCE, self._stop_encoder)
         assert pipe is not None
         watch.daemon = True
         watch.start()
@@ -133,7 +133,7 @@ class Film:
             watch.cancel()
         self.frames += 1
 
-    def _give_up(self) -> None:
+    def _stop_encoder(self) -> None:
         """End an encoder that does nothing."""
         if self._encoder is not None:
             self._stuck = True
@@ -189,11 +189,11 @@ class Film:
                 return
             now = self._written.stat() if self._written.exists() else None
             if before == now:
-                self._give_up()
+                self._stop_encoder()
             before = now
 
 
-def even(size: tuple[int, int]) -> tuple[int, int]:
+def even_size(size: tuple[int, int]) -> tuple[int, int]:
     """The size of an MP4 of such frames: its colours stand for two by two pixels."""
     return size[0] + size[0] % 2, size[1] + size[1] % 2
 
@@ -240,10 +240,10 @@ FILMS: dict[str, type[Film]] = {film.suffix: film for film in (Film, Gif)}
 
 def film_of(path: Path, size: tuple[int, int], fps: int = FPS) -> Film:
     """The film that a name asks for; errors as of `kind_of`, and MissingDependencyError without the ``video`` extra."""
-    return kind_of(path)(path, size, fps)
+    return film_class(path)(path, size, fps)
 
 
-def kind_of(path: Path) -> type[Film]:
+def film_class(path: Path) -> type[Film]:
     """What a name asks for; InputError if it ends in none of `FILMS`."""
     kind = FILMS.get(path.suffix.lower())
     if kind is None:
@@ -333,7 +333,7 @@ class Taking:
 
     # ---- stills
 
-    def still(self, name: str, image: NDArray[np.uint8]) -> Path | None:
+    def save_still(self, name: str, image: NDArray[np.uint8]) -> Path | None:
         """Save a picture as a PNG; returns the file, or None if it could not be written (and says so)."""
         try:
             path = save_png(free(self.folder, name, ".png"), image)
@@ -351,15 +351,15 @@ class Taking:
         self._missed = self._film is not None and not due
         return due
 
-    def take(self, picture: NDArray[np.uint8]) -> None:
+    def add_picture(self, picture: NDArray[np.uint8]) -> None:
         """A picture as it stands in files."""
         if self._film is not None:
-            self._film.take(picture)
+            self._film.set_picture(picture)
 
     def begin_or_end(self, name: str, picture: Callable[[], NDArray[np.uint8]]) -> None:
         """Let a film begin with the picture of now, or end."""
         if self._film is not None:
-            self.take(picture())
+            self.add_picture(picture())
             self._film.end()
             return
         try:
@@ -483,7 +483,7 @@ class Recorder:
         """Whether a picture that is painted now would be seen in the film: the last one was taken a frame ago."""
         return not self.ended and int(self.seconds * FPS) > self._taken
 
-    def take(self, picture: Image) -> None:
+    def set_picture(self, picture: Image) -> None:
         """`picture` is shown from now on."""
         self._picture, self._taken = picture, int(self.seconds * FPS)
 
@@ -524,7 +524,7 @@ class Recorder:
 
     def _encode(self) -> None:
         try:
-            with self._encoder(self.path, self.size, FPS, self._put) as film:
+            with self._encoder(self.path, self.size, FPS, self._name_file) as film:
                 while (shown := self._waiting.get()) is not None:
                     picture, times = shown
                     for _ in range(times):
@@ -532,7 +532,7 @@ class Recorder:
         except (ScalarvizError, OSError) as error:
             self.failure = str(error)
 
-    def _put(self, fresh: Path, target: Path) -> None:
+    def _name_file(self, fresh: Path, target: Path) -> None:
         """Give a film that is whole a name that nobody has taken meanwhile: another window may record as well."""
         while True:
             self.path = free(self._folder, self._name, target.suffix)

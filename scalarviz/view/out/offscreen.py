@@ -74,7 +74,7 @@ class Offscreen:
             self._turn.release()
 
     @property
-    def here(self) -> bool:
+    def is_usable_here(self) -> bool:
         """Whether this thread may draw with it."""
         return _is_egl(self._canvas) or threading.get_ident() == self._made_by
 

@@ -23,7 +23,7 @@ from ..shown.subject import Subject, pair_subject
 from .document import document_of, map_of
 from .pack import dense_text, packed_text, squeezed
 from .page import GESTURES, Float32, keys_of, loss_axis, numbers_of, shell, upright
-from .pictures import chosen, still_of
+from .pictures import chosen, still_bytes
 from .recorded import Page, write_html
 
 
@@ -79,7 +79,7 @@ def comparison_html(pair: RecordedPair, *, theme: str, size: tuple[int, int], ti
     document = document_of(subject, (max(wide, SMALLEST[0]), max(high, SMALLEST[1])), look, strip=False)
     other = document_of(subject, STACKED, look, strip=False)
     document["maps"][MAP] = map_of(MAP)
-    head, tables = _told(pair, shown, document)
+    head, tables = _head_and_tables(pair, shown, document)
     head |= {"ranges": _row_ranges(pair, shown, subject)} if pair.stages else {}
     shows = [{**one, "words": f"{one['words']}, {pair.of}", "map": MAP} for one in document["quantities"]]
     line = [title, *(lacks for name in QUANTITIES[1:] if (lacks := pair.lacks(name)))]
@@ -94,7 +94,7 @@ def comparison_html(pair: RecordedPair, *, theme: str, size: tuple[int, int], ti
         "edits": [(edit.step, edit.what) for edit in pair.past.edits], "of": pair.of,
     }  # fmt: skip
     parts = {"run": dense_text(squeezed(head)), **{name: packed_text(table) for name, table in tables.items()}}
-    still, call = still_of(subject, last, size, look), "openComparison();"
+    still, call = still_bytes(subject, last, size, look), "openComparison();"
     told = [f"{name} at step {one.step:,}" + ("" if np.isnan(one.told_loss) else f", loss {loss_text(one.told_loss)}")
             for name, one in zip(NAMES, last.both, strict=True)]  # fmt: skip
     sentence = f"{SENTENCE}: {'; '.join(told)}."
@@ -108,7 +108,7 @@ def comparison_html(pair: RecordedPair, *, theme: str, size: tuple[int, int], ti
     return shell(title, look, parts, sentence, call, "comparison.js", app="comparison", still=still, words=words)
 
 
-def _told(pair: RecordedPair, shown: Sequence[int], document: dict[str, Any]) -> tuple[dict[str, Any], Parts]:
+def _head_and_tables(pair: RecordedPair, shown: Sequence[int], document: dict[str, Any]) -> tuple[dict[str, Any], Parts]:
     """Steps, where either stands at each, and what is known of their frames; the tables by the names of their parts."""
     steps = [int(pair.steps[k]) for k in shown]
     stands = [pair.places(step) for step in steps]

@@ -20,8 +20,8 @@ from ...errors import InputError
 from ...run.core.frame import Frame, Tensor
 from ...run.questions.ranges import KNEE
 from ..cubes.atlas import APART, DEAD, FROZEN, NOT_COMPUTED, Atlas
-from ..cubes.own import LOOKS, OwnLook
-from ..cubes.scale import LIT, OWN, PLAIN, RATIO, Coloring, Quantity, kinds_of, rows_of
+from ..cubes.own import LOOKS, CubeLook
+from ..cubes.scale import LIT, QUANTITIES, PLAIN, RATIO, Coloring, Quantity, kinds_of, rows_of
 from ..cubes.slab import COLOURS, DETAIL_PIXELS, RIM, flow_style, front_sides, upright
 from ..ink.boxes import GAP, Places, arrange, check_size
 from ..ink.listed import Listed, colours_of
@@ -54,7 +54,7 @@ def document_of(
     theme: str | Theme = "dark",
     *,
     strip: bool = True,
-    looks: Mapping[int, OwnLook] | None = None,
+    looks: Mapping[int, CubeLook] | None = None,
     turned: bool = False,
 ) -> dict[str, Any]:
     """What a player draws `subject` from, whatever its numbers are: ``json.dumps`` takes it.
@@ -67,7 +67,7 @@ def document_of(
     look = get_theme(theme)
     laid = laid_out(shown, size, look, strip=strip, turned=turned)
     layout = laid.layout
-    most, given = Atlas(layout.plates).parameters, LOOKS.of(shown.source) if looks is None else looks
+    most, given = Atlas(layout.plates).parameters, LOOKS.looks_of(shown.source) if looks is None else looks
     own = [[index, None if one.colour is None else hexed(one.colour), one.share]
            for index, one in sorted(given.items()) if index < most]  # fmt: skip
     return {
@@ -82,8 +82,8 @@ def document_of(
         "scene": list(laid.places.scene),
         "pose": pose_told(layout.camera, layout),
         "themes": {name: {**colours_of(theme), "shading": asdict(theme.shading)} for name, theme in THEMES.items()},
-        "maps": {name: map_of(name) for name in dict.fromkeys([*(one.cmap for one in OWN.values()), "activation"])},
-        "quantities": [quantity_spec(one) for one in (*OWN.values(), *LIT.values())],
+        "maps": {name: map_of(name) for name in dict.fromkeys([*(one.cmap for one in QUANTITIES.values()), "activation"])},
+        "quantities": [quantity_spec(one) for one in (*QUANTITIES.values(), *LIT.values())],
         "marks": _marks(),
         "widest": {form: measure(widest, 1, True) for form, widest in WIDEST.items()},
     }  # fmt: skip
@@ -195,7 +195,7 @@ def texels_of(frame: Frame, document: dict[str, Any], quantity: str | Quantity =
     `quantity` is ``"weight"``, ``"gradient"`` or ``"update"``, of which the browser makes the others; or what the
     optimiser keeps. Where there is no number of it (no gradient yet, no such row) stands 0.
     """
-    kind = quantity if isinstance(quantity, Quantity) else OWN[one_of(quantity, OWN, "texels_of: the quantity")]
+    kind = quantity if isinstance(quantity, Quantity) else QUANTITIES[one_of(quantity, QUANTITIES, "texels_of: the quantity")]
     numbers = kind.numbers(frame)
     numbers = np.zeros_like(frame.values) if numbers is None else numbers
     texels, count = np.zeros(document["texels"], np.float32), document["parameters"]
@@ -299,9 +299,9 @@ def quantity_spec(one: Quantity) -> dict[str, Any]:
 # ---- Words around the cubes.
 
 
-def words_of(subject: Subject, laid: Laid, theme: Theme, own: Mapping[int, OwnLook]) -> dict[str, Any]:
+def words_of(subject: Subject, laid: Laid, theme: Theme, own: Mapping[int, CubeLook]) -> dict[str, Any]:
     """What is written around the cubes, the layer whose formulas stand below, the flat part of a plan."""
-    layout, wanted = laid.layout, subject.sample.wanted
+    layout, wanted = laid.layout, subject.sample.target_values
     return {
         "advances": advances_of(),
         "around": around_of(subject, layout, theme, laid.project, laid.places.scene, own),
@@ -339,7 +339,7 @@ Group = dict[str, Any]
 
 
 def around_of(
-    subject: Subject, layout: Layout, theme: Theme, project: Project, box: Box, own: Mapping[int, OwnLook]
+    subject: Subject, layout: Layout, theme: Theme, project: Project, box: Box, own: Mapping[int, CubeLook]
 ) -> list[Group]:
     """Groups of records: what each belongs to, its shapes, its texts.
 
@@ -361,9 +361,9 @@ def around_of(
         found.add([*plain.static, *plain.around(frame, colouring, None)], turned=True)
     flow = scenery.flow
     if flow is not None:
-        rows = {**frame.activations, "target": subject.sample.wanted, "loss": np.zeros(1)}
+        rows = {**frame.activations, "target": subject.sample.target_values, "loss": np.zeros(1)}
         known = {name: row for name, row in rows.items() if row is not None}
-        found.add([flow.below.still(theme), flow.below.moving(theme, known, {})], below=True)
+        found.add([flow.below.static_sketch(theme), flow.below.moving(theme, known, {})], below=True)
     boxes = None if flow is None else delta_boxes(flow.rows, box)
     if flow is not None and boxes is not None:
         for mean, sign in product((False, True), (1.0, -1.0)):  # their hue is their sign

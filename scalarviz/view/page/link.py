@@ -59,11 +59,11 @@ def link_of(record: Recorded, player: str = "player.html", *, theme: str = "dark
     base = _base()
     if document["words"]["single"]:  # formulas are there for wider pages than it is laid out for
         document["words"]["single"]["room"] = [*WRITTEN]
-    own = _other(document, base)
-    own["words"] = _other(document["words"], base["words"])
+    own = _differing_parts(document, base)
+    own["words"] = _differing_parts(document["words"], base["words"])
     if "around" in own["words"]:  # no link goes into a step, where deltas are
         around = [group for group in own["words"]["around"] if "delta" not in group]
-        own["words"]["around"] = [{**group, **{name: _whole(group[name]) for name in ("shapes", "texts")}}
+        own["words"]["around"] = [{**group, **{name: _rounded(group[name]) for name in ("shapes", "texts")}}
                                   for group in around]  # fmt: skip
     if own.keys() - set(OF_A_RUN):
         raise InputError(f"a link cannot store {sorted(own.keys() - set(OF_A_RUN))} of this picture; try save_html")
@@ -112,14 +112,14 @@ def _base() -> dict[str, Any]:
     return document_of({"w": np.zeros((2, 2))}, SIZE)
 
 
-def _other(own: dict[str, Any], common: dict[str, Any]) -> dict[str, Any]:
+def _differing_parts(own: dict[str, Any], common: dict[str, Any]) -> dict[str, Any]:
     return {name: part for name, part in own.items() if name not in common or common[name] != part}
 
 
-def _whole(part: Any) -> Any:
+def _rounded(part: Any) -> Any:
     """Places in whole pixels: nobody sees less, and letters are few."""
     if isinstance(part, list):
-        return [_whole(one) for one in part]
+        return [_rounded(one) for one in part]
     return round(part) if isinstance(part, float) else part
 
 

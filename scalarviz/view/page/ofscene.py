@@ -20,7 +20,7 @@ from ...run.panels import HeldOut, LossCurve, Painting, Reading, TestCurve, Word
 from ...run.run import Run
 from ...run.scene.scene import Scene
 from ...run.source import Moment, Source
-from ..cubes.own import LOOKS, OwnLook
+from ..cubes.own import LOOKS, CubeLook
 from ..ink.listed import Listed, Record, changes, short
 from ..ink.maps import get_map, hexed
 from ..ink.sketch import Rect, Sketch
@@ -42,27 +42,27 @@ def no_headlines(frame: Frame) -> tuple[str, ...]:
     return ()
 
 
-class OfScene(NamedTuple):
+class SceneParts(NamedTuple):
     """Parts of a page."""
 
     letters: Letters | None = None  # then the page has no picture of the panel that it is of
-    looks: Mapping[int, OwnLook] | None = None  # of cubes by flat index; None: those of the subject's weights
+    looks: Mapping[int, CubeLook] | None = None  # of cubes by flat index; None: those of the subject's weights
     turned: bool = False  # whether the flow turns at each layer, as it does around pictures of single units
     above: tuple[str, ...] = ()  # titles of panels above the cubes: the window has room there
     headlines: Headlines = no_headlines  # what the head says of a frame beside the loss
 
 
-def of_scene(x: object, *, edited: bool = False) -> OfScene:
+def scene_parts_of(x: object, *, edited: bool = False) -> SceneParts:
     """What a scene, or a run without one, has for its page; `edited`: whether somebody changed something in it."""
     if not isinstance(x, Scene | Run):
-        return OfScene()
+        return SceneParts()
     shown = subject_of(x)
     turned = SidePanels(shown, DARK).turns(1.0, 1.0, rows=True) is not None
     above = tuple(str(getattr(panel, "title", "a panel")) for panel in shown.panels if panel.place == "above")
     letters = None
     if isinstance(x, Scene) and x.plan is not None:  # a plan has room for what is read
         letters = next((Letters(panel, shown.source) for panel in x.panels if isinstance(panel, WordBoard)), None)
-    return OfScene(letters, LOOKS.of(shown.source), turned, above, headlines_of(x, edited=edited))
+    return SceneParts(letters, LOOKS.looks_of(shown.source), turned, above, headlines_of(x, edited=edited))
 
 
 def headlines_of(scene: object, *, edited: bool = False) -> Headlines:
@@ -83,13 +83,13 @@ def headlines_of(scene: object, *, edited: bool = False) -> Headlines:
     if not sayers:
         return no_headlines
 
-    def said(frame: Frame) -> tuple[str, ...]:
+    def headlines(frame: Frame) -> tuple[str, ...]:
         if len(frame.values) != count:  # of a network that the run had before
             return ()
         moment = Moment(frame, source)
         return tuple(filter(None, (say(moment) for say in sayers)))
 
-    return said
+    return headlines
 
 
 def _tested(test: TestCurve | HeldOut, moment: Moment) -> str:
@@ -130,7 +130,7 @@ class Letters:
         """The word that is read, and how new ones are made."""
         return {"word": self._panel.word, "temperature": self._panel.temperature}
 
-    def take(self, frame: Frame) -> None:
+    def add_frame(self, frame: Frame) -> None:
         """Read at one more frame."""
         moment, panel = Moment(frame, self._source), self._panel
         reading = panel.look(moment, panel.word)
@@ -154,13 +154,13 @@ class Letters:
         rooms = {name: room for name, room in sheet.rooms.items() if name != "next"}
         sketches = scene(setting, replace(sheet, rooms=rooms), DARK, state, reading)
         self._spots = self._spots or [[*short(spot.box), spot.value] for one in sketches for spot in one.spots]
-        records = [self._shaded(record) for record in self._listed.of(sketches)]
+        records = [self._shaded(record) for record in self._listed.records(sketches)]
         found, self._before = _fills(self._before, records), records
         # how many bars there are depends on the numbers: they are a list of their own
         rooms = {name: room for name, room in sheet.rooms.items() if name == "next"}
         bare = replace(sheet, rooms=rooms, rows=(), note=None)
         likeliest = scene(setting, bare, DARK, state, replace(reading, hidden=None))[:1]
-        return [found, self._listed.of(likeliest)]
+        return [found, self._listed.records(likeliest)]
 
     def _shaded(self, record: Record) -> Record:
         """Colours of many cells as places in their map: so they are right in both looks, in a third of the letters."""
@@ -173,7 +173,7 @@ class Letters:
             self._shades[record[2]] = f"{name}:{apart.argmin(axis=1).astype(np.uint8).tobytes().hex()}"
         return [*record[:2], self._shades[record[2]], *record[3:]]
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Of each frame: new words; of each letter what comes next and a list; and which places choose a letter."""
         return {"names": self._names, "next": self._next, "lists": self._lists, "spots": self._spots}
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ...errors import InputError
 from ...run.core.frame import Frame
 from ..ink.axes import tick_text, tight
-from ..panels.wording import loss_words, said_of
+from ..panels.wording import loss_words, quantity_words
 from ..screen.strip import written
 from ..shown.subject import Subject
 from ..watch.actions import PLAYED, Words, action_of
@@ -146,7 +146,7 @@ def gathered(
             parts = [np.ravel(frame.activations.get(name, np.full(n, np.nan))) for name, n in beside.items()]
             rows.append(np.concatenate([*parts, np.zeros(0)]).astype(np.float32))
             own.append(json_number(subject.probe_loss(frame)))
-            about = (said_of(name, subject, frame) for name in ("gradient", "update"))
+            about = (quantity_words(name, subject, frame) for name in ("gradient", "update"))
             said.append(((*_trained(subject), *headlines(frame)), *about))
             if single and single["room"]:
                 lines.append(written(subject, frame, *single["room"]))

@@ -44,7 +44,7 @@ def chosen(some: Sequence[int], most: int) -> list[int]:
     return [some[k] for k in evenly(len(some), most)]
 
 
-def still_of(subject: Subject, frame: Frame, size: tuple[int, int], theme: str) -> bytes:
+def still_bytes(subject: Subject, frame: Frame, size: tuple[int, int], theme: str) -> bytes:
     """The picture of a frame as WebP, smaller than a page of `size`; empty where nothing can draw."""
     from PIL import Image
 
@@ -179,12 +179,12 @@ def _drawn(
     """Lists of these panels (None: all that are ever more than their box), in the order of the column."""
     subject, look = subject_of(scene), get_theme(theme)
     side, listed = SidePanels(subject, look), Listed(look, density=DENSITY)
-    side.ground.asked = True  # a page has all of them
-    boxes = {name: box for name, box in arrange(WINDOW, side.column.wanted()).panels.items()
+    side.ground.shows_all = True  # a page has all of them
+    boxes = {name: box for name, box in arrange(WINDOW, side.column.wanted_panels()).panels.items()
              if not isinstance(side.drawers[name].panel, LossCurve)}  # fmt: skip
     side.place(boxes)
     if names is not None:
-        side.leave(frozenset(boxes) - frozenset(names))
+        side.set_unseen(frozenset(boxes) - frozenset(names))
     found: dict[str, Lists] = {name: {} for name in sorted(boxes, key=lambda name: boxes[name][1])
                                if names is None or name in names}  # fmt: skip
     for k in frames if found else ():
@@ -192,7 +192,7 @@ def _drawn(
         side.ground.extent = weight_extent(now.values)
         side.update(now)
         for name, lists in found.items():
-            lists[k] = [["box", *short(with_air(boxes[name]))], *listed.of(side.drawn(name))]
+            lists[k] = [["box", *short(with_air(boxes[name]))], *listed.records(side.drawn(name))]
     # a sheet that waits for a hand is empty
     return {name: lists for name, lists in found.items() if lists and len(list(lists.values())[-1]) > 1}
 

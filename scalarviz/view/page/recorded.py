@@ -29,16 +29,16 @@ from ..ink.listed import Record, changes, records_of
 from ..ink.text import loss_text, short
 from ..ink.theme import get_theme, negative
 from ..micro.light import height_scale, height_words, whose_deltas
-from ..micro.told import Formula, Told
+from ..micro.told import Formula, MicroStepView
 from ..micro.walk import Walk
 from ..panels.word import WordDrawer
 from ..shown.subject import Subject, subject_of
 from .document import document_of, laid_out
-from .ofscene import OfScene, maps_of_letters, of_scene
+from .ofscene import SceneParts, maps_of_letters, scene_parts_of
 from .pack import EXACT, dense_text, led_updates, packed_text, squeezed
 from .page import Float32, about_of, gathered, json_number, keys_of, loss_axis, shell, upright
 from .pictures import MOST as MOMENTS
-from .pictures import chosen, still_of
+from .pictures import chosen, still_bytes
 
 SENTENCE = "A recorded training; playing it needs a browser with JavaScript and WebGL 2"
 COLUMN, AROUND = 320, (48, 224)
@@ -79,7 +79,7 @@ def html_of(
     most = len(record) if frames is None else integer("frames of a page", frames, 2)
     source, subject, last = at_the_end(record)
     past = source.past
-    own = of_scene(scene, edited=bool(past.edits))
+    own = scene_parts_of(scene, edited=bool(past.edits))
     letters = own.letters
     if letters is not None:  # which say more than their pictures, and of every frame
         pictures, others = ([one for one in some if one.panel != WordDrawer.name] for some in (pictures, others))
@@ -101,7 +101,7 @@ def html_of(
     def read() -> Iterator[Frame]:
         for frame in played(source, [*((record.branch, k) for k in shown), *added]):
             if letters is not None:
-                letters.take(frame)
+                letters.add_frame(frame)
             yield frame
 
     told, tables = gathered(subject, read(), document, quantities, own.headlines)
@@ -111,7 +111,7 @@ def html_of(
     head = {
         "document": document, "upright": upright(document, laid(size=UPRIGHT)), **told,
         "keys": keys_of({*quantities, *(("micro",) if walks else ())}), "about": about_of(subject, title, program),
-        **said_of(past), "left": left_aside(past), "pictures": seen,
+        **branch_marks(past), "left": abandoned_losses(past), "pictures": seen,
     }  # fmt: skip
     head["axis"] = loss_axis(told["loss"], *(one["loss"] for one in head["left"]))
     if lines:
@@ -121,7 +121,7 @@ def html_of(
     parts = {"run": dense_text(squeezed(head))}
     parts |= {name: packed_text(table, led=_led(name, tables, told)) for name, table in tables.items()}
     if letters is not None:
-        parts["letters"] = dense_text(squeezed(letters.told()))
+        parts["letters"] = dense_text(squeezed(letters.as_json()))
     if walks is not None:
         parts |= {"walks": dense_text(squeezed(walks[0])), "steps": packed_text(walks[1], exact=True)}
     entries, call = ("page.js", "openPage();") if walks is None else ("walkedpage.js", "openWalked();")
@@ -131,12 +131,12 @@ def html_of(
     loss = head["loss"][-1]
     lost = f", loss {loss_text(loss)}" if isinstance(loss, float) else ""
     sentence = f"{SENTENCE}: its last step, {head['steps'][-1]:,}{lost}."
-    still, story = still_of(subject, last, size, look), _story(record, subject)
+    still, story = still_bytes(subject, last, size, look), _story(record, subject)
     return shell(title, look, parts, sentence, call, entries, *extras, styles=styles, still=still, story=story)
 
 
 def _program(
-    record: Recorded, first: int, subject: Subject, frame: Frame, scene: OfScene, seen: list[dict[str, Any]], most: int
+    record: Recorded, first: int, subject: Subject, frame: Frame, scene: SceneParts, seen: list[dict[str, Any]], most: int
 ) -> str:
     """What recorded it, and what is not shown of it."""
     said = [f"recorded with scalarviz {record.about.version}".rstrip()]
@@ -147,7 +147,7 @@ def _program(
     if scene.turned:
         said.append("only the window shows the maps of single units")
     if scene.above:  # which say it in a window
-        said += [_wanted(subject, frame), *(f"not in this page: {title}" for title in scene.above)]
+        said += [_target_words(subject, frame), *(f"not in this page: {title}" for title in scene.above)]
     for count in sorted({len(film["steps"]) for film in seen}):
         if count < min(most, MOMENTS):
             names = ", ".join(film["name"] for film in seen if len(film["steps"]) == count)
@@ -155,9 +155,9 @@ def _program(
     return "  \N{MIDDLE DOT}  ".join(filter(None, said))
 
 
-def _wanted(subject: Subject, frame: Frame) -> str:
+def _target_words(subject: Subject, frame: Frame) -> str:
     """What the sample whose way is drawn should give, where that is a number or two."""
-    wanted, outputs = subject.sample.wanted, subject.sample.outputs
+    wanted, outputs = subject.sample.target_values, subject.sample.outputs
     if wanted is None or len(wanted) > 2 or not np.isfinite(wanted).all():
         return ""
     given = np.ravel(frame.activations.get("input", ()))[:3].tolist()
@@ -314,7 +314,7 @@ def lines_of(source: RecordedSource, shown: list[int], most: int) -> tuple[list[
         lines.append({
             "number": number, "why": next(one.why for one in branch.branches if one.number == number),
             "places": [kept[one] for one in ids if one in kept], "until": max(shared, default=-1),
-            **said_of(source.past), "left": left_aside(source.past),
+            **branch_marks(source.past), "left": abandoned_losses(source.past),
         })  # fmt: skip
     source.switch(own)
     return (places, lines) if len(lines) > 1 else ([], [])
@@ -328,13 +328,13 @@ def _branched(told: dict[str, Any], lines: list[dict[str, Any]], count: int) -> 
     return first | {"branches": {"rest": rest, "lines": lines}}
 
 
-def said_of(past: Past) -> dict[str, list[tuple[int, str]]]:
+def branch_marks(past: Past) -> dict[str, list[tuple[int, str]]]:
     """Edits and named moments of a branch's way."""
     return {"edits": [(edit.step, edit.what) for edit in past.edits],
             "named": [(flag.step, flag.name) for flag in past.flags]}  # fmt: skip
 
 
-def left_aside(past: Past) -> list[dict[str, Any]]:
+def abandoned_losses(past: Past) -> list[dict[str, Any]]:
     """The losses of what the run has left: other branches, and the ends of those that led to where it is."""
     known = {branch.number: branch for branch in past.branches}
     after = dict.fromkeys(known, -1)  # the step from which on a branch is left
@@ -394,7 +394,7 @@ def walks_of(
                 if key not in known:
                     known.append(key)
                     plans.append(_plan(walk, opened, cubes))
-                walks.append({"frame": number, **_told(walk, opened, known.index(key), height)})
+                walks.append({"frame": number, **_walk_data(walk, opened, known.index(key), height)})
                 rows.append(_numbers(walk, opened, lengths, count))
     finally:
         source.stand(here)
@@ -410,15 +410,15 @@ def _numbers(walk: Walk, opened: RecordedStep, lengths: Lengths, count: int) -> 
     made = [walk.frame.activations[name] for name, _ in lengths]
     deltas = [opened.joined[name] for name, _ in lengths]
     with np.errstate(over="ignore"):
-        values, told = np.asarray(walk.frame.values, np.float64), walk.told(len(walk))
-        lit = [opened.gradient, values * told.met, values * told.back, opened.new_values - values]
+        values, told = np.asarray(walk.frame.values, np.float64), walk.micro_step_at(len(walk))
+        lit = [opened.gradient, values * told.forward_factors, values * told.backward_factors, opened.new_values - values]
         parts = [*(numbers[:count] for numbers in lit), *made, *deltas]
         return np.concatenate([np.ravel(part) for part in parts]).astype(np.float32)
 
 
-def _told(walk: Walk, opened: RecordedStep, plan: int, height: float) -> dict[str, Any]:
-    first, last, own = walk.told(1), walk.told(len(walk)), walk.own_loss
-    lines, scale = [], height_scale(np.asarray(last.whole), height)
+def _walk_data(walk: Walk, opened: RecordedStep, plan: int, height: float) -> dict[str, Any]:
+    first, last, own = walk.micro_step_at(1), walk.micro_step_at(len(walk)), walk.own_loss
+    lines, scale = [], height_scale(np.asarray(last.range_values), height)
     for at in range(1, len(walk) + 1):
         sentence, face = walk.line(at)
         lines.append([sentence.name, sentence.meaning, [_formula(f) for f in sentence.formulas[:1]], face,
@@ -426,7 +426,7 @@ def _told(walk: Walk, opened: RecordedStep, plan: int, height: float) -> dict[st
     return {
         "alone": opened.trial, "lr": json_number(opened.lr), "plan": plan, "step": opened.step,
         "loss": loss_text(opened.loss), "own": None if own is None else json_number(own), "samples": first.samples,
-        "mean": last.mean, "about": first.headline.split("  \N{MIDDLE DOT}  ")[-1],
+        "mean": last.shows_means, "about": first.headline.split("  \N{MIDDLE DOT}  ")[-1],
         "lines": lines, "table": last.table, "rise": scale / height, "height": height_words(scale),
     }  # fmt: skip
 
@@ -438,13 +438,13 @@ def _formula(formula: Formula) -> list[Any]:
 
 def _plan(walk: Walk, opened: RecordedStep, cubes: set[str]) -> dict[str, Any]:
     spans = opened.phases()
-    phases = zip(walk.told(1).phases, spans, strict=True)
+    phases = zip(walk.micro_step_at(1).phases, spans, strict=True)
     return {"steps": [phase for phase, span in enumerate(spans) for _ in range(span.count)],
-            "lights": [_light(walk.told(at), walk.subject.stages, cubes) for at in range(1, len(walk) + 1)],
+            "lights": [_light(walk.micro_step_at(at), walk.subject.stages, cubes) for at in range(1, len(walk) + 1)],
             "phases": [[one.name, span.start, one.count, one.words] for one, span in phases]}  # fmt: skip
 
 
-def _light(told: Told, stages: Sequence[Stage], cubes: set[str]) -> list[Any]:
+def _light(step: MicroStepView, stages: Sequence[Stage], cubes: set[str]) -> list[Any]:
     """What a micro-step lights, as runs.
 
     Weights that are lit, those whose numbers make the range of the colours, those that have their gradient, those that
@@ -452,16 +452,16 @@ def _light(told: Told, stages: Sequence[Stage], cubes: set[str]) -> list[Any]:
     cubes have, and where the sums on their way come from: their row, the first weight, how many and how long they are,
     the first bias.
     """
-    numbers = told.frame.state.get(told.quantity)
-    lit = told.frame.computed if numbers is None else ~np.isnan(numbers)
-    reached, come = (np.concatenate([rows[stage.name] for stage in stages]) for rows in (told.reached, told.deltas))
-    every = (lit, ~np.isnan(told.whole), told.frame.computed, reached, ~np.isnan(come))
+    numbers = step.frame.state.get(step.quantity)
+    lit = step.frame.computed if numbers is None else ~np.isnan(numbers)
+    reached, come = (np.concatenate([rows[stage.name] for stage in stages]) for rows in (step.reached, step.deltas))
+    every = (lit, ~np.isnan(step.range_values), step.frame.computed, reached, ~np.isnan(come))
     runs = [_runs(np.flatnonzero(some)) for some in every]
-    made, layer = told.layer, None
-    if made is not None and made.weight is not None and told.makes in told.sums:
-        layer = [told.makes, made.weight.start, *made.weight.shape, -1 if made.bias is None else made.bias.start]
-    whose = list(whose_deltas(stages, told.deltas, cubes).items())
-    return [*runs[:3], _runs(np.sort(told.weights)), *runs[3:], whose, layer]
+    made, layer = step.layer, None
+    if made is not None and made.weight is not None and step.output_row in step.sums:
+        layer = [step.output_row, made.weight.start, *made.weight.shape, -1 if made.bias is None else made.bias.start]
+    whose = list(whose_deltas(stages, step.deltas, cubes).items())
+    return [*runs[:3], _runs(np.sort(step.weights)), *runs[3:], whose, layer]
 
 
 def _runs(numbers: NDArray[np.int64]) -> list[list[int]]:

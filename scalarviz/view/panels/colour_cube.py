@@ -14,7 +14,7 @@ from ...run.panels import ColourCube
 from ...run.source import Moment
 from ..ink.boxes import LABEL
 from ..ink.maps import displayed, hexed
-from ..ink.sketch import Box, Float, Sketch, holds
+from ..ink.sketch import Box, Float, Sketch, contains
 from ..ink.text import measure
 from ..ink.theme import Theme
 from ..space.camera import Camera, Rect, camera_of, fit, pose_of, turn_by, zoomed
@@ -172,7 +172,7 @@ class ColourCubeDrawer(Drawer[ColourCube]):
         self.inputs = np.asarray(panel.inputs, float)
         self.targets = np.array(panel.targets, float)  # what the colours are to become, taught ones included
         self._taught = Taught()
-        ground.wanted = self._taught.targets
+        ground.current_targets = self._taught.targets
         self._keep_first()
         self.marked: RGB | None = None  # a source colour that waits for its new target
         self._turn: Turn = FITTED
@@ -258,8 +258,8 @@ class ColourCubeDrawer(Drawer[ColourCube]):
         if disc.which == "source":
             output = _rgb(displayed(moment.predict(np.array([disc.source])))[0])
             name, value, more = hexed(disc.source), f"is now {hexed(output)}", [f"target: {hexed(disc.target)}"]
-            more += self.ground.offers(3)
-            more += ["Shift+click: teach it another colour"] if self.ground.teaches else []
+            more += self.ground.choose_tips(3)
+            more += ["Shift+click: teach it another colour"] if self.ground.can_teach else []
         else:
             name, value, more = hexed(disc.target), f"target of {hexed(disc.source)}", []
             if self.marked is not None:
@@ -270,7 +270,7 @@ class ColourCubeDrawer(Drawer[ColourCube]):
 
     def press(self, at: Point, button: str) -> bool:
         """Where a drag would begin; it may as well become a click."""
-        self._on_cube = self.box is not None and any(holds(box, at) for box in cube_boxes(self.box))
+        self._on_cube = self.box is not None and any(contains(box, at) for box in cube_boxes(self.box))
         return False
 
     def drag(self, at: Point, by: Point, button: str) -> bool:
@@ -278,19 +278,19 @@ class ColourCubeDrawer(Drawer[ColourCube]):
         if button != "left" or not self._on_cube:
             return False
         self._turn = turn_by(*self._turn, *by)
-        self._again()
+        self._redraw()
         return True
 
     def fit(self) -> None:
         """Both cubes as they were at first."""
         if self._turn != FITTED:
             self._turn = FITTED
-            self._again()
+            self._redraw()
 
     def click(self, at: Point) -> bool:
         """The way of a colour is drawn, whichever cube it was clicked in."""
         found = self.under(at)
-        if found is None or not self.ground.chooses(3):
+        if found is None or not self.ground.can_choose(3):
             return False
         self.ground.choose_by(lambda: (self.inputs[found.row], self.targets[found.row]))
         return True
@@ -298,7 +298,7 @@ class ColourCubeDrawer(Drawer[ColourCube]):
     def shift_click(self, at: Point) -> bool:
         """First a source colour, then its new target."""
         found = self.under(at)
-        if found is None or not self.ground.teaches:
+        if found is None or not self.ground.can_teach:
             return False
         source = self.marked
         if found.which == "source" or source is None:
@@ -321,7 +321,7 @@ class ColourCubeDrawer(Drawer[ColourCube]):
         self.ground.subject.source.edit(edit)
         self._taught.add(edit, source, target)
         self._retarget()
-        self._again()
+        self._redraw()
 
     def _retarget(self) -> None:
         """Other lessons hold: what is wanted of the colours shown, and of the one whose way is drawn."""
@@ -337,9 +337,9 @@ class ColourCubeDrawer(Drawer[ColourCube]):
         if subject.probe is None or subject.target is None or subject.probe.size != 3 or subject.target.size != 3:
             return
         sample, plain = subject.probe.reshape(1, 3).copy(), subject.target.reshape(1, 3).copy()
-        self.ground.again = lambda: (sample, self._taught.targets(sample, plain))
+        self.ground.reread_sample = lambda: (sample, self._taught.targets(sample, plain))
 
-    def _again(self) -> None:
+    def _redraw(self) -> None:
         self.stale = True
         if self.box is not None:
             self.lay_out(self.box)

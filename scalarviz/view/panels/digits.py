@@ -14,7 +14,7 @@ from ...run.panels import DigitBoard, DigitPad
 from ...run.source import Moment
 from ..ink.boxes import LABEL
 from ..ink.maps import get_map
-from ..ink.sketch import Box, Kept, Sketch, holds, rgba
+from ..ink.sketch import Box, Cached, Sketch, contains, rgba
 from ..ink.text import measure
 from ..ink.theme import Theme, mixed
 from .drawer import Drawer, Ground, Point, Setting, Tip
@@ -54,7 +54,7 @@ class BoardDrawer(Drawer[DigitBoard]):
         chosen = np.sort(np.concatenate([np.flatnonzero(labels == k)[:SHOWN] for k in range(CLASSES)]))
         self.inputs, self.labels = np.asarray(panel.inputs)[chosen], labels[chosen]
         self._border = max(1, round(panel.side[0] / 8))  # so that a frame is about three pixels on screen
-        self._atlas = Kept[NDArray[np.uint8]]()
+        self._atlas = Cached[NDArray[np.uint8]]()
         self._place, self._start, self._goal = (np.zeros((len(chosen), 3), np.float32) for _ in range(3))
         self._age = np.full(len(chosen), EASE)
         self._read: NDArray[np.integer] = self.labels  # what each is read as, at a frame
@@ -75,7 +75,7 @@ class BoardDrawer(Drawer[DigitBoard]):
     def around(self, setting: Setting) -> Sequence[Sketch]:
         """From each column of the last plate to that of its digits, which stand at the end of the network."""
         plates, sketch = [*setting.plates.values()], Sketch()
-        if self.box is None or not setting.holds(self.box) or plates[-1].size % CLASSES:
+        if self.box is None or not setting.contains(self.box) or plates[-1].size % CLASSES:
             return ()
         x, y, width, height = self.box
         (low, high), foot = np.sort(setting.project(plates[-1].corners)[:, 0])[[0, -1]].tolist(), y + height + 4
@@ -107,7 +107,7 @@ class BoardDrawer(Drawer[DigitBoard]):
         self._place = np.where(eased < 1, self._start + (goal - self._start) * eased, goal).astype(np.float32)
 
     @property
-    def _whole(self) -> NDArray[np.float64]:
+    def _tile_size(self) -> NDArray[np.float64]:
         """Width and height of a tile that stands alone."""
         high, wide = self._side
         border = 2 * self._border
@@ -153,10 +153,10 @@ class BoardDrawer(Drawer[DigitBoard]):
         for k in range(CLASSES):
             middle = x + width * (k + 0.5) / CLASSES
             sketch.text(middle, y + height - 5, str(k), LABEL, theme.text2, anchor="middle")
-        size = self._whole * self._place[order, 2:]
+        size = self._tile_size * self._place[order, 2:]
         rects = np.concatenate([self._place[order, :2] - size / 2, size], axis=1)
         cells = np.stack([order / tiles, wrong[order] / 2, np.full(tiles, 1 / tiles), np.full(tiles, 0.5)], axis=1)
-        atlas = self._atlas.of((theme,), lambda: _atlas(self.inputs, self._side, self._border, theme))
+        atlas = self._atlas.get((theme,), lambda: _atlas(self.inputs, self._side, self._border, theme))
         sketch.sprites(rects, cells, atlas)
         return sketch
 
@@ -164,13 +164,13 @@ class BoardDrawer(Drawer[DigitBoard]):
         """What a digit is, what it is read as, and what a click would do."""
         if (found := self.under(at)) is None:
             return None
-        return f"a {self.labels[found]}", f"read as {self._read[found]}", self.ground.offers(self.inputs.shape[1])
+        return f"a {self.labels[found]}", f"read as {self._read[found]}", self.ground.choose_tips(self.inputs.shape[1])
 
     # ---- hands
 
     def under(self, at: Point) -> int | None:
         """Number of the digit that is seen at a point; None beside them."""
-        inside = np.all(np.abs(self._place[:, :2] - at) <= self._whole / 2 * self._place[:, 2:], axis=1)
+        inside = np.all(np.abs(self._place[:, :2] - at) <= self._tile_size / 2 * self._place[:, 2:], axis=1)
         return next((int(k) for k in self._order[::-1] if inside[k]), None)
 
     def hover(self, at: Point | None) -> bool:
@@ -180,7 +180,7 @@ class BoardDrawer(Drawer[DigitBoard]):
 
     def click(self, at: Point) -> bool:
         found = self.under(at)
-        if found is None or not self.ground.chooses(self.inputs.shape[1]):
+        if found is None or not self.ground.can_choose(self.inputs.shape[1]):
             return False
         self.ground.choose(self.inputs[found], self.labels[found : found + 1])
         return True
@@ -308,15 +308,15 @@ class PadDrawer(Drawer[DigitPad]):
         """What a hand can do."""
         if not self.ground.hints:
             return ""
-        if self.ground.teaches and self._active and self.picture.any():
+        if self.ground.can_teach and self._active and self.picture.any():
             return LABEL_IT
-        return f"{DRAW}; {self._learnt} taught" if self.ground.teaches and self._learnt else DRAW
+        return f"{DRAW}; {self._learnt} taught" if self.ground.can_teach and self._learnt else DRAW
 
     # ---- the picture
 
     def clear(self) -> None:
         """No ink on it."""
-        self._put(np.zeros(self.panel.side))
+        self._set_pixels(np.zeros(self.panel.side))
 
     def take(self, picture: NDArray[np.floating]) -> str:
         """Ink on paper, read as a digit: paper is the shade of its rim, ink is what differs, the most is 1."""
@@ -329,7 +329,7 @@ class PadDrawer(Drawer[DigitPad]):
         square[top : top + ink.shape[0], left : left + ink.shape[1]] = ink
         high, wide = self.panel.side
         small = averaged(averaged(square, high, 0), wide, 1)
-        self._put(small / max(float(small.max()), 1e-12))
+        self._set_pixels(small / max(float(small.max()), 1e-12))
         return "on the sheet; the prediction stands beside it"
 
     def stroke(self, start: Point, end: Point, *, erase: bool = False) -> None:
@@ -347,9 +347,9 @@ class PadDrawer(Drawer[DigitPad]):
         # the strokes of both data sets are about an eighth of the picture wide; an eraser is wider
         ink = np.clip(high / 16 + (1.25 if erase else 0.75) - away, 0.0, 1.0)
         below = self.pixels if self.drawn or erase else np.zeros(self.panel.side)
-        self._put(np.minimum(below, 1 - ink) if erase else np.maximum(below, ink))
+        self._set_pixels(np.minimum(below, 1 - ink) if erase else np.maximum(below, ink))
 
-    def _put(self, pixels: NDArray[np.floating]) -> None:
+    def _set_pixels(self, pixels: NDArray[np.floating]) -> None:
         """What goes through the network is another sample now, of which nobody knows what it is."""
         self.pixels[...] = pixels
         self.drawn, self.digit, self.stale = True, None, True
@@ -357,7 +357,7 @@ class PadDrawer(Drawer[DigitPad]):
 
     def place(self, at: Point) -> Point | None:
         """A point in logical pixels as (column, row) of the picture, fractions included; None beside it."""
-        if self.field is None or not holds(self.field, at):
+        if self.field is None or not contains(self.field, at):
             return None
         x, y, width, height = self.field
         return (at[0] - x) / width * self.panel.side[1], (at[1] - y) / height * self.panel.side[0]
@@ -401,7 +401,7 @@ class PadDrawer(Drawer[DigitPad]):
         """A digit: learn the drawing as that; Backspace: an empty sheet."""
         if not self._active:
             return False
-        if len(text) == 1 and text in "0123456789" and self.ground.teaches:
+        if len(text) == 1 and text in "0123456789" and self.ground.can_teach:
             self.learn(int(text))
         elif name in ("Backspace", "Delete"):
             self.clear()

@@ -20,13 +20,13 @@ from ...run.opened.between import Looking
 from ...run.panels import Panel
 from ...run.source import Moment, Source
 from ..cubes.scale import LegendScale
-from ..graph.figure import Seen
+from ..graph.figure import NodeNumbers
 from ..ink.boxes import ABOUT, COLUMN, LABEL
 from ..ink.overlay import pointer_label
 from ..ink.sketch import Box, Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme
-from ..shown.subject import Ahead, Subject
+from ..shown.subject import Forecast, Subject
 from ..space.arrangement import Blueprint, Project
 from ..space.plate import Plate
 
@@ -36,7 +36,7 @@ Floats = NDArray[np.floating]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Inner:
+class OpenedStep:
     """What there is of an opened step; the micro-step shown is about `stage` (empty: about none)."""
 
     frame: Frame  # its numbers so far: gradients that have come are `computed`, moved weights are at their new values
@@ -51,13 +51,13 @@ class Inner:
     reached: Mapping[str, NDArray[np.bool_]]  # by stage, the numbers of its row that the forward pass has come to
     stage: str = ""
     adding: int = 0  # samples that the gradient of that stage holds so far; 0: all of them
-    nodes: Mapping[str, Seen] = field(default_factory=dict)  # of a formula, each as a formula of inputs and weights
-    node: str = ""  # that of now
+    nodes: Mapping[str, NodeNumbers] = field(default_factory=dict)  # of a formula, each as a formula of inputs and weights
+    current_node: str = ""  # that of now
     looking: Looking | None = None  # of a network whose positions look at each other
-    gone: float = 1.0  # how much of its time the micro-step has gone, 0 to 1
+    progress: float = 1.0  # how much of its time the micro-step has gone, 0 to 1
 
     @property
-    def added(self) -> str:
+    def added_words(self) -> str:
         """How many samples that gradient holds so far, in words; empty where it is all of them."""
         return f"{self.adding:,} of {len(self.data[0]):,} samples so far" if 0 < self.adding < len(self.data[0]) else ""
 
@@ -74,53 +74,53 @@ class Ground:
     subject: Subject  # what is shown; its source is asked and, by a hand, edited
     theme: Theme
     hints: bool = False  # whether there is a hand: a window, which also must not wait for what is dear
-    asked: bool = False  # whether somebody asked for all that there is; at rest a picture shows its first look
+    shows_all: bool = False  # whether somebody asked for all that there is; at rest a picture shows its first look
     probes: int = 0  # changes of the subject's probe by a hand: activations from before are of another sample
     choices: int = 0  # how many of them chose a sample that was there already
     # what samples (N, n_inputs) are to become by now; at first they were `plain`
-    wanted: Callable[[ArrayLike, ArrayLike], NDArray[Any]] = lambda samples, plain: np.asarray(plain)
-    again: Callable[[], tuple[ArrayLike, ArrayLike | None]] | None = None  # the sample that is drawn, as it is now
+    current_targets: Callable[[ArrayLike, ArrayLike], NDArray[Any]] = lambda samples, plain: np.asarray(plain)
+    reread_sample: Callable[[], tuple[ArrayLike, ArrayLike | None]] | None = None  # the sample that is drawn, as it is now
     notes: list[str] = field(default_factory=list)  # lines for the console, to be told and taken out
-    ahead: Ahead | None = None  # what the coming steps will be, where that is known
+    ahead: Forecast | None = None  # what the coming steps will be, where that is known
     extent: float | None = None  # V of the colours that weights have as cubes
     pointed: int | None = None  # flat index of the number under the pointer, or of the selected one
     writes: bool = True  # whether the picture writes its words in this frame: those of a panel wait for it
-    said: Frame | None = None  # of which frame they are
-    late: bool = False  # that is another one than the one shown: they are to be written soon
+    words_frame: Frame | None = None  # of which frame they are
+    words_late: bool = False  # that is another one than the one shown: they are to be written soon
     failures: dict[str, str] = field(default_factory=dict)  # what was said last of functions of the scene that raise
-    inner: Inner | None = None  # the step that is open
+    opened_step: OpenedStep | None = None  # the step that is open
 
     @property
     def sample(self) -> Floats | None:
         """The sample whose numbers are shown, of a batch the one that is added up; None: those of several, or none."""
-        if self.inner is None or self.inner.trial:
+        if self.opened_step is None or self.opened_step.trial:
             return self.subject.probe
-        rows, adding = self.inner.data[0], self.inner.adding
+        rows, adding = self.opened_step.data[0], self.opened_step.adding
         return rows[adding - 1] if len(rows) == 1 or 0 < adding <= len(rows) else None
 
     @property
     def answered(self) -> bool:
         """Whether what the network says of it may be shown: inside a step only once it is there."""
-        last = () if self.inner is None else self.subject.stages[-1:]
-        return all(np.all(self.inner.reached.get(stage.name, True)) for stage in last if self.inner is not None)
+        last = () if self.opened_step is None else self.subject.stages[-1:]
+        return all(np.all(self.opened_step.reached.get(stage.name, True)) for stage in last if self.opened_step is not None)
 
-    def open(self, inner: Inner | None) -> bool:
+    def set_opened_step(self, inner: OpenedStep | None) -> bool:
         """A step is open, or none; whether this is another one of its micro-steps."""
-        was, self.inner = self.inner, inner
+        was, self.opened_step = self.opened_step, inner
         return (was and was.frame) is not (inner and inner.frame)
 
     def follow(self, frame: Frame, *, writes: bool) -> None:
         """A frame is shown while the picture `writes` its words, or does not."""
-        if writes or self.said is None or frame.step < self.said.step:
-            self.said = frame
-        self.writes, self.late = writes, frame is not self.said
+        if writes or self.words_frame is None or frame.step < self.words_frame.step:
+            self.words_frame = frame
+        self.writes, self.words_late = writes, frame is not self.words_frame
 
-    def failed(self, what: str, error: Exception) -> str:
+    def report_failure(self, name: str, error: Exception) -> str:
         """What a scene's own function raised, in words; the console is told once, and the line."""
         said, (*_, last) = words_of(error), extract_tb(error.__traceback__)
-        if self.failures.get(what) != said:
-            self.notes.append(f"{what}: {said} ({last.filename}, line {last.lineno})")
-        self.failures[what] = said
+        if self.failures.get(name) != said:
+            self.notes.append(f"{name}: {said} ({last.filename}, line {last.lineno})")
+        self.failures[name] = said
         return said
 
     def edit(self, edit: Edit | None) -> None:
@@ -129,28 +129,28 @@ class Ground:
             self.subject.source.edit(edit)
 
     @property
-    def teaches(self) -> bool:
+    def can_teach(self) -> bool:
         """Whether a hand can change what is learnt."""
         return self.hints and self.subject.source.can.edit
 
-    def chooses(self, count: int | None = None) -> bool:
+    def can_choose(self, count: int | None = None) -> bool:
         """Whether a hand can choose the sample whose way is drawn: one of `count` numbers, or any."""
         probe = self.subject.probe
         fits = probe is not None and count in (None, probe.size)
         return self.hints and fits and self.subject.source.can.predict
 
-    def offers(self, count: int | None = None) -> list[str]:
+    def choose_tips(self, count: int | None = None) -> list[str]:
         """What a tip says of that."""
-        return ["click: choose it"] if self.chooses(count) else []
+        return ["click: choose it"] if self.can_choose(count) else []
 
     def choose(self, sample: ArrayLike, target: ArrayLike | None = None) -> None:
         """Draw the way of another sample."""
         self.choose_by(lambda: (sample, target))
 
-    def choose_by(self, again: Callable[[], tuple[ArrayLike, ArrayLike | None]]) -> None:
+    def choose_by(self, reread: Callable[[], tuple[ArrayLike, ArrayLike | None]]) -> None:
         """The same of what `again()` returns, which is asked anew when what is wanted of samples changes."""
-        self.subject.choose(*again())
-        self.again = again
+        self.subject.choose(*reread())
+        self.reread_sample = reread
         self.probes += 1
         self.choices += 1
 
@@ -158,8 +158,8 @@ class Ground:
         """What is wanted of the sample that is drawn may be another thing now; one that was drawn by hand stays."""
         subject = self.subject
         drawn = subject.probe is None or subject.given is None or not np.array_equal(subject.probe, subject.given)
-        if self.again is not None and not drawn:
-            subject.choose(*self.again())
+        if self.reread_sample is not None and not drawn:
+            subject.choose(*self.reread_sample())
             self.probes += 1
 
 
@@ -167,15 +167,15 @@ class Ground:
 class Setting:
     """A picture in which a panel draws among the cubes, in logical pixels."""
 
-    sheet: Blueprint | None  # the rooms of a planned one; None while the camera looks from elsewhere
+    blueprint: Blueprint | None  # the rooms of a planned one; None while the camera looks from elsewhere
     plates: Mapping[str, Plate]  # by the names of their tensors; rows of activations by those of their stages
     project: Project  # world points (N, 3) to pixels (N, 2)
     window: Box  # what would leave it is left out
     strip: Box  # below the cubes
     turns: bool = False  # whether the rows in `plates` are places that are left to pictures
-    taken: Sequence[Box] = ()  # where something else stands
+    reserved: Sequence[Box] = ()  # where something else stands
 
-    def holds(self, box: Box) -> bool:
+    def contains(self, box: Box) -> bool:
         """Whether a box is inside the window."""
         (x, y, wide, high), (left, top, width, height) = box, self.window
         return left <= x and top <= y and x + wide <= left + width and y + high <= top + height
@@ -296,7 +296,7 @@ class Drawer(Generic[P]):
         """The panel at a moment; `seconds` since the last call of a window, None where every moment is drawn."""
         return ()
 
-    def inside(self, inner: Inner, box: Box) -> Sequence[Sketch]:
+    def inside(self, inner: OpenedStep, box: Box) -> Sequence[Sketch]:
         """What it draws of an opened step in its place."""
         return ()
 

@@ -15,13 +15,13 @@ from ...run.panels import GraphPanel, Image, Painting, Pictures, RecordedPicture
 from ...run.source import Moment
 from ..graph.figure import GraphFigure
 from ..graph.layout import Box as Node
-from ..graph.layout import Layout, said_of
-from ..graph.shown import Wish, seen_of, shown_of
+from ..graph.layout import Layout, item_words
+from ..graph.shown import Wish, node_numbers, shown_of
 from ..ink.boxes import COLUMN, LABEL, PRESENTER
 from ..ink.figure import View
 from ..ink.listed import records_of, sketches_of
 from ..ink.maps import displayed, hexed
-from ..ink.sketch import Box, Kept, Sketch, Spot, spot_at
+from ..ink.sketch import Box, Cached, Sketch, Spot, spot_at
 from ..ink.text import measure
 from ..space.arrangement import ACROSS, DOWN
 from .drawer import Drawer, Ground, Headline, P, Point, Setting, Tip, cut, ring_around, sentence, title_of
@@ -65,7 +65,7 @@ class PixelsDrawer(Drawer[P]):
     """Pixels of each picture: height and width."""
     _spots: Sequence[Spot] = ()
 
-    def way(self, pixel: tuple[int, int]) -> tuple[ArrayLike, ArrayLike]:
+    def sample_of(self, pixel: tuple[int, int]) -> tuple[ArrayLike, ArrayLike]:
         """The sample of a pixel and its target, as they are now."""
         raise NotImplementedError
 
@@ -73,7 +73,7 @@ class PixelsDrawer(Drawer[P]):
         """What a pixel is, what it has become, and more lines."""
         raise NotImplementedError
 
-    def put(
+    def place_pictures(
         self, sketch: Sketch, places: Sequence[Box], images: Sequence[NDArray[np.uint8]], names: Sequence[str]
     ) -> list[Sketch]:
         """Pictures in their places, enlarged so that pixels of small ones stay seen."""
@@ -99,13 +99,13 @@ class PixelsDrawer(Drawer[P]):
         if (pixel := self.under(at)) is None:
             return None
         name, value, more = self.says(moment, pixel)
-        return name, value, [*more, *self.ground.offers(self.sample)]
+        return name, value, [*more, *self.ground.choose_tips(self.sample)]
 
     def click(self, at: Point) -> bool:
         pixel = self.under(at)
-        if pixel is None or not self.ground.chooses(self.sample):
+        if pixel is None or not self.ground.can_choose(self.sample):
             return False
-        self.ground.choose_by(lambda: self.way(pixel))
+        self.ground.choose_by(lambda: self.sample_of(pixel))
         return True
 
 
@@ -121,9 +121,9 @@ class PicturesDrawer(PixelsDrawer[Pictures]):
     def __init__(self, panel: Pictures, ground: Ground) -> None:
         super().__init__(panel, ground)
         self._label = panel.label
-        self._put(thumbnail(panel.source), thumbnail(panel.target))
+        self._set_pictures(thumbnail(panel.source), thumbnail(panel.target))
 
-    def _put(self, source: Pixels, target: Pixels) -> None:
+    def _set_pictures(self, source: Pixels, target: Pixels) -> None:
         """Show these; both reduced."""
         self._source, self._target = source, np.clip(target, 0.0, 1.0)
         self._shown = to_bytes(self._source), to_bytes(self._target)
@@ -135,7 +135,7 @@ class PicturesDrawer(PixelsDrawer[Pictures]):
         if self.panel.target_of is None:
             return "this scene has no target for a picture"
         source = thumbnail(picture)
-        self._put(source, self.panel.target_of(source))
+        self._set_pictures(source, self.panel.target_of(source))
         self._label, self.stale = "yours", True
         return "shown: before, after, target"
 
@@ -157,16 +157,16 @@ class PicturesDrawer(PixelsDrawer[Pictures]):
         chosen = np.argwhere((self._source == np.asarray(self.ground.sample, np.float32)).all(axis=2))[:1]
         rings = [ring_around((x + (j + 0.5) / wide * across, y + (i + 0.5) / high * down), _RING, theme)
                  for i, j in chosen for x, y, across, down in places]  # fmt: skip
-        return [*self.put(sketch, places, (self._shown[0], made, self._shown[1]), names), *rings]
+        return [*self.place_pictures(sketch, places, (self._shown[0], made, self._shown[1]), names), *rings]
 
     def says(self, moment: Moment, pixel: tuple[int, int]) -> Tip:
         colour = self._source[pixel]
         now = hexed(displayed(moment.predict(colour[None]))[0])
         return hexed(colour), f"is now {now}", [f"target: {hexed(self._target[pixel])}"]
 
-    def way(self, pixel: tuple[int, int]) -> tuple[ArrayLike, ArrayLike]:
+    def sample_of(self, pixel: tuple[int, int]) -> tuple[ArrayLike, ArrayLike]:
         sample, plain = self._source[pixel][None], self._target[pixel][None]
-        return sample, self.ground.wanted(sample, plain)
+        return sample, self.ground.current_targets(sample, plain)
 
 
 # ---- Pictures that a user's function makes of every moment.
@@ -192,7 +192,7 @@ class MadeDrawer(Drawer[Own], Generic[Own, Made]):
         """What was made is of something else."""
         self._asked, self.stale = Asked(self.panel.title, self.ground, words=self.words), True
 
-    def _make(self, moment: Moment) -> Made:
+    def _call_function(self, moment: Moment) -> Made:
         raise NotImplementedError
 
     def _show(self, made: Made, room: Box) -> Sketch:
@@ -204,10 +204,10 @@ class MadeDrawer(Drawer[Own], Generic[Own, Made]):
         return self._asked.moving
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
-        made, error = self._asked.ask(moment, seconds, lambda: self._make(moment))
+        made, error = self._asked.call(moment, seconds, lambda: self._call_function(moment))
         title, theme, room = Sketch(), self.ground.theme, (box[0], box[1] + self.top, box[2], box[3] - self.top)
         shown = sentence(room, theme, error) if made is None else self._show(made, room)
-        inner = self.ground.inner if self.within else None  # then it shows that
+        inner = self.ground.opened_step if self.within else None  # then it shows that
         title_of(title, box, theme, self.panel.title, inner.samples if inner else self._asked.age or self._note)
         return [title, shown]
 
@@ -220,7 +220,7 @@ class ImageDrawer(MadeDrawer[Image, NDArray[np.uint8]]):
     overlay = (200.0, 200.0 + TITLE)
     beside = (64.0, 64.0 + TITLE)
 
-    def _make(self, moment: Moment) -> NDArray[np.uint8]:
+    def _call_function(self, moment: Moment) -> NDArray[np.uint8]:
         self._note = self.panel.note
         return as_pixels(self.panel.paint(moment))
 
@@ -258,18 +258,18 @@ class Asked:
         """Which step it is of, where that is not the one shown."""
         return f"step {self._step:,}" if self._pace.old else ""
 
-    def ask(self, moment: Moment, seconds: float | None, make: Callable[[], Made]) -> tuple[Made | None, str]:
+    def call(self, moment: Moment, seconds: float | None, make: Callable[[], Made]) -> tuple[Made | None, str]:
         """What `make` made of this moment or, where that is too dear, of a former one; or else what went wrong."""
         waits = self._words and self._made is not None  # what there is may stay until words are written
-        frame = (waits and self._ground.said) or moment.frame
+        frame = (waits and self._ground.words_frame) or moment.frame
         if self._pace.due(frame, seconds) and frame is moment.frame:
             start = time.perf_counter()
             try:
                 self._made, self._error = make(), ""
             except Exception as error:  # it is a stranger's code: its place says so, and the picture goes on
-                self._made, self._error = None, self._ground.failed(f"panel {self._title!r}", error)
+                self._made, self._error = None, self._ground.report_failure(f"panel {self._title!r}", error)
             self._step = moment.step
-            self._pace.did(time.perf_counter() - start)
+            self._pace.mark_done(time.perf_counter() - start)
         return self._made, self._error
 
 
@@ -305,7 +305,7 @@ class RecordedPicturesDrawer(Drawer[RecordedPictures]):
         first = panel.pictures[0]
         high = (COLUMN + 2 * AIR) * first.height / first.width - 2 * AIR
         self.height = min(max(high, 8.0), 2.0 * COLUMN) + _LINE
-        self._read = Kept[list[Sketch] | None]()
+        self._read = Cached[list[Sketch] | None]()
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         x, y, width, height = box
@@ -316,7 +316,7 @@ class RecordedPicturesDrawer(Drawer[RecordedPictures]):
         picture = self.panel.pictures[number]
         size = picture.width, picture.height
         place = fitting((x - AIR, y - AIR, width + 2 * AIR, height - _LINE + 2 * AIR), size)
-        read = self._read.of((number, place, theme), lambda: sketches_of(records_of(picture.image, size), theme, place))
+        read = self._read.get((number, place, theme), lambda: sketches_of(records_of(picture.image, size), theme, place))
         if read is None:
             return [sentence(box, theme, f"{self.panel.title}: its picture in the file cannot be read")]
         said = f"{self.panel.title}, as recorded at step {picture.step:,}"
@@ -359,7 +359,7 @@ def easel_height(aspect: float, width: float = COLUMN) -> float:
 
 def easel_boxes(box: Box, aspect: float) -> Boxes:
     """Where the three pictures stand in the box of a panel, so that the network's is as large as it can be."""
-    below, beside = _below(box, aspect), _beside(box, aspect)
+    below, beside = _below(box, aspect), _boxes_beside(box, aspect)
     if beside[1][3] < LEAST:  # there is no height for two small ones
         return below if aspect >= WIDE else beside
     return max(below, beside, key=lambda boxes: boxes[0][2])
@@ -374,7 +374,7 @@ def _below(box: Box, aspect: float) -> Boxes:
     return (x, y + TITLE, *large), (x, top, *small), (x + half + GAP, top, *small)
 
 
-def _beside(box: Box, aspect: float) -> Boxes:
+def _boxes_beside(box: Box, aspect: float) -> Boxes:
     x, y, width, height = box
     tall = min(_tall(width, aspect), height - TITLE)
     large = _sides(tall * aspect, aspect)
@@ -429,7 +429,7 @@ class PaintingDrawer(PixelsDrawer[Painting]):
         if self.ground.writes or seconds is None:  # as the HUD does
             self._psnr = self.panel.likeness(moment)
         # A step begins with all pixels, and then they stay: more of them would look as if it had learnt.
-        inside, size = self.ground.inner is not None, reduced(self.size, longest)
+        inside, size = self.ground.opened_step is not None, reduced(self.size, longest)
         if inside and np.array_equal(self._painted, moment.frame.values):
             return
         news = self.grid.update(moment.frame, seconds, size, ask)
@@ -452,7 +452,7 @@ class PaintingDrawer(PixelsDrawer[Painting]):
         places = large, small, last = easel_boxes(box, wide / high)
         if self.ground.writes or not self._note:
             self._note = self._noted(moment, self._counted(), large[2])
-        pixel = () if self.ground.inner is None or self.ground.sample is None else self.ground.sample.tolist()
+        pixel = () if self.ground.opened_step is None or self.ground.sample is None else self.ground.sample.tolist()
         named = map("{} = {:.4g}".format, self.ground.subject.sample.inputs, pixel)
         note = ",  ".join(named) or self._note
         title_of(sketch, (large[0], box[1], large[2], TITLE), theme, "network", note)
@@ -462,11 +462,11 @@ class PaintingDrawer(PixelsDrawer[Painting]):
             said = next((title for title in titles if measure(title, LABEL) <= end - place[0]), "")
             sketch.text(place[0], place[1] - 7, said, LABEL, theme.text2)
         rings = self._rings([(x, y, wide, high, 0.0) for x, y, wide, high in places])
-        return [*self.put(sketch, places, self._images, ("network", "target", "error")), *rings]
+        return [*self.place_pictures(sketch, places, self._images, ("network", "target", "error")), *rings]
 
     def _rings(self, places: Sequence[tuple[float, ...]]) -> list[Sketch]:
         """Where pictures have the pixel that an open step learns, each in a box whose rows rise or fall by a slope."""
-        if self.ground.inner is None or self.ground.sample is None:
+        if self.ground.opened_step is None or self.ground.sample is None:
             return []
         (across, down), theme = self.ground.sample.tolist(), self.ground.theme
         points = [(x + across * wide, y + down * high + across * wide * slope) for x, y, wide, high, slope in places]
@@ -475,7 +475,7 @@ class PaintingDrawer(PixelsDrawer[Painting]):
     def around(self, setting: Setting) -> Sequence[Sketch]:
         """What is painted as a plate of its own, which stands over the last one."""
         weights = [plate.corners for plate in setting.plates.values() if plate.kind == "weight"]
-        if len(weights) < 2 or setting.turns or setting.sheet is not None:
+        if len(weights) < 2 or setting.turns or setting.blueprint is not None:
             return ()
         last, others = setting.project(weights[-1]), setting.project(np.concatenate(weights[:-1]))
         across, down = np.diff(setting.project(np.stack([np.zeros(3), ACROSS, np.zeros(3), DOWN])), axis=0)[::2]
@@ -484,7 +484,7 @@ class PaintingDrawer(PixelsDrawer[Painting]):
         slope, begin = float(across[1] / across[0]), last[np.lexsort((last[:, 1], np.round(last[:, 0])))[0]]
         own = min(x + wide - 8 - left, 0.45 * high / tall)
         foot = float(begin[1] + slope * (left - begin[0])) - 16
-        for word in setting.taken:
+        for word in setting.reserved:
             if left < word[0] + word[2] and word[0] < left + own and top < word[1] < foot + slope * own:
                 foot = min(foot, word[1] - 8 - slope * (word[0] + word[2] - left))
         own = min(own, (foot - top) / tall)
@@ -515,7 +515,7 @@ class PaintingDrawer(PixelsDrawer[Painting]):
 
     @property
     def moving(self) -> bool:
-        return self.grid.unfinished and self.ground.inner is None
+        return self.grid.unfinished and self.ground.opened_step is None
 
     @property
     def headline(self) -> Headline | None:
@@ -532,21 +532,21 @@ class PaintingDrawer(PixelsDrawer[Painting]):
 
     def says(self, moment: Moment, pixel: tuple[int, int]) -> Tip:
         place = self._place(pixel)
-        wanted, made = self._wanted_at(place), moment.predict(place[None])[0]
+        wanted, made = self._target_colour(place), moment.predict(place[None])[0]
         off = ", ".join(f"{100 * e:+.0f}".replace("-", "−") for e in made - wanted)
         name = f"row {pixel[0]:,}, column {pixel[1]:,}"
         return name, f"is {hexed(displayed(made))}", [f"target: {hexed(wanted)}", f"off by {off} %"]
 
-    def way(self, pixel: tuple[int, int]) -> tuple[ArrayLike, ArrayLike]:
+    def sample_of(self, pixel: tuple[int, int]) -> tuple[ArrayLike, ArrayLike]:
         place = self._place(pixel)
-        return place, self._wanted_at(place)
+        return place, self._target_colour(place)
 
     def _place(self, pixel: tuple[int, int]) -> NDArray[np.float32]:
         """The middle of a pixel as the network is told it, shape (2,)."""
         high, wide = self.size
         return np.array([(pixel[1] + 0.5) / wide, (pixel[0] + 0.5) / high], np.float32)
 
-    def _wanted_at(self, place: NDArray[np.floating]) -> Pixels:
+    def _target_colour(self, place: NDArray[np.floating]) -> Pixels:
         """The colour of the pixel at a place."""
         assert self._wanted is not None
         high, wide = self._wanted.shape[:2]
@@ -559,7 +559,7 @@ class PaintingDrawer(PixelsDrawer[Painting]):
         if subject.probe is None or subject.probe.size != 2 or subject.target is None or subject.target.size != 3:
             return
         place = subject.probe.ravel().copy()
-        subject.choose(place, self._wanted_at(place))
+        subject.choose(place, self._target_colour(place))
         self.ground.probes += 1
 
 
@@ -593,19 +593,19 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, float | None]]):
         self._by_hand = False  # whether a hand has moved or enlarged it
 
     def _show(self, made: tuple[Layout, float | None], room: Box) -> Sketch:
-        (layout, v), inner = made, self.ground.inner
+        (layout, v), inner = made, self.ground.opened_step
         shows = made, self.ground.theme, inner is None
         if self._ink is None or inner is not None or self._ink_of != shows:
-            seen, now = ({}, None) if inner is None else seen_of(layout, inner.nodes, inner.node)
+            seen, now = ({}, None) if inner is None else node_numbers(layout, inner.nodes, inner.current_node)
             self._ink, self._ink_of = (
                 GraphFigure(layout, self.ground.theme, None, share=1.0, v=v, seen=seen, now=now),
                 shows,
             )
-        view = self._view = self._seen(self._ink.size, room)
+        view = self._view = self._view_in(self._ink.size, room)
         at = room[0] + view.left, room[1] + view.top
         return self._ink.placed(scale=view.scale, at=at, ground=False, window=room)
 
-    def _make(self, moment: Moment) -> tuple[Layout, float | None]:
+    def _call_function(self, moment: Moment) -> tuple[Layout, float | None]:
         made = self.panel.made(moment)
         now = shown_of(made.roots, Wish(self.panel.chains, self._unfold))
         there = any(item.grad is not None for item in now.items)
@@ -613,15 +613,15 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, float | None]]):
         self._note = "  ·  ".join(filter(None, (f"value, {below}", made.note)))
         return Layout(now.items), self.ground.extent
 
-    def _seen(self, figure: Point, room: Box) -> View:
+    def _view_in(self, figure: Point, room: Box) -> View:
         """All of it as long as no hand has moved it; else what was seen before, in this room."""
         window = room[2], room[3]
         if self._view is None or not self._by_hand:
-            return View.readable(figure, window, self._least)
+            return View.readable(figure, window, self._least_scale)
         return replace(self._view, figure=figure, window=window).within()
 
     @property
-    def _least(self) -> float:
+    def _least_scale(self) -> float:
         """The smallest scale that it has by itself: in a hall all type is larger."""
         return SMALLEST / (PRESENTER if self.ground.theme.presenter else 1.0)
 
@@ -635,7 +635,7 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, float | None]]):
     def under(self, at: Point) -> Node | None:
         if self._ink is None or self._view is None or self.box is None or self._in_room(at)[1] < 0:
             return None
-        return self._ink.box_at(self._view.on(self._in_room(at)))
+        return self._ink.box_at(self._view.to_figure(self._in_room(at)))
 
     def _look(self, view: View) -> bool:
         """See this part from now on."""
@@ -645,8 +645,8 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, float | None]]):
     def _tip(self, moment: Moment, at: Point) -> Tip | None:
         if (box := self.under(at)) is None:
             return None
-        head, *more = said_of(box.item).splitlines()
-        inside = self.ground.inner is not None  # where a number is told as soon as it is there
+        head, *more = item_words(box.item).splitlines()
+        inside = self.ground.opened_step is not None  # where a number is told as soon as it is there
         return head, "", [line for line in more if not (inside and line.startswith(("value", "gradient")))]
 
     def drag(self, at: Point, by: Point, button: str) -> bool:
@@ -659,7 +659,7 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, float | None]]):
         """Larger or smaller, what is under the pointer where it is; never smaller than all of it."""
         if self._view is None or self.box is None:
             return False
-        least = min(self._view.fitting, self._least)
+        least = min(self._view.fitting, self._least_scale)
         return self._look(self._view.zoomed(max(factor, least / self._view.scale), self._in_room(at)).within())
 
     def click(self, at: Point) -> bool:

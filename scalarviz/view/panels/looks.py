@@ -87,7 +87,7 @@ _TOP, _LINE, _BELOW = 46.0, 27.0, 86.0  # above the lines, of one at most, and b
 _SCORE, _SHARE, _WHOLE = 44.0, 104.0, 62.0  # where numbers begin, and the bar of a whole share
 
 
-def looks_back(
+def attention_lines(
     box: Box, theme: Theme, names: Sequence[str], place: int, head: int, seen: Looking, gone: float, note: str
 ) -> Sketch:
     """Whom the letter at a place looks at: score, share and share × v of each, and how a number of the sum adds up.

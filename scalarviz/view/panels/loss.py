@@ -19,13 +19,13 @@ from ...run.source import Moment
 from ...run.travel import looked_back
 from ..ink.axes import Axes, Scale, can_be_log, scale_of
 from ..ink.boxes import LABEL
-from ..ink.sketch import Box, Float, Sketch, dashes, holds
+from ..ink.sketch import Box, Float, Sketch, dashes, contains
 from ..ink.text import measure
 from ..ink.theme import Theme
 from ..ink.widgets import Toggle
-from ..shown.subject import Ahead, holding
+from ..shown.subject import Forecast, holding
 from .drawer import Drawer, Ground, Headline, Point
-from .pace import Pace, known
+from .pace import Pace, answer_at_once
 from .wording import BEFORE, coming_words, noun, test_loss, test_share
 
 Array = NDArray[np.floating]
@@ -78,7 +78,7 @@ def loss_panel(
     until: float | None = None,
     switch: Toggle | None = None,
     touched: bool = False,
-    ahead: Ahead | None = None,
+    ahead: Forecast | None = None,
 ) -> tuple[Sketch, Axes | None]:
     """Title with a note beside it, gridlines, curves, their names and the end point of the first; and its axes.
 
@@ -354,7 +354,7 @@ class LossDrawer(Drawer[LossCurve]):
             curve = curve.of_weights(frame.step, float("nan") if other else frame.told_loss)
         noisy = facts is not None and not facts.whole
         curves = [Line(self._label(frame) + "; grey: each" * noisy, curve.step, curve.loss, noisy=noisy)]
-        if self.panel.test is not None and self._measured and (self.ground.asked or self._touched):
+        if self.panel.test is not None and self._measured and (self.ground.shows_all or self._touched):
             curves.append(Line(self.panel.test.label, np.array(self.steps), np.array(self.losses), dashed=True))
         before = BEFORE if facts is None and frame.edited and len(frame.curve.step) else ""
         sketch, self.axes = loss_panel(
@@ -387,14 +387,14 @@ class LossDrawer(Drawer[LossCurve]):
     def click(self, at: Point) -> bool:
         """The switch divides the axis otherwise; the curve leads to the step under the pointer."""
         source, axes = self.ground.subject.source, self.axes
-        if self.switch.at(at):
+        if self.switch.contains(at):
             self.switch.on = not self.switch.on
             self.stale = True
             return True
         if axes is None or not (self.ground.hints and source.can.go):
             return False
         x, y, width, height = axes.box
-        if not holds((x - END, y, width + 2 * END, height + 20), at):
+        if not contains((x - END, y, width + 2 * END, height + 20), at):
             return False
         step = round(axes.across.number(min(max((at[0] - x) / width, 0.0), 1.0)))
         source.to(min(max(step, source.span[0]), source.span[1]))
@@ -402,7 +402,7 @@ class LossDrawer(Drawer[LossCurve]):
 
     def hover(self, at: Point | None) -> bool:
         """The word of the axis lights up, and the dashed curve is there."""
-        now = at is not None, at is not None and self.switch.at(at)
+        now = at is not None, at is not None and self.switch.contains(at)
         changed = now != (self._touched, self.switch.over)
         self._touched, self.switch.over = now
         self.stale |= changed
@@ -424,7 +424,7 @@ class LossDrawer(Drawer[LossCurve]):
         inputs, targets = test.of(moment)
         if len(inputs):  # else nothing is held-out
             kept.append(_Measured(frame.step, moment.evaluate(inputs, targets), test.share(moment)))
-        self._pace.did(0.0 if test.accuracy else perf_counter() - begun_at)
+        self._pace.mark_done(0.0 if test.accuracy else perf_counter() - begun_at)
 
     def _grows(self, step: int) -> bool:
         kept = self._measured  # of the dashed curve, which gets a point where it is long enough since the last
@@ -438,5 +438,5 @@ class LossDrawer(Drawer[LossCurve]):
             return run.evaluate(inputs, targets) if len(inputs) else float("nan")
 
         with suppress(StateError):  # others have changed the data since: what was cannot be done again
-            found = known(moment.source, lambda run: looked_back(run, lost, _BEFORE, moment.frame.step)) or {}
+            found = answer_at_once(moment.source, lambda run: looked_back(run, lost, _BEFORE, moment.frame.step)) or {}
             self._measured += [_Measured(step, loss, None) for step, loss in found.items()]

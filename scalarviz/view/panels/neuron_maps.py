@@ -14,7 +14,7 @@ from ..ink.axes import zero_lines
 from ..ink.boxes import CHANNEL, LABEL, MARGIN
 from ..ink.maps import get_map, signed_shades
 from ..ink.overlay import pointer_label
-from ..ink.sketch import Box, Kept, Sketch, Spot, holds, meet, rgba, spot_at
+from ..ink.sketch import Box, Cached, Sketch, Spot, contains, meet, rgba, spot_at
 from ..ink.text import chip_text, measure, number, short
 from ..ink.theme import Theme, rgb
 from ..ink.widgets import HIGH, WIDE, button, knob, plus
@@ -85,9 +85,9 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         super().__init__(panel, ground)
         self.boxes: dict[Unit, Box] = {}  # where each unit can be pointed at
         self._places: NeuronPlaces | None = None
-        self._marked = Kept[Sketch]()
+        self._marked = Cached[Sketch]()
         self._largest = 1.0
-        self._over: Unit | None = None
+        self._hovered_unit: Unit | None = None
         self._layer: int | None = None  # whose buttons are shown
         if panel.change is not None:
             self.gestures = (*self.gestures, ("Point", "over a layer: buttons + and - for its neurons and for layers"))
@@ -136,7 +136,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         try:
             changed = self.grid.update(moment.frame, seconds, (LADDER[-1], LADDER[-1]), ask)
         except Exception as error:  # the scene's own function: maps go, the console is told, the picture goes on
-            self._error, self._pixels = self.ground.failed("maps of neurons", error), None
+            self._error, self._pixels = self.ground.report_failure("maps of neurons", error), None
             return
         self._error = ""
         if changed or self._pixels is None or self._painted is not self.ground.theme:
@@ -174,8 +174,8 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
             cells = tile_cells(np.array([*places.drawn.values()]), self.grid.numbers.shape[2], len(self.grid.numbers))
             picture.sprites([self.boxes[unit] for unit in places.drawn], cells, self._pixels, linear=True)
         at = self._sample()
-        key = (places, self.ground.theme, self._over, at)
-        return [picture, self._marked.of(key, lambda: self._marks(places, at))]
+        key = (places, self.ground.theme, self._hovered_unit, at)
+        return [picture, self._marked.get(key, lambda: self._marks(places, at))]
 
     def _marks(self, places: NeuronPlaces, at: Point | None) -> Sketch:
         """The edges of the maps, the place of the sample on each, and their names."""
@@ -183,7 +183,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         for unit in places.drawn:
             x, y, wide, high = places.boxes[unit]
             sketch.rect(x - 1, y - 1, wide + 2, high + 2, stroke=theme.flow, radius=3)
-            if unit == self._over:
+            if unit == self._hovered_unit:
                 sketch.rect(x - 2, y - 2, wide + 4, high + 4, stroke=theme.selection, border=2.6, radius=4)
             if at is not None and wide >= SMALL:
                 middle = (x + at[0] * wide, y + (1 - at[1]) * high)
@@ -205,41 +205,41 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
 
     # ---- hands
 
-    def _at(self, at: Point) -> Unit | None:
+    def _unit_at(self, at: Point) -> Unit | None:
         """The unit at a point."""
-        return next((unit for unit, box in self.boxes.items() if holds(box, at)), None)
+        return next((unit for unit, box in self.boxes.items() if contains(box, at)), None)
 
     def buttons(self, layer: int | None) -> list[Spot]:
         """+ and - of one layer, where a hand can change it: for its neurons, and for layers."""
         maps = [box for (index, _), box in self.boxes.items() if index == layer]
-        if layer is None or self.panel.change is None or not self.ground.teaches or not maps:
+        if layer is None or self.panel.change is None or not self.ground.can_teach or not maps:
             return []
         return buttons_of(layer, [each.units for each in self.layers], maps)
 
-    def _near(self, at: Point) -> int | None:
+    def _layer_near(self, at: Point) -> int | None:
         """The layer at a point; of several the one whose buttons are shown."""
-        unit = self._at(at)
+        unit = self._unit_at(at)
         if unit is not None and self.buttons(unit[0]):
             return unit[0]
         for layer in sorted(range(len(self.layers)), key=lambda layer: layer != self._layer):
             boxes = [box for (index, _), box in self.boxes.items() if index == layer]
             buttons = [button.box for button in self.buttons(layer)]
-            if buttons and holds(_around(boxes + (buttons if layer == self._layer else [])), at, _REACH):
+            if buttons and contains(_around(boxes + (buttons if layer == self._layer else [])), at, _REACH):
                 return layer
         return None
 
     def covers(self, at: Point) -> bool:
         """Whether a unit is there, or a layer that can be changed."""
-        return self._at(at) is not None or self._near(at) is not None
+        return self._unit_at(at) is not None or self._layer_near(at) is not None
 
     def hover(self, at: Point | None) -> bool:
         """The unit under the pointer is shown large, its layer gets its buttons."""
-        before = self._over, self._layer, self.pointer
-        self._layer = None if at is None else self._near(at)
-        self._over = None if at is None else self._at(at)
+        before = self._hovered_unit, self._layer, self.pointer
+        self._layer = None if at is None else self._layer_near(at)
+        self._hovered_unit = None if at is None else self._unit_at(at)
         self.pointer = at
-        self.stale |= before[0] != self._over
-        return before != (self._over, self._layer, self.pointer)
+        self.stale |= before[0] != self._hovered_unit
+        return before != (self._hovered_unit, self._layer, self.pointer)
 
     def click(self, at: Point) -> bool:
         """A neuron or a layer more or less."""
@@ -253,10 +253,10 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         """The card of the unit that is pointed at, and the buttons of its layer."""
         found: list[Sketch] = []
         sketch = _drawn(self.buttons(self._layer), self.pointer, self.ground.theme)
-        box = None if self._over is None else self.boxes.get(self._over)
-        if self._over is not None and box is not None and self.setting is not None:
+        box = None if self._hovered_unit is None else self.boxes.get(self._hovered_unit)
+        if self._hovered_unit is not None and box is not None and self.setting is not None:
             free = [box, *(spot.box for spot in sketch.spots)]
-            found += self._card(moment, self.setting, self._over, free, size)
+            found += self._card(moment, self.setting, self._hovered_unit, free, size)
         over = spot_at(sketch.spots, self.pointer)
         if over is not None and over.tip and self.pointer is not None:
             more = [f"hidden layers: {over.value or 'none'}"]
@@ -274,7 +274,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         layer, lines = self.layers[index], self._weights(moment, of, NAMED if size[1] >= LOW else FEW)
         high = max(_CARD + 2 * _PAD, _PAD + 24 + _STEP * (len(lines) + 1.5))
         place = _place(setting, size, (_WIDE, high), free)
-        for other in setting.taken:  # what lies below is covered as a whole, or not at all
+        for other in setting.reserved:  # what lies below is covered as a whole, or not at all
             place = _joined(place, other, free)
         x, y = place[0], place[1]
         sketch = Sketch()
@@ -385,7 +385,7 @@ def _drawn(buttons: Sequence[Spot], at: Point | None, theme: Theme) -> Sketch:
     sketch = Sketch()
     sketch.spots += buttons
     for one in buttons:
-        lit = holds(one.box, at)
+        lit = contains(one.box, at)
         button(sketch, one.box, theme, lit=lit)
         plus(sketch, one.box, theme.text1 if lit else theme.text2, more=one.name == "more")
     if buttons:
@@ -427,12 +427,12 @@ class NeuronPlaces:
             wide = side if drawn else _HOT
             for unit, (x, y) in enumerate(row):
                 box = (float(round(x - wide / 2)), float(round(y - wide / 2)), wide, wide)
-                if not setting.holds(box):
+                if not setting.contains(box):
                     continue
                 self.boxes[index, unit] = box
                 if drawn:
                     self.drawn[index, unit] = start + unit
-                if drawn and setting.turns and room >= _wanted(layer.name(unit)):
+                if drawn and setting.turns and room >= _name_width(layer.name(unit)):
                     self.names[index, unit] = layer.name(unit)
             start += layer.units
 
@@ -457,13 +457,13 @@ def _side_of(places: Sequence[NDArray[np.float64]], *, large: bool) -> float:
 def _named_side(few: Sequence[tuple[Hidden, NDArray[np.float64]]], side: float) -> float:
     """A little less than `side`, where names have room then that had none."""
     for layer, row in few:
-        short = max(_wanted(layer.name(unit)) for unit in range(len(row))) - _room(row, side)
+        short = max(_name_width(layer.name(unit)) for unit in range(len(row))) - _room(row, side)
         if 0 < short <= _YIELDS * side:
             return float(np.floor(side - short))
     return side
 
 
-def _wanted(name: str) -> float:
+def _name_width(name: str) -> float:
     """Pixels that a name takes beside a map."""
     return measure(name, LABEL, True) + 6
 
@@ -502,8 +502,8 @@ class FeaturesDrawer(Drawer[Features]):
         self._on: tuple[bool, ...] = ()
         self._rows: list[int | None] = []
         self._values: NDArray[np.floating] | None = None
-        self._pixels = Kept[NDArray[np.uint8]]()
-        self._drawn = Kept[Sequence[Sketch]]()
+        self._pixels = Cached[NDArray[np.uint8]]()
+        self._drawn = Cached[Sequence[Sketch]]()
 
     def beside_cubes(self, width: float, height: float) -> float:
         """The column, and room for its lines to the cubes; nothing where it is too high or too wide."""
@@ -524,7 +524,7 @@ class FeaturesDrawer(Drawer[Features]):
             if len(on) != count or len(rows) != count:
                 raise ValueError(f"got {count} features, {len(on)} switches, {len(rows)} rows; allowed: equal counts")
         except Exception as error:  # the scene's own functions
-            self.ground.failed("features", error)
+            self.ground.report_failure("features", error)
             self._on = ()
             return
         self._on, self._rows = on, rows
@@ -534,8 +534,8 @@ class FeaturesDrawer(Drawer[Features]):
     def around(self, setting: Setting) -> Sequence[Sketch]:
         """The column, and a line from each that is on to its row of cubes; kept while all of it is the same."""
         subject = self.ground.subject
-        key = (setting, self.ground.theme, self._on, tuple(self._rows), self._over, self._switches, subject.tensors)
-        found = self._drawn.of(key, lambda: self._column(setting))
+        key = (setting, self.ground.theme, self._on, tuple(self._rows), self._hovered_feature, self._switches, subject.tensors)
+        found = self._drawn.get(key, lambda: self._column(setting))
         self.spots = [spot for sketch in found for spot in sketch.spots]
         return found
 
@@ -558,10 +558,10 @@ class FeaturesDrawer(Drawer[Features]):
             rects.append(box)
             numbers.append(2 * k + (not on))
             sketch.rect(box[0] - 1, box[1] - 1, side + 2, side + 2, radius=3,
-                        stroke=theme.flow if on or self._over == k else theme.border)  # fmt: skip
+                        stroke=theme.flow if on or self._hovered_feature == k else theme.border)  # fmt: skip
             end = box[0] + side
             if self._switches:
-                knob(sketch, end + _BESIDE, middle - HIGH / 2, theme, on=on, over=self._over == k)
+                knob(sketch, end + _BESIDE, middle - HIGH / 2, theme, on=on, over=self._hovered_feature == k)
                 end += _BESIDE + WIDE
                 begin = names - measure(name, LABEL, True)
                 sketch.spot((begin, middle - pitch / 2, end - begin, pitch), "feature", k, words=name)
@@ -569,12 +569,12 @@ class FeaturesDrawer(Drawer[Features]):
             if plate is not None and row is not None and 0 <= row < plate.shape[1]:
                 self._to_cubes(sketch, (end + 1, middle), plate, row, setting.project, on=on)
         cells = tile_cells(np.array(numbers), 2 * len(self.panel.names), FEATURE_CELLS)
-        picture.sprites(rects, cells, self._pixels.of(theme, self._painted), linear=True)
+        picture.sprites(rects, cells, self._pixels.get(theme, self._painted), linear=True)
         return [sketch, picture]
 
     @property
     def _switches(self) -> bool:
-        return self.panel.change is not None and self.ground.teaches
+        return self.panel.change is not None and self.ground.can_teach
 
     def _plate(self, setting: Setting) -> Plate | None:
         """The first layer's cubes."""
@@ -610,7 +610,7 @@ class FeaturesDrawer(Drawer[Features]):
     # ---- hands
 
     @property
-    def _over(self) -> int | None:
+    def _hovered_feature(self) -> int | None:
         return None if self.pointer is None else self.under(self.pointer)
 
     def under(self, at: Point) -> int | None:
@@ -624,8 +624,8 @@ class FeaturesDrawer(Drawer[Features]):
 
     def hover(self, at: Point | None) -> bool:
         """The one under the pointer lights up."""
-        before, moved = self._over, super().hover(at)
-        self.stale |= before != self._over
+        before, moved = self._hovered_feature, super().hover(at)
+        self.stale |= before != self._hovered_feature
         return moved
 
     def drag(self, at: Point, by: Point, button: str) -> bool:

@@ -22,12 +22,12 @@ from ...run.travel import weight_record
 from ..ink.axes import Axes, Floats, Scale, gutter, scale_of, tick_text, zero_lines
 from ..ink.boxes import ABOUT, LABEL
 from ..ink.maps import Colormap, get_map
-from ..ink.sketch import Box, Kept, Sketch
+from ..ink.sketch import Box, Cached, Sketch
 from ..ink.text import loss_text, measure, rate_text, short
 from ..ink.theme import Theme, mixed
 from ..shown.names import Names, who
-from .drawer import Drawer, Ground, Inner, Point, Tip, cut, sentence, title_of
-from .pace import known
+from .drawer import Drawer, Ground, OpenedStep, Point, Tip, cut, sentence, title_of
+from .pace import answer_at_once
 from .wording import BEFORE, loss_words
 
 # ---- The lines of the two trees: what stands in each, and the gradients that are known of it.
@@ -177,7 +177,7 @@ class TreeDrawer(Drawer[GradientTree]):
         loss = self.ground.subject.loss(frame)
         return [self._tree(box, rows, frame, note if known else "no gradients yet", loss)]
 
-    def inside(self, inner: Inner, box: Box) -> Sequence[Sketch]:
+    def inside(self, inner: OpenedStep, box: Box) -> Sequence[Sketch]:
         """What has come of an opened step: first along the chain, then the leaves."""
         stages = inner.source.stages
         if not fits(stages):
@@ -185,7 +185,7 @@ class TreeDrawer(Drawer[GradientTree]):
         one, self._when = len(inner.data[0]) == 1, ""
         rows = rows_of(stages, inner.frame, inner.deltas, inputs=inner.frame.activations if one else None,
                        names=Names(self.ground.subject).stages)  # fmt: skip
-        note = inner.added or PASSES.get(inner.phase, f"in step {inner.frame.step:,}")
+        note = inner.added_words or PASSES.get(inner.phase, f"in step {inner.frame.step:,}")
         return [self._tree(box, rows, inner.frame, note, inner.frame.loss, (inner.phase, inner.stage), one=one)]
 
     def _tree(
@@ -355,29 +355,29 @@ class LoopDrawer(Drawer[TrainingLoop]):
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
         """The step that was done last."""
-        frame, own = self.ground.said or moment.frame, np.array(self.panel.weights)
+        frame, own = self.ground.words_frame or moment.frame, np.array(self.panel.weights)
         if own.max() >= len(frame.values):
             return [sentence(box, self.ground.theme, f"one step: this network has {len(frame.values)} weights")]
         if frame.step == 0 or not frame.computed[own].all():
             return [self._lines(box, "no step yet", "waits", [""] * 4)]
         before = [short(x) for x in (frame.values - frame.update)[own].tolist()]  # forward() had those
-        said = self._said(frame, f" at {self._words('', before)}")
+        said = self._call_results(frame, f" at {self._words('', before)}")
         if frame.edited:
             return [self._lines(box, BEFORE, "before", [*said[:3], ""])]
         return [self._lines(box, f"all four happened in step {frame.step:,}", "done", said)]
 
-    def inside(self, inner: Inner, box: Box) -> Sequence[Sketch]:
+    def inside(self, inner: OpenedStep, box: Box) -> Sequence[Sketch]:
         """The one that happens now."""
         own, frame = np.array(self.panel.weights), inner.frame
         if own.max() >= len(frame.values):
             return ()
         now = _OF_PHASE[inner.phase]
         there = (True, frame.loss == frame.loss, frame.computed[own].all(), inner.moved[own].all())
-        said = [line * (k <= now and bool(there[k])) for k, line in enumerate(self._said(frame))]
+        said = [line * (k <= now and bool(there[k])) for k, line in enumerate(self._call_results(frame))]
         states = ["done"] * now + ["now"] + ["waits"] * (3 - now)
-        return [self._lines(box, inner.added or f"in step {frame.step:,}", states, said)]
+        return [self._lines(box, inner.added_words or f"in step {frame.step:,}", states, said)]
 
-    def _said(self, frame: Frame, at: str = "") -> list[str]:
+    def _call_results(self, frame: Frame, at: str = "") -> list[str]:
         """What comes of each of the four calls."""
         grads, values = ([short(x) for x in of[np.array(self.panel.weights)].tolist()] for of in
                          (frame.gradient, frame.values))  # fmt: skip
@@ -440,7 +440,7 @@ class LossOverDrawer(Drawer[LossOver]):
 
     def __init__(self, panel: LossOver, ground: Ground) -> None:
         super().__init__(panel, ground)
-        self._losses = Kept[Floats]()
+        self._losses = Cached[Floats]()
         self._trail = Trail()
         self._rolls: tuple[Floats, Floats] | None = None  # from, to
         self._since, self._apart = ROLL, ROLL
@@ -467,11 +467,11 @@ class LossOverDrawer(Drawer[LossOver]):
         at = Standing(source, frame, place_of(frame, own), own, source.samples())
         self._trail.add(frame.step, at.place)
         if seconds is None and self._trail.begins > source.span[0]:  # a still: the frames before it were not seen
-            self._ask(source)
+            self._ask_past(source)
         note = f"all {len(at.data[0]):,} samples" if len(at.data[0]) > 1 else ""
         sketch = self._picture(box, at, self._rolling(at.place.here, seconds), note)
-        said = self.ground.said or frame  # of the step that the HUD names
-        if not self._bears(box) or self.ground.asked:
+        said = self.ground.words_frame or frame  # of the step that the HUD names
+        if not self._bears(box) or self.ground.shows_all:
             self._write(sketch, box, Standing(source, said, place_of(said, own), own, at.data))
         return [sketch]
 
@@ -479,13 +479,13 @@ class LossOverDrawer(Drawer[LossOver]):
         """Whether the cube stands on what is drawn there."""
         return self.borne and box == self.box
 
-    def inside(self, inner: Inner, box: Box) -> Sequence[Sketch]:
+    def inside(self, inner: OpenedStep, box: Box) -> Sequence[Sketch]:
         """The same of an opened step: the tangent comes with the gradient, the ball moves with the update."""
         if self._missing(inner.source):
             return ()
         own = np.array(self.panel.weights)
         now = np.asarray(inner.before.values[own], np.float64)
-        there = bool(inner.frame.computed[own].all()) and not inner.added
+        there = bool(inner.frame.computed[own].all()) and not inner.added_words
         gradient = np.asarray(inner.frame.gradient[own], np.float64) if there else None
         place = Place(now, None, gradient, inner.frame.lr)
         if inner.moved[own].all():
@@ -496,11 +496,11 @@ class LossOverDrawer(Drawer[LossOver]):
             self._write(sketch, box, at)
         return [sketch]
 
-    def _ask(self, source: Source) -> None:
+    def _ask_past(self, source: Source) -> None:
         """Where the weights were, of who knows; not where one had to wait for it."""
-        records = known(source, lambda run: [weight_record(run, weight) for weight in self.panel.weights]) or []
+        records = answer_at_once(source, lambda run: [weight_record(run, weight) for weight in self.panel.weights]) or []
         if len({record.steps.tobytes() for record in records}) == 1:
-            self._trail.take(records[0].steps.tolist(), np.stack([record.values for record in records], axis=1))
+            self._trail.add_record(records[0].steps.tolist(), np.stack([record.values for record in records], axis=1))
 
     def _missing(self, source: Source) -> str:
         """Why these weights cannot be shown; the network may have become another one."""
@@ -527,7 +527,7 @@ class LossOverDrawer(Drawer[LossOver]):
         title_of(sketch, box, theme, f"{self.panel.title} over {' and '.join(self.panel.names)}", note)
         near = [place.here] if place.before is None else [place.here, place.before]
         spans = [grown(span, [one[k] for one in near]) for k, span in enumerate(self.panel.spans)]
-        plot = (x, y + _TITLE, width, height - _TITLE - (0 if self._bears(box) and not self.ground.asked else _LINES))
+        plot = (x, y + _TITLE, width, height - _TITLE - (0 if self._bears(box) and not self.ground.shows_all else _LINES))
         trail = self._trail.until(at.frame.step)
         stands = (self._curve if len(spans) == 1 else self._valley)(sketch, plot, at, spans, trail)
         self.stands = None
@@ -538,12 +538,12 @@ class LossOverDrawer(Drawer[LossOver]):
             sketch.disc(x, y, _BALL, theme.text1, stroke=theme.background, border=1.5)
         return sketch
 
-    def _found(self, at: Standing, places: Floats) -> Floats:
+    def _losses_at(self, at: Standing, places: Floats) -> Floats:
         """The losses at places, kept until the other weights, the samples or the places change."""
         others = np.array(at.frame.values)
         others[list(at.weights)] = 0
         key = (others.tobytes(), places.tobytes(), *(part.tobytes() for part in at.data))
-        return self._losses.of(key, lambda: at.losses(places))
+        return self._losses.get(key, lambda: at.losses(places))
 
     def _curve(self, sketch: Sketch, box: Box, at: Standing, spans: Sequence[Span], trail: Floats) -> At | None:
         """Over one weight: a curve, the tangent where the gradient was taken, and the step from there.
@@ -551,7 +551,7 @@ class LossOverDrawer(Drawer[LossOver]):
         Returns where places stand in the picture, as `_valley` does.
         """
         theme, places = self.ground.theme, np.linspace(*spans[0], _POINTS)
-        found = self._found(at, places[:, None])
+        found = self._losses_at(at, places[:, None])
         shown = np.isfinite(found)
         if shown.sum() < 2:
             sketch.text(box[0], box[1] + 30, "the loss is infinite here", LABEL, theme.text2)
@@ -589,7 +589,7 @@ class LossOverDrawer(Drawer[LossOver]):
             return axes.points(*some.T)
 
         lines = [np.linspace(*span, SIDE) for span in spans]
-        found = self._found(at, np.stack(np.meshgrid(*lines), axis=-1).reshape(-1, 2)).reshape(SIDE, SIDE)
+        found = self._losses_at(at, np.stack(np.meshgrid(*lines), axis=-1).reshape(-1, 2)).reshape(SIDE, SIDE)
         corner, cell = np.array(spans)[:, 0], np.diff(spans, axis=1)[:, 0] / (SIDE - 1)
         for number, level in enumerate(levels(found)):
             starts, ends = (stands(corner + part * cell) for part in zero_lines(found - level))
@@ -599,8 +599,8 @@ class LossOverDrawer(Drawer[LossOver]):
         sketch.text(x + width / 2, y + height + 16, names[0], LABEL, theme.text2, bold=True, anchor="middle")
         sketch.text(x - 7, y + height / 2 + 5, names[1], LABEL, theme.text2, bold=True, anchor="right")
 
-        if len(trail) and axes.holds(*trail.T).any():
-            path = stands(trail[axes.holds(*trail.T)])
+        if len(trail) and axes.contains(*trail.T).any():
+            path = stands(trail[axes.contains(*trail.T)])
             sketch.polyline(path, theme.flow, 1.6)
             _dots(sketch, theme, path)
         if place.before is not None and np.isfinite([*place.before, *place.here]).all():
@@ -798,10 +798,10 @@ class Trail:
     def add(self, step: int, place: Place) -> None:
         """The weights after `step`, and, where that is known, before it."""
         if place.before is not None:
-            self._put(step - 1, place.before, near=True)
-        self._put(step, place.here)
+            self._store(step - 1, place.before, near=True)
+        self._store(step, place.here)
 
-    def _put(self, step: int, place: Floats, *, near: bool = False) -> None:
+    def _store(self, step: int, place: Floats, *, near: bool = False) -> None:
         old = self._places.get(step)
         if old is not None and (np.allclose(old, place, rtol=1e-5) if near else np.array_equal(old, place)):
             return
@@ -817,7 +817,7 @@ class Trail:
         """The first step that is known."""
         return min(self._places)
 
-    def take(self, steps: Sequence[int], places: Floats) -> None:
+    def add_record(self, steps: Sequence[int], places: Floats) -> None:
         """What else is known: places (N, n) after some steps."""
         self._places = dict(zip(steps, places, strict=True)) | self._places
 

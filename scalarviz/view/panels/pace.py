@@ -49,7 +49,7 @@ class Pace:
             return False
         return True
 
-    def did(self, cost: float = 0.0) -> None:
+    def mark_done(self, cost: float = 0.0) -> None:
         """It was worked out for the frame shown, which took `cost` seconds."""
         self._done, self._waited = self._shown, 0.0
         self._pause = max(self._least, cost / SHARE)  # the seconds that follow hold this work, too
@@ -67,7 +67,7 @@ class Pace:
         return self._live and (self.late or self._lagged)
 
 
-def known(source: Source, look: Callable[[Run], T]) -> T | None:
+def answer_at_once(source: Source, look: Callable[[Run], T]) -> T | None:
     """What a run says of itself; None where there is none, or one had to wait for it."""
     asked = source.ask(look) if source.can.open else None
     if asked is None or asked.done():
@@ -136,12 +136,12 @@ class Grid:
         self._still = 0.0
         self._done: list[Float] = []  # rows of the whole that are worked out already
         self.numbers: Float | None = None  # (H, W, k), the first row at the top
-        self.whole = False  # whether they are of all places
+        self.is_complete = False  # whether they are of all places
 
     @property
     def unfinished(self) -> bool:
         """Whether there is more to work out of the frame that is shown."""
-        return self.numbers is not None and not self.whole
+        return self.numbers is not None and not self.is_complete
 
     def update(self, frame: object, seconds: float | None, size: Size, ask: Ask) -> bool:
         """Work at a frame, or go on where it is that of last time; returns whether the numbers are others now.
@@ -153,10 +153,10 @@ class Grid:
             start, longest = perf_counter(), self._ladder[self._level] if self._live else max(size)
             self._still, self._done, some = 0.0, [], reduced(size, longest)
             self.numbers = _asked(ask, *(fractions(count) for count in some))
-            self._frame, self.whole, self._spent = frame, some == size, perf_counter() - start
+            self._frame, self.is_complete, self._spent = frame, some == size, perf_counter() - start
             return True
         self._still += seconds or 0.0
-        return not self.whole and self._still >= SETTLE and self._go_on(size, ask)
+        return not self.is_complete and self._still >= SETTLE and self._go_on(size, ask)
 
     def paint(self, work: Callable[[], None]) -> None:
         """What else is done with the numbers, which takes its time too."""
@@ -182,10 +182,10 @@ class Grid:
         count = max(1, max(FEWEST, int(AT_REST / max(self._cost, 1e-9))) // size[1])
         down, across = (fractions(count) for count in size)
         self._done.append(_asked(ask, down[begun : begun + count], across))
-        self.whole = begun + count >= size[0]
-        if self.whole:
+        self.is_complete = begun + count >= size[0]
+        if self.is_complete:
             self.numbers, self._spent = np.concatenate(self._done), 0.0
-        return self.whole
+        return self.is_complete
 
 
 def reduced(size: Size, longest: int) -> Size:

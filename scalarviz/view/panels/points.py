@@ -14,7 +14,7 @@ from ...run.source import Moment
 from ..ink.axes import Axes, Floats, Scale, end_texts, evenly, gutter, zero_lines
 from ..ink.boxes import COLUMN, LABEL
 from ..ink.maps import class_colours, class_shades, signed_shades
-from ..ink.sketch import Box, Kept, Sketch, rgba
+from ..ink.sketch import Box, Cached, Sketch, rgba
 from ..ink.text import measure, number, short
 from ..ink.theme import Theme
 from ..ink.widgets import Toggle
@@ -50,17 +50,17 @@ class PointsDrawer(Drawer[Plot]):
         self.axes: Axes | None = None  # as it was drawn last
         self.spots: Floats = np.zeros((0, 2))  # where each point is drawn; infinite where it is not
         self.seen: NDArray[np.bool_] = np.zeros(0, bool)  # of very many some of those inside
-        self._ringed = Kept[int | None]()
+        self._ringed = Cached[int | None]()
 
     def numbers(self, at: Point) -> Point | None:
         """The two numbers at a place of the picture; None beside the plot."""
         return None if self.axes is None else self.axes.numbers(at)
 
-    def put(self, points: Points) -> None:
+    def place_points(self, points: Points) -> None:
         """Where points are drawn, of very many some of those that are inside."""
         assert self.axes is not None
         x, y = np.asarray(points.x, np.float64)[:, 0], self.heights(points)
-        inside = np.flatnonzero(self.axes.holds(x, y))
+        inside = np.flatnonzero(self.axes.contains(x, y))
         self.seen = np.zeros(len(x), bool)
         self.seen[inside[evenly(len(inside), DRAWN)]] = True
         self.spots = np.where(self.seen[:, None], self.axes.points(x, y), np.inf)
@@ -80,9 +80,9 @@ class PointsDrawer(Drawer[Plot]):
         raise NotImplementedError
 
     @property
-    def teaches(self) -> bool:
+    def can_teach(self) -> bool:
         """Whether a hand can add points and take them away."""
-        return self.panel.edits is not None and self.ground.teaches
+        return self.panel.edits is not None and self.ground.can_teach
 
     @property
     def drawn_way(self) -> int | None:
@@ -90,7 +90,7 @@ class PointsDrawer(Drawer[Plot]):
         probe, points = self.ground.sample, self._points
         if probe is None or points is None or not len(points.x):
             return None
-        index = self._ringed.of((points, probe.tobytes()), lambda: number_of(self.samples(points), probe))
+        index = self._ringed.get((points, probe.tobytes()), lambda: number_of(self.samples(points), probe))
         return None if index is None or not np.isfinite(self.spots[index]).all() else index
 
     def under(self, at: Point) -> int | None:
@@ -103,10 +103,10 @@ class PointsDrawer(Drawer[Plot]):
     def says(self, index: int | None, kind: str = "") -> list[str]:
         """What clicks would do with a point, or with an empty place, where one of a kind would be added."""
         if index is None or self._points is None:
-            return [f"click: add {kind}"] if self.teaches else []
-        found = self.ground.offers()
+            return [f"click: add {kind}"] if self.can_teach else []
+        found = self.ground.choose_tips()
         away = "held-out: it stays" if self._points.back[index] else "right click: remove it"
-        return [*found, away] if self.teaches else found
+        return [*found, away] if self.can_teach else found
 
     # ---- hands
 
@@ -114,7 +114,7 @@ class PointsDrawer(Drawer[Plot]):
         """The right button on a point takes it away when it is let go there."""
         self._pressed = self.numbers(at) is not None
         mine = self._pressed and button == "right"  # a click of the left one means other things
-        self._removes = self.under(at) if mine and self.teaches else None
+        self._removes = self.under(at) if mine and self.can_teach else None
         return mine
 
     def drag(self, at: Point, by: Point, button: str) -> bool:
@@ -131,13 +131,13 @@ class PointsDrawer(Drawer[Plot]):
         """The way of a point is drawn; an empty place gets one more."""
         place, index, points = self.numbers(at), self.under(at), self._points
         if index is not None and points is not None:
-            if not self.ground.chooses():
+            if not self.ground.can_choose():
                 return False
             wanted, own = self.ground.subject.sample.target, np.asarray(points.target[index : index + 1], float)
             self.ground.choose(self.samples(points)[index], own if wanted is not None and wanted.size == 1 else None)
             self.stale = True
             return True
-        if place is None or not self.teaches or self.panel.edits is None:
+        if place is None or not self.can_teach or self.panel.edits is None:
             return False
         self.ground.edit(self.panel.edits.add(place))
         return True
@@ -145,7 +145,7 @@ class PointsDrawer(Drawer[Plot]):
     def hover(self, at: Point | None) -> bool:
         """A point under the pointer says what it is, an empty place what a click would do."""
         before = self.pointer
-        there = at is not None and (self.under(at) is not None or (self.teaches and self.numbers(at) is not None))
+        there = at is not None and (self.under(at) is not None or (self.can_teach and self.numbers(at) is not None))
         self.pointer = at if there else None
         return before != self.pointer
 
@@ -221,13 +221,13 @@ class CurveFitDrawer(PointsDrawer[CurveFit]):
             left = gutter(end_texts(up.ends))
             plot = (box[0] + left, box[1] + _TOP, box[2] - left, box[3] - _TOP - 20)
             axes = self.axes = axes_over(plot, across, up)
-            self.put(points)
+            self.place_points(points)
             places = np.linspace(across.least, across.most, _PLACES)
             asked = np.append(places, np.asarray(points.x, np.float64)[self.seen, 0])
             found = np.asarray(moment.predict(self.panel.inputs(asked)), np.float64)[:, 0]
         except Exception as error:  # the scene's own: its place says so, and the picture goes on
             self._points, self.axes, self.spots = None, None, np.zeros((0, 2))
-            return [sentence(box, self.ground.theme, self.ground.failed(f"panel {self._title!r}", error))]
+            return [sentence(box, self.ground.theme, self.ground.report_failure(f"panel {self._title!r}", error))]
         self._points, sketch = points, Sketch()
         self._say(sketch, box, points)
         axes.ground(sketch, self.ground.theme)
@@ -382,7 +382,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         self._map: Box = (0.0, 0.0, 8.0, 8.0)
         self._pixels: NDArray[np.uint8] | None = None
         self._line: Sketch | None = None
-        self._said = Kept[Sketch]()
+        self._said = Cached[Sketch]()
         self._dots = Sketch()
         self._error = ""
 
@@ -424,7 +424,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
             changed = self.grid.update(moment.frame, seconds, (cells, cells), ask)
             points = None if panel.points is None else panel.points(moment)
         except Exception as error:  # the scene's own: its place says so, and the picture goes on
-            self._error = self.ground.failed(f"panel {self.panel.title!r}", error)
+            self._error = self.ground.report_failure(f"panel {self.panel.title!r}", error)
             return [sentence(box, self.ground.theme, self._error)]
         self._error = ""
         if changed or self._pixels is None or self._line is None:
@@ -450,7 +450,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
             self._points = points if points is None else self._points
             return
         self._points, self._dots = points, Sketch()
-        self.put(points)
+        self.place_points(points)
         shown = self.toggles[TEST].on
         inks = self._inks(np.asarray(points.target)[self.seen])
         self.discs(self._dots, points, inks, (LEARNT, BACK), back=shown)
@@ -500,7 +500,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         back = np.ones(0, bool) if points is None else points.back[self.seen]
         train, test = not back.all(), bool(back.any())
         key = (box, self.ground.theme, train, test, *((toggle.on, toggle.over) for toggle in self.toggles))
-        return self._said.of(key, lambda: self._written(box, train=train, test=test))
+        return self._said.get(key, lambda: self._written(box, train=train, test=test))
 
     def _written(self, box: Box, *, train: bool, test: bool) -> Sketch:
         """All of them."""
@@ -561,7 +561,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
     def click(self, at: Point) -> bool:
         """A switch; a point whose way is to be drawn; or an empty place for one more point."""
         for toggle in self._hands:
-            if toggle.at(at):
+            if toggle.contains(at):
                 toggle.on, self.stale, self._pixels, self._points = not toggle.on, True, None, None
                 return True
         return super().click(at)
@@ -571,7 +571,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         before = self.pointer, [toggle.over for toggle in self.toggles]
         self.pointer = None if at is None or self.numbers(at) is None else at
         for toggle in self.toggles:
-            toggle.over = at is not None and self.ground.hints and toggle.at(at)
+            toggle.over = at is not None and self.ground.hints and toggle.contains(at)
         lit = [toggle.over for toggle in self.toggles]
         self.stale |= lit != before[1]
         return before != (self.pointer, lit)
@@ -583,7 +583,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
             return None
         across, up = self.panel.across, self.panel.up
         where = f"{across.name} {short(across.units(place[0]))}, {up.name} {short(up.units(place[1]))}"
-        wanted = [] if index is None or self._points is None else [self._wanted(self._points, index)]
+        wanted = [] if index is None or self._points is None else [self._target_words(self._points, index)]
         adds = None if self.panel.edits is None else self.panel.edits.adds
         kind = f"a point ({adds()})" if adds is not None and adds() else "a point"
         more = [*wanted, *self.says(index, kind)]
@@ -600,7 +600,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         best = int(np.argmax(found))
         return f"{self.panel.classes[best]} {100 * found[best]:.0f} %"
 
-    def _wanted(self, points: Points, index: int) -> str:
+    def _target_words(self, points: Points, index: int) -> str:
         """What a point should become, and of which kind it is."""
         kind, target = "test" if points.back[index] else "train", float(points.target[index])
         names, says, span = self.panel.classes, self.panel.says, self.panel.span

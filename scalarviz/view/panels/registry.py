@@ -30,7 +30,7 @@ from .points import CurveFitDrawer, PlaneDrawer
 from .table import HistogramDrawer, TableDrawer
 from .word import WordDrawer
 
-OWN: dict[type[Panel], type[Drawer[Any]]] = {
+DRAWERS: dict[type[Panel], type[Drawer[Any]]] = {
     kinds.Pictures: PicturesDrawer,
     kinds.ColourCube: ColourCubeDrawer,
     kinds.DigitBoard: BoardDrawer,
@@ -95,7 +95,7 @@ def register_panel(kind: type[Panel], drawer: type[Drawer[Any]]) -> None:
             raise TypeMismatchError(
                 f"register_panel: the {what} must be a subclass of {base.__name__}, got {_word(found)}"
             )
-    if kind in OWN:
+    if kind in DRAWERS:
         raise TypeMismatchError(f"register_panel: {kind.__name__} has a drawer; subclass it and register the subclass")
     _USERS[kind] = _guarded(drawer)
 
@@ -225,12 +225,12 @@ def _guarded(drawer: type[Drawer[Any]]) -> type[Drawer[Any]]:
 def drawer_of(panel: Panel, ground: Ground) -> Drawer[Any]:
     """The drawer of a panel; that of its nearest registered base class for a subclass."""
     for kind in type(panel).__mro__:
-        found = _USERS.get(kind) or OWN.get(kind)
+        found = _USERS.get(kind) or DRAWERS.get(kind)
         if found is not None:
             return found(panel, ground)
     raise TypeMismatchError(
         f"no drawer for panels of the kind {_word(type(panel))}; allowed: "
-        f"{listing(k.__name__ for k in (*OWN, *_USERS))}; try sv.view.register_panel({type(panel).__name__}, drawer)"
+        f"{listing(k.__name__ for k in (*DRAWERS, *_USERS))}; try sv.view.register_panel({type(panel).__name__}, drawer)"
     )
 
 

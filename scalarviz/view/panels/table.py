@@ -58,7 +58,7 @@ class TableDrawer(MadeDrawer[Table, list[tuple[str, ...]]]):
             sketch.text(x, y + LINE * len(shown) + 14, f"and {more:,} more", LABEL, theme.text3)
         return sketch
 
-    def _make(self, moment: Moment) -> list[tuple[str, ...]]:
+    def _call_function(self, moment: Moment) -> list[tuple[str, ...]]:
         given = self.panel.rows(moment) if callable(self.panel.rows) else self.panel.rows
         return as_rows(given, len(self.panel.heads))
 
@@ -112,7 +112,7 @@ class LayerTable:
         room = (min(width, places.size[0]) - 2 * (left - x), places.size[1] - top - 8.0)
         rows, names = layer_rows(frame, subject.tensors, subject.stages), Names(subject).tensors
         rows = [replace(r, name=names.get(f"{r.name}.weight", names.get(r.name, r.name))) for r in rows]
-        self.sketches = [_drawn(rows, _said(rows, frame, subject), (left, top), room, frame.step, theme)]
+        self.sketches = [_drawn(rows, _footnotes(rows, frame, subject), (left, top), room, frame.step, theme)]
 
 
 def _drawn(rows: Sequence[LayerRow], said: Sequence[str], at: Point, room: Point, step: int, theme: Theme) -> Sketch:
@@ -161,7 +161,7 @@ def _texts(row: LayerRow) -> tuple[str, ...]:
     return row.name, f"{row.count:,}", weight, gradient, update, ratio, rests
 
 
-def _said(rows: Sequence[LayerRow], frame: Frame, subject: Subject) -> list[str]:
+def _footnotes(rows: Sequence[LayerRow], frame: Frame, subject: Subject) -> list[str]:
     """Of which samples and of which moment the numbers are."""
     said = []
     words = gradient_words(subject, frame)

@@ -22,9 +22,9 @@ from ..ink.text import measure, short
 from ..ink.theme import Theme, mixed
 from ..space.arrangement import Blueprint
 from ..space.plate import Plate
-from .drawer import Drawer, Ground, Inner, Point, Setting, cut, sentence, title_of
+from .drawer import Drawer, Ground, OpenedStep, Point, Setting, cut, sentence, title_of
 from .image import Asked
-from .looks import BEGINNING, cells, greys, key, looks_back, percent, row_light, triangle
+from .looks import BEGINNING, cells, greys, key, attention_lines, percent, row_light, triangle
 
 Float = NDArray[np.floating]
 
@@ -131,7 +131,7 @@ _APART = 14.0  # least pixels between names of bars
 
 
 def scene(
-    setting: Setting, sheet: Blueprint, theme: Theme, state: WordState, read: Reading, inner: Inner | None = None
+    setting: Setting, sheet: Blueprint, theme: Theme, state: WordState, read: Reading, inner: OpenedStep | None = None
 ) -> list[Sketch]:
     """All parts that have their room; of an opened step what has been made: all left of the plates that are done."""
     sketch, rooms, end = Sketch(), sheet.rooms, inf
@@ -141,7 +141,7 @@ def scene(
                 and (inner.phase > 1 or part != inner.stage)]  # fmt: skip
         end = max((float(setting.project(plate.corners)[:, 0].max()) for plate in done), default=-inf)
     looks = inner is None or inner.looking is None or inner.looking.come > 0
-    if looks and "attention" in rooms and setting.holds(rooms["attention"]):
+    if looks and "attention" in rooms and setting.contains(rooms["attention"]):
         _attention(sketch, rooms["attention"], theme, state, read)
     if read.stream:
         _stream(sketch, setting, sheet, theme, read, state.chosen, end)
@@ -207,7 +207,7 @@ def _stream(
     shown = stream if len(stream) == len(sheet.rows) else stream[:1] + stream[-2:]
     for box, numbers in zip(sheet.rows, shown, strict=False):
         x, y, width, height = box
-        if not setting.holds(box) or x >= end:
+        if not setting.contains(box) or x >= end:
             continue
         sketch.rect(x - 3, y - 3, width + 6, height + 6, fill=theme.background)
         sketch.rect(x - 1, y - 1, width + 1.3, height + 1.3, fill=theme.grid)
@@ -221,7 +221,7 @@ def _stream(
         places = [(last[0] + last[2] + 14, sheet.note[1])]
         if not sheet.says_words(measure(sheet.words, LABEL)) and wide <= sheet.note[2]:
             places.append(sheet.note[:2])
-        at = next((p for p in places if setting.holds((p[0], p[1] - 12, wide, 14))), None)
+        at = next((p for p in places if setting.contains((p[0], p[1] - 12, wide, 14))), None)
         if at is not None:
             _bar(sketch, at, theme, least, top, cmap)
 
@@ -236,7 +236,7 @@ def _hidden(sketch: Sketch, setting: Setting, room: Box, theme: Theme, hidden: t
     first, last = (_edge(setting, plate, k)[1] for k in (0, plate.grid.cells[0] - 1))
     step = (last - first) / max(len(row) - 1, 1)
     box = (room[0] + 0.5 * (room[2] - wide), first - 0.5 * step, wide, last - first + step)
-    if not setting.holds(box):
+    if not setting.contains(box):
         return
     most = float(np.abs(numbers).max())
     sketch.rect(box[0] - 1, box[1] - 1, box[2] + 1.3, box[3] + 1.3, fill=theme.grid)
@@ -263,7 +263,7 @@ def _frame(sketch: Sketch, setting: Setting, plate: Plate, row: int, theme: Them
         return
     corners = _row_corners(setting, plate, row)
     corners = corners + 1.5 * np.sign(corners - corners.mean(axis=0))
-    if setting.holds((*corners.min(axis=0).tolist(), *np.ptp(corners, axis=0).tolist())):
+    if setting.contains((*corners.min(axis=0).tolist(), *np.ptp(corners, axis=0).tolist())):
         sketch.polyline(np.concatenate([corners, corners[:1]]), theme.selection, 1.8)
 
 
@@ -271,7 +271,7 @@ def _next(sketch: Sketch, setting: Setting, room: Box, theme: Theme, state: Word
     """The likeliest letters go on the rows of the head that say them."""
     plate = setting.plates.get(read.uses[-1][0])
     likely = read.likely[state.chosen]
-    if plate is None or plate.shape[0] != len(likely) or not setting.holds(room):
+    if plate is None or plate.shape[0] != len(likely) or not setting.contains(room):
         return
     left, most, taken = room[0] + 4, max(room[2] - 40.0, 6.0), list[float]()
     top, bottom = _edge(setting, plate, 0)[1], _edge(setting, plate, plate.shape[0] - 1)[1]
@@ -378,7 +378,7 @@ LEAST = TOP + KEY + 2 * AIR + LINE * (1 + LIKELIEST) + TOP + LINE
 HEIGHT = TOP + KEY + AIR + _MAPS + AIR + LINE * (1 + LIKELIEST) + AIR + TOP + 2 * LINE
 
 
-def whole(box: Box, theme: Theme, state: WordState, read: Reading, words: Sequence[str], temperature: float) -> Sketch:
+def word_panel(box: Box, theme: Theme, state: WordState, read: Reading, words: Sequence[str], temperature: float) -> Sketch:
     """All four parts, below the title, or what a low box has room for; title and letters answer to a click."""
     sketch, (x, top, width, height) = Sketch(), box
     sketch.spot((x, top, width, TOP), "field", words=state.word)
@@ -450,7 +450,7 @@ class WordDrawer(Drawer[WordBoard]):
         wanted, self.state.chosen = (self.state.word, self.temperature), min(self.state.chosen, len(self.state.word))
         if wanted != self._wanted:  # a key was pressed: what was made is of another word
             self._wanted, self._asked = wanted, Asked("word", self.ground)
-        made, self._error = self._asked.ask(moment, seconds, lambda: self._make(moment))
+        made, self._error = self._asked.call(moment, seconds, lambda: self._read_and_invent(moment))
         self._read, self._words = made if made is not None else (None, ())
         if self._read is not None and not self.ground.answered:  # what comes next is still to come
             self._read = replace(self._read, likely=np.full_like(self._read.likely, np.nan))
@@ -460,7 +460,7 @@ class WordDrawer(Drawer[WordBoard]):
         if self._read is not None and self.setting is not None:
             self.names.look(moment, self.temperature, seconds)
 
-    def _make(self, moment: Moment) -> tuple[Reading, Sequence[str]]:
+    def _read_and_invent(self, moment: Moment) -> tuple[Reading, Sequence[str]]:
         panel = self.panel
         reading = panel.look(moment, self.state.word)
         if not all(np.isfinite(part).all() for part in (reading.likely, reading.attention, *reading.stream)):
@@ -483,29 +483,29 @@ class WordDrawer(Drawer[WordBoard]):
         title_of(title, box, theme, f"reads {state.word or 'a beginning'}", age)
         if self._read is None:
             return [title, sentence((box[0], box[1] + TOP, box[2], box[3] - TOP), theme, self._error)]
-        return self._answering([title, whole(box, theme, state, self._read, self._words, self.temperature)])
+        return self._answering([title, word_panel(box, theme, state, self._read, self._words, self.temperature)])
 
-    def inside(self, inner: Inner, box: Box) -> Sequence[Sketch]:
+    def inside(self, inner: OpenedStep, box: Box) -> Sequence[Sketch]:
         """Whom the chosen letter of the step's word looks at: row by row, then the values flow."""
         seen, state, word = inner.looking, self.state, self.panel.word
         last = None if seen is None or self.setting is None else seen.at(len(word))
         if seen is None or self.setting is None or last is None or last.shares.shape[1] > len(word) + 1:
             return ()
         place = min(state.chosen, len(word)) if state.word == word else len(word)
-        now = min(place, int(inner.gone * (place + 1))) if seen.come == 1 else place
+        now = min(place, int(inner.progress * (place + 1))) if seen.come == 1 else place
         head = state.head if state.head >= 0 else int(np.argmax(last.shares.max(axis=1)))
         theme, maps = self.ground.theme, [spot for spot in self.spots if spot.name.startswith("letter ")]
         mine = state.word == word and inner.samples.startswith("this ")
         note = "click a map: its head" * self.ground.hints if mine else f"of {word}"
-        lines = looks_back(box, theme, (BEGINNING, *word), now, head, seen, inner.gone, note)
-        return [lines, row_light(maps if state.word == word else (), theme, self.setting, seen, now, inner.gone)]
+        lines = attention_lines(box, theme, (BEGINNING, *word), now, head, seen, inner.progress, note)
+        return [lines, row_light(maps if state.word == word else (), theme, self.setting, seen, now, inner.progress)]
 
     def around(self, setting: Setting) -> Sequence[Sketch]:
         """Attention, stream, inner numbers, frames."""
-        if self._read is None or setting.sheet is None:
+        if self._read is None or setting.blueprint is None:
             return ()
         ground = self.ground
-        return self._answering(scene(setting, setting.sheet, ground.theme, self.state, self._read, ground.inner))
+        return self._answering(scene(setting, setting.blueprint, ground.theme, self.state, self._read, ground.opened_step))
 
     def below(self, strip: Box) -> Sequence[Sketch]:
         """What comes next after each letter."""
@@ -519,10 +519,10 @@ class WordDrawer(Drawer[WordBoard]):
 
     @property
     def typing(self) -> bool:
-        return self.state.typing and self.there
+        return self.state.typing and self.is_visible
 
     @property
-    def there(self) -> bool:
+    def is_visible(self) -> bool:
         """Whether it is to be seen."""
         return self.box is not None or self.setting is not None
 
@@ -573,14 +573,14 @@ class WordDrawer(Drawer[WordBoard]):
         if name == "Enter":
             self.end_typing()
         elif name == "Escape":
-            self._put(self._before)
+            self._set_word(self._before)
             self.end_typing()
         elif name in ("Backspace", "Delete"):
-            self._put(state.word[:-1])
+            self._set_word(state.word[:-1])
         elif letter:
             word = ("" if self._fresh else state.word) + letter
             if len(word) <= self.panel.most:
-                self._put(word)
+                self._set_word(word)
         elif len(text) == 1 and text.isalpha():
             raise InputError(f"{text} is not a letter of these words")
         else:
@@ -593,10 +593,10 @@ class WordDrawer(Drawer[WordBoard]):
         """Escape: the word that stood there at first."""
         if self.state.word == self.panel.word and not self.state.typing:
             return False
-        self._put(self.panel.word)
+        self._set_word(self.panel.word)
         self.end_typing()
         self.stale = True
         return True
 
-    def _put(self, word: str) -> None:
+    def _set_word(self, word: str) -> None:
         self.state.word, self.state.chosen = word, len(word)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...run.core.frame import UPDATES, Frame
-from ..cubes.scale import OWN
+from ..cubes.scale import QUANTITIES
 from ..ink.text import loss_text
 from ..shown.subject import Subject
 
@@ -83,11 +83,11 @@ def gradient_words(subject: Subject, frame: Frame) -> str:
     return f"{batch}, {BEFORE}" if frame.edited else str(batch)
 
 
-def said_of(quantity: str, subject: Subject, frame: Frame) -> str:
+def quantity_words(quantity: str, subject: Subject, frame: Frame) -> str:
     """The same for whatever the cubes show; nothing for the weights, which are always those of now."""
     if quantity in ("gradient", "|gradient|"):
         return gradient_words(subject, frame)
-    if quantity not in OWN and quantity not in subject.source.moments:
+    if quantity not in QUANTITIES and quantity not in subject.source.moments:
         return "not stored by this optimiser"
     if quantity not in UPDATES or not frame.known(quantity).any():
         return ""
@@ -105,7 +105,7 @@ def newest_beyond(frame: Frame) -> int:
     return past.newest if past is not None and frame.step < past.newest else 0
 
 
-def went(old: Frame | None, new: Frame) -> bool:
+def time_jumped(old: Frame | None, new: Frame) -> bool:
     """Whether time did not just go on between two frames: one of them is of the past, or of another branch."""
     if old is None or old is new or old.past is None or new.past is None:
         return False

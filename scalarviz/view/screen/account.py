@@ -234,9 +234,9 @@ class Explanation:
         after = (*self._descent(frame), *self._rounded(frame))
         if own is None:  # no layer that is looked into, or a gradient that is no such sum: a penalty, tied weights
             return ((f"gradient: {batch_of(self._subject)}",), *after)
-        return (self._said(own), *after)
+        return (self._mean_words(own), *after)
 
-    def _said(self, own: str) -> tuple[str, ...]:
+    def _mean_words(self, own: str) -> tuple[str, ...]:
         """What the gradient is a mean of, and the drawn sample's own term (empty where that cannot be told)."""
         batch, term = batch_of(self._subject), "δ" if self._bias else "δ·x"
         assert batch is not None  # only a run's gradients are explained

@@ -15,9 +15,9 @@ from typing import Any, Literal, NamedTuple
 from ...run.controls import Button, Control, Segments, Slider, Switch
 from ..cubes.scale import LAYERS, ROWS
 from ..ink import widgets
-from ..ink.boxes import COLUMN, LABEL, Wanted, kept, stacked
+from ..ink.boxes import COLUMN, LABEL, WantedPanel, fitting_panels, stacked
 from ..ink.overlay import pointer_label, wrapped
-from ..ink.sketch import Box, Does, Kept, Point, Sketch, Spot, holds, spot_at
+from ..ink.sketch import Box, Click, Cached, Point, Sketch, Spot, contains, spot_at
 from ..ink.text import measure
 from ..ink.theme import Theme, mixed
 from ..ink.widgets import LINE, SMALL, choice_lines, shade, track_of
@@ -67,7 +67,7 @@ class Item:
         """What it does, its keys and its flag."""
         return "  ".join(filter(None, (self.control.does, self.keys, self.control.flag)))
 
-    def at(self, box: Box, x: float) -> float | int:
+    def value_at(self, box: Box, x: float) -> float | int:
         """The value of a slider in a box where the pointer is, caught by the usual one or by a stop."""
         slider, (left, right, _) = self.control, track_of(box)
         assert isinstance(slider, Slider)
@@ -98,7 +98,7 @@ class Item:
             inner = range(math.ceil(least), math.ceil(most), max(1, round((most - least) / _NOTCHES)))
         return [least, *(one for one in inner if least < one < most), most]
 
-    def turned(self, way: int, by: int = 1) -> Any:
+    def turned_value(self, way: int, by: int = 1) -> Any:
         """The value so many notches further on (1) or back (-1), or as far as they go; None where there is none."""
         notches, value, beyond = self.notches, self.value, list[Any]()
         if value not in notches and isinstance(self.control, Segments):
@@ -110,11 +110,11 @@ class Item:
             beyond = sorted((one for one in notches if (one - value) * way > 0), key=lambda one: one * way)
         return self.control.taken(beyond[min(by, len(beyond)) - 1]) if beyond else None
 
-    def turned_far(self, key: str) -> Any:
+    def far_value(self, key: str) -> Any:
         """What Home and End make of a value: the ends; PageUp and PageDown: a decade, or a quarter; None: nothing."""
         page = 3 if isinstance(self.control, Slider) and self.control.log else _NOTCHES // 4
         by = len(self.notches) if key in ("Home", "End") else page
-        return None if isinstance(self.control, Switch) else self.turned(1 if key in ("End", "PageUp") else -1, by)
+        return None if isinstance(self.control, Switch) else self.turned_value(1 if key in ("End", "PageUp") else -1, by)
 
 
 Look = Literal["tools", "slider", "segments", "switches", "buttons", "layers", "rule"]
@@ -189,10 +189,10 @@ class ControlsPanel:
         self.box: Box | None = None  # where it stands when it is open; None: there is no place for it
         self.side: dict[str, Box] = {}  # where panels of the column stand in it, smaller
         self.more: Box | None = None  # where a line says how many have no room in it
-        self.over: Does | None = None  # what is under the pointer
+        self.hovered_click: Click | None = None  # what is under the pointer
         self.focus = self.held = ""  # the item that has the keys, and the one that the button went down on
         self._rows: tuple[Row, ...] = ()
-        self._wanted: Sequence[Wanted] = ()
+        self._wanted: Sequence[WantedPanel] = ()
         self._high: list[float] = []  # of each row
         self._height, self._first = 0.0, 0
         self._on_bar = self._running = False  # whether a hand drags the bar that scrolls; whether time goes on
@@ -201,12 +201,12 @@ class ControlsPanel:
         self._ring = False  # whether a key was used: then it is shown where keys go
         self._pointer: Point | None = None
         self._rested, self._said = 0.0, False  # how long the pointer rests, and whether that was long enough
-        self._drawn = Kept[Sketch]()
+        self._drawn = Cached[Sketch]()
 
     # ---- where, and what
 
     @property
-    def stands(self) -> bool:
+    def has_place(self) -> bool:
         """Whether it is open in a place of its own, so that panels of the column stand in it."""
         return self.open and self.box is not None
 
@@ -214,14 +214,14 @@ class ControlsPanel:
         """Open or close it; keys go to what runs and pauses at first."""
         self.open, self._ring = not self.open, False
         self.let_go()
-        self.over, self.focus, self._pointer = None, "", None
+        self.hovered_click, self.focus, self._pointer = None, "", None
 
     def pass_time(self, seconds: float) -> None:
         """A pointer rests."""
         if self._pointer is not None:
             self._rested += seconds
 
-    def place(self, box: Box | None, wanted: Sequence[Wanted]) -> None:
+    def place(self, box: Box | None, wanted: Sequence[WantedPanel]) -> None:
         """Where it stands from now on, and which panels want a place in it, with the least height of each."""
         self.box, self._wanted = box, wanted
         self._lay_out()
@@ -269,13 +269,13 @@ class ControlsPanel:
         """All that the picture depends on."""
         ring = self.focus if self._ring else ""
         hand = self.held, self._on_bar, self._carried is not None, self._running
-        return self._rows, self.over, ring, hand, self._first, self.box, self.theme.name
+        return self._rows, self.hovered_click, ring, hand, self._first, self.box, self.theme.name
 
     def sketch(self) -> Sketch | None:
         """The panel, None where it is not to be seen."""
         if not self.open or self.box is None:
             return None
-        return self._drawn.of(self._look, self._painted)
+        return self._drawn.get(self._look, self._painted)
 
     def _painted(self) -> Sketch:
         assert self.box is not None
@@ -287,7 +287,7 @@ class ControlsPanel:
         right -= measure("closes", LABEL) + 7
         sketch.text(right, y + 24, self.closes, LABEL, theme.text1, bold=True, anchor="right")
         self._draw_rows(sketch, _inner(self.box))
-        if self.side and self.stands:
+        if self.side and self.has_place:
             top = min(box[1] for box in self.side.values()) - 7
             sketch.line((x + PAD, top), (x + width - PAD, top), theme.border)
         return sketch
@@ -327,7 +327,7 @@ class ControlsPanel:
         item = self.item(self.held)
         if self._carried is not None and self.open and item is not None and item.out is not None:
             return self._in_hand(self._carried, item, item.out, size)
-        item = self.item(self.over[0] if self.over else "")
+        item = self.item(self.hovered_click[0] if self.hovered_click else "")
         if item is None or self._pointer is None or self.held or not (self.open and self._said):
             return []
         ways = [f"key {item.keys}"] * bool(item.keys) + [item.control.flag] * bool(item.control.flag)
@@ -363,7 +363,7 @@ class ControlsPanel:
         every = (one for row in self._rows for one in (*row.items, *row.middles, *filter(None, (row.typed,))))
         return next((one for one in every if one.name == name), None) if name else None
 
-    def _at(self, at: Point | None) -> tuple[Spot, Item] | tuple[None, None]:
+    def _item_at(self, at: Point | None) -> tuple[Spot, Item] | tuple[None, None]:
         """What stands at a point to be pressed."""
         spot = spot_at(self.spots, at)
         item = None if spot is None or spot.value == TYPED else self.item(spot.name)
@@ -371,24 +371,24 @@ class ControlsPanel:
 
     def covers(self, at: Point) -> bool:
         """Whether a point is on it, or on a panel of the column that stands in it."""
-        return self.open and holds(self.box, at)
+        return self.open and contains(self.box, at)
 
     def owns(self, at: Point) -> bool:
         """Whether a point is on it, and not on a panel of the column that stands in it."""
-        return self.covers(at) and not (self.stands and any(holds(box, at) for box in self.side.values()))
+        return self.covers(at) and not (self.has_place and any(contains(box, at) for box in self.side.values()))
 
     def hover(self, at: Point | None) -> bool:
         """The pointer is over a point (None: elsewhere); returns whether the picture changes."""
-        before, pointer = self.over, self._pointer
-        spot, _ = self._at(at)
-        self.over, self._pointer = (None, None) if spot is None else (spot.does, at)
+        before, pointer = self.hovered_click, self._pointer
+        spot, _ = self._item_at(at)
+        self.hovered_click, self._pointer = (None, None) if spot is None else (spot.click, at)
         if spot is None or before is None or spot.name != before[0]:
             self._rested, self._said = 0.0, False
-        return before != self.over or pointer != self._pointer
+        return before != self.hovered_click or pointer != self._pointer
 
     def press(self, at: Point) -> Wish | None:
         """A button went down on it."""
-        spot, item = self._at(at)
+        spot, item = self._item_at(at)
         bar = spot_at(self.spots, at)
         self._on_bar = bar is not None and bar.name == SCROLLS
         self._ring = self._said = False
@@ -404,18 +404,18 @@ class ControlsPanel:
             self._first = round(min(max((at[1] - top) / max(high, 1.0), 0.0), 1.0) * self._most_first)
         spot, item = self.spot(self.held), self.item(self.held)
         if spot is not None and item is not None and item.out is not None:
-            self._carried = None if holds(spot.box, at, _LOOSE) else at
+            self._carried = None if contains(spot.box, at, _LOOSE) else at
         return self._slid_to(spot, item, at)
 
     def _slid_to(self, spot: Spot | None, item: Item | None, at: Point) -> Wish | None:
         """Where a hand has a slider."""
         if spot is None or item is None or item.out is not None or not isinstance(item.control, Slider):
             return None
-        return Wish("set", item, item.at(spot.box, at[0]), held=True)
+        return Wish("set", item, item.value_at(spot.box, at[0]), held=True)
 
     def release(self, at: Point) -> Wish | None:
         """The button went up: what it is over is meant, if it went down there too."""
-        held, (spot, item), carried = self.item(self.held), self._at(at), self.carries
+        held, (spot, item), carried = self.item(self.held), self._item_at(at), self.carries
         self.let_go()
         if carried and held is not None and held.out is not None:
             return Wish("set", held.out)
@@ -450,7 +450,7 @@ class ControlsPanel:
         whole = math.trunc(self._turned)  # a touch pad turns by parts of a notch
         self._turned -= whole
         self._first = min(max(0, self._first - whole), self._most_first)
-        self.over = None
+        self.hovered_click = None
         return before != self._first
 
     # ---- keys: a ring shows which item has them
@@ -476,11 +476,11 @@ class ControlsPanel:
         if name in ("Delete", "Backspace"):
             return True if item.out is None else Wish("set", item.out)
         if isinstance(item.control, Button):
-            return self._see(self._beside(item, name))
-        value = item.turned(1 if name in ("Right", "Up") else -1) if name in KEYS else item.turned_far(name)
+            return self._see(self._neighbour(item, name))
+        value = item.turned_value(1 if name in ("Right", "Up") else -1) if name in KEYS else item.far_value(name)
         return True if value is None else Wish("set", item, value)
 
-    def _beside(self, item: Item, key: str) -> Item:
+    def _neighbour(self, item: Item, key: str) -> Item:
         """Where a key leads from a button: along its row, or to the row above or below; at an end nowhere."""
         lines = [row.items for row in self._rows if row.items]
         line = next(k for k, items in enumerate(lines) if item in items)
@@ -505,7 +505,7 @@ class ControlsPanel:
     def _spot(self, sketch: Sketch, box: Box, item: Item, value: str | int = "") -> bool:
         """A box answers for an item; returns whether the pointer is on it."""
         sketch.spot(box, item.name, value, words=item.shown, tip=item.tip)
-        return self.over == (item.name, value)
+        return self.hovered_click == (item.name, value)
 
     def _head(self, sketch: Sketch, row: Row, box: Box, item: Item | None = None) -> None:
         """Label and note at the left, the value of an item at the right."""
@@ -542,7 +542,7 @@ class ControlsPanel:
         assert isinstance(control, Slider)
         self._head(sketch, row, box, item)
         self._spot(sketch, own, item)
-        near = self.held == item.name or (self.over is not None and self.over[0] == item.name)
+        near = self.held == item.name or (self.hovered_click is not None and self.hovered_click[0] == item.name)
         share = control.share(float(item.value) if isinstance(item.value, int | float) else math.nan)
         usual = None if control.usual is None else control.share(control.usual)
         ticks = [(control.share(value), words) for value, words in item.ticks]
@@ -559,7 +559,7 @@ class ControlsPanel:
             self._head(sketch, row, box, item)
             own = (x, y + _UNDER, width, high - _UNDER - 9)
         self._spot(sketch, own, item)
-        over = self.over[1] if self.over is not None and self.over[0] == item.name else ""
+        over = self.hovered_click[1] if self.hovered_click is not None and self.hovered_click[0] == item.name else ""
         chosen = control.choices.index(item.value) if item.value in control.choices else -1
         words = [printed(one) for one in control.choices]
         for k, cell in enumerate(widgets.choices(sketch, own, self.theme, words, chosen, over)):
@@ -577,14 +577,14 @@ class ControlsPanel:
     def _buttons(self, sketch: Sketch, row: Row, box: Box) -> None:
         """At the right of what they are about, or as wide as the panel where nothing is said of it."""
         (x, y, width, high), theme = box, self.theme
-        if not _alone(row):
+        if not _is_lone_button(row):
             sketch.text(x, y + 19, row.label, LABEL, theme.text2)
             sketch.text(x + measure(row.label, LABEL) + 10, y + 19, row.note, LABEL, theme.text1, bold=True)
         if row.typed is not None:
             self._spot(sketch, (x, y, width / 3, LINE), row.typed, TYPED)
         right = x + width
         for item in reversed(row.items):
-            wide = width if _alone(row) else _as_wide(item)
+            wide = width if _is_lone_button(row) else _as_wide(item)
             own = (right - wide, y + high - _HEIGHTS["buttons"], wide, LINE)
             lit = self._spot(sketch, own, item)
             words, down = cut(item.name, wide - 8, bold=True), item.name == self.held
@@ -656,7 +656,7 @@ def _pressed(item: Item) -> Wish | None:
     if isinstance(item.control, Switch):
         return Wish("set", item, item.value is not True)
     if isinstance(item.control, Segments):
-        value = item.turned(1)
+        value = item.turned_value(1)
         return Wish("set", item, item.control.choices[0] if value is None else value)
     return None
 
@@ -684,7 +684,7 @@ def _in_one_line(item: Item) -> float:
     return sum(measure(printed(one), LABEL, True) + 16 for one in item.control.choices)
 
 
-def _alone(row: Row) -> bool:
+def _is_lone_button(row: Row) -> bool:
     """Whether it is one button that says its name itself."""
     return len(row.items) == 1 and row.items[0].name == row.label
 
@@ -696,7 +696,7 @@ def _as_wide(item: Item) -> float:
 def _beside_words(row: Row, width: float) -> bool:
     """Whether buttons have room beside what is said of them; else they stand below it."""
     words = measure(row.label, LABEL) + 10 + measure(row.note, LABEL, True)
-    return _alone(row) or words + sum(_BETWEEN + _as_wide(item) for item in row.items) <= width
+    return _is_lone_button(row) or words + sum(_BETWEEN + _as_wide(item) for item in row.items) <= width
 
 
 def _inner(box: Box) -> Box:
@@ -705,11 +705,11 @@ def _inner(box: Box) -> Box:
     return x + PAD, y + HEAD, width - 2 * PAD, high - HEAD - PAD
 
 
-def shared(inner: Box, rows: float, wanted: Sequence[Wanted]) -> tuple[float, dict[str, Box]]:
+def shared(inner: Box, rows: float, wanted: Sequence[WantedPanel]) -> tuple[float, dict[str, Box]]:
     """Height of the rows, and the boxes of the panels below them, smaller: the loss curve and pictures."""
     x, y, width, room = inner
     wanted = wanted if width >= COLUMN else ()
     first = max(wanted, key=lambda panel: panel.rank).height + GAP if wanted else 0.0
     high = min(rows, room - first if first and room - first >= min(rows, ROWS_LEAST) else room)
     rest = room - high - GAP
-    return high, stacked(kept(wanted, rest, GAP), (x, y + high + GAP, width, rest), GAP)
+    return high, stacked(fitting_panels(wanted, rest, GAP), (x, y + high + GAP, width, rest), GAP)

@@ -16,7 +16,7 @@ from ..ink.sketch import Bound, Box, Sketch
 from ..ink.text import loss_text, measure, rate_text
 from ..ink.theme import Theme
 from ..panels.drawer import Headline, cut
-from ..panels.wording import loss_words, newest_beyond, said_of
+from ..panels.wording import loss_words, newest_beyond, quantity_words
 from ..shown.subject import Subject
 
 STEP = Bound("step", form="count")
@@ -60,7 +60,7 @@ def state_of(subject: Subject, frame: Frame, pace: str, quantity: Quantity, more
         rate += f" (was {rate_text(frame.lr)})"
     return HudState(
         frame.step, subject.loss(frame), rate, optimiser, batch, pace, quantity.words,
-        said_of(quantity.name, subject, frame), loss_words(subject, frame), more, newest_beyond(frame),
+        quantity_words(quantity.name, subject, frame), loss_words(subject, frame), more, newest_beyond(frame),
         half_words(frame, subject.source.tensors),
     )  # fmt: skip
 
@@ -169,17 +169,17 @@ def mistake_words(subject: Subject) -> str:
     made = mistaken.words()
     if subject.source.facts is not None:
         made = tuple(name for name in made if name in HARMLESS)
-    return _on(made)
+    return _mistake_text(made)
 
 
 def drawing_words(then: tuple[str, ...]) -> str:
     """What is said in the picture of a graph: what is on now, and what was on `then`, when it was asked for."""
     now = mistaken.words()
     was = [name for name in then if name not in now]
-    return "   ".join(filter(None, (_on(now), f"drawn with the mistake {', '.join(was)}" if was else "")))
+    return "   ".join(filter(None, (_mistake_text(now), f"drawn with the mistake {', '.join(was)}" if was else "")))
 
 
-def _on(made: tuple[str, ...]) -> str:
+def _mistake_text(made: tuple[str, ...]) -> str:
     return f"mistake on: {', '.join(made)}" if made else ""
 
 

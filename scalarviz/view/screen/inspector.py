@@ -19,7 +19,7 @@ from ..ink.axes import Axes, Scale
 from ..ink.boxes import LABEL, TITLE
 from ..ink.equation import Printed, factor, significant
 from ..ink.overlay import wrapped
-from ..ink.sketch import COVERS, Box, Does, Kept, Sketch
+from ..ink.sketch import COVERS, Box, Click, Cached, Sketch
 from ..ink.text import CAP_HEIGHT, figure, loss_text, measure, short
 from ..ink.theme import Theme
 from ..ink.widgets import Entry, button
@@ -40,7 +40,7 @@ class Page:
     y: float  # where the next section begins
     width: float
     theme: Theme
-    over: Does | None = None  # what a click at the pointer would do: its place is marked
+    hovered_click: Click | None = None  # what a click at the pointer would do: its place is marked
     sketch: Sketch = field(default_factory=Sketch)
 
     @property
@@ -51,7 +51,7 @@ class Page:
     def spot(self, box: Box, name: str, value: str | int = "") -> bool:
         """A click on `box` does something; returns whether the pointer is there."""
         self.sketch.spot(box, name, value)
-        return self.over == (name, value)
+        return self.hovered_click == (name, value)
 
     def rule(self, gap: float = 12.0) -> None:
         """A thin line between two sections, in the middle of `gap`."""
@@ -571,7 +571,7 @@ class Inspector:
         self._subject = subject
         self._explanation = Explanation(subject, self.index, tensor_of(subject, self.index))
         self._history = ValueHistory()
-        self._plan, self._planned = 0, Kept[int]()
+        self._plan, self._planned = 0, Cached[int]()
         self.box: Box | None = None  # where it is drawn
 
     def follow(self, frame: Frame) -> None:
@@ -584,7 +584,7 @@ class Inspector:
         return self._explanation.lines(frame) if self.single else ()
 
     @property
-    def wanted(self) -> float:
+    def wanted_height(self) -> float:
         """Height that it would fill in the column (logical pixels)."""
         if not self.single:
             return _SEVERAL
@@ -605,7 +605,7 @@ class Inspector:
         return Moved(steps, values, frame.step, float(frame.values[self.index]))
 
     def sketch(
-        self, box: Box, theme: Theme, frame: Frame, explanation: Lines = (), over: Does | None = None,
+        self, box: Box, theme: Theme, frame: Frame, explanation: Lines = (), over: Click | None = None,
         *, low: bool = False, opened: bool = False,
     ) -> Sketch:  # fmt: skip
         """The panel in `box`, a column or `low`; `opened`: somebody gives it the account of the coming step."""
@@ -627,7 +627,7 @@ class Inspector:
         """Rows of buttons: deeds, and where in time to go."""
         if not self._subject.source.can.edit:
             return []
-        frozen = bool(self.selection.of(frame.frozen).all())
+        frozen = bool(self.selection.numbers_of(frame.frozen).all())
         rows = [[("free" if frozen else "freeze", "K", "freeze"), *_BUTTONS]]
         if opened and frame.past is not None:
             rows.append([("last change of sign", "V", "find_sign"), ("stop when ...", "F9", "break_on")])
@@ -637,7 +637,7 @@ class Inspector:
 
     def _draw(self, page: Page, frame: Frame, explanation: Lines, bottom: float, *, opened: bool) -> None:
         """As much of everything as there is room for."""
-        page.head(self.who.name, self.who.beside)
+        page.head(self.who.name, self.who.code_words)
         draw_crumbs(page, self.parts, self.selection.kind)
         page.y += 20
         now = self.account if self.of_now else None
@@ -661,7 +661,7 @@ class Inspector:
             return at
 
         known = self.account, self.of_now, lines, page.width, end - page.y
-        self._plan = self._planned.of(known, lambda: first(self._plan))
+        self._plan = self._planned.get(known, lambda: first(self._plan))
         self._draw_parts(page, frame, lines, _PLANS[self._plan])
         for row in rows:
             page.y += 8
@@ -700,7 +700,7 @@ class Inspector:
         title = f"value {moved.since}" if curve and moved.since else ""
         first, words, numbers, below, line = _TIGHT if len(explanation) > 1 and height >= HIGH else _LOOSE
         page.sketch.text(page.right, y + first, title, LABEL, theme.text3, anchor="right")
-        draw_heading(page, y + first, page.right - measure(title, LABEL) - 12, self.who.name, self.who.beside)
+        draw_heading(page, y + first, page.right - measure(title, LABEL) - 12, self.who.name, self.who.code_words)
         page.y = y + first + words
         if height >= LOW:
             wide = (x + 330 if curve else page.right) - page.x
@@ -717,7 +717,7 @@ class Inspector:
 
     def _sums(self, frame: Frame) -> list[tuple[str, tuple[float, float, float], bool]]:
         """What is summed up: its name, its three numbers, and whether they are older."""
-        of = self.selection.of
+        of = self.selection.numbers_of
         found = [("value", summary(of(frame.values)), False)]
         if of(frame.computed).any():
             found.append(("gradient", summary(of(frame.gradient)), frame.edited))
@@ -745,7 +745,7 @@ class Inspector:
         for row, word in enumerate(_SUMS):
             sketch.text(page.x, page.y + 21.0 * (row + 1), word, LABEL, theme.text3)
         page.y += 21.0 * 3 + 22
-        frozen = int(selection.of(frame.frozen).sum())
+        frozen = int(selection.numbers_of(frame.frozen).sum())
         said = f"{frozen:,} of {selection.count:,} frozen" if frozen else "none frozen"
         sketch.text(page.x, page.y, "all frozen" if frozen == selection.count else said, LABEL, theme.text3)
         if self.entry is not None:

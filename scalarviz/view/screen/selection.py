@@ -37,7 +37,7 @@ class Selection:
     def __contains__(self, index: int) -> bool:
         return any(start <= index < start + count for start, count in self.spans)
 
-    def of(self, flat: NDArray[Any]) -> NDArray[Any]:
+    def numbers_of(self, flat: NDArray[Any]) -> NDArray[Any]:
         """The selected numbers of a flat array, in order (a copy)."""
         return np.concatenate([flat[start : start + count] for start, count in self.spans])
 

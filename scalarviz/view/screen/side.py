@@ -16,13 +16,13 @@ from ...run.core.frame import Frame
 from ...run.panels import Beside, Panel
 from ...run.source import Moment
 from ..cubes.scale import LegendScale
-from ..ink.boxes import ABOUT, GAP, GROUND, LABEL, MARGIN, Wanted, beside_box, corner_boxes, top_boxes
+from ..ink.boxes import ABOUT, GAP, GROUND, LABEL, MARGIN, WantedPanel, beside_box, corner_boxes, top_boxes
 from ..ink.maps import hexed
-from ..ink.sketch import Box, Point, Sketch, holds
+from ..ink.sketch import Box, Point, Sketch, contains
 from ..ink.text import measure
 from ..ink.theme import Theme
 from ..ink.widgets import tip
-from ..panels.drawer import Drawer, Ground, Headline, Inner, Setting, sentence
+from ..panels.drawer import Drawer, Ground, Headline, OpenedStep, Setting, sentence
 from ..panels.registry import drawer_of
 from ..shown.subject import Subject
 from ..space.layout import Layout
@@ -44,7 +44,7 @@ class SidePanels:
         self.ground = Ground(subject, theme, hints)  # what the drawers share
         self.drawers: dict[str, Drawer[Any]] = {}  # by name, in the order of the scene
         for panel in subject.panels:
-            self._take(panel)
+            self._add_drawer(panel)
         self._check_places()
         self.column, self.swatch = Column(self.drawers, self.ground), InputSwatch(self.ground)
         self._above: dict[str, Box] = {}
@@ -75,7 +75,7 @@ class SidePanels:
             if drawer.beside is None:
                 raise InputError(f"panel {name}: this kind has no place beside a stage; allowed: {listing(small)}")
 
-    def _take(self, panel: Panel) -> str:
+    def _add_drawer(self, panel: Panel) -> str:
         """Give a panel its drawer; returns the name under which it is kept."""
         drawer = drawer_of(panel, self.ground)
         count = sum(isinstance(d, type(drawer)) for d in self.drawers.values())
@@ -86,7 +86,7 @@ class SidePanels:
     def keep(self, before: SidePanels) -> None:
         """What hands have set at the same panels of a picture before, and what they have measured."""
         ground = before.ground
-        self.ground.probes, self.ground.ahead, self.ground.asked = ground.probes, ground.ahead, ground.asked
+        self.ground.probes, self.ground.ahead, self.ground.shows_all = ground.probes, ground.ahead, ground.shows_all
         self.column.keep(before.column)
         for name, drawer in self.drawers.items():
             if type(before.drawers.get(name)) is type(drawer):
@@ -94,7 +94,7 @@ class SidePanels:
 
     def add(self, panel: Panel) -> None:
         """One more panel in the column; lay out again after it."""
-        self.column.names.append(self._take(panel))
+        self.column.names.append(self._add_drawer(panel))
 
     def drawer(self, kind: type[Panel]) -> Drawer[Any] | None:
         """The first drawer whose panel is of a kind; None without one."""
@@ -111,10 +111,10 @@ class SidePanels:
         self, boxes: Mapping[str, Box], left_out: Sequence[str] = (), more: Box | None = None, *, turns: bool = True
     ) -> None:
         """Put the panels of the column into `boxes`; of those `left_out` a line at `more` tells; see `Column`."""
-        self.column.leave_out(left_out, more, turns=turns)
+        self.column.set_left_out(left_out, more, turns=turns)
         for name in self.column.names:
             if name not in (self.column.lifted, self.column.end):
-                self._put(name, boxes.get(name))
+                self._set_box(name, boxes.get(name))
 
     def put_above(self, scene: Box | None, *, stage: bool) -> Box | None:
         """Give the panels above the cubes their part of a scene, where they are the `stage` most; returns the rest."""
@@ -133,7 +133,7 @@ class SidePanels:
         if self.floor is not None:
             self.floor.borne = False
         self.floor = self.drawers.get(self.column.lifted)
-        rest = {panel.name for panel in self.column.wanted()}
+        rest = {panel.name for panel in self.column.wanted_panels()}
         ending = (name for name in self.column.names if self.drawers[name].ends and name not in rest)
         self.column.end = next(ending, "") if there else ""
 
@@ -159,7 +159,7 @@ class SidePanels:
         if self.floor is not None:
             x, y, width, height = scene
             self.floor.borne = True
-            self._put(self.column.lifted, (x + MARGIN, y, width - 2 * MARGIN, height))
+            self._set_box(self.column.lifted, (x + MARGIN, y, width - 2 * MARGIN, height))
 
     def below(self) -> Sequence[Sketch]:
         """What it drew last, which lies below the cubes."""
@@ -177,7 +177,7 @@ class SidePanels:
         """
         boxes: dict[str, Box] = {}
         if self.column.end:
-            self._put(self.column.end, None if scene is None else self._end_box(layout, project, scene, words))
+            self._set_box(self.column.end, None if scene is None else self._end_box(layout, project, scene, words))
         if scene is not None and len(self.column.names) < len(self.drawers):
             over = [(name, d) for name, d in self.drawers.items() if d.panel.place == "overlay"]
             sizes = {name: (d.overlay[0], d.overlay[1] or d.height) for name, d in over}
@@ -190,9 +190,9 @@ class SidePanels:
                     boxes |= {} if free is None else {name: free}
         for name, drawer in self.drawers.items():
             if name not in self.column.names and not drawer.panel.among and drawer.box != boxes.get(name):
-                self._put(name, boxes.get(name))
+                self._set_box(name, boxes.get(name))
 
-    def stand(self, setting: Setting | None, among: Setting | None = None) -> None:
+    def set_settings(self, setting: Setting | None, among: Setting | None = None) -> None:
         """Panels that can draw among the cubes of a plan do so from now on, those of any cubes `among` them.
 
         None: no longer.
@@ -218,10 +218,10 @@ class SidePanels:
     def scale(self) -> LegendScale | None:
         """A second legend beside that of the cubes: of what is touched, or asked for."""
         there = {name: d for name, d in self.drawers.items() if d.box is not None or d.setting is not None}
-        scales = (d.scale for name, d in there.items() if self.ground.asked or name == self._over)
+        scales = (d.scale for name, d in there.items() if self.ground.shows_all or name == self._over)
         return next((scale for scale in scales if scale is not None), None)
 
-    def _put(self, name: str, box: Box | None) -> None:
+    def _set_box(self, name: str, box: Box | None) -> None:
         drawer = self.drawers[name]
         drawer.box, drawer.stale = box, True
         self._drawn.pop(name, None)
@@ -235,7 +235,7 @@ class SidePanels:
         """Another look; what was measured stays."""
         self.ground.theme = theme
         for name, drawer in self.drawers.items():
-            self._put(name, drawer.box)
+            self._set_box(name, drawer.box)
 
     # ---- what they look like
 
@@ -243,7 +243,7 @@ class SidePanels:
     def moving(self) -> bool:
         """Whether a panel goes on changing while the frame stays, or its words are of another one."""
         there = [d for d in self.drawers.values() if d.box is not None or d.setting is not None]
-        return any(self.ground.late or d.moving for d in there)
+        return any(self.ground.words_late or d.moving for d in there)
 
     @property
     def counts(self) -> bool:
@@ -256,7 +256,7 @@ class SidePanels:
         found = (d.headline for d in self.drawers.values() if d.box is not None or d.measures)
         return [headline for headline in found if headline is not None]
 
-    def _now(self, name: str, moment: Moment) -> Drawer[Any]:
+    def _drawer_at(self, name: str, moment: Moment) -> Drawer[Any]:
         """The drawer of a panel at a moment: another one, in the same place, where the panel is another."""
         drawer = self.drawers[name]
         panel = drawer.panel if drawer.panel.at is None else drawer.panel.at(moment)
@@ -265,22 +265,22 @@ class SidePanels:
         other = self.drawers[name] = drawer_of(panel, self.ground)
         other.keep(drawer)
         other.setting = drawer.setting
-        self._put(name, drawer.box)
+        self._set_box(name, drawer.box)
         self._around.pop(name, None)
         return other
 
     def update(
-        self, frame: Frame, seconds: float | None = None, *, writes: bool = True, inner: Inner | None = None
+        self, frame: Frame, seconds: float | None = None, *, writes: bool = True, inner: OpenedStep | None = None
     ) -> list[Sketch]:
         """Sketches of the column for this frame; a panel whose numbers stay keeps its own.
 
         Of an opened step, `inner`, panels that can show it do.
         """
-        anew = self.ground.open(inner) or frame is not self.frame or self.ground.late
+        anew = self.ground.set_opened_step(inner) or frame is not self.frame or self.ground.words_late
         self.ground.follow(frame, writes=writes)
         moment = Moment(frame, self.ground.subject.source)
         for name in tuple(self.drawers):
-            drawer = self._now(name, moment)
+            drawer = self._drawer_at(name, moment)
             if not drawer.alive:
                 continue
             there = name in (self._drawn if drawer.setting is None else self._around)
@@ -300,9 +300,9 @@ class SidePanels:
                 self._drawn[name] = self._draw(drawer, moment, seconds, seen=name not in self.unseen)
         self.frame = frame
         beside = [name for name in self.column.names if name != self.column.lifted]
-        return [*(sketch for name in beside for sketch in self._drawn.get(name, ())), *self.column.told()]
+        return [*(sketch for name in beside for sketch in self._drawn.get(name, ())), *self.column.left_out_line()]
 
-    def leave(self, names: frozenset[str]) -> None:
+    def set_unseen(self, names: frozenset[str]) -> None:
         """From now on these panels are `unseen`, and others that were are drawn with the next frame."""
         for name in self.unseen - names:
             self.drawers[name].stale = True
@@ -357,15 +357,15 @@ class SidePanels:
         """Keys and gestures of all panels, each once."""
         every = list(self.drawers.values())
         found = [line for drawer in every for line in drawer.gestures]
-        found += [line for drawer in every for line in drawer.choices if self.ground.chooses()]
-        found += [line for drawer in every for line in drawer.lessons if self.ground.teaches]
+        found += [line for drawer in every for line in drawer.choices if self.ground.can_choose()]
+        found += [line for drawer in every for line in drawer.lessons if self.ground.can_teach]
         return tuple(dict.fromkeys(found))
 
-    def at(self, point: Point) -> str | None:
+    def panel_at(self, point: Point) -> str | None:
         """The panel under a point, those over the scene first."""
         there = (name for name in self.drawers if name != self.column.lifted)
         for name in sorted(there, key=lambda n: n in self.column.names):
-            if holds(self.drawers[name].box, point, 0.0 if name in self.column.names else GROUND):
+            if contains(self.drawers[name].box, point, 0.0 if name in self.column.names else GROUND):
                 return name
         return next((name for name, d in self.drawers.items() if self._drawn_at(d, point)), None)
 
@@ -376,12 +376,12 @@ class SidePanels:
 
     def covers(self, point: Point) -> bool:
         """Whether a panel lies over the scene there."""
-        name = self.at(point)
+        name = self.panel_at(point)
         return name is not None and (name not in self.column.names or self._drawn_at(self.drawers[name], point))
 
     def hover(self, point: Point | None) -> bool:
         """The pointer is over a point (None: gone, or over a cube); returns whether the picture changes."""
-        name = None if point is None else self.at(point)
+        name = None if point is None else self.panel_at(point)
         changed = self.swatch.hover(point)
         if self._over is not None and self._over != name:
             changed |= self.drawers[self._over].hover(None)
@@ -390,7 +390,7 @@ class SidePanels:
 
     def press(self, point: Point | None, button: str) -> bool:
         """A button went down (None: not for panels); whether a panel has all movement until the release."""
-        self._held = None if point is None else self.at(point)
+        self._held = None if point is None else self.panel_at(point)
         return point is not None and self._held is not None and self.drawers[self._held].press(point, button)
 
     def drag(self, point: Point, by: Point, button: str) -> bool:
@@ -405,7 +405,7 @@ class SidePanels:
 
     def click(self, point: Point, *, shift: bool = False) -> bool:
         """Pressed and released on one point; whether it meant something to a panel."""
-        name = self.at(point)
+        name = self.panel_at(point)
         for other, drawer in self.drawers.items():
             if other != name and drawer.typing:
                 drawer.end_typing()
@@ -416,12 +416,12 @@ class SidePanels:
 
     def double_click(self, point: Point) -> bool:
         """The second click of two on a panel; whether it meant something else than one."""
-        name = self.at(point)
+        name = self.panel_at(point)
         return name is not None and self.drawers[name].double_click(point)
 
     def zoom(self, point: Point, factor: float) -> bool:
         """The wheel turned; whether a panel takes it."""
-        name = self.at(point)
+        name = self.panel_at(point)
         return name is not None and self.drawers[name].zoom(point, factor)
 
     def key(self, name: str, text: str) -> bool:
@@ -440,7 +440,7 @@ class SidePanels:
         """Whether a panel needs the strip."""
         return any(drawer.takes_strip for drawer in self.drawers.values())
 
-    def take(self, picture: NDArray[np.floating]) -> str | None:
+    def open_picture(self, picture: NDArray[np.floating]) -> str | None:
         """A picture was opened: what the first panel that has a use for it did; None without one."""
         return next((said for d in self.drawers.values() if (said := d.take(picture)) is not None), None)
 
@@ -482,16 +482,16 @@ class Column:
         if sorted(before.names) == sorted(self.names):
             self.names, self._alone = before.names, before._alone
 
-    def wanted(self, *, spread: bool = False, inside: bool = False) -> list[Wanted]:
+    def wanted_panels(self, *, spread: bool = False, inside: bool = False) -> list[WantedPanel]:
         """What it is to hold, those of this page first; `spread`: those that can draw among the cubes do.
 
         At rest that is what shows best what is learnt, and the loss; `inside` of an opened step what tells of it, too.
         On another page it is all, and none is worth more than others; where only one has room, it is that page's.
         """
 
-        def wanted(name: str, d: Drawer[Any]) -> Wanted:
+        def wanted(name: str, d: Drawer[Any]) -> WantedPanel:
             worth = min(d.worth, ABOUT) if name in self._lodged else d.worth  # behind what is the column's own
-            if self._ground.asked:
+            if self._ground.shows_all:
                 worth = ABOUT if self._alone and name == self.names[0] else 0
             elif inside and d.within > 0:
                 worth = max(worth, TELLS)
@@ -500,21 +500,21 @@ class Column:
             height = max(height, d.within) if spread and inside and d.spread else height
             if spread and inside and not d.within and d.most > height:  # it gives way, rather than leave
                 height = d.least or height
-            return Wanted(name, height, d.most, worth, first, d.wide, d.least)
+            return WantedPanel(name, height, d.most, worth, first, d.wide, d.least)
 
         every = [wanted(name, self._drawers[name]) for name in self.names if name != self.lifted]
         least = min(ABOUT, max((panel.worth for panel in every), default=0))
         least = min(least, TELLS) if inside else least
-        return every if self._ground.asked else [panel for panel in every if panel.worth >= least or panel.first]
+        return every if self._ground.shows_all else [panel for panel in every if panel.worth >= least or panel.first]
 
-    def smaller(self) -> list[Wanted]:
+    def smaller(self) -> list[WantedPanel]:
         """The same as small as they can still be read, for a place beside the controls.
 
         First what shows the answer at a glance, so that it is seen what a knob does, then what is to be kept.
         """
-        drawers = [(panel.name, self._drawers[panel.name]) for panel in self.wanted()]
+        drawers = [(panel.name, self._drawers[panel.name]) for panel in self.wanted_panels()]
         drawers.sort(key=lambda one: (one[1].worth < ABOUT, not one[1].first))
-        return [Wanted(name, d.least or d.height, max(d.most, d.height), d.worth, d.first) for name, d in drawers]
+        return [WantedPanel(name, d.least or d.height, max(d.most, d.height), d.worth, d.first) for name, d in drawers]
 
     def lodge(self, names: Sequence[str]) -> bool:
         """Take in these from other places, behind all others; returns whether they are new."""
@@ -528,20 +528,20 @@ class Column:
         """The first look again."""
         order = list(self._drawers)
         self.names.sort(key=lambda name: (name in self._lodged, order.index(name)))
-        self._ground.asked = self._alone = False
+        self._ground.shows_all = self._alone = False
 
-    def leave_out(self, names: Sequence[str], more: Box | None, *, turns: bool) -> None:
+    def set_left_out(self, names: Sequence[str], more: Box | None, *, turns: bool) -> None:
         """These are not there; `more` is the place of the line that says so, and `turns` whether a click changes it."""
         self._left_out, self._more = tuple(names), more
         self._turns = turns and self._ground.hints
         if not self._ground.hints:  # nobody can ask: it says what has no room
-            rest = {panel.name for panel in self.wanted()}
+            rest = {panel.name for panel in self.wanted_panels()}
             self._left_out = tuple(name for name in names if name in rest)
 
-    def told(self) -> list[Sketch]:
+    def left_out_line(self) -> list[Sketch]:
         """How many panels are not there, and how to see them."""
         theme = self._ground.theme
-        back = self._ground.asked and self._turns
+        back = self._ground.shows_all and self._turns
         if not (self._left_out or back) or self._more is None or (theme.presenter and not self._ground.hints):
             return []
         sketch, count, (x, y, wide, height) = Sketch(over=True), len(self._left_out), self._more
@@ -561,10 +561,10 @@ class Column:
 
         Where all are there, the next page is that at rest.
         """
-        if self._ground.asked and not self._left_out:
+        if self._ground.shows_all and not self._left_out:
             self.rest()
             return
-        self._ground.asked, self._alone = True, len(self.names) - len(self._left_out) <= 1
+        self._ground.shows_all, self._alone = True, len(self.names) - len(self._left_out) <= 1
         fixed = [name for name in self.names if self._alone or not self._drawers[name].first]
         turned = iter(sorted(fixed, key=lambda name: name not in self._left_out))
         self.names = [next(turned) if name in fixed else name for name in self.names]
@@ -581,7 +581,7 @@ class InputSwatch:
 
     def hover(self, at: Point | None) -> bool:
         """The pointer is over a point (None: elsewhere); returns whether the picture changes."""
-        before, self._pointer = self._pointer, at if holds(self.box, at) else None
+        before, self._pointer = self._pointer, at if contains(self.box, at) else None
         return before != self._pointer
 
     def choose_next(self) -> None:
@@ -597,7 +597,7 @@ class InputSwatch:
         probe, source, sketch = self._ground.subject.probe, self._ground.subject.source, Sketch()
         if self.box is None or probe is None:
             return []
-        chooses, facts = self._ground.chooses(3), source.facts
+        chooses, facts = self._ground.can_choose(3), source.facts
         if chooses and facts is not None:
             sketch.spot(self.box, NEXT)
         if self._pointer is None:

@@ -27,7 +27,7 @@ from ..ink.theme import Theme, mixed, rgb
 from ..micro.light import dimmed
 from ..notes.layer import formulas, template
 from ..panels.pace import TextPace
-from ..panels.wording import said_of
+from ..panels.wording import quantity_words
 from ..shown.subject import Subject
 from ..space.camera import Camera
 
@@ -236,7 +236,7 @@ class Strip:
     def legend(self, box: Box, frame: Frame, about: str | None = None) -> Sketch:
         """The legend of the cubes' colours; `about`: whose numbers they are, where not the frame's batch."""
         scale = self._colouring.legend()
-        about = said_of(self._colouring.quantity, self._subject, frame) if about is None else about
+        about = quantity_words(self._colouring.quantity, self._subject, frame) if about is None else about
         about = about or ("" if self._subject.source.counted else self.sizing.words())  # the HUD says it
         about = "" if self._colouring.dark else about
         if about:  # whose gradient it is says more than how its scale is divided
@@ -378,7 +378,7 @@ class Cap:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class StoryText:
     """What is said now."""
 
     headline: str
@@ -402,7 +402,7 @@ class StoryLines:
 
     def __init__(self, pace: TextPace) -> None:
         self._pace = pace
-        self.told: Told | None = None  # what is said; see `tell`
+        self.text: StoryText | None = None  # what is said; see `tell`
         self.beside: float | None = None  # width left to the legend, 0 for none; None while they do not stand there
         self.sketches: list[Sketch] = []
 
@@ -411,11 +411,11 @@ class StoryLines:
         """The caps, as they answer to a pointer."""
         return [spot for sketch in self.sketches for spot in sketch.spots]
 
-    def tell(self, told: Told | None) -> None:
+    def set_text(self, told: StoryText | None) -> None:
         """Say this from the next update on; None for nothing."""
-        if told is None or self.told is None:
+        if told is None or self.text is None:
             self._pace.hurry()
-        self.told = told
+        self.text = told
 
     def update(self, places: Places, theme: Theme, *, bar: bool, free: bool) -> None:
         """Stand in the strip's left, if that is `free`, and with the caps where the line of keys stands otherwise.
@@ -423,14 +423,14 @@ class StoryLines:
         With a `bar` between both; without it the lines are one block.
         """
         self.sketches, self.beside = [], None
-        if self.told is not None and free and places.strip is not None:
+        if self.text is not None and free and places.strip is not None:
             between = places.time if bar else None
             keys = None if theme.presenter else places.keys  # what a hall has of them stands in its margin
             if keys is None and places.time is not None and not bar:  # a hall, where no line of keys is kept free
                 keys = places.time[1] + places.time[3] - 6.0
-            self.sketches = [self._sketch(self.told, places.strip, keys, between, theme)]
+            self.sketches = [self._sketch(self.text, places.strip, keys, between, theme)]
 
-    def _sketch(self, told: Told, strip: Box, keys: float | None, bar: Box | None, theme: Theme) -> Sketch:
+    def _sketch(self, told: StoryText, strip: Box, keys: float | None, bar: Box | None, theme: Theme) -> Sketch:
         sketch, (left, top, width, height) = Sketch(), strip
         plan = _plan(told, width, legend_width(width))
         self.beside = plan.legend
@@ -459,7 +459,7 @@ class StoryLines:
 
 
 def _headline(
-    sketch: Sketch, told: Told, at: tuple[float, float], room: float, sizes: tuple[int, int, int], theme: Theme
+    sketch: Sketch, told: StoryText, at: tuple[float, float], room: float, sizes: tuple[int, int, int], theme: Theme
 ) -> None:
     (x, y), (big, _, cap) = at, sizes
     sketch.text(x, y, told.headline, big, rgba(theme.text1, told.alpha), bold=True)
@@ -474,7 +474,7 @@ def _headline(
     sketch.text(x + 2.2 * cap, y, last, cap, rgba(theme.text1, told.alpha), bold=True)
 
 
-def _key_caps(sketch: Sketch, told: Told, at: tuple[float, float], end: float, size: float, theme: Theme) -> None:
+def _key_caps(sketch: Sketch, told: StoryText, at: tuple[float, float], end: float, size: float, theme: Theme) -> None:
     """Caps from left to right; what has no room is left out, the words of the last ones first."""
     (x, y), high, fill = at, 1.75 * size, rgba(mixed(theme.text3, theme.panel, 0.14), told.alpha)
     top = y - 0.357 * size - high / 2
@@ -498,7 +498,7 @@ def _key_caps(sketch: Sketch, told: Told, at: tuple[float, float], end: float, s
             x += 6
 
 
-def _plan(told: Told, width: float, legend: float) -> _Plan:
+def _plan(told: StoryText, width: float, legend: float) -> _Plan:
     """The largest type that fits beside the legend, on one line or, smaller, on two; else the legend gives way."""
     beside = (legend, min(SLIMMEST, legend))
     ways = [(sizes, wide, 1) for sizes in _SINGLE for wide in beside]
@@ -512,7 +512,7 @@ def _plan(told: Told, width: float, legend: float) -> _Plan:
     return _Plan(_DOUBLE[-1], [], 0.0)
 
 
-def _headline_width(told: Told, sizes: tuple[int, int, int]) -> float:
+def _headline_width(told: StoryText, sizes: tuple[int, int, int]) -> float:
     own = measure(told.headline, sizes[0], True)
     if told.fall is None:
         return own

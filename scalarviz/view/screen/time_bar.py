@@ -16,15 +16,15 @@ from numpy.typing import ArrayLike, NDArray
 from ...run.core.frame import Branch, Curve, Frame, Past
 from ..ink.axes import Axes, Scale, spaced, tick_text, tight
 from ..ink.boxes import LABEL, RAIL
-from ..ink.sketch import Box, Does, Kept, Point, Sketch, Spot, spot_at
+from ..ink.sketch import Box, Click, Cached, Point, Sketch, Spot, spot_at
 from ..ink.text import loss_text, measure
 from ..ink.theme import Theme, mixed
 from ..ink.widgets import button, draw_sign, tip
 from ..panels.drawer import cut
-from ..shown.subject import Ahead
+from ..shown.subject import Forecast
 
 Array = NDArray[np.float64]
-Told = Callable[[str], tuple[str, str]]
+ActionWords = Callable[[str], tuple[str, str]]
 """The key of an action and what it does."""
 GO, BRANCH = "go", "branch"
 """Names of spots whose value is the step to go to, and the number of the branch."""
@@ -74,21 +74,21 @@ class _Plan:
 class TimeBar:
     """One bar. `place` says where, `update` what it shows."""
 
-    def __init__(self, theme: Theme, told: Told = lambda action: ("", action)) -> None:
-        self.theme, self.told = theme, told
+    def __init__(self, theme: Theme, told: ActionWords = lambda action: ("", action)) -> None:
+        self.theme, self.action_words = theme, told
         self.running = False  # whether time goes on by itself: the button in the middle is a pause then
-        self.ahead: Ahead | None = None  # steps to come: there is room for them, and nothing moves while they come
+        self.ahead: Forecast | None = None  # steps to come: there is room for them, and nothing moves while they come
         self.other: Curve | None = None  # the losses of something else that goes the same steps, dashed ...
         self.names = ("", "")  # ... and what the two are called then
         self.by_weights = False  # whether the steps' losses stand at the weights that they are of, one step before
         self.loss = float("nan")  # that of the weights shown, as the curve has it; NaN: it has none
         self.plain: Callable[[str], str] = str  # an edit in plain words
-        self.of = ""  # what the pointer says of them ("of the next sample"), where others are told elsewhere
+        self.samples_words = ""  # what the pointer says of them ("of the next sample"), where others are told elsewhere
         self.box: Box | None = None
         self._clear: tuple[Box, ...] = ()
         self._tips: dict[str, str] = {}
         self._plan: _Plan | None = None
-        self._planned, self._drawn = Kept[_Plan](), Kept[list[Sketch]]()
+        self._planned, self._drawn = Cached[_Plan](), Cached[list[Sketch]]()
         self._sketches: list[Sketch] = []
         self._step, self._last = 0, float("nan")
         self._past: Past | None = None
@@ -109,17 +109,17 @@ class TimeBar:
             return []
         if self._sketches and self.running and not writes:
             return self._sketches
-        box, self._step, spot = self.box, frame.step, self._over
+        box, self._step, spot = self.box, frame.step, self._hovered_spot
         if frame.step == past.newest or past is not self._past:
             self._past, self._last = past, self.loss if frame.step == past.newest else float("nan")
         known, over = (past, self._last, self.ahead, id(self.other), box), "" if spot is None else spot.name
         told = self.ahead, self.other, self.plain
-        plan = self._plan = self._planned.of(known, lambda: _planned(self._told(past), box, *told))
+        plan = self._plan = self._planned.get(known, lambda: _planned(self._at_known_weights(past), box, *told))
         now = (known, frame.step, self.running, over, self.theme.name)
-        self._sketches = self._drawn.of(now, lambda: [self._sketch(plan, box, over), self._cursor(plan, box[1])])
+        self._sketches = self._drawn.get(now, lambda: [self._sketch(plan, box, over), self._cursor(plan, box[1])])
         return self._sketches
 
-    def _told(self, past: Past) -> Past:
+    def _at_known_weights(self, past: Past) -> Past:
         """The past with every loss at the weights that it is of, as far as they are known."""
         if not self.by_weights:
             return past
@@ -136,13 +136,13 @@ class TimeBar:
             lit = action == over
             button(sketch, place, theme, lit=lit)
             if action not in self._tips:
-                self._tips[action] = ": ".join(self.told(action))
+                self._tips[action] = ": ".join(self.action_words(action))
             sketch.spot(place, action, words=f"{action} {words}" if words else "", tip=self._tips[action])
             if words:
                 _chip(sketch, action, place, words, theme)
             else:
                 draw_sign(sketch, action, place, theme.text1 if lit else theme.text2, running=self.running)
-        cursor, newest = scale.at(self._step), scale.at(plan.past.newest)
+        cursor, newest = scale.x_of(self._step), scale.x_of(plan.past.newest)
         if plan.losses is not None:
             draw_losses(sketch, plan.losses, theme, cursor)
             self._last_loss(sketch, plan.losses, plan.past)
@@ -152,7 +152,7 @@ class TimeBar:
         if newest > cursor + 1:
             sketch.disc(newest, plan.rail, _RING, theme.text3)
         for mark in plan.marks:
-            x = scale.at(mark.step)
+            x = scale.x_of(mark.step)
             colour = theme.text1 if x <= cursor + 0.5 else theme.text3
             if mark.kind == "edit":
                 for radius, own in ((DIAMOND + 1.6, colour), (DIAMOND - 0.8, theme.panel)):
@@ -169,7 +169,7 @@ class TimeBar:
     def _last_loss(self, sketch: Sketch, losses: Losses, past: Past) -> None:
         """The loss of the newest step, where the curve ends; not where a branch goes on there."""
         (left, top, wide, high), path = losses.axes.box, losses.path
-        if self.of or self.other is not None or not len(path) or path[-1, 0] < left + wide - 4:
+        if self.samples_words or self.other is not None or not len(path) or path[-1, 0] < left + wide - 4:
             return
         text = loss_at(past.curve, past.newest).removeprefix("loss ")
         x, y = (float(part) for part in path[-1])
@@ -178,11 +178,11 @@ class TimeBar:
     def _rails(self, sketch: Sketch, plan: _Plan) -> None:
         theme, scale = self.theme, plan.scale
         upright = [self._step, *(mark.step for mark in plan.marks if mark.kind == "flag")]
-        taken = [(scale.at(step) - 12, scale.at(step)) for step in upright]
-        taken += [(scale.at(rail.newest), scale.at(rail.newest) + _RING) for rail in plan.rails]
+        taken = [(scale.x_of(step) - 12, scale.x_of(step)) for step in upright]
+        taken += [(scale.x_of(rail.newest), scale.x_of(rail.newest) + _RING) for rail in plan.rails]
         now = next((branch.number for branch in plan.past.branches if branch.current), 0)
         for rail in plan.rails:
-            start, end = scale.at(rail.leaves), scale.at(rail.newest)
+            start, end = scale.x_of(rail.leaves), scale.x_of(rail.newest)
             low, high = plan.rail - ROW * rail.source, plan.rail - ROW * rail.row
             sketch.spot((end - _REACH, high - _REACH, 2 * _REACH, 2 * _REACH), BRANCH, next_of(rail, now),
                         words=f"branches {[branch.number for branch in rail.branches]}")  # fmt: skip
@@ -202,7 +202,7 @@ class TimeBar:
     def _cursor(self, plan: _Plan, top: float) -> Sketch:
         """The disc on the rail, and the step in a flag above it."""
         sketch, theme, small = Sketch(), self.theme, plan.small
-        x, top, high = plan.scale.at(self._step), top + (2 if small else 5), 16 if small else 19
+        x, top, high = plan.scale.x_of(self._step), top + (2 if small else 5), 16 if small else 19
         text = f"{self._step:,}"
         wide = measure(text, LABEL, True) + 16
         left = min(max(x - wide / 2, plan.scale.left - 2), plan.limits[1] - wide)
@@ -221,14 +221,14 @@ class TimeBar:
         return self._sketches[0].spots if self._sketches else ()
 
     @property
-    def _over(self) -> Spot | None:
+    def _hovered_spot(self) -> Spot | None:
         return spot_at(self.spots, self._pointer)
 
     def covers(self, at: Point) -> bool:
         """Whether a point is on the bar."""
         return spot_at(self.spots, at) is not None
 
-    def target(self, at: Point, *, held: bool = False) -> Does | None:
+    def target(self, at: Point, *, held: bool = False) -> Click | None:
         """What a point stands for: `GO` to a step, a `BRANCH`, or an action; None for nothing.
 
         While a button is `held` that went down on the rail, it is the step beside it.
@@ -238,12 +238,12 @@ class TimeBar:
             return None
         if spot is not None and not held:
             if spot.name != GO:
-                return spot.does
+                return spot.click
             if at[0] < plan.limits[0] - _REACH:
                 return None
-        near = [mark for mark in plan.marks if abs(plan.scale.at(mark.step) - at[0]) <= DIAMOND]
+        near = [mark for mark in plan.marks if abs(plan.scale.x_of(mark.step) - at[0]) <= DIAMOND]
         if near:  # a mark draws a touch beside it to its step
-            step = min(near, key=lambda mark: abs(plan.scale.at(mark.step) - at[0])).step
+            step = min(near, key=lambda mark: abs(plan.scale.x_of(mark.step) - at[0])).step
         else:
             step = max(plan.scale.step(at[0]), plan.past.first)
         return GO, min(plan.past.nearest(step), plan.past.newest)
@@ -256,7 +256,7 @@ class TimeBar:
 
     def label(self, size: tuple[float, float]) -> list[Sketch]:
         """What stands beside the pointer, within a picture of `size`: step, loss, edits; a branch; a key."""
-        plan, at, spot = self._plan, self._pointer, self._over
+        plan, at, spot = self._plan, self._pointer, self._hovered_spot
         found = None if at is None else self.target(at)
         if plan is None or at is None or found is None or spot is None:
             return []
@@ -269,21 +269,21 @@ class TimeBar:
                 *([f"started by {branch.why}"] if branch.why else []),
             ]
             more += [f"{len(rail.branches)} branches: click for the next"] if rail.folded else []
-            return [self._said(at, size, "another branch", "click: go there", more)]
+            return [self._tip(at, size, "another branch", "click: go there", more)]
         if name != GO:
-            return [self._said(at, size, *self.told(name), [spot.words] if spot.words else [])]
+            return [self._tip(at, size, *self.action_words(name), [spot.words] if spot.words else [])]
         line, step = Sketch(), int(value)
-        x, (_, top, _, _) = plan.scale.at(step), spot.box
+        x, (_, top, _, _) = plan.scale.x_of(step), spot.box
         line.line((x, top + 26), (x, plan.rail), self.theme.text2, 1.0)  # from below the flag
         words = [text for mark in plan.marks if mark.step == step for text in mark.words]
         loss = loss_at(plan.past.curve, step)
-        loss += f", {self.of}" if loss and self.of else ""
+        loss += f", {self.samples_words}" if loss and self.samples_words else ""
         if self.other is not None:
             both = zip(self.names, (plan.past.curve, self.other), strict=True)
             loss = "  ".join(f"{name}: {said}" for name, curve in both if (said := loss_at(curve, step)))
-        return [line, self._said(at, size, f"step {step:,}", loss, words[-6:])]
+        return [line, self._tip(at, size, f"step {step:,}", loss, words[-6:])]
 
-    def _said(self, at: Point, size: tuple[float, float], name: str, value: str, more: list[str]) -> Sketch:
+    def _tip(self, at: Point, size: tuple[float, float], name: str, value: str, more: list[str]) -> Sketch:
         """Above the bar, of which nothing is to be hidden, no further right than it, and above a legend there."""
         box = self.box or (0.0, 0.0, *size)
         room = min(box[0] + box[2] + 4, size[0]), size[1]
@@ -297,7 +297,7 @@ def loss_at(curve: Curve, step: int) -> str:
     return f"loss {loss_text(float(curve.loss[place]))}" if there else ""
 
 
-def _planned(past: Past, box: Box, ahead: Ahead | None, other: Curve | None, plain: Callable[[str], str]) -> _Plan:
+def _planned(past: Past, box: Box, ahead: Forecast | None, other: Curve | None, plain: Callable[[str], str]) -> _Plan:
     x, y, wide, high = box
     small = high <= RAIL
     block = 0.0 if wide < (480 if small else 560) else BLOCK + 8
@@ -362,11 +362,11 @@ def labels(
 
     Marks come before ticks, the nearest to the cursor first.
     """
-    near = sorted(marks, key=lambda mark: abs(scale.at(mark.step) - scale.at(cursor)))
+    near = sorted(marks, key=lambda mark: abs(scale.x_of(mark.step) - scale.x_of(cursor)))
     named = [mark for mark in near if mark.kind == "flag" or mark in near[:NAMED]]
-    texts = [(scale.at(mark.step), mark.short, True) for mark in named]
+    texts = [(scale.x_of(mark.step), mark.short, True) for mark in named]
     ticks = scale.ticks()
-    texts += [(scale.at(step), f"{step:,}", False) for step in (ticks[0], ticks[-1], *ticks[1:-1])]
+    texts += [(scale.x_of(step), f"{step:,}", False) for step in (ticks[0], ticks[-1], *ticks[1:-1])]
     lefts = spaced(((x, measure(text, LABEL)) for x, text, _ in texts), limits, _AIR)
     return [(left, text, mark) for left, (_, text, mark) in zip(lefts, texts, strict=True) if left is not None]
 
@@ -406,7 +406,7 @@ class StepScale:
         x = self.left + part * (self.right - self.left)
         return np.asarray(np.clip(x, self.left, self.right))  # rounding leads beyond the ends
 
-    def at(self, step: int) -> float:
+    def x_of(self, step: int) -> float:
         """Logical pixels of one step."""
         return float(self.place(step))
 
@@ -456,7 +456,7 @@ def rails(past: Past, rows: int = ROWS) -> tuple[Rail, ...]:
     """What was left, the latest first and next to the straight rail; if there are too few `rows`, the oldest fold."""
     straight = _trunk(past.branches)
     others = [b for b in past.branches if b.number not in straight or b.newest > straight[b.number]]
-    others.sort(key=lambda b: -_left(b, straight, past.branches))
+    others.sort(key=lambda b: -_left_order(b, straight, past.branches))
     shown = others if len(others) <= rows else others[: rows - 1]
     taken: dict[int, int] = {}
     found = []
@@ -484,7 +484,7 @@ def _trunk(branches: Sequence[Branch]) -> dict[int, int]:
     return found
 
 
-def _left(branch: Branch, straight: dict[int, int], branches: Sequence[Branch]) -> float:
+def _left_order(branch: Branch, straight: dict[int, int], branches: Sequence[Branch]) -> float:
     """When it was left: what took its place was begun then. Of what nothing took the place of, when it was begun."""
     child = next((b for b in branches if b.parent == branch.number and b.number in straight), None)
     return branch.number if branch.number not in straight or child is None else child.number - 0.5
@@ -508,14 +508,14 @@ class Losses(NamedTuple):
 
 
 def losses_of(
-    plot: Box, scale: StepScale, curve: Curve, rails: Sequence[Rail], ahead: Ahead | None, other: Curve | None
+    plot: Box, scale: StepScale, curve: Curve, rails: Sequence[Rail], ahead: Forecast | None, other: Curve | None
 ) -> Losses | None:
     """The curves of the straight rail and of the branches that stand alone on theirs; None where there is no loss yet.
 
     There is room for those `ahead`, the steps to come. An `other` curve is drawn as those of branches are.
     """
     own = reduced(curve, scale)
-    others = [reduced(_from(rail), scale) for rail in rails if not rail.folded]
+    others = [reduced(_own_steps(rail), scale) for rail in rails if not rail.folded]
     others += [] if other is None else [reduced(other, scale)]
     every = np.concatenate([own[1], *(losses for _, losses in others)])
     if not every.size:
@@ -547,7 +547,7 @@ def reduced(curve: Curve, scale: StepScale) -> tuple[Array, Array]:
     return scale.place(steps), losses
 
 
-def _from(rail: Rail) -> Curve:
+def _own_steps(rail: Rail) -> Curve:
     """The steps of a rail after those that it shares with the straight one."""
     curve = rail.branches[0].curve
     own = np.searchsorted(curve.step, rail.leaves, side="right")

@@ -71,7 +71,7 @@ class Names:
     def __init__(self, subject: Subject) -> None:
         self._subject, self._way = subject, subject.way
         planned = {} if subject.plan is None else {placed.tensor: placed.title for placed in subject.plan.plates}
-        own = {_CALL.sub("", stage.name): self._own(stage, planned) for stage in self._way}
+        own = {_CALL.sub("", stage.name): self._stage_title(stage, planned) for stage in self._way}
         counts, numbers = Counter(own.values()), Counter[str]()
         for path, name in own.items():
             numbers[name] += 1
@@ -79,12 +79,12 @@ class Names:
         self.stages = {s.name: own[_CALL.sub("", s.name)] + "".join(_CALL.findall(s.name)) for s in self._way}
         planned |= Names(subject.both[0]).tensors if subject.both else {}
         self.tensors: dict[str, str] = {
-            tensor.name: planned.get(tensor.name, self._of(tensor, own)) for tensor in subject.tensors
+            tensor.name: planned.get(tensor.name, self._tensor_title(tensor, own)) for tensor in subject.tensors
         }
         self.hidden = {layer.row: layer for layer in hidden_of(subject)}
         self._last = self._way[-1] if self._way else None
 
-    def _own(self, stage: Stage, planned: dict[str, str]) -> str:
+    def _stage_title(self, stage: Stage, planned: dict[str, str]) -> str:
         """What a stage is called, but for its number."""
         path = _CALL.sub("", stage.name)
         parts = [part for part in path.split(".") if not part.isdecimal()]  # a place in a list is no name
@@ -92,7 +92,7 @@ class Names:
         title = planned.get(f"{path}.weight", "")
         return title or (" ".join(parts) if given else in_words(stage.kind))
 
-    def _of(self, tensor: Tensor, stages: dict[str, str]) -> str:
+    def _tensor_title(self, tensor: Tensor, stages: dict[str, str]) -> str:
         path, _, part = tensor.name.rpartition(".")
         stage = next((s for s in self._way if tensor in (s.weight, s.bias)), None)
         name = stages.get(_CALL.sub("", stage.name) if stage is not None else path)
@@ -155,14 +155,14 @@ class Names:
         tensors = {tensor.name: tensor for tensor in self._subject.tensors}
         parts = sorted(map(re.escape, tensors), key=len, reverse=True)
 
-        def said(found: re.Match[str]) -> str:
+        def replacement(found: re.Match[str]) -> str:
             tensor, places = tensors[found[1]], [int(k) for k in re.findall(r"\d+", found[2])]
             if len(places) != len(tensor.shape) or not places:
                 return self.tensors[tensor.name] + found[2]
             words, named = along(self._subject, tensor, self)
             return words.format(*(name(k) for name, k in zip(named, places, strict=True))) or found[0]
 
-        return re.sub(rf"(?<![\w.])({'|'.join(parts)})((?:\[\d+\])*)(?![\w.])", said, text) if parts else text
+        return re.sub(rf"(?<![\w.])({'|'.join(parts)})((?:\[\d+\])*)(?![\w.])", replacement, text) if parts else text
 
     def rows(self, drawn: Iterable[str]) -> dict[str, str]:
         """What rows of activations are called, by their stages (``"input"``: the sample)."""
@@ -186,7 +186,7 @@ class Identity:
     about: str = ""
 
     @property
-    def beside(self) -> str:
+    def code_words(self) -> str:
         """What stands beside the name, for who reads code."""
         return "; ".join(filter(None, ("" if self.code == self.name else self.code, self.about)))
 

@@ -188,7 +188,7 @@ class Sample:
         return self.target is None or bool(np.isnan(self.target).any())
 
     @property
-    def wanted(self) -> NDArray[np.floating] | None:
+    def target_values(self) -> NDArray[np.floating] | None:
         """The target as numbers that stand beside the outputs; None where it is none, or no number for each output.
 
         They are NaN while a sample is drawn whose target nobody knows.
@@ -198,7 +198,7 @@ class Sample:
     @property
     def label(self) -> int | None:
         """The target as the number of an output, as losses over classes have it; None for any other."""
-        if self.target is None or self.wanted is not None or len(self.target) != 1:
+        if self.target is None or self.target_values is not None or len(self.target) != 1:
             return None
         number = float(self.target[0])
         return int(number) if number.is_integer() and 0 <= number < len(self.outputs) else None
@@ -455,7 +455,7 @@ def number_of(samples: Float, probe: Float) -> int | None:
     return index if away[index] <= NEAR * (1 + np.abs(probe).max()) else None
 
 
-class Probed:
+class ProbeFollower:
     """Chooses the sample whose way is drawn where other data are learnt from: after an edit, an undo, on a branch.
 
     It is the one that was chosen last, by a hand or at the beginning, wherever that is among the points; else the
@@ -474,7 +474,7 @@ class Probed:
             return False
         if not _same(self._seen, now := _copied(subject)):  # a hand has chosen another one since
             self._chosen = now
-        found = self._found(subject, frame)
+        found = self._fitting_sample(subject, frame)
         if found is None or _same(found, now):
             self._seen = now
             return False
@@ -482,7 +482,7 @@ class Probed:
         self._seen = _copied(subject)
         return True
 
-    def _found(self, subject: Subject, frame: Frame) -> tuple[Float, Float] | None:
+    def _fitting_sample(self, subject: Subject, frame: Frame) -> tuple[Float, Float] | None:
         """The sample with its target; None where there is none that fits."""
         probe, target = self._chosen
         for inputs, targets in _points(subject, frame):
@@ -532,7 +532,7 @@ def _same(one: tuple[Float, Float], other: tuple[Float, Float]) -> bool:
 
 
 @contextmanager
-def standing(source: Source, step: int | None) -> Iterator[None]:
+def at_step(source: Source, step: int | None) -> Iterator[None]:
     """Let `source` stand at a step while the block runs; None leaves it where it is.
 
     Raises
@@ -560,7 +560,7 @@ def standing(source: Source, step: int | None) -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ahead:
+class Forecast:
     """The coming steps of a run, as they will be while nobody changes anything."""
 
     step: int  # where the run stands
@@ -569,7 +569,7 @@ class Ahead:
     high: float
 
     @classmethod
-    def of(cls, rehearsal: Rehearsal, frame: Frame) -> Ahead | None:
+    def from_rehearsal(cls, rehearsal: Rehearsal, frame: Frame) -> Forecast | None:
         """What was rehearsed from a frame; None where a loss is not finite."""
         losses = rehearsal.loss
         if not len(losses) or not np.isfinite(losses).all():
@@ -577,7 +577,7 @@ class Ahead:
         return cls(frame.step, frame.step + len(losses), float(losses.min()), float(losses.max()))
 
 
-def holding(ahead: Ahead | None, frame: Frame) -> Ahead | None:
+def holding(ahead: Forecast | None, frame: Frame) -> Forecast | None:
     """The same, with room for all that was done: while one goes back and forth nothing rescales."""
     past = frame.past
     if past is None or frame.step >= past.newest:
@@ -588,5 +588,5 @@ def holding(ahead: Ahead | None, frame: Frame) -> Ahead | None:
     low, high = float(losses.min()), float(losses.max())
     if ahead is None:
         first = int(past.curve.step[0])
-        return Ahead(first, past.newest, low, high)
+        return Forecast(first, past.newest, low, high)
     return replace(ahead, last=max(ahead.last, past.newest), low=min(ahead.low, low), high=max(ahead.high, high))

@@ -211,7 +211,7 @@ class Blueprint:
         """Whether words about the stream, so many pixels `wide`, have room."""
         return self.note is not None and wide <= self.note[2]
 
-    def seen(self, project: Project) -> Blueprint | None:
+    def as_seen(self, project: Project) -> Blueprint | None:
         """The same where a camera shows it; None where it looks from elsewhere, or from so far that words would touch.
 
         `project` makes pixels (N, 2) of points of the world (N, 3).
@@ -223,22 +223,22 @@ class Blueprint:
         if size < _LEAST or off > _OFF * max(size, 1.0):
             return None
 
-        def at(x: float, y: float) -> tuple[float, float]:
+        def moved(x: float, y: float) -> tuple[float, float]:
             return float(size * x + shift[0]), float(size * y + shift[1])
 
         def box(x: float, y: float, wide: float, high: float) -> Box:
-            return (*at(x, y), size * wide, size * high)
+            return (*moved(x, y), size * wide, size * high)
 
         return Blueprint(
-            tuple(Heading(h.text, h.count, *at(h.x, h.y), size * h.width) for h in self.headings),
-            tuple(Caption(c.tensor, c.title, *at(c.x, c.y), size * c.width, c.shape) for c in self.captions),
+            tuple(Heading(h.text, h.count, *moved(h.x, h.y), size * h.width) for h in self.headings),
+            tuple(Caption(c.tensor, c.title, *moved(c.x, c.y), size * c.width, c.shape) for c in self.captions),
             tuple(Wire(size * wire.points + shift, wire.arrow) for wire in self.wires),
             {name: box(*room) for name, room in self.rooms.items()},
             self.anchors,
             there,
-            tuple(at(*plus) for plus in self.pluses),
+            tuple(moved(*plus) for plus in self.pluses),
             tuple(box(*row) for row in self.rows),
             None if self.note is None else box(*self.note, 0.0)[:3],
             self.words,
-            tuple(Note(n.text, *at(n.x, n.y), n.size, n.tone, n.bold) for n in self.notes),
+            tuple(Note(n.text, *moved(n.x, n.y), n.size, n.tone, n.bold) for n in self.notes),
         )

@@ -77,7 +77,7 @@ def blocks(tensors: Sequence[Tensor], items: Sequence[Item], size: Size, box: Re
             high = TALLEST
             while high >= LEAST and high * share > worth:
                 tried = _Picture(network, box, high, detail, LARGE_CUBE if few else CUBE)
-                whole = tried.stand(count)
+                whole = tried.place_lines(count)
                 value = high * share * (1.0 if whole else BROKEN)
                 if whole is not None and value > worth:
                     best, worth = tried, value
@@ -96,7 +96,7 @@ def _sides(shape: Sequence[int | str]) -> str:
     return "×".join(f"{side:,}" if isinstance(side, int) else side for side in shape)
 
 
-def _made(shape: Sequence[int | str]) -> str:
+def _shape_words(shape: Sequence[int | str]) -> str:
     """``16×32`` of (1, 16, 32) or ("N", 16, 32): without the side of the samples."""
     return _sides(shape[1:] if len(shape) > 1 and (shape[0] == 1 or isinstance(shape[0], str)) else shape)
 
@@ -184,13 +184,13 @@ class _Network:
         item = self.items[k]
         return self.titles[item.block] or item.name or item.operator
 
-    def said(self, k: int) -> list[tuple[str, bool]]:
+    def item_lines(self, k: int) -> list[tuple[str, bool]]:
         """The lines of an item without plates, and whether each is bold."""
         item = self.items[k]
         if item.operator not in ("input", "output"):
             return [(item.operator, True), *([(item.name, False)] if item.name else [])]
         alone = sum(other.operator == item.operator for other in self.items) == 1
-        return [(item.operator if alone else item.name, True), *([(_made(item.shape), False)] if item.shape else [])]
+        return [(item.operator if alone else item.name, True), *([(_shape_words(item.shape), False)] if item.shape else [])]
 
 
 def _columns(parts: Sequence[Tensor]) -> list[list[Tensor]]:
@@ -261,7 +261,7 @@ class _Picture:
     def _measured(self, k: int) -> tuple[float, float]:
         item, columns = self.network.items[k], self.network.columns[k]
         if not columns:
-            own = max(measure(text, LABEL, bold) for text, bold in self.network.said(k))
+            own = max(measure(text, LABEL, bold) for text, bold in self.network.item_lines(k))
             return (2 * SUM, 2 * SUM) if item.operator == "Add" else (own, own)
         own = sum(max(self._size(t)[0] for t in column) + BESIDE for column in columns) - BESIDE
         title = max(own, measure(item.name, CHANNEL, True) - ARROW) if self.detail else own
@@ -302,7 +302,7 @@ class _Picture:
 
     # ---- lines
 
-    def stand(self, count: int) -> bool | None:
+    def place_lines(self, count: int) -> bool | None:
         """Put all lines into `count` columns; returns whether each block takes one line, None where they do not fit."""
         network, wide = self.network, _column(count, self.box)
         title = min(max(measure(text, CHANNEL, True) for text in network.titles.values()), TITLE)
@@ -458,12 +458,12 @@ class _Picture:
             for row, text in enumerate(reversed(self._words(line, place))):
                 yield Note(text, 0.5 * (before + left - measure(text, LABEL)), middle - 6.0 - WORD * row, LABEL, 2)
             if not drawn and not self._is_sum(k):
-                said = self.network.said(k)
+                said = self.network.item_lines(k)
                 for row, (text, bold) in enumerate(said):
                     y = middle + 5.0 + WORD * (row - 0.5 * (len(said) - 1))
                     yield Note(text, left, y, LABEL, 1 if bold else 3, bold)
             follows = line.items[place + 1 : place + 2]
-            made = _made(item.shape) if drawn and self.high >= 2 * WORD + 8.0 else ""
+            made = _shape_words(item.shape) if drawn and self.high >= 2 * WORD + 8.0 else ""
             room = line.places[follows[0]][0] - right if follows else END + 60.0
             told = follows and self.network.items[follows[0]].operator == "output"
             if made and made != known and not told and measure(made, LABEL) <= room - 4.0:

@@ -125,7 +125,7 @@ def built(
     return (plate, last, row), np.asarray(end)
 
 
-def beside(start: Floats, end: Floats, count: int, step: Floats) -> Floats:
+def parallel_lines(start: Floats, end: Floats, count: int, step: Floats) -> Floats:
     """Lines side by side (count, 2, 3): the first from `start` to `end`."""
     return np.stack([start, end]) + np.arange(count)[:, None, None] * step
 
@@ -155,7 +155,7 @@ class _Builder:
         if not (flat or plate.grid.folded):
             edge = last.cell_centre(0, last.shape[1] - 1 if sign > 0 else 0) + out * last.half + FLOW * last.depth
             front = row.cell_centre(0) - out * row.half - FLOW * row.depth
-            self.lines.append(beside(edge, front, layer.outputs, axes[1]))
+            self.lines.append(parallel_lines(edge, front, layer.outputs, axes[1]))
         return plate, row, end
 
     def ends(self, angle: float) -> float:
@@ -170,9 +170,9 @@ class _Builder:
         if not (plate.grid.folded or row.grid.folded or row.size != plate.shape[1]):
             out, step = row.axes[:2]
             start = row.cell_centre(0) + out * row.half + FLOW * row.depth
-            self.lines.append(beside(start, plate.cell_centre(0) - 0.5 * out, row.size, step))
+            self.lines.append(parallel_lines(start, plate.cell_centre(0) - 0.5 * out, row.size, step))
 
-    def seen(self, mode: Mode, size: Size, room: Rect, box: Rect) -> Layout:
+    def layout(self, mode: Mode, size: Size, room: Rect, box: Rect) -> Layout:
         """All of it, as large as it goes in a room."""
         camera = fitted(self.plates, size, room, self.style.azimuth, self.style.elevation)
         return laid(mode, camera, self.plates, box, self.lines)
@@ -186,7 +186,7 @@ class _Builder:
         row = row_plate(layer.source, count, place, axes, self.style.half, self.style.row_depth, straight)
         self.plates.append(row)
         if flow and straight:
-            self.lines.append(beside(row.cell_centre(0) + FLOW * row.depth, foot + 0.5 * DOWN, count, ACROSS))
+            self.lines.append(parallel_lines(row.cell_centre(0) + FLOW * row.depth, foot + 0.5 * DOWN, count, ACROSS))
 
 
 def _lowered(row: Plate, place: Floats, style: _Style) -> float:
@@ -218,7 +218,7 @@ def staircase(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Layout:
             place = place + _lowered(row, place, style) * DOWN
         down = not down
     room = inner(box, 92, 48, 75, 11 if style is STAIRS else 44)
-    return build.seen("mlp", size, room, box)
+    return build.layout("mlp", size, room, box)
 
 
 def stack(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Layout:
@@ -238,4 +238,4 @@ def stack(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Layout:
         rows = plate.grid.cells[0 if down else 1]
         down = not down  # the outputs left at the foot: the next plate stands on it
         place = flow * FLOW + (float(place @ DOWN) + (rows - following[0] if down else 0)) * DOWN
-    return build.seen("big", size, inner(box, 84, 45, 78, -9), box)
+    return build.layout("big", size, inner(box, 84, 45, 78, -9), box)

@@ -132,10 +132,10 @@ class Apart:
     wide: bool = False  # whether plates stand further from each other
     layer: str = ""  # the layer that stands alone; empty: all of them
 
-    def of(self, layout: Layout) -> Layout:
+    def apply_to(self, layout: Layout) -> Layout:
         """The layout, taken apart; itself where there is nothing to take apart, or where it has a plan of its own."""
         if self.layer in layers_of(layout):
-            layout = _alone(layout, self.layer)
+            layout = _layer_alone(layout, self.layer)
         whole = layout.blueprint is not None or layout.turns
         return _wider(layout) if self.wide and not whole and len(layout.plates) > 1 else layout
 
@@ -152,7 +152,7 @@ def layers_of(layout: Layout) -> tuple[str, ...]:
     return names if len(names) > 1 and not rooms and not layout.turns else ()
 
 
-def _alone(layout: Layout, layer: str) -> Layout:
+def _layer_alone(layout: Layout, layer: str) -> Layout:
     plates = tuple(p for p in layout.plates if p.kind != "activation" and layer_of(p) == layer)
     x0, y0, x1, y1 = layout.rect
     inset = 0.12 * min(x1 - x0, y1 - y0)  # for the names

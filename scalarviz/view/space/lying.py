@@ -17,7 +17,7 @@ import numpy as np
 from ...run.core.frame import Tensor
 from .arrangement import LYING, LYING_TURNED, Layout, inner, laid, plate_for, row_plate, tray_of
 from .camera import Camera, Floats, Rect, Size, fit
-from .chain import ChainLayer, beside, built
+from .chain import ChainLayer, parallel_lines, built
 from .plane import shelves
 from .plate import Plate
 
@@ -38,17 +38,17 @@ _SEEN = ((85, 45, 85, 0), ELEVATION), ((85, 45, 85, 0), 34.0), ((24, 24, 24, 0),
 MOST = 150.0
 """Pixels of a pitch at 1280x720 at most."""
 
-Way = Literal["down", "right", "up"]
+Direction = Literal["down", "right", "up"]
 MOST_UNITS = 24
 """Of a layer whose flow turns. Up to eight or so cubes carry their numbers."""
 LEAST_PIXELS = 15.0
 """Of a cube there, with its gap."""
-WAYS: tuple[Way, ...] = ("down", "right", "up", "right")
+WAYS: tuple[Direction, ...] = ("down", "right", "up", "right")
 TURNING_ANGLES = (-5.0, 50.0)
 TURNING_EYE = (26.0, 12.4)
 # From a layer to its units and from there to the next layer, in pitches.
-_GAPS: dict[Way, tuple[float, float]] = {"right": (ROW_GAP, ROW_GAP), "down": (ROW_GAP, BEHIND)}
-_TURNING_GAPS: dict[Way, tuple[float, float]] = {"down": (1.15, 1.7), "right": (1.4, 1.45), "up": (1.6, 1.15)}
+_GAPS: dict[Direction, tuple[float, float]] = {"right": (ROW_GAP, ROW_GAP), "down": (ROW_GAP, BEHIND)}
+_TURNING_GAPS: dict[Direction, tuple[float, float]] = {"down": (1.15, 1.7), "right": (1.4, 1.45), "up": (1.6, 1.15)}
 _NEAR, _UP = LYING[1:]
 _STEP = {"down": _NEAR, "right": LYING[0], "up": -_NEAR}
 
@@ -65,7 +65,7 @@ def one_layer(layer: ChainLayer, size: Size, box: Rect) -> Layout:
     """One layer: a row reads as its formula, products, then bias; the rest of the row is text to the right of it."""
     (weight, last, _), end = built(layer, HALF * _UP, LYING, 1.0, HALF, BIAS_GAP, np.zeros(3), HALF)
     stop = (end if last is not weight else end + 0.5 * LYING[0]) - HALF * _UP
-    traces = beside(-0.5 * LYING[0], stop, layer.outputs, _NEAR)
+    traces = parallel_lines(-0.5 * LYING[0], stop, layer.outputs, _NEAR)
     return _bounded([*dict.fromkeys([weight, last])], size, box, inner(box, 85, 35, 226, 0), [traces])
 
 
@@ -110,20 +110,20 @@ def turning(chain: Sequence[ChainLayer], size: Size, box: Rect, turns: Turns) ->
 class _Built:
     """Plates, lines and places of units, one layer after the other."""
 
-    def __init__(self, gaps: Mapping[Way, tuple[float, float]], rows: bool) -> None:
+    def __init__(self, gaps: Mapping[Direction, tuple[float, float]], rows: bool) -> None:
         self._gaps, self._rows = gaps, rows
         self.plates: list[Plate] = []
         self.spots: list[Plate] = []
         self.lines: list[Floats] = []
 
-    def enter(self, layer: ChainLayer, away: float, way: Way) -> None:
+    def enter(self, layer: ChainLayer, away: float, way: Direction) -> None:
         """The row that enters the first layer."""
         count, axes = layer.weight.shape[1], LYING if way == "right" else LYING_TURNED
         start = -away * _STEP[way]
         self.plates.append(row_plate(layer.source, count, start + ROW_DEPTH * _UP, axes, HALF, ROW_DEPTH))
-        self.lines.append(beside(start, -0.5 * _STEP[way], count, axes[1]))
+        self.lines.append(parallel_lines(start, -0.5 * _STEP[way], count, axes[1]))
 
-    def chain(self, chain: Sequence[ChainLayer], ways: Sequence[Way]) -> None:
+    def chain(self, chain: Sequence[ChainLayer], ways: Sequence[Direction]) -> None:
         """All layers, whose units leave in turn on these ways."""
         place, before = np.zeros(3), "right"
         for index, layer in enumerate(chain):
@@ -131,7 +131,7 @@ class _Built:
             place = self._layer(layer, place, before, way, last=index + 1 == len(chain))
             before = way
 
-    def _layer(self, layer: ChainLayer, place: Floats, before: str, way: Way, *, last: bool) -> Floats:
+    def _layer(self, layer: ChainLayer, place: Floats, before: str, way: Direction, *, last: bool) -> Floats:
         """Add a layer that is entered at `place`, the first of its units, `before`; return where the next one is."""
         outputs, inputs = layer.weight.shape
         along, (to_units, to_next) = _STEP[way], self._gaps[way]
@@ -149,7 +149,7 @@ class _Built:
         units = end + to_units * along
         following = units + to_next * along
         stop = units if last and self._rows else end if last else following - 0.5 * along
-        self.lines.append(beside(start - 0.5 * along, stop, outputs, axes[1]))
+        self.lines.append(parallel_lines(start - 0.5 * along, stop, outputs, axes[1]))
         return np.asarray(following)
 
 

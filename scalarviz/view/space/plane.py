@@ -179,14 +179,14 @@ class _Group:
             strip = len(tensor.shape) <= 1 and tensor.size <= TALLEST
             kind: Kind = "bias" if tensor.role == "bias" else "weight"
             plate = plate_for(tensor, kind, (0, 0, 0), OUTPUTS_DOWN, HALF, strip=strip)
-            at = self._put(plate, at)
+            at = self._add_plate(plate, at)
         if self.count:
             origin, strip = np.zeros(3), self.count <= TALLEST
             row = row_plate(self.name, self.count, origin, OUTPUTS_DOWN, HALF, GRAPH_DEPTH, strip)
-            at = self._put(row, at + _BETWEEN - self.between)
+            at = self._add_plate(row, at + _BETWEEN - self.between)
         self.width = at - self.between
 
-    def _put(self, plate: Plate, at: float) -> float:
+    def _add_plate(self, plate: Plate, at: float) -> float:
         rows, cols = plate.grid.cells
         self.plates.append(plate.moved((at + 0.5) * ACROSS - 0.5 * (rows - 1) * DOWN))
         return at + cols + self.between

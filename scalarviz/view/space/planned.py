@@ -93,7 +93,7 @@ def planned(tensors: Sequence[Tensor], plan: Plan, size: Size, box: Rect) -> Lay
         return None
     _across(slots, gaps, inner, scale)
     for slot in slots:
-        _down(slot, inner, scale)
+        _stack_boxes(slot, inner, scale)
     place = np.array([inner[0], inner[1]])
     plates = [_plate(part, slot, k, scale, place) for slot in slots for k, part in enumerate(slot.parts)]
     pose = Pose(AZIMUTH, ELEVATION, np.zeros(3), place, scale, None)
@@ -151,7 +151,7 @@ def _across(slots: Sequence[_Slot], gaps: Sequence[float], inner: Rect, scale: f
         x += slot.width + gap + (0.0 if gap == INNER or slot is slots[-1] else more)
 
 
-def _down(slot: _Slot, inner: Rect, scale: float) -> None:
+def _stack_boxes(slot: _Slot, inner: Rect, scale: float) -> None:
     """Boxes on screen, the slant included: several from the top, one alone in the middle."""
     high, top = inner[3] - inner[1], inner[1]
     if slot.room:

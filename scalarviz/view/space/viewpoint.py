@@ -47,10 +47,10 @@ class Viewpoint:
         self.turning = False  # whether the scene turns by itself; may be set
         self.kept: dict[int, Pose] = {}  # views by number
         self._glide: tuple[Pose, Pose | None, float] | None = None  # from, to (None: the fitted one), seconds since
-        self._take(layout)
+        self._adopt_layout(layout)
         self._camera = layout.camera
 
-    def _take(self, layout: Layout) -> None:
+    def _adopt_layout(self, layout: Layout) -> None:
         self._layout = layout
         self._points = layout.outline
         self._centre = layout.bounds.mean(axis=0)
@@ -66,21 +66,21 @@ class Viewpoint:
     @camera.setter
     def camera(self, camera: Camera) -> None:
         self._glide = None
-        self._set(camera, moved=camera is not self._layout.camera)
+        self._set_camera(camera, moved=camera is not self._layout.camera)
 
-    def _set(self, camera: Camera, *, moved: bool) -> None:
+    def _set_camera(self, camera: Camera, *, moved: bool) -> None:
         self._camera, self.moved, self.stale = camera, moved, True
 
     def shift(self, by: Floats) -> None:
         """The fitted camera with its picture so many pixels elsewhere; nobody has moved it."""
         pose = shifted(self._fitted, *by.tolist())
-        self._set(camera_of(pose, self._layout.camera.size, self._points), moved=False)
+        self._set_camera(camera_of(pose, self._layout.camera.size, self._points), moved=False)
 
     def _show(self, pose: Pose) -> None:
-        self._set(camera_of(pose, self._layout.camera.size, self._points), moved=True)
+        self._set_camera(camera_of(pose, self._layout.camera.size, self._points), moved=True)
 
     @property
-    def _far(self) -> float:
+    def _eye_distance(self) -> float:
         """How far away the eye is that is given to an orthographic camera."""
         return FAR * float(np.linalg.norm(np.ptp(self._points, axis=0)))
 
@@ -110,7 +110,7 @@ class Viewpoint:
 
     def _go(self, pose: Pose) -> None:
         moved = camera_of(pose, self._camera.size, self._points)
-        shift = way_back(moved, [plate.corners for plate in self._layout.plates], self._layout.rect)
+        shift = shift_into_view(moved, [plate.corners for plate in self._layout.plates], self._layout.rect)
         if shift.any():
             moved = camera_of(shifted(pose, *shift), self._camera.size, self._points)
         self.camera = moved
@@ -135,7 +135,7 @@ class Viewpoint:
     def toggle_parallel(self) -> bool:
         """Parallel lines or perspective, the middle of the scene as large as it was; returns whether parallel now."""
         pose, fitted = self.pose, self._fitted.eye
-        away = self._far if fitted is None else float(fitted[2])
+        away = self._eye_distance if fitted is None else float(fitted[2])
         self._go(in_perspective(pose, away) if pose.eye is None else parallel(pose))
         return pose.eye is not None
 
@@ -151,7 +151,7 @@ class Viewpoint:
         if past >= GLIDE:
             self._glide = None
             if end is None:
-                self._set(self._layout.camera, moved=False)
+                self._set_camera(self._layout.camera, moved=False)
             else:
                 self._show(end)
             return
@@ -165,14 +165,14 @@ class Viewpoint:
         """
         old, pose, was = self._layout, self.pose, self._fitted
         moved = self.moved and (self._glide is None or self._glide[1] is not None)
-        self._take(layout)
+        self._adopt_layout(layout)
         self._glide = None
         same = _same_places(old, layout)
-        self.kept = {number: self._again(view, was, same) for number, view in self.kept.items()}
+        self.kept = {number: self._carried_pose(view, was, same) for number, view in self.kept.items()}
         if moved:
-            self._show(self._again(pose, was, same))
+            self._show(self._carried_pose(pose, was, same))
         else:
-            self._set(layout.camera, moved=False)
+            self._set_camera(layout.camera, moved=False)
 
     def follow(self, layout: Layout) -> None:
         """Another network: from where the one before was seen it glides to where all of this one is.
@@ -186,7 +186,7 @@ class Viewpoint:
             self._glide = (was, None, 0.0)
             self._show(between(was, self._fitted, 0.0))
 
-    def _again(self, pose: Pose, was: Pose, same: bool) -> Pose:
+    def _carried_pose(self, pose: Pose, was: Pose, same: bool) -> Pose:
         """A pose of before, when `was` was the fitted one; `same`: the plates stand in the same places."""
         new = self._fitted
         if same:
@@ -196,7 +196,7 @@ class Viewpoint:
         turned_so = replace(new, azimuth=new.azimuth + pose.azimuth - was.azimuth, elevation=elevation)
         if (pose.eye is None) == (new.eye is None):
             return turned_so
-        return parallel(turned_so) if pose.eye is None else in_perspective(turned_so, self._far)
+        return parallel(turned_so) if pose.eye is None else in_perspective(turned_so, self._eye_distance)
 
 
 def _same_places(a: Layout, b: Layout) -> bool:
@@ -205,7 +205,7 @@ def _same_places(a: Layout, b: Layout) -> bool:
     )
 
 
-def way_back(camera: Camera, boxes: Sequence[Floats], rect: Rect) -> Floats:
+def shift_into_view(camera: Camera, boxes: Sequence[Floats], rect: Rect) -> Floats:
     """The shortest shift, in pixels, after which one of several `boxes` of corners (K, 3) reaches the middle of `rect`.
 
     Zero where one of them is there already; those behind the eye do not count.

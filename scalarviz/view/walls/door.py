@@ -17,7 +17,7 @@ DOT = "  \N{MIDDLE DOT}  "
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class BuiltScene:
     """A scene that was built."""
 
     scene: Scene
@@ -26,18 +26,18 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class SceneEntry:
     """A scene that can be entered, or a run of a sweep."""
 
     name: str  # as on the command line
     summary: str  # what happens in it, in one sentence
-    build: Callable[[Mapping[str, object]], Opened]
+    build: Callable[[Mapping[str, object]], BuiltScene]
     still: Path | None = None  # A picture of it
     missing: str = ""  # what has to be installed first, as a command; empty where nothing has
     remark: str = ""  # what is said when it is entered
 
 
-Way = tuple[Door, Mapping[str, object], str]
+EntryRequest = tuple[SceneEntry, Mapping[str, object], str]
 """A door, the options with which it is entered, and what that does, in words."""
 
 
@@ -46,7 +46,7 @@ Way = tuple[Door, Mapping[str, object], str]
 Made = TypeVar("Made")
 
 
-def building(make: Callable[[], Made]) -> Future[Made]:
+def build_in_thread(make: Callable[[], Made]) -> Future[Made]:
     """Make something in a thread, which cannot be interrupted: the program ends after it."""
     future: Future[Made] = Future()
 
@@ -60,7 +60,7 @@ def building(make: Callable[[], Made]) -> Future[Made]:
     return future
 
 
-def trouble(error: BaseException | None) -> str:
+def error_message(error: BaseException | None) -> str:
     """What a hand is told of an error."""
     return f"{'' if isinstance(error, ScalarvizError) else f'{type(error).__name__}: '}{error}"
 
@@ -69,7 +69,7 @@ def trouble(error: BaseException | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class TimedAction:
     """An action of the table, done by itself."""
 
     at: float  # seconds since the station began
@@ -85,7 +85,7 @@ class Station:
     headline: str
     says: tuple[tuple[float, str], ...]  # sentences, and the second from which each is said
     seconds: float  # how long it takes
-    acts: tuple[Act, ...] = ()  # in the order of their moments
+    acts: tuple[TimedAction, ...] = ()  # in the order of their moments
     trained: int = 0  # steps that are done before it is shown; the station says so
     duration: float = 8.0  # seconds that the steps of the scene take once they run
     given: Mapping[str, object] = field(default_factory=dict)
@@ -100,6 +100,6 @@ class Station:
         return f"trained {self.trained:,} steps before" if self.trained else ""
 
 
-def again(first: float, gap: float, count: int, action: str, value: int | None = None) -> tuple[Act, ...]:
+def repeated(first: float, gap: float, count: int, action: str, value: int | None = None) -> tuple[TimedAction, ...]:
     """The same action several times, every `gap` seconds from `first` on."""
-    return tuple(Act(first + gap * number, action, value) for number in range(count))
+    return tuple(TimedAction(first + gap * number, action, value) for number in range(count))

@@ -21,9 +21,9 @@ from ..out.offscreen import offscreen
 from ..page.pictures import WINDOW, with_air
 from ..screen.side import SidePanels
 from ..shown.subject import Subject, subject_of
-from .door import building, trouble
+from .door import build_in_thread, error_message
 from .runs import Standing, let_go
-from .wall import ASPECT, Face, fitting
+from .wall import ASPECT, FittedPicture, fitting
 
 # ---- Small pictures of a run as it stands: its cubes, and the panel of its scene that shows most.
 
@@ -67,9 +67,9 @@ class Thumbs:
         frame = subject.frame()
         with offscreen():
             side = SidePanels(subject, self.theme)
-            side.ground.asked = True
+            side.ground.shows_all = True
             name = next(name for name, drawer in side.drawers.items() if drawer.panel is chosen)
-            boxes = arrange(WINDOW, [one for one in side.column.wanted() if one.name == name]).panels
+            boxes = arrange(WINDOW, [one for one in side.column.wanted_panels() if one.name == name]).panels
             if name not in boxes:
                 return None
             x, y, wide, high = with_air(boxes[name])
@@ -100,13 +100,13 @@ CUBES, PANEL = "cubes", "panel"
 Key = tuple[str, str, int]
 
 
-class Faces:
+class RunPictures:
     """Pictures by what they show and of which run."""
 
     def __init__(self, standing: Callable[[Result], Standing], theme: Callable[[], Theme]) -> None:
         self._standing, self._theme = standing, theme
         self._thumbs = Thumbs(theme())
-        self._kept: OrderedDict[Key, Face | None] = OrderedDict()
+        self._kept: OrderedDict[Key, FittedPicture | None] = OrderedDict()
         self._building: tuple[Result, Future[Standing]] | None = None
         self._aspects = {CUBES: PLATES[0] / PLATES[1]}
         self.shows = PANEL
@@ -122,7 +122,7 @@ class Faces:
         self.shows = CUBES if self.shows == PANEL else PANEL
         return "the cubes of each run" if self.shows == CUBES else "the panel of each run's scene"
 
-    def of(self, result: Result) -> Face | None:
+    def picture_of(self, result: Result) -> FittedPicture | None:
         """The picture of a run; None where there is none, or none yet."""
         return self._kept.get(self._key(result))
 
@@ -135,7 +135,7 @@ class Faces:
         if self._building is None:
             wanted = next((result for result in seen if not self.tried(result)), None)
             if wanted is not None:
-                self._building = wanted, building(lambda: self._standing(wanted))
+                self._building = wanted, build_in_thread(lambda: self._standing(wanted))
             return False
         result, future = self._building
         if not (wait or future.done()):
@@ -146,9 +146,9 @@ class Faces:
             self._kept.popitem(last=False)
         return True
 
-    def _picture(self, result: Result, future: Future[Standing]) -> Face | None:
+    def _picture(self, result: Result, future: Future[Standing]) -> FittedPicture | None:
         if (error := future.exception()) is not None:
-            self.said[result.number] = trouble(error)
+            self.said[result.number] = error_message(error)
             return None
         run, theme = future.result(), self._theme()
         if theme != self._thumbs.theme:  # pictures in the former look are kept
@@ -165,7 +165,7 @@ class Faces:
             let_go(run)
         self._aspects.setdefault(self.shows, picture.shape[1] / picture.shape[0])
         high, wide = picture.shape[:2]
-        return Face(picture if wide <= SIDE else fitting(picture, (SIDE, round(high * SIDE / wide))))
+        return FittedPicture(picture if wide <= SIDE else fitting(picture, (SIDE, round(high * SIDE / wide))))
 
     def _key(self, result: Result) -> Key:
         return self._theme().name, self.shows, result.number

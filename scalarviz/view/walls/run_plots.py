@@ -63,7 +63,7 @@ class Paper(Sketch):
             self.rect(x, y - LANE, wide, LANE - 4, fill=theme.panel)
             self.text(x - 7, y - LANE / 2 + 2, DIVERGED, LABEL, theme.text3, anchor="right")
 
-    def up(self, *values: float) -> list[float]:
+    def heights(self, *values: float) -> list[float]:
         """Heights of values in the figure; those of infinite ones are in the lane."""
         _, y, _, high = self.plot
         finite = np.isfinite(losses := np.array(values, float))
@@ -74,7 +74,7 @@ class Paper(Sketch):
     def trace(self, curve: Curve, last: float, colour: str, width: float) -> None:
         """A line of losses over steps, where they are finite."""
         x, _, wide, _ = self.plot
-        points = np.stack([x + wide * curve[0] / max(last, 1.0), self.up(*curve[1])], axis=1)
+        points = np.stack([x + wide * curve[0] / max(last, 1.0), self.heights(*curve[1])], axis=1)
         self.polyline(points[np.isfinite(curve[1])], colour, width)
 
 
@@ -234,7 +234,7 @@ def _runs(paper: Paper, group: Group, middle: float, wide: float) -> None:
     radius = 3.0 if len(group.results) <= 60 else 2.0
     runs = sorted((r for r in group.results if r.state != FAILED), key=loss_of)
     runs = [runs[k] for k in evenly(len(runs), MOST)]
-    for k, (result, up) in enumerate(zip(runs, paper.up(*map(loss_of, runs)), strict=True)):
+    for k, (result, up) in enumerate(zip(runs, paper.heights(*map(loss_of, runs)), strict=True)):
         across = middle + wide * ((k * GOLDEN) % 1.0 - 0.5)
         paper.disc(across, up, radius, ending_colour(ending_of(result), paper.theme))
 
@@ -244,10 +244,10 @@ def _box(paper: Paper, group: Group, middle: float, wide: float, beside: float) 
     low, half, high = group.quartiles
     left = middle - wide / 2
     if math.isfinite(low):
-        top, foot = paper.up(high, low)
+        top, foot = paper.heights(high, low)
         paper.rect(left, top, wide, max(foot - top, 2.0), stroke=paper.theme.text2, border=1.2, radius=2.0)
     if not math.isnan(half):
-        (at,) = paper.up(half)
+        (at,) = paper.heights(half)
         paper.polyline([(left, at), (left + wide, at)], paper.theme.text1, 2.6)
         words = number_text(half)
         if measure(words, LABEL) + 6 <= beside and math.isfinite(half):

@@ -27,8 +27,8 @@ from ..out.offscreen import offscreen
 from ..panels.drawer import cut
 from ..watch.actions import RUNS, normalised
 from ..watch.host import Host, Point
-from .door import DOT, Door, Opened
-from .run_faces import Faces
+from .door import DOT, SceneEntry, BuiltScene
+from .run_faces import RunPictures
 from .run_plots import sentence, sheet
 from .runs import LEARNT, Runs, counts_text, ending_colour, ending_of, number_text, options_text, run_text, runs_of
 from .wall import LINE, Look, Wall, grid_of
@@ -69,12 +69,12 @@ class RunWall(Wall):
             "faces": self.turn_faces, "kinds": self.turn_kinds, "larger": lambda: self._resize(1),
             "smaller": lambda: self._resize(-1),
         })  # fmt: skip
-        self.faces = Faces(runs.standing, lambda: self.theme)
+        self.faces = RunPictures(runs.standing, lambda: self.theme)
 
-    def at(self, size: tuple[int, int]) -> Self:
+    def appear(self, size: tuple[int, int]) -> Self:
         """The wall as it appears, in a window of so many device pixels."""
         self._held = None
-        return super().at(size)
+        return super().appear(size)
 
     def key(self, name: str | None, text: str = "", *, shift: bool = False, ctrl: bool = False) -> bool:
         """A key was pressed; beside the plots one of the runs says where they are."""
@@ -117,19 +117,19 @@ class RunWall(Wall):
             self.draw_next()
 
     @property
-    def seen(self) -> list[Result]:
+    def visible_runs(self) -> list[Result]:
         """The runs that have a place in the window now."""
         return [self.results[place] for place in self.grid.shown]
 
     @property
     def missing(self) -> bool:
         """Whether a run that is seen has no picture yet."""
-        return any(not self.faces.tried(result) for result in self.seen)
+        return any(not self.faces.tried(result) for result in self.visible_runs)
 
     def draw_next(self, *, wait: bool = False) -> None:
         """Go on with the pictures of the runs that are seen."""
         before = self.faces.aspect
-        if self.faces.go_on(self.seen, wait=wait):
+        if self.faces.go_on(self.visible_runs, wait=wait):
             self._dirty = True
             if self.faces.aspect != before:
                 self._lay_out()
@@ -143,24 +143,24 @@ class RunWall(Wall):
             self._scroll(self.grid.to(place))
 
     @property
-    def door(self) -> Door | None:
+    def door(self) -> SceneEntry | None:
         """To the chosen run."""
         return None if self.place is None else self.door_of(self.results[self.place])
 
-    def door_of(self, result: Result) -> Door:
+    def door_of(self, result: Result) -> SceneEntry:
         """To a run: the scene where it ended."""
         apart = options_text(result.options, swept(self.runs.results))
         name = DOT.join(filter(None, (f"run {result.number:,}", apart, f"seed {result.seed:,}")))
         ended = "" if result.state == "done" else f"it {result.state}: shown at its first step"
 
-        def build(given: Mapping[str, object]) -> Opened:
+        def build(given: Mapping[str, object]) -> BuiltScene:
             scene = self.runs.standing(result)
             if not isinstance(scene, Scene):
                 said = "this run cannot train on: its file has weights, but no network"
                 raise InputError(said)
-            return Opened(scene, max(result.steps, 1), DURATION)
+            return BuiltScene(scene, max(result.steps, 1), DURATION)
 
-        return Door(name, "", build, remark=DOT.join(filter(None, (name, ended))))
+        return SceneEntry(name, "", build, remark=DOT.join(filter(None, (name, ended))))
 
     def turn_faces(self) -> None:
         """Cubes, or the panel."""
@@ -237,7 +237,7 @@ class RunWall(Wall):
         ended = f"{result.state} after step {result.steps:,}" if result.state != "done" else ""
         why = ": ".join(filter(None, (ended, self.faces.said.get(result.number) or result.error)))
         words = [cut(line, wide - 20) for line in wrapped(why, wide - 20)[: max(1, int(high // LINE) - 1)]]
-        face, name = self.faces.of(result), f"run {result.number}"
+        face, name = self.faces.picture_of(result), f"run {result.number}"
         x, y, wide, high = self._tile(sketch, place, name, face, words, theme.text3)
         baseline = y + high + LOOK.caption - 6
         sketch.disc(x + 4.5, baseline - 4.5, 4.5, ending_colour(ending_of(result), theme))
@@ -252,10 +252,10 @@ class RunWall(Wall):
 
     # ---- keys and pointer
 
-    def give_up(self) -> bool:
+    def cancel(self) -> bool:
         """The plots are closed, or a run that is being opened is not, after all."""
         plots, self.plots, self._notice, self._drawn = self.plots, False, "", []
-        return super().give_up() or plots
+        return super().cancel() or plots
 
     def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
         """A button went down: on a run, or on the bar, which it takes hold of."""
@@ -325,7 +325,7 @@ def wall_picture(
     with offscreen():
         if not wall.plots:
             wall.faces.shows = shows
-        wall.at(size)
+        wall.appear(size)
         while wall.missing and not wall.plots:
             wall.draw_next(wait=True)
         return offscreen().render(wall.draw, size)

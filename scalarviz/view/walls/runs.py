@@ -50,11 +50,11 @@ class Runs:
             return dict(self.weights(result.number))
         scene = self.build(result)
         if result.state == "done":
-            stand(scene, self.weights(result.number), *self.rule(result.number), result.steps)
+            put_at_end(scene, self.weights(result.number), *self.rule(result.number), result.steps)
         return scene
 
 
-def stand(
+def put_at_end(
     scene: Scene, weights: Mapping[str, NDArray[Any]], state: Mapping[str, NDArray[Any]], rule: str, steps: int
 ) -> None:
     """Let a scene's run stand after so many steps, with these weights, to train on as the one that had them."""

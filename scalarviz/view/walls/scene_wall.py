@@ -28,9 +28,9 @@ from ..watch.actions import WALL as ACTIONS
 from ..watch.host import Guest, Host
 from ..watch.live import LiveSource
 from ..watch.playback import Playback
-from .door import Door, Opened, Station, Way, building
+from .door import SceneEntry, BuiltScene, Station, EntryRequest, build_in_thread
 from .tour import Tour, trained
-from .wall import LINE, Face, Look, Wall, grid_of, is_small, scale_of
+from .wall import LINE, FittedPicture, Look, Wall, grid_of, is_small, scale_of
 
 REST = 0.25
 """Seconds that the pointer rests on a picture before it trains."""
@@ -52,36 +52,36 @@ class SceneWall(Wall):
     called, glows = "all scenes", True
 
     def __init__(
-        self, doors: Sequence[Door], receive: Callable[[Path], Way], endings: Sequence[str] = (),
+        self, doors: Sequence[SceneEntry], receive: Callable[[Path], EntryRequest], endings: Sequence[str] = (),
         theme: str | Theme = "dark", stations: Callable[[], Sequence[Station]] | None = None,
     ) -> None:  # fmt: skip
         self.doors, self.receive, self.endings, self._stations = tuple(doors), receive, tuple(endings), stations
         self._stills = {number: still for number, door in enumerate(self.doors)
-                        if not door.missing and (still := still_of(door)) is not None}  # fmt: skip
-        self._building: Future[tuple[Opened, Rehearsal | None]] | None = None
+                        if not door.missing and (still := still_picture(door)) is not None}  # fmt: skip
+        self._building: Future[tuple[BuiltScene, Rehearsal | None]] | None = None
         self._live: LivePicture | None = None
-        self._stands: tuple[Door, Face, int] | None = None  # what was left, its picture and its step
+        self._stands: tuple[SceneEntry, FittedPicture, int] | None = None  # what was left, its picture and its step
         self._rested, self._tried = 0.0, False
         self._news: list[str] = []  # what is told as soon as there is a window
         actions = [action for action in ACTIONS if action.name != TOUR or stations is not None]
-        own = {TOUR: lambda: self._ask(lambda host: host.enter(self.tour, TOUR)), "open": self._ask_file}
+        own = {TOUR: lambda: self._ask_host(lambda host: host.enter(self.tour, TOUR)), "open": self._ask_file}
         super().__init__(theme, actions, own)
         self.numbers, self.chosen = range(len(self.doors)), 0 if self.doors else None
 
     # ---- the way through the window
 
-    def at(self, size: tuple[int, int]) -> Self:
+    def appear(self, size: tuple[int, int]) -> Self:
         """The wall as it appears, in a window of so many device pixels."""
-        super().at(size)
-        self._stand()
+        super().appear(size)
+        self._keep_left_scene()
         return self
 
-    def _stand(self) -> None:
+    def _keep_left_scene(self) -> None:
         """What was left stands in its picture as it was left."""
-        left, self._stands = self.left, None
+        left, self._stands = self.last_entered, None
         if left is not None:
             scene = left[1].scene
-            self._stands = left[0], Face(Easel(scene, LAID_OUT, self.theme).close_up(STILL)), scene.run.steps
+            self._stands = left[0], FittedPicture(Easel(scene, LAID_OUT, self.theme).close_up(STILL)), scene.run.steps
 
     def attach(self, host: Host) -> None:
         """Appear in `host`."""
@@ -104,7 +104,7 @@ class SceneWall(Wall):
                 return Tour(self, found, number, trained(door, station), size)
             except ScalarvizError as error:
                 self._news.append(f"tour: {door.name}: {error}")
-        return self.at(size)
+        return self.appear(size)
 
     # ---- time
 
@@ -115,19 +115,19 @@ class SceneWall(Wall):
             return
         if self._building is not None and self._building.done():
             future, self._building = self._building, None
-            if (built := self._taken(future)) is not None and self._opening is None:
+            if (built := self._result_of(future)) is not None and self._opening is None:
                 self._live = LivePicture(*built, self.theme)
         elif self._live is None and not self._tried and self._rested >= REST and self._opening is None:
             self._tried = True
             door = self.door
             if door is not None and not door.missing and (self._stands is None or self._stands[0] is not door):
-                self._building, self._dirty = building(lambda: rehearsed(door.build({}))), True
+                self._building, self._dirty = build_in_thread(lambda: rehearsed(door.build({}))), True
         self._dirty |= self._live is not None and self._live.pass_time(seconds)
 
     # ---- choosing and entering
 
     @property
-    def door(self) -> Door | None:
+    def door(self) -> SceneEntry | None:
         """The chosen one."""
         return None if self.chosen is None else self.doors[self.chosen]
 
@@ -171,20 +171,20 @@ class SceneWall(Wall):
             self.choose(self.doors.index(door))
             self.enter(given)
 
-    def give_up(self) -> bool:
+    def cancel(self) -> bool:
         """A scene that is being opened is not, after all; it trains in its picture again."""
         self._tried, self._rested = False, 0.0
-        return super().give_up()
+        return super().cancel()
 
     def toggle_theme(self) -> None:
         """Light or dark."""
         super().toggle_theme()
         self._rest()
-        self._stand()
+        self._keep_left_scene()
 
     def _ask_file(self) -> None:
         title = "Open a picture, a table or weights"
-        self._ask(lambda host: host.ask_file(title, self.endings, lambda path: self.open([path])))
+        self._ask_host(lambda host: host.ask_file(title, self.endings, lambda path: self.open([path])))
 
     def close(self) -> None:
         """Stop what trains."""
@@ -236,7 +236,7 @@ class SceneWall(Wall):
     def _pad(self) -> float:
         return min(14.0, self.grid.picture[0] / 12)
 
-    def _words(self, door: Door) -> list[str]:
+    def _words(self, door: SceneEntry) -> list[str]:
         """What stands in the place of a picture: how to get the scene, or what it is; nothing where nothing fits."""
         (wide, high), pad = self.grid.picture, self._pad
         for words in (f"needs: {door.missing}", "needs an extra") if door.missing else (door.summary,):
@@ -258,12 +258,12 @@ class SceneWall(Wall):
         return f"{'trains, step' if self._live.trains else 'after step'} {self._live.step:,}"
 
 
-def still_of(door: Door) -> Face | None:
+def still_picture(door: SceneEntry) -> FittedPicture | None:
     """A door's picture; None where there is none that can be read, which keeps nobody from the scene."""
     if door.still is None:
         return None
     try:
-        return Face(np.rint(255 * load_picture(door.still).rgb).astype(np.uint8))
+        return FittedPicture(np.rint(255 * load_picture(door.still).rgb).astype(np.uint8))
     except ScalarvizError:
         return None
 
@@ -288,7 +288,7 @@ SECONDS, FPS = 10.0, 12
 REHEARSAL_SECONDS = 0.3
 
 
-def rehearsed(opened: Opened) -> tuple[Opened, Rehearsal | None]:
+def rehearsed(opened: BuiltScene) -> tuple[BuiltScene, Rehearsal | None]:
     """A scene with what will happen in it, to be made in a thread."""
     return opened, rehearse(opened.scene.run, opened.steps, REHEARSAL_SECONDS)
 
@@ -296,9 +296,9 @@ def rehearsed(opened: Opened) -> tuple[Opened, Rehearsal | None]:
 class LivePicture:
     """A scene in a small picture; it stands at its last step. `face`: what it shows now, None before the first."""
 
-    def __init__(self, opened: Opened, rehearsal: Rehearsal | None, theme: Theme) -> None:
+    def __init__(self, opened: BuiltScene, rehearsal: Rehearsal | None, theme: Theme) -> None:
         scene = opened.scene
-        self.face: Face | None = None
+        self.face: FittedPicture | None = None
         self.step, self._late = scene.run.steps, 0.0
         self.worker = Worker(scene.run).start()
         self._playback = Playback(self.worker, opened.steps, SECONDS, rehearsal)
@@ -321,7 +321,7 @@ class LivePicture:
         probe = self._easel.bench.subject.probe
         if probe is not None and frame.forward is not None:
             frame = frame.with_activations(frame.forward.activations(probe, frame.values))
-        self.face, self.step = Face(self._easel.close_up(STILL, 1 / FPS, frame)), frame.step
+        self.face, self.step = FittedPicture(self._easel.close_up(STILL, 1 / FPS, frame)), frame.step
         return True
 
     def close(self) -> str:

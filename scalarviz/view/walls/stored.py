@@ -316,7 +316,7 @@ def items_of(graph: Graph, names: Mapping[str, str], shapes: Mapping[str, Shape]
     `names` are those of the stored tensors that are drawn, by what the graph calls them; `shapes` are of arrays that it
     makes, as far as they are known. What no node reads of the data stands at the end.
     """
-    return _Items(graph, names, shapes).done()
+    return _Items(graph, names, shapes).build()
 
 
 @dataclass
@@ -334,14 +334,14 @@ class _Items:
         self.stored = {name: (name,) for name in self.names}
         for port in self.graph.inputs:
             shape = tuple("?" if side is None else side for side in port.shape or ())
-            self.values[port.name] = self._put(Item("", port.name, "input", shape=shape), "")
+            self.values[port.name] = self._add(Item("", port.name, "input", shape=shape), "")
 
-    def _put(self, item: Item, path: str) -> _Value:
+    def _add(self, item: Item, path: str) -> _Value:
         self.items.append(item)
         self.paths.append(path)
         return _Value(len(self.items) - 1)
 
-    def take(self, node: Node) -> None:
+    def read_node(self, node: Node) -> None:
         """Go on behind a node."""
         read = [self.values[name] for name in node.inputs if name in self.values]
         parts = tuple(dict.fromkeys(part for name in node.inputs for part in self.stored.get(name, ())))
@@ -350,10 +350,10 @@ class _Items:
         if not read:
             self.stored |= {name: parts for name in node.outputs if name not in self.names}
             return
-        made = self._made(node, read, parts)
+        made = self._value_of(node, read, parts)
         self.values |= {name: made for name in node.outputs if name}
 
-    def _made(self, node: Node, read: Sequence[_Value], parts: Sequence[str]) -> _Value:
+    def _value_of(self, node: Node, read: Sequence[_Value], parts: Sequence[str]) -> _Value:
         shape = self.shapes.get(next(filter(None, node.outputs), ""), ())
         sources = {value.item: value for value in sorted(read, key=lambda value: len(value.words))}
         before = max(sources)
@@ -377,25 +377,25 @@ class _Items:
         if parts and block and path.startswith(f"{block}."):
             name = path[len(block) + 1 :]
         reads = tuple((value.item, value.words) for value in sources.values())
-        return self._put(Item(block, name, node.operator, new, reads, shape), path)
+        return self._add(Item(block, name, node.operator, new, reads, shape), path)
 
-    def done(self) -> tuple[Item, ...]:
+    def build(self) -> tuple[Item, ...]:
         """All items, each input in the block that reads it, outputs and what nothing reads at the end."""
         for node in self.graph.nodes:
-            self.take(node)
+            self.read_node(node)
         for port in self.graph.outputs:
             value = self.values.get(port.name)
             if value is not None:
                 shape = tuple("?" if side is None else side for side in port.shape or ())
                 block = self.items[value.item].block
-                self._put(Item(block, port.name, "output", (), ((value.item, value.words),), shape), "")
+                self._add(Item(block, port.name, "output", (), ((value.item, value.words),), shape), "")
         for k, item in enumerate(self.items):
             if item.operator == "input":
                 reader = next((other.block for other in self.items if any(k == s for s, _ in other.sources)), "")
                 self.items[k] = replace(item, block=reader)
         for part, name in self.names.items():
             if part not in self.placed:
-                self._put(Item("", name, "not read", (name,)), "")
+                self._add(Item("", name, "not read", (name,)), "")
         return tuple(self.items)
 
 

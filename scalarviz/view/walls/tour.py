@@ -18,17 +18,17 @@ from ..ink.overlay import wrapped
 from ..ink.painter import Painter, gloo
 from ..ink.sketch import Sketch
 from ..ink.text import measure
-from ..watch.actions import SHARED, TOUR, find, normalised, table_of
+from ..watch.actions import SHARED, TOUR, action_for_key, normalised, table_of
 from ..watch.host import Host, Point
 from ..watch.live import LiveView
-from .door import DOT, Door, Opened, Station, building
+from .door import DOT, SceneEntry, BuiltScene, Station, build_in_thread
 from .wall import is_small, scale_of
 
 if TYPE_CHECKING:
     from ...run.core.frame import Frame
     from .scene_wall import SceneWall
 
-Stations = Sequence[tuple[Door, Station]]
+Stations = Sequence[tuple[SceneEntry, Station]]
 HEIGHT, SMALL = 74.0, 50.0
 """Logical pixels of the line above a scene, and in a small window."""
 _TAKEN = ("Space", "End")
@@ -43,11 +43,11 @@ LONGEST_TICK = 0.25
 class Tour(LiveView):
     """The scene of a station below a line; it ends on `wall`, as Escape does where nothing is open."""
 
-    def __init__(self, wall: SceneWall, stations: Stations, number: int, opened: Opened, size: tuple[int, int]) -> None:
+    def __init__(self, wall: SceneWall, stations: Stations, number: int, opened: BuiltScene, size: tuple[int, int]) -> None:
         self.wall, self.stations, self.number = wall, stations, number
-        self.station, self.way_out = stations[number][1], wall.back
-        self._goal: tuple[int, Future[Opened]] | None = None  # where it goes, once that is built
-        self._next: tuple[int, Future[Opened]] | None = None
+        self.station, self.escape_action = stations[number][1], wall.return_to_wall
+        self._goal: tuple[int, Future[BuiltScene]] | None = None  # where it goes, once that is built
+        self._next: tuple[int, Future[BuiltScene]] | None = None
         self._time, self._acts = 0.0, 0
         self._lay_out(size)
         super().__init__(opened.scene, self._stage, steps=opened.steps, duration=opened.duration, theme=wall.theme,
@@ -91,16 +91,16 @@ class Tour(LiveView):
     def go(self, number: int) -> None:
         """Set out for a station; beyond the last one is the wall."""
         if number >= len(self.stations):
-            self.wall.back()
+            self.wall.return_to_wall()
         elif number >= 0:
             ready = self._next is not None and self._next[0] == number
             self._goal = self._next if ready else (number, self._built(number))
 
-    def _built(self, number: int) -> Future[Opened]:
+    def _built(self, number: int) -> Future[BuiltScene]:
         door, station = self.stations[number]
-        return building(lambda: trained(door, station))
+        return build_in_thread(lambda: trained(door, station))
 
-    def _arrive(self, number: int, future: Future[Opened]) -> None:
+    def _arrive(self, number: int, future: Future[BuiltScene]) -> None:
         """Enter a station that was built; one that cannot be shown is said, and passed by."""
         assert self.host is not None
         error, self._goal = future.exception(), None
@@ -124,14 +124,14 @@ class Tour(LiveView):
         self._painter, self._drawn = Painter(self.page, scale), None  # type: Painter, object
 
     @property
-    def _done(self) -> float:
+    def _progress(self) -> float:
         """How much of the time of its station has passed."""
         return min(self._time / self.station.seconds, 1.0)
 
     def _line_key(self) -> tuple[object, ...]:
         """What the line says: where it is as it was, nothing has to be drawn."""
         said = self.station.sentence(self._time)
-        return said, round(100 * self._done), self._goal is not None, self.wall.theme.name
+        return said, round(100 * self._progress), self._goal is not None, self.wall.theme.name
 
     def line(self) -> Sketch:
         """The line above the scene: which station, what is said, how far it is, and the keys."""
@@ -142,7 +142,7 @@ class Tour(LiveView):
         gap, thick = 4.0, 3.0  # a part for every station at the lower edge
         part = (wide - gap * (count - 1)) / count
         for k in range(count):
-            x, done = k * (part + gap), 1.0 if k < self.number else self._done if k == self.number else 0.0
+            x, done = k * (part + gap), 1.0 if k < self.number else self._progress if k == self.number else 0.0
             sketch.rect(x, high - thick, part, thick, fill=theme.border)
             if done > 0:
                 sketch.rect(x, high - thick, part * done, thick, fill=theme.text2)
@@ -182,7 +182,7 @@ class Tour(LiveView):
     def key(self, name: str | None, text: str = "", *, shift: bool = False, ctrl: bool = False) -> bool:
         """A key was pressed; returns whether it means something here. Looks are the scene's."""
         pressed = normalised(name, text, ctrl=ctrl)
-        action = find(pressed)
+        action = action_for_key(pressed)
         if pressed in ON:
             self.go((self.number if self._goal is None else self._goal[0]) + ON[pressed])
             return True
@@ -221,7 +221,7 @@ class Tour(LiveView):
         self.say("drop files on the wall of all scenes: Escape goes there")
 
 
-def trained(door: Door, station: Station) -> Opened:
+def trained(door: SceneEntry, station: Station) -> BuiltScene:
     """The scene of a station, trained as far as that says."""
     opened = door.build(station.given)
     if station.trained:

@@ -24,10 +24,10 @@ from ..ink.sketch import Box, Sketch, Spot, spot_at
 from ..ink.theme import Theme, get_theme, presenting
 from ..screen.hud import keys
 from ..watch.actions import Action, action_of
-from ..watch.host import Does, Host, Point, Room
+from ..watch.host import Handler, Host, Point, Room
 from ..watch.live import LiveView
 from ..watch.viewer import WAIT
-from .door import DOT, Door, Made, Opened, building, trouble
+from .door import DOT, SceneEntry, Made, BuiltScene, build_in_thread, error_message
 
 Picture = NDArray[np.uint8]
 ASPECT = 16 / 9
@@ -107,7 +107,7 @@ class Grid:
         row = place // self.columns
         return min(max(self.first, row - self.rows + 1), row)
 
-    def beside(self, place: int, across: int, down: int) -> int:
+    def neighbour(self, place: int, across: int, down: int) -> int:
         """The place so many columns, as one reads, and rows further; the nearest where there is none."""
         further = place + across + down * self.columns
         if down and not 0 <= further < self.count:
@@ -128,7 +128,7 @@ def grid_of(
     wide, high = size[0] / scale, size[1] / scale
     room = max(wide - 2 * margin - look.bar, 40.0), max(high - look.top - look.foot, 40.0)
 
-    def down(across: int) -> int:
+    def rows_for(across: int) -> int:
         """How many rows all of them take."""
         return max(1, -(-count // across))
 
@@ -139,21 +139,21 @@ def grid_of(
 
     scrolls, wanted = columns is not None, 0.0
     if columns is None:
-        columns = max(range(1, max(count, 1) + 1), key=lambda across: side(across, down(across)))
-        wanted, least = side(columns, down(columns)), math.sqrt(look.least * aspect)
+        columns = max(range(1, max(count, 1) + 1), key=lambda across: side(across, rows_for(across)))
+        wanted, least = side(columns, rows_for(columns)), math.sqrt(look.least * aspect)
         if wanted < least:
             columns, scrolls = max(1, int((room[0] + gap) // (least + gap))), True
     if scrolls:  # less than their columns let it be where half a row would be left empty
         wanted = side(columns, 1)
         rows = round((room[1] + gap) / (wanted / aspect + look.caption + gap))
-        wanted = min(wanted, side(columns, min(down(columns), max(1, rows))))
+        wanted = min(wanted, side(columns, min(rows_for(columns), max(1, rows))))
     whole = int if look.bar else round
     picture = max(float(whole(wanted)), 8.0), max(float(whole(wanted / aspect)), 5.0)
     step = picture[1] + look.caption + gap
-    rows = max(1, int((room[1] + gap) // step)) if look.bar else down(columns)
+    rows = max(1, int((room[1] + gap) // step)) if look.bar else rows_for(columns)
     left = margin + max(0.0, (room[0] - columns * picture[0] - (columns - 1) * gap) / 2)
     top = look.top + (0.0 if look.bar else max(0.0, room[1] - rows * step + gap) / 2)
-    first = min(max(first, 0), max(0, down(columns) - rows))
+    first = min(max(first, 0), max(0, rows_for(columns) - rows))
     return Grid(look, (wide, high), scale, count, columns, rows, first, picture, left, top)
 
 
@@ -165,7 +165,7 @@ def fitting(picture: Picture, size: tuple[int, int]) -> Picture:
     return np.asarray(Image.fromarray(picture).resize(size, way))
 
 
-class Face:
+class FittedPicture:
     """A picture, and the same in the device pixels of the box where it stood last."""
 
     def __init__(self, picture: Picture) -> None:
@@ -200,10 +200,10 @@ class Wall(Room):
     """What each picture is of, in order."""
     chosen: int | None = None
 
-    def __init__(self, theme: str | Theme, actions: Sequence[Action], own: Mapping[str, Does]) -> None:
+    def __init__(self, theme: str | Theme, actions: Sequence[Action], own: Mapping[str, Handler]) -> None:
         self.theme = get_theme(theme)
-        self._opening: tuple[Door, Future[Opened]] | None = None
-        self._entered: tuple[Door, Opened] | None = None  # what was entered last
+        self._opening: tuple[SceneEntry, Future[BuiltScene]] | None = None
+        self._entered: tuple[SceneEntry, BuiltScene] | None = None  # what was entered last
         self._end = 0  # the step to which that one goes
         self._pressed: int | None = None
         self._drawn: list[Sketch] = []
@@ -232,12 +232,12 @@ class Wall(Room):
 
     @property
     @abstractmethod
-    def door(self) -> Door | None:
+    def door(self) -> SceneEntry | None:
         """To what is chosen."""
 
     # ---- the way through the window
 
-    def at(self, size: tuple[int, int]) -> Self:
+    def appear(self, size: tuple[int, int]) -> Self:
         """The wall as it appears, in a window of so many device pixels."""
         self._notice, self._help, self._escape_until, self._pressed = "", 0, 0.0, None
         self.resize(size)
@@ -247,7 +247,7 @@ class Wall(Room):
         """Let go of what is being opened."""
         self._opening = None
 
-    def _show(self, door: Door, opened: Opened) -> None:
+    def _show(self, door: SceneEntry, opened: BuiltScene) -> None:
         """Enter a scene: its window, with Escape leading back to the wall."""
         assert self.host is not None
         if self._entered is None or self._entered[1].scene is not opened.scene:
@@ -255,30 +255,30 @@ class Wall(Room):
         name = DOT.join(dict.fromkeys([opened.scene.name, door.name]))
         self.host.enter(lambda size: self._scene(door, opened, size), name)
 
-    def _scene(self, door: Door, opened: Opened, size: tuple[int, int]) -> LiveView:
+    def _scene(self, door: SceneEntry, opened: BuiltScene, size: tuple[int, int]) -> LiveView:
         view = LiveView(opened.scene, size, steps=opened.steps, duration=opened.duration, theme=self.theme, wait=WAIT)
-        view.way_out = lambda: self.back(view.bench.theme)
+        view.escape_action = lambda: self.return_to_wall(view.bench.theme)
         touch, escape = view.bench.touch, action_of("escape").does
         touch.table = tuple((key, f"{AWAY} {self.called}" if does == escape else does) for key, does in touch.table)
         view.bench.lead_keys(action_of("escape").keys[0], self.called)
         view.say(DOT.join(filter(None, (door.remark, f"Escape returns to {self.called}"))), BACK_SECONDS)
         return view
 
-    def back(self, theme: Theme | None = None) -> None:
+    def return_to_wall(self, theme: Theme | None = None) -> None:
         """To the wall, in the look that a scene had."""
         assert self.host is not None
         self.theme = theme or self.theme
-        self.host.enter(self.at, self.called)
+        self.host.enter(self.appear, self.called)
 
     @property
-    def left(self) -> tuple[Door, Opened] | None:
+    def last_entered(self) -> tuple[SceneEntry, BuiltScene] | None:
         """What was entered last; None while a thread is still in a long call of it."""
         left = self._entered
         return None if left is None or left[1].scene.run._store.gate is not None else left
 
-    def opened(self, door: Door, given: Mapping[str, object]) -> Opened:
+    def opened(self, door: SceneEntry, given: Mapping[str, object]) -> BuiltScene:
         """The scene of a door; the one that was left last goes on where it was left."""
-        left = self.left
+        left = self.last_entered
         if given or left is None or left[0].name != door.name:
             return door.build(given)
         to_go = self._end - left[1].scene.run.steps
@@ -291,16 +291,16 @@ class Wall(Room):
         self.pass_time(seconds)
         if self._opening is not None and self._opening[1].done():
             (door, future), self._opening, self._dirty = self._opening, None, True
-            if (opened := self._taken(future)) is not None:
+            if (opened := self._result_of(future)) is not None:
                 self._show(door, opened)
         self._go_on(self.host, seconds)
         self.repaint()
 
-    def _taken(self, future: Future[Made]) -> Made | None:
+    def _result_of(self, future: Future[Made]) -> Made | None:
         """What was built; what was raised instead is said."""
         if (error := future.exception()) is None:
             return future.result()
-        said = trouble(error)
+        said = error_message(error)
         if said != str(error) and self.host is not None:
             self.host.tell("".join(traceback.format_exception(error)).rstrip())
         self.say(said)
@@ -324,15 +324,15 @@ class Wall(Room):
 
     def go(self, across: int, down: int) -> None:
         """Choose the picture beside."""
-        self.choose_at(self.grid.beside(self.place or 0, across, down))
+        self.choose_at(self.grid.neighbour(self.place or 0, across, down))
 
     def enter(self, given: Mapping[str, object] | None = None) -> None:
         """Enter what is chosen, with these options."""
         door = self.door
         if door is not None and self._opening is None:
-            self._opening, self._dirty = (door, building(lambda: self.opened(door, given or {}))), True
+            self._opening, self._dirty = (door, build_in_thread(lambda: self.opened(door, given or {}))), True
 
-    def give_up(self) -> bool:
+    def cancel(self) -> bool:
         """What is being opened is not, after all."""
         if self._opening is None:
             return False
@@ -369,7 +369,7 @@ class Wall(Room):
         return keys(margin, grid.size[1] - grid.look.keys, grid.size[0] - 2 * margin, self.theme, said)
 
     def _tile(
-        self, sketch: Sketch, place: int, name: str, face: Face | None, words: Sequence[str], colour: str,
+        self, sketch: Sketch, place: int, name: str, face: FittedPicture | None, words: Sequence[str], colour: str,
         pad: float = 10.0,
     ) -> Box:  # fmt: skip
         """A picture, or words in its place, in a frame that says whether it is chosen; a click on it enters."""
@@ -416,25 +416,25 @@ class Wall(Room):
         spots = (spot for sketch in self._drawn for spot in sketch.spots)
         return spot_at(spots, (at[0] / self.grid.scale, at[1] / self.grid.scale))
 
-    def _under(self, at: Point) -> int | None:
+    def _number_at(self, at: Point) -> int | None:
         """What the picture under a point is of: another one may stand in its place when there are more."""
         spot = self._spot(at)
         return int(spot.value) if spot is not None and spot.name == "enter" else None
 
     def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
         """A button went down."""
-        self._pressed = self._under(at) if button == "left" else None
+        self._pressed = self._number_at(at) if button == "left" else None
 
     def release(self, at: Point) -> None:
         """The button went up: over the picture where it went down it enters that."""
         number, self._pressed = self._pressed, None
         if self._help:
             self._help, self._dirty = 0, True
-        elif number is not None and number == self._under(at):
+        elif number is not None and number == self._number_at(at):
             self.choose(number)
             self.enter()
 
     def move(self, at: Point) -> None:
         """The pointer is at `at`: over a picture it chooses that."""
         if not self._help and self._opening is None:
-            self.choose(self._under(at))
+            self.choose(self._number_at(at))

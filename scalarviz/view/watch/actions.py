@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from ...errors import InputError, TypeMismatchError, UnknownNameError, listing
 from ...run.panels import WordBoard
 from ...run.sources.watched import Watched
-from ..panels.registry import OWN
+from ..panels.registry import DRAWERS
 
 if TYPE_CHECKING:
     from ..shown.subject import Subject
@@ -65,7 +65,7 @@ def _plain(name: str | None, text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Here:
+class ActionContext:
     """Where an action is to happen."""
 
     subject: Subject
@@ -82,15 +82,15 @@ class Here:
         return self.subject.source.recorded
 
 
-Reason = Callable[[Here], str]
+Reason = Callable[[ActionContext], str]
 """Why an action does nothing somewhere, in a few words; empty where it does something."""
 
 
-def _nothing(here: Here) -> str:
+def _nothing(here: ActionContext) -> str:
     return ""
 
 
-def _unless(true: Callable[[Here], object], words: str) -> Reason:
+def _unless(true: Callable[[ActionContext], object], words: str) -> Reason:
     return lambda here: "" if true(here) else words
 
 
@@ -104,19 +104,19 @@ def _first(*reasons: Reason) -> Reason:
     return lambda here: next(filter(None, (reason(here) for reason in reasons)), "")
 
 
-def _no_micro_steps(here: Here) -> str:
+def _no_micro_steps(here: ActionContext) -> str:
     return here.subject.source.lacks("micro") if here.recorded else _no_training(here)
 
 
-def _no_playing(here: Here) -> str:
+def _no_playing(here: ActionContext) -> str:
     return "" if here.recorded else _no_training(here)
 
 
-def _no_gradients(here: Here) -> str:
+def _no_gradients(here: ActionContext) -> str:
     return here.subject.source.lacks("gradient") if here.subject.source.learns else "plain numbers have no gradient"
 
 
-def _no_gradient_yet(here: Here) -> str:
+def _no_gradient_yet(here: ActionContext) -> str:
     if here.computed:
         return ""
     if isinstance(here.subject.source, Watched) and here.subject.source.counted:
@@ -124,15 +124,15 @@ def _no_gradient_yet(here: Here) -> str:
     return f"no gradient yet{_first_step(here)}"
 
 
-def _no_updates(here: Here) -> str:
+def _no_updates(here: ActionContext) -> str:
     return here.subject.source.lacks("update") if here.subject.source.learns else "plain numbers are not trained"
 
 
-def _no_update_yet(here: Here) -> str:
+def _no_update_yet(here: ActionContext) -> str:
     return "" if here.moved else f"no update yet{_first_step(here)}"
 
 
-def _first_step(here: Here) -> str:
+def _first_step(here: ActionContext) -> str:
     return ": none before the first step" if here.recorded else ": take a step"
 
 
@@ -255,11 +255,11 @@ class Action:
             return self.keys.index(key) + 1
         return self.values.shifted if self.values is not None and shift else None
 
-    def applies(self, here: Here) -> bool:
+    def applies(self, here: ActionContext) -> bool:
         """Whether it does something there."""
         return not self.missing(here)
 
-    def said(self, here: Here) -> Words:
+    def words_in(self, here: ActionContext) -> Words:
         """What is said of it there: of a recording in words of its own."""
         own = Words(self.does, self.words, self.inside)
         return PLAYED.get(self.name, own) if here.recorded else own
@@ -440,36 +440,36 @@ def action_of(name: str) -> Action:
         raise UnknownNameError(f"there is no action {name!r:.60}; allowed: {listing(BY_NAME)}") from None
 
 
-def told(name: str, here: Here) -> tuple[str, str]:
+def action_words(name: str, here: ActionContext) -> tuple[str, str]:
     """The key of an action and what it does there."""
     action = action_of(name)
-    return action.keys[0], action.said(here).does
+    return action.keys[0], action.words_in(here).does
 
 
-def find(key: str) -> Action | None:
+def action_for_key(key: str) -> Action | None:
     """The action that a normalised key belongs to."""
     return _BY_KEY.get(key)
 
 
-def bottom_line(here: Here) -> tuple[tuple[str, str], ...]:
+def bottom_line(here: ActionContext) -> tuple[tuple[str, str], ...]:
     """Key and words of the actions that the line at the bottom shows there."""
-    return tuple((a.keys[0], a.said(here).words) for a in ACTIONS if a.applies(here) and a.said(here).words)
+    return tuple((a.keys[0], a.words_in(here).words) for a in ACTIONS if a.applies(here) and a.words_in(here).words)
 
 
-def inside_line(here: Here) -> tuple[tuple[str, str], ...]:
+def inside_line(here: ActionContext) -> tuple[tuple[str, str], ...]:
     """The same inside an opened step, what walks through it first."""
-    there = sorted((a for a in ACTIONS if a.applies(here) and a.said(here).inside), key=lambda a: "micro" not in a.name)
-    return tuple((a.keys[0], a.said(here).inside) for a in there)
+    there = sorted((a for a in ACTIONS if a.applies(here) and a.words_in(here).inside), key=lambda a: "micro" not in a.name)
+    return tuple((a.keys[0], a.words_in(here).inside) for a in there)
 
 
-def help_lines(here: Here) -> tuple[tuple[str, str], ...]:
+def help_lines(here: ActionContext) -> tuple[tuple[str, str], ...]:
     """Keys and gestures, and what they do there, for the list over the picture: ten, then all in groups.
 
     A heading has no key.
     """
     groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (FIRST, *HEADINGS.values(), "mouse")}
     for action in (*ACTIONS, *GESTURES):
-        line = action.line()[0], action.said(here).does
+        line = action.line()[0], action.words_in(here).does
         for heading in (*[FIRST] * action.first, HEADINGS[action.kind] if action.name else "mouse"):
             groups[heading] += [line] * action.applies(here)
     return tuple(line for heading, lines in groups.items() if lines for line in (("", heading), *lines))
@@ -482,7 +482,7 @@ def table_of(actions: Iterable[Action]) -> list[tuple[str, str]]:
 
 def markdown() -> str:
     """All tables as docs/window.md prints them."""
-    panels = [line for drawer in OWN.values() for line in (*drawer.gestures, *drawer.choices, *drawer.lessons)]
+    panels = [line for drawer in DRAWERS.values() for line in (*drawer.gestures, *drawer.choices, *drawer.lessons)]
     rooms = (("on the wall of all scenes", WALL), ("in the tour", TOUR), ("on a wall of runs", RUNS))
     tables = {
         "key": [a.line("`") for a in ACTIONS],

@@ -16,7 +16,7 @@ from ...run.edits import Edit
 from ...run.scene.own_controls import LAYERS, activation_of, keep_rule, own_controls, tick_values
 from ...run.travel import seed_shown
 from ..ink.boxes import LABEL
-from ..ink.sketch import Kept, Point
+from ..ink.sketch import Cached, Point
 from ..ink.text import measure
 from ..panels.drawer import words_of
 from ..screen.controls import Item, Row, Wish, printed, row_of
@@ -68,7 +68,7 @@ class Driving:
         self._command = None if scene.command is None else self._asking(scene.command, "the command")
         self._controls = tuple(self._guarded(control) for control in scene.controls)
         self._tools = Row("tools", tuple(self._tool(*tool) for tool in TOOLS if tool[0] not in self._hidden))
-        self._own = Kept[tuple[Control, ...]]()
+        self._own = Cached[tuple[Control, ...]]()
         self._bends: dict[str, None] = {}
         self._had: dict[str, Mapping[str, Any]] = {}  # the numbers of optimisers that there were
         self._wanted: dict[str, tuple[Any, float]] = {}  # set by hand and not shown by a frame yet; until when
@@ -147,7 +147,7 @@ class Driving:
         keep_rule(self._had, reader)
         set_now = () if settings is None else (settings.samples, bool(settings.limits.l1), bool(settings.limits.l2))
         known = (*set_now, len(self._bends), len(self._had), *reader.frame.curve.lr[:1].tolist())
-        return self._own.of(known, lambda: own_controls(reader, tuple(self._bends), self._had))
+        return self._own.get(known, lambda: own_controls(reader, tuple(self._bends), self._had))
 
     def _filled(self, controls: Sequence[Control], reader: Reader) -> list[Row]:
         """Rows of those that can be had; switches that follow each other stand two in a row."""
@@ -166,7 +166,7 @@ class Driving:
         value = control.value(reader)
         if value is None:
             return None
-        value = self._put(control, value)
+        value = self._pending_value(control, value)
         shown, ticks = "", tuple[tuple[float, str], ...]()
         if isinstance(control, Slider):
             shown, ticks = printed(value), tuple((tick, printed(tick)) for tick in tick_values(control))
@@ -174,7 +174,7 @@ class Driving:
             shown = printed(value)
         return Item(self._with_flag(control, reader), value, self._key(control.label), shown, ticks)
 
-    def _put(self, control: Control, value: Any) -> Any:
+    def _pending_value(self, control: Control, value: Any) -> Any:
         """What a hand has set, until a frame shows it."""
         wanted, _ = self._wanted.get(control.label, (value, 0.0))
         if wanted == value:
@@ -197,7 +197,7 @@ class Driving:
         now = control.value(reader)
         if not isinstance(now, tuple | list) or len(now) > MOST_LAYERS:
             return []
-        known, hidden = self._with_flag(control, reader), tuple(self._put(control, tuple(now)))
+        known, hidden = self._with_flag(control, reader), tuple(self._pending_value(control, tuple(now)))
         items, middles = list[Item](), list[Item]()
         for k, units in enumerate(hidden):
             name, before, after = f"layer {k + 1}", hidden[:k], hidden[k + 1 :]
@@ -257,12 +257,12 @@ class Driving:
 
     def _files(self) -> list[Row]:
         """Buttons that save the weights and open those of a file, where a window can do both."""
-        if action_of("open").missing(self._viewer.here()) or "weights" in self._hidden:
+        if action_of("open").missing(self._viewer.action_context()) or "weights" in self._hidden:
             return []
 
         def save(value: object, reader: Reader) -> None:
             path = Path(f"{self._scene.name}-step-{reader.frame.step}.npz")
-            self._viewer.ask(lambda run: run.save(path), lambda _: self._viewer.say(f"saved {path.absolute()}"),
+            self._viewer.ask_run(lambda run: run.save(path), lambda _: self._viewer.say(f"saved {path.absolute()}"),
                              lambda error: self._viewer.say(str(error)))  # fmt: skip
 
         def load(value: object, reader: Reader) -> None:
@@ -287,7 +287,7 @@ class Driving:
 
     # ---- what a hand sets
 
-    def set(self, item: Item, value: Any, *, held: bool = False) -> None:
+    def set_value(self, item: Item, value: Any, *, held: bool = False) -> None:
         """Set a control; what one hand does until `let_go` is one edit.
 
         Raises
@@ -417,15 +417,15 @@ class Desk(Driving):
         if not self.panel.owns(at):
             return False
         item = self.panel.number_at(at)
-        if button == "left" and item is not None and self._viewer.pointer.again(("typed", item.name)):
+        if button == "left" and item is not None and self._viewer.pointer.is_double_click(("typed", item.name)):
             self.type(item)
         elif button == "left":
-            self._do(self.panel.press(at))
+            self._fulfil(self.panel.press(at))
         return True
 
     def drag(self, at: Point) -> None:
         """The pointer moved while the panel has it."""
-        self._do(self.panel.drag(at))
+        self._fulfil(self.panel.drag(at))
         if self.hover(at) or self.panel.carries:
             self._viewer.refresh()
 
@@ -433,7 +433,7 @@ class Desk(Driving):
         """The button of the panel went up."""
         wish = self.panel.release(at)
         self.let_go()
-        self._do(wish)
+        self._fulfil(wish)
 
     def scroll(self, at: Point, notches: float) -> bool:
         """The wheel turned; whether that was over the panel, or over what stands in it."""
@@ -453,12 +453,12 @@ class Desk(Driving):
             return True
         found = self.panel.key(pressed, shift=shift)
         if isinstance(found, Wish):
-            self._do(found)
+            self._fulfil(found)
         return found is not False
 
     # ---- what is wanted
 
-    def _do(self, wish: Wish | None) -> None:
+    def _fulfil(self, wish: Wish | None) -> None:
         """Do it; what cannot be done is said, and the control shows what is."""
         if wish is None:
             return
@@ -466,7 +466,7 @@ class Desk(Driving):
             self.type(wish.item)
             return
         try:
-            self.set(wish.item, wish.value, held=wish.held)
+            self.set_value(wish.item, wish.value, held=wish.held)
         except ScalarvizError as error:
             self._wanted.pop(wish.item.name, None)
             self._viewer.say(str(error))

@@ -16,7 +16,7 @@ from ..ink.overlay import help_pages
 from .actions import SHARED, Action, action_of, normalised, table_of
 
 Point = tuple[float, float]
-Does = Callable[[], object]
+Handler = Callable[[], object]
 TICK = 1 / 60
 """Seconds between two looks of a viewer at what it shows."""
 AGAIN_SECONDS = 2.0
@@ -93,10 +93,10 @@ class Guest:
 
     host: Host | None = None
     clock = _escape_until = _notice_until = 0.0
-    stays = NOTICE_SECONDS
+    notice_seconds = NOTICE_SECONDS
     """How long a line of news stands."""
     _notice, _dirty = "", True
-    way_out: Callable[[], None] | None = None
+    escape_action: Callable[[], None] | None = None
     """Where Escape leads when nothing is open; None: its second press closes the window."""
 
     def attach(self, host: Host) -> None:
@@ -145,24 +145,24 @@ class Guest:
     # ---- what it asks of its host
 
     @property
-    def asks(self) -> dict[str, Callable[[], object]]:
+    def host_handlers(self) -> dict[str, Callable[[], object]]:
         """What it asks, by the names of the table of actions."""
         return {
-            "toggle_full_screen": lambda: self._ask(lambda host: host.show_full_screen(not host.full_screen)),
-            "screenshot": lambda: self._ask(lambda host: host.screenshot()),
-            "film": lambda: self._ask(lambda host: host.film()), "close": self._close,
+            "toggle_full_screen": lambda: self._ask_host(lambda host: host.show_full_screen(not host.full_screen)),
+            "screenshot": lambda: self._ask_host(lambda host: host.screenshot()),
+            "film": lambda: self._ask_host(lambda host: host.film()), "close": self._close,
         }  # fmt: skip
 
-    def _ask(self, what: Callable[[Host], object]) -> None:
+    def _ask_host(self, what: Callable[[Host], object]) -> None:
         if self.host is not None:
             what(self.host)
 
     def _close(self) -> None:
-        self._ask(lambda host: host.close_soon())
+        self._ask_host(lambda host: host.close_soon())
 
     def say(self, line: str, seconds: float = 0.0) -> None:
         """Show a line of news for a while, or for so long."""
-        self._notice, self._notice_until, self._dirty = line, self.clock + (seconds or self.stays), True
+        self._notice, self._notice_until, self._dirty = line, self.clock + (seconds or self.notice_seconds), True
 
     def pass_time(self, seconds: float) -> None:
         """News go when they have stood long enough."""
@@ -174,8 +174,8 @@ class Guest:
         """Escape where nothing is open: leave full screen, take the way out, or close at the second press."""
         if self.host is not None and self.host.full_screen:
             self.host.show_full_screen(False)
-        elif self.way_out is not None:
-            self.way_out()
+        elif self.escape_action is not None:
+            self.escape_action()
         elif self.clock < self._escape_until:
             self._close()
         elif self.host is not None:
@@ -186,9 +186,9 @@ class Guest:
 class Room(Guest, ABC):
     """A window that shows no run: a line of news, a list of keys, and `own` says how its actions are done."""
 
-    def __init__(self, actions: Sequence[Action], own: Mapping[str, Does]) -> None:
+    def __init__(self, actions: Sequence[Action], own: Mapping[str, Handler]) -> None:
         shared = {"escape": self._escape, "toggle_help": self._toggle_help, "toggle_theme": self.toggle_theme}
-        does, every = {**own, **shared, **self.asks}, (*actions, *map(action_of, SHARED))
+        does, every = {**own, **shared, **self.host_handlers}, (*actions, *map(action_of, SHARED))
         self._actions, self._does = actions, {key: does[action.name] for action in every for key in action.keys}
         self._help = 0
 
@@ -207,7 +207,7 @@ class Room(Guest, ABC):
         """The list of keys."""
         return table_of(self._actions)
 
-    def give_up(self) -> bool:
+    def cancel(self) -> bool:
         """Escape: let go of what was begun; returns whether there was something."""
         return False
 
@@ -238,7 +238,7 @@ class Room(Guest, ABC):
     def _escape(self) -> None:
         if self._help:
             self._help = 0
-        elif not self.give_up():
+        elif not self.cancel():
             self._leave_window()
 
     def _toggle_help(self) -> None:

@@ -30,10 +30,10 @@ from ...run.worker import Worker
 from ..ink.text import loss_text
 from ..ink.theme import Theme
 from ..panels.drawer import words_of
-from ..screen.strip import Cap, Told
-from ..shown.subject import Ahead, Subject, scene_subject
+from ..screen.strip import Cap, StoryText
+from ..shown.subject import Forecast, Subject, scene_subject
 from ..workbench import Workbench
-from .actions import BY_NAME, GESTURES, Here, bottom_line
+from .actions import BY_NAME, GESTURES, ActionContext, bottom_line
 from .desk import Desk
 from .playback import Playback
 from .travels import stopped_by
@@ -101,7 +101,7 @@ class LiveView(Viewer):
         subject = scene_subject(scene, LiveSource(self.worker, self))
         if steps is None:
             steps = getattr(scene.options, "steps", STEPS)
-        bench = Workbench(subject, size, theme, cmap, keys=bottom_line(Here(subject)), text_hz=10.0)
+        bench = Workbench(subject, size, theme, cmap, keys=bottom_line(ActionContext(subject)), text_hz=10.0)
         at_once, self._closing = ready(self.run), False
         # before the thread starts: it reads the numbers
         self._full_speed = full_speed(self.run) if at_once else math.nan
@@ -110,10 +110,10 @@ class LiveView(Viewer):
         paced = Playback(self.worker, steps, duration, rehearsal, scene.steps_a_frame)
         super().__init__(bench, paced, wait=wait if playing else None)
         if rehearsal is not None:
-            bench.side.ground.ahead = Ahead.of(rehearsal, self.worker.latest)
+            bench.side.ground.ahead = Forecast.from_rehearsal(rehearsal, self.worker.latest)
         self._compiling = not at_once
         if self._compiling:
-            self.ask(self._compile, self._compiled, lambda error: self._compiled(math.nan))
+            self.ask_run(self._compile, self._compiled, lambda error: self._compiled(math.nan))
         self._asked = self.worker.request()
         self._frames, self._steps = Rate(), Rate()
         self._raw: Frame | None = None
@@ -123,12 +123,12 @@ class LiveView(Viewer):
         self._lesson: Lesson | None = None
         self._told: set[str] = set()  # news of recordings
         self.left_at: int | None = None  # where it stood when it was closed, if that was in the past
-        self.breaks, self.desk = Breaks(self, self.worker), Desk(self, scene)
+        self.breaks, self.desk = BreakpointPrompt(self, self.worker), Desk(self, scene)
         self.handlers |= self.breaks.handlers | self.desk.handlers | {
             "raise_rate": lambda: self._scale_rate(2.0), "lower_rate": lambda: self._scale_rate(0.5),
             "type_value": self._type_value,
         }  # fmt: skip
-        self._telling = Telling(self, scene, self.run.steps + steps, opens=playing and wait != 0)
+        self._telling = StoryTelling(self, scene, self.run.steps + steps, opens=playing and wait != 0)
 
     def close(self) -> None:
         """Stop training, at the newest step; the run is free again."""
@@ -159,21 +159,21 @@ class LiveView(Viewer):
     def follow(self, frame: Frame) -> bool:
         """For another network an opened step is closed too."""
         if not self.bench.fits(frame):
-            self.micro.leave()
+            self.micro.close()
             self._raw = self._with_rows = None
         return super().follow(frame)
 
-    def now(self) -> Frame:
+    def current_frame(self) -> Frame:
         """The worker's last frame, with the activations of the sample."""
         frame, probes = self.worker.latest, self.bench.side.ground.probes
         if self._with_rows is not None and not self.bench.fits(frame):  # the next tick stands anew for it
             return self._with_rows
-        late = self._with_rows is not None and self._with_rows.units_step is not None and self.rests
+        late = self._with_rows is not None and self._with_rows.units_step is not None and self.is_idle
         if frame is not self._raw or self._with_rows is None or probes != self._probes or late:
             self._raw, self._probes = frame, probes
             probe = self.bench.subject.probe
             rows = {} if probe is None or frame.forward is None else frame.forward.activations(probe, frame.values)
-            self._with_rows = self._units.shown(frame, rests=self.rests).with_activations(rows)
+            self._with_rows = self._units.shown(frame, rests=self.is_idle).with_activations(rows)
             self._steps.mark(frame.step)
         return self._with_rows
 
@@ -238,7 +238,7 @@ class LiveView(Viewer):
 
     def _type_value(self) -> None:
         """Keys are digits of the selected value; an opened step, whose column has no place for them, closes."""
-        self.micro.leave()
+        self.micro.close()
         self.selected.type_value()
 
     def _scale_rate(self, factor: float) -> None:
@@ -253,7 +253,7 @@ class LiveView(Viewer):
     # ---- touching
 
     @property
-    def rests(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether nothing trains or travels and no hand holds a weight."""
         busy = self.playback.running or self.worker.busy or self.worker.journey is not None
         return not busy and self.pointer.grip is None
@@ -278,7 +278,7 @@ class LiveView(Viewer):
         lesson = self._lesson
         if lesson is None:
             return
-        said, frame = lesson.over(self.worker.latest), self.worker.latest
+        said, frame = lesson.end_words(self.worker.latest), self.worker.latest
         late = frame.step < lesson.last <= self.run.steps  # the last frame is on its way
         if not said and (self.playback.running or late):
             return
@@ -382,7 +382,7 @@ class Lesson:
             return f"teaching {self._name}: trains until the network reads it correctly, at most {MOST:,} steps"
         return f"teaching it: {MOST:,} steps"
 
-    def over(self, frame: Frame) -> str:
+    def end_words(self, frame: Frame) -> str:
         """What is said when it has ended at a frame; empty while it goes on."""
         done, name = frame.step - self._start, self._name
         if done >= LEAST and name and self._read(frame):
@@ -418,7 +418,7 @@ BREATHING = 60.0
 Answer = TypeVar("Answer")
 
 
-class Telling:
+class StoryTelling:
     """The large lines of one window, which pauses at the step `last`.
 
     With `opens` it speaks before the first one too.
@@ -431,11 +431,11 @@ class Telling:
         self._clock = 0.0
         self._begun: float | None = None  # the clock when it began
         self._stood: tuple[Frame, float] | None = None  # the frame at the end, and since when
-        here = Here(view.bench.subject)
-        self._opening = Told(self._story.opening(scene.run.n_weights), self._story.sentence, opening_caps(here))
+        here = ActionContext(view.bench.subject)
+        self._opening = StoryText(self._story.opening(scene.run.n_weights), self._story.sentence, opening_caps(here))
         self._weights = scene.run.n_weights
         self._opened_with: Frame | None = None  # the frame of which the opening speaks
-        self._ending: Told | None = None
+        self._ending: StoryText | None = None
         self._end_caps = ending_caps(here)
         if opens:
             self._tell(self._opening)
@@ -453,10 +453,10 @@ class Telling:
         ended = self._ended(frame)
         self._tell(self._opened() or ended)
 
-    def _tell(self, told: Told | None) -> None:
+    def _tell(self, told: StoryText | None) -> None:
         story = self._view.bench.story
-        if told != story.told:
-            story.tell(told)
+        if told != story.text:
+            story.set_text(told)
             self._view.refresh()
 
     def _keep_true(self, frame: Frame) -> None:
@@ -471,7 +471,7 @@ class Telling:
         headline = story.opening(self._weights)
         self._opening = replace(old, headline=headline, sentence=sentence or old.sentence)
 
-    def _opened(self) -> Told | None:
+    def _opened(self) -> StoryText | None:
         """The lines before the first step; they fade when it has begun."""
         opening = self._opening
         if self._begun is None:
@@ -480,7 +480,7 @@ class Telling:
         alpha = 1.0 - (self._clock - self._begun) / FADE
         return replace(opening, alpha=alpha) if alpha > 0 else None
 
-    def _ended(self, frame: Frame) -> Told | None:
+    def _ended(self, frame: Frame) -> StoryText | None:
         """The lines after the last step: while the window stands there, and nothing has been changed by hand."""
         view = self._view
         newest = frame.past is None or frame.past.newest == frame.step
@@ -489,11 +489,11 @@ class Telling:
             self._stood = self._ending = None
             return None
         if self._stood is None or self._ending is None:
-            self._stood, self._ending = (frame, self._clock), self._said(frame)
+            self._stood, self._ending = (frame, self._clock), self._ending_text(frame)
         alpha = (self._clock - self._stood[1] - REST) / FADE
         return replace(self._ending, alpha=min(alpha, 1.0)) if alpha > 0 else None
 
-    def _said(self, frame: Frame) -> Told:
+    def _ending_text(self, frame: Frame) -> StoryText:
         losses, facts = frame.curve.loss, self._source.facts
         batches = 1 if facts is None else -(-facts.samples // max(facts.batch_size, 1))
         told, first = self._view.bench.subject.loss(frame), self._first_loss
@@ -504,9 +504,9 @@ class Telling:
         reached = bool(self._asked(story.reached, frame, "reached", learnt(losses, batches, story.fall)))
         said = str(self._asked(story.claim, frame, "claim", "")) if reached or story.reached is not None else ""
         if not reached:
-            return Told(f"Stopped at loss {loss_text(told)}.", said, self._end_caps)
+            return StoryText(f"Stopped at loss {loss_text(told)}.", said, self._end_caps)
         fall = loss_text(first), loss_text(told)
-        return Told("Learnt.", said, self._end_caps, fall)
+        return StoryText("Learnt.", said, self._end_caps, fall)
 
     def _asked(self, function: Callable[[Moment], Answer] | None, frame: Frame, name: str, other: Answer) -> Answer:
         """What a function of the story says of a moment; `other` where there is none, or where it raises."""
@@ -529,12 +529,12 @@ def learnt(losses: np.ndarray, batches: int = 1, fall: float = 0.5) -> bool:
     return bool(np.isfinite(last) and last <= first - fall * abs(first))
 
 
-def opening_caps(here: Here) -> tuple[Cap, ...]:
+def opening_caps(here: ActionContext) -> tuple[Cap, ...]:
     """What can be pressed before the first step."""
     return _caps(here, (("toggle_run", "begin"), ("step", "one step"), ("toggle_help", "all keys")))
 
 
-def ending_caps(here: Here) -> tuple[Cap, ...]:
+def ending_caps(here: ActionContext) -> tuple[Cap, ...]:
     """What can be tried after the last one."""
     caps = _caps(here, (("restart", "again"), ("type_word", "type a name")))
     for hand, does, begins in (
@@ -547,7 +547,7 @@ def ending_caps(here: Here) -> tuple[Cap, ...]:
     return caps
 
 
-def _caps(here: Here, wanted: tuple[tuple[str, str], ...]) -> tuple[Cap, ...]:
+def _caps(here: ActionContext, wanted: tuple[tuple[str, str], ...]) -> tuple[Cap, ...]:
     """Caps of actions that there are, with the keys of the table."""
     found = [(BY_NAME[name], words) for name, words in wanted if name in BY_NAME]
     return tuple(Cap(action.keys[0], words, action.name) for action, words in found if action.applies(here))
@@ -564,7 +564,7 @@ LISTED = 3
 EXAMPLES = "e.g. loss < 0.01, grad > 10, nan, 0.weight[0][0] crosses 0"
 
 
-class Breaks:
+class BreakpointPrompt:
     """The breakpoints of one view; `typed` is the condition that is being typed, None while none is."""
 
     def __init__(self, view: Viewer, worker: Worker) -> None:
@@ -634,7 +634,7 @@ class Breaks:
             self.typed = None
             return
         try:
-            self.take(text)
+            self.apply(text)
         except ScalarvizError as error:
             first = str(error).partition("\n")[0]
             said, near, _ = first[max(first.find("at character"), 0) :].partition("?")  # the text stands before it
@@ -642,7 +642,7 @@ class Breaks:
             return
         self.typed = None
 
-    def take(self, text: str) -> None:
+    def apply(self, text: str) -> None:
         """Set a condition, by its number switch one off or on, or with a minus take it away; it is said.
 
         Raises
@@ -650,7 +650,7 @@ class Breaks:
         InputError, UnknownNameError
             It cannot be read; there is no breakpoint of that number.
         """
-        said = self._switched(text) if text.removeprefix("-").isdecimal() else self._set(text)
+        said = self._switched(text) if text.removeprefix("-").isdecimal() else self._add_breakpoint(text)
         self._view.say(said, SET_SECONDS)
 
     @property
@@ -659,7 +659,7 @@ class Breaks:
         return [{"number": p.number, "text": brief(p.text, 60), "hits": p.hits, "on": p.enabled}
                 for p in self._worker.run.breakpoints]  # fmt: skip
 
-    def _set(self, text: str) -> str:
+    def _add_breakpoint(self, text: str) -> str:
         run = self._worker.run
         point = run.break_on(text)
         cost = "" if point.condition.of_losses else "; training checks after every step"
@@ -667,7 +667,7 @@ class Breaks:
         if not point.condition.expression.looks_back:
             self._new = said
             # it fails where the model is changed meanwhile, or the run closed
-            self._view.ask(lambda run: holds(run, text), partial(self._say_whether_true, said), lambda error: None)
+            self._view.ask_run(lambda run: holds(run, text), partial(self._say_whether_true, said), lambda error: None)
         return said
 
     def _say_whether_true(self, said: str, true: bool) -> None:

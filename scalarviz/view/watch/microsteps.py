@@ -14,7 +14,7 @@ import numpy as np
 from ...errors import ScalarvizError
 from ...run.worker import Worker
 from ..micro.told import GRADIENTS, LOSS, UPDATE
-from ..micro.walk import Walk, opened, sides
+from ..micro.walk import Walk, open_step, sides
 from ..micro.wires import STANDS, STOP
 from ..panels.wording import noun
 from .actions import inside_line
@@ -59,7 +59,7 @@ class MicroSteps:
         self._view, self._playback, self._guide = view, view.playback, view.playback.worker
         self._recorded = view.bench.subject.source.recorded
         self.walk: Walk | None = None
-        self.at, self.trial = 0, True
+        self.position, self.trial = 0, True
         self._of: Frame | None = None  # the frame that was shown when it was opened
         self._since, self._due = 0.0, SUM_SECONDS  # of the micro-step shown: for how long it is, and will be
         self._plays = False  # whether the opened step plays to its end, where it stands
@@ -69,10 +69,10 @@ class MicroSteps:
         self._stop: Stop | None = None  # the breakpoint because of which it is entered
         self._adds_then = False
         self._added: float | None = None  # seconds since samples are being added up
-        view.bench.inside.asked = self._clicked
-        self._keys = inside_line(view.here(in_general=True))
+        view.bench.inside.on_click = self._clicked
+        self._keys = inside_line(view.action_context(in_general=True))
         self.handlers: dict[str, Callable[..., object]] = {
-            "micro_next": self.next, "micro_back": self.back, "whose": self.toggle_whose, "add_samples": self.add,
+            "micro_next": self.next, "micro_back": self.previous, "whose": self.toggle_whose, "add_samples": self.add,
         }  # fmt: skip
 
     # ---- by hand
@@ -83,24 +83,24 @@ class MicroSteps:
         if self.walk is None:
             self._open(1)
         elif self._added is not None:
-            self._show(self.at)
-        elif self.at < len(self.walk):
-            self._show(self.at + 1)
+            self._show(self.position)
+        elif self.position < len(self.walk):
+            self._show(self.position + 1)
         else:
             self.finish()
 
-    def back(self) -> None:
+    def previous(self) -> None:
         """The micro-step before; at the first, the end of the step before, or where its breakpoint came true."""
         self._by_hand()
         if self.walk is not None and self._added is not None:
-            self._show(self.at)
-        elif self.walk is not None and self.at > 1:
-            self._show(self.at - 1, runs=False)
+            self._show(self.position)
+        elif self.walk is not None and self.position > 1:
+            self._show(self.position - 1, runs=False)
         else:
             self._enter_before()
 
     def _enter_before(self) -> None:
-        frame, stop = self._view.now(), self._guide.stopped
+        frame, stop = self._view.current_frame(), self._guide.stopped
         self._stop = stop if stop is not None and stop.step == frame.step else None
         past = frame.past
         if frame.step <= (first := 0 if past is None else past.first):
@@ -119,7 +119,7 @@ class MicroSteps:
 
     def play_inside(self) -> bool:
         """Play the opened step, or let it stand; returns whether there is more of one to be played."""
-        if self.walk is None or self._awaited is not None or (self.at == len(self.walk) and not self._plays):
+        if self.walk is None or self._awaited is not None or (self.position == len(self.walk) and not self._plays):
             return False
         self._plays = not self._plays
         return True
@@ -136,7 +136,7 @@ class MicroSteps:
             return
         self.trial = trial
         if self.walk is not None:
-            self._enter(self.at, runs=False)
+            self._enter(self.position, runs=False)
         else:
             view.say(f". opens the {'recorded' if self._recorded else 'next'} step for {whose}")
 
@@ -149,7 +149,7 @@ class MicroSteps:
                 self._adds_then = True
                 self._open(1)
                 return
-            self._enter(self.at, runs=False)
+            self._enter(self.position, runs=False)
         if self.walk is not None:
             self._add(self.walk)
 
@@ -158,7 +158,7 @@ class MicroSteps:
         if not layers:
             self._view.say("no layer here has a gradient that is a sum of outer products")
             return
-        after = [k for k in layers if k >= self.at]
+        after = [k for k in layers if k >= self.position]
         name = walk.steps[(after or layers)[0] - 1].stage
         self._show(max(k for k in layers if walk.steps[k - 1].stage == name), runs=False)
         self._added = 0.0
@@ -184,27 +184,27 @@ class MicroSteps:
             return True
         playback.pause()
         if self._recorded and playback.at_end:
-            self.leave()
-            view.say(f"step {playback.here:,} is the last recorded one")
+            self.close()
+            view.say(f"step {playback.current_step:,} is the last recorded one")
             return True
-        self._do(walk)
+        self._run_step(walk)
         facts = view.bench.subject.source.facts
         if self._recorded:
-            if left := playback.here - walk.opened.step:
+            if left := playback.current_step - walk.opened.step:
                 missing = "the one before it was" if left == 1 else f"the {left:,} before it were"
-                view.say(f"step {playback.here:,}: {missing} not recorded")
+                view.say(f"step {playback.current_step:,}: {missing} not recorded")
         elif walk.opened.trial and facts is not None and facts.batch_size > 1:
             view.say(f"the real step trains on {facts.batch_size:,} {noun(view.bench.subject, 2)}")
         self._follow(walk)
         return True
 
-    def _do(self, walk: Walk) -> None:
+    def _run_step(self, walk: Walk) -> None:
         past = walk.frame.past
         self._awaited = walk.opened.step
         self._guide.resume()
         self._guide.train_to(walk.opened.step if past is None else past.beside(walk.frame.step, 1))
 
-    def leave(self) -> bool:
+    def close(self) -> bool:
         """Close the opened step, and one about to open; returns whether there was one. The run stays."""
         there = self.walk is not None or self._wanted is not None
         self.walk = self._added = self._wanted = self._awaited = None
@@ -224,7 +224,7 @@ class MicroSteps:
         """Open what is wanted if the run rests."""
         if self._wanted is None:
             return
-        frame, guide = self._view.now(), self._guide
+        frame, guide = self._view.current_frame(), self._guide
         waits = guide.moving or (self._awaited is not None and frame.step != self._awaited)
         if isinstance(guide, Worker):  # the network may just have become another one
             waits |= not self._view.bench.fits(guide.latest) or frame.step != guide.run.steps
@@ -238,10 +238,10 @@ class MicroSteps:
 
     def _enter(self, at: int, *, runs: bool) -> None:
         """Open the step that follows, with the numbers that are wanted now."""
-        self._of = self._view.now()
+        self._of = self._view.current_frame()
         self.walk = self._walk(self._of)
         if self.walk is None:
-            self.leave()
+            self.close()
         else:
             self._show(min(at, len(self.walk)) if at > 0 else _cause(self.walk, self._stop), runs=runs)
 
@@ -253,7 +253,7 @@ class MicroSteps:
         there = sides(subject)
         alone = self.trial if self.trial in there else not self.trial
         try:
-            found = opened(subject, alone=alone)
+            found = open_step(subject, alone=alone)
         except ScalarvizError as error:
             self._view.say(str(error))
             return None
@@ -261,7 +261,7 @@ class MicroSteps:
             return None
         if self._recorded or (not alone) not in there:
             return Walk(found, subject, frame)
-        return Walk(found, subject, frame, lambda: opened(subject, alone=not alone))
+        return Walk(found, subject, frame, lambda: open_step(subject, alone=not alone))
 
     # ---- time
 
@@ -282,27 +282,27 @@ class MicroSteps:
             self._add_more(self.walk, seconds)
         if slow and self._play():
             return True
-        if self._plays and self.walk is not None and self._goes_on(self.walk):
+        if self._plays and self.walk is not None and self._advance(self.walk):
             self._plays = False
-        if self._playback.running and (self._wanted is not None or self._view.bench.inside.told is not None):
-            self.leave()  # faster than that: no step is opened any more
+        if self._playback.running and (self._wanted is not None or self._view.bench.inside.micro_step is not None):
+            self.close()  # faster than that: no step is opened any more
             self._playback.resume_here()
         return False
 
     def _follow(self, walk: Walk) -> None:
         """What has become of the run, or of where the recording stands, meanwhile."""
-        frame, guide = self._view.now(), self._guide
-        if self._awaited is not None and not guide.moving and self._playback.here < self._awaited:
+        frame, guide = self._view.current_frame(), self._guide
+        if self._awaited is not None and not guide.moving and self._playback.current_step < self._awaited:
             self._awaited = None  # a pause came before it
         if guide.error is not None or frame.step != walk.frame.step:
             if self.slow:
                 self.walk = self._awaited = None  # the next one follows, without a gap
             else:
-                self.leave()
+                self.close()
         elif self._of is not None and frame is not self._of and self._awaited is None and not _same(frame, self._of):
-            self._enter(self.at, runs=False)
+            self._enter(self.position, runs=False)
         elif self._about != self._view.bench.selected:  # another weight is told of
-            self._show(self.at, runs=False)
+            self._show(self.position, runs=False)
 
     def _play(self) -> bool:
         """Slow motion: micro-step by micro-step, then the step itself; whether there is one to walk in."""
@@ -311,15 +311,15 @@ class MicroSteps:
                 return False
             self._guide.pause()
             self._open(1)
-        elif self.walk is not None and self._awaited is None and self._goes_on(self.walk):
-            self._do(self.walk)
+        elif self.walk is not None and self._awaited is None and self._advance(self.walk):
+            self._run_step(self.walk)
         return self.walk is not None or self._wanted is not None
 
-    def _goes_on(self, walk: Walk) -> bool:
+    def _advance(self, walk: Walk) -> bool:
         """The next micro-step when it is due; returns whether the step is due to end."""
         due = self._since >= self._due
-        if due and self.at < len(walk):
-            self._show(self.at + 1)
+        if due and self.position < len(walk):
+            self._show(self.position + 1)
             return False
         return due
 
@@ -328,13 +328,13 @@ class MicroSteps:
         assert self._added is not None
         self._added = min(self._added + seconds, SUM_SECONDS)
         adding = max(1, round((self._added / SUM_SECONDS) ** 2 * len(walk.opened.batch)))
-        shown = self._view.bench.inside.told
+        shown = self._view.bench.inside.micro_step
         if shown is None or shown.adding != adding:
-            self._show(self.at, runs=False, adding=adding)
+            self._show(self.position, runs=False, adding=adding)
 
     def _show(self, at: int, *, runs: bool = True, adding: int = 0) -> None:
         assert self.walk is not None
-        self.at, self._since, self._about = at, 0.0, self._view.bench.selected
+        self.position, self._since, self._about = at, 0.0, self._view.bench.selected
         played = at == len(self.walk)
         self._view.bench.inside.keys = [(key, "run" if played and does == "play" else does) for key, does in self._keys]
         if not adding:
@@ -342,7 +342,7 @@ class MicroSteps:
         self._due = pass_seconds(self.walk)[at - 1]
         timed = self._plays or self.slow or self.walk.phases[at - 1] == LOSS  # a flash has its time
         seconds = {"seconds": self._due} if timed else {}
-        self._view.bench.inside.show(self.walk.told(at, self._about, adding), runs=runs, **seconds)
+        self._view.bench.inside.show(self.walk.micro_step_at(at, self._about, adding), animated=runs, **seconds)
         self._view.refresh()
 
     # ---- what is said
@@ -350,17 +350,17 @@ class MicroSteps:
     @property
     def headline(self) -> str:
         """The HUD's second line; empty while no step is open."""
-        told = self._view.bench.inside.told
-        if told is None:
+        step = self._view.bench.inside.micro_step
+        if step is None:
             return ""
-        said = told.headline.removeprefix("paused ") if self.slow or self._plays else told.headline
+        said = step.headline.removeprefix("paused ") if self.slow or self._plays else step.headline
         said += "  ·  slow motion" if self.slow else ""
         return f"recording  ·  {said}" if self._recorded else said
 
     def shown(self, frame: Frame) -> Frame:
         """A frame as it is to be shown: inside a step with the numbers of the micro-step."""
-        told = self._view.bench.inside.told
-        return frame if told is None else told.frame
+        step = self._view.bench.inside.micro_step
+        return frame if step is None else step.frame
 
 
 def _cause(walk: Walk, stop: Stop | None) -> int:

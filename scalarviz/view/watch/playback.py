@@ -207,7 +207,7 @@ class Guide:
         self.played = source if isinstance(source, Played) else None
 
     @property
-    def here(self) -> int:
+    def current_step(self) -> int:
         """The step of a record where it stands."""
         return 0 if self.played is None else int(self.played.steps[self.played.place])
 
@@ -224,7 +224,7 @@ class Guide:
     def pause(self) -> None:
         """It stands."""
 
-    give_up = resume = pause
+    cancel = resume = pause
 
 
 class Playback:
@@ -251,7 +251,7 @@ class Playback:
         self.running = self._held = False
         self._speed = SPEEDS.index(1.0)
         self._time = 0.0
-        self._first = self._target = self.here
+        self._first = self._target = self.current_step
         self.end = self._first + steps
         self._table = pace(steps, duration, RATE, rehearsal, rest=0.0, steady=steady)
         self._last_rate = steady or max(1, int(self._table[-1] - self._table[-2]))
@@ -259,14 +259,14 @@ class Playback:
     # ---- where it is, and how fast
 
     @property
-    def here(self) -> int:
+    def current_step(self) -> int:
         """The step where it stands."""
-        return self.worker.here if isinstance(self.worker, Guide) else self.worker.run.steps
+        return self.worker.current_step if isinstance(self.worker, Guide) else self.worker.run.steps
 
     @property
     def at_end(self) -> bool:
         """Whether it has come to where it pauses."""
-        return self.here >= (self.end if self._played is None else int(self._played.steps[-1]))
+        return self.current_step >= (self.end if self._played is None else int(self._played.steps[-1]))
 
     @property
     def speed(self) -> float:
@@ -314,22 +314,22 @@ class Playback:
 
     def pause(self) -> None:
         """Stop at the next boundary of a step."""
-        self._stand()
+        self._stop_running()
         self.worker.pause()
 
-    def stand(self, step: int) -> None:
+    def pause_at(self, step: int) -> None:
         """Time stands still: it goes on from `step`."""
         self.pause()
         self._target = step
 
-    def again(self) -> None:
+    def reset_end(self) -> None:
         """The run begins anew, and pauses where it first did."""
         self.end = self._first + self._steps
 
-    def _stand(self) -> None:
+    def _stop_running(self) -> None:
         """Time stands still; the step that it would have come to is nobody's aim any more."""
         self.running = False
-        self._target = self.here
+        self._target = self.current_step
 
     def hold(self) -> None:
         """Wait at the next boundary of a step, without a pause: a hand holds a weight."""
@@ -348,15 +348,15 @@ class Playback:
         if self.running:
             self.pause()
         if self.worker.stopped is not None:
-            self._target = self.here
+            self._target = self.current_step
         self.worker.resume()
-        self._target = (self._target if on_the_way else max(self._target, self.here)) + count
+        self._target = (self._target if on_the_way else max(self._target, self.current_step)) + count
         self.worker.train_to(self._target)
 
     def tick(self, seconds: float) -> None:
         """`seconds` have passed on the viewer's clock: it goes to where it should be now."""
         if self.running and (self.worker.error is not None or self.worker.stopped is not None):
-            self._stand()
+            self._stop_running()
         if not self.running or self._held:
             return
         self._follow()
@@ -420,7 +420,7 @@ class Playback:
 
     def resume_here(self) -> None:
         """Set the clock to the step where it stands: what could not be kept up with is not made good."""
-        done = self.here - self._first
+        done = self.current_step - self._first
         last = len(self._table) - 1
         if done <= self._table[-1]:
             # of a run the last frame that shows this step, so that no time is waited twice
@@ -428,4 +428,4 @@ class Playback:
             self._time = float(after if self._played is None else np.searchsorted(self._table, done)) / RATE
         else:
             self._time = (last + (done - int(self._table[-1])) / self._last_rate) / RATE
-        self._target = self.here
+        self._target = self.current_step

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ...errors import ScalarvizError
-from ..ink.sketch import Does, holds, spot_at
+from ..ink.sketch import Click, contains, spot_at
 from ..screen.strip import SAYS
 from ..screen.time_bar import GO
 from .actions import no_edits
@@ -32,7 +32,7 @@ REST = 0.6
 DOUBLE = 0.4
 """Seconds within which a second click on the same thing is a double click."""
 _DRAG = 4.0  # pixels of the pointer's world before a press becomes a drag
-_NOTHING: Does = ("", "")  # of the time bar where there is none
+_NOTHING: Click = ("", "")  # of the time bar where there is none
 _numbers = count(1)
 
 
@@ -45,7 +45,7 @@ class Press:
     shift: bool
     ctrl: bool
     on: Literal["picture", "list of keys", "controls", "time bar", "number", "panel"] = "picture"
-    target: Does = _NOTHING  # of the time bar
+    target: Click = _NOTHING  # of the time bar
     dragged: bool = False
 
 
@@ -86,9 +86,9 @@ class Pointer:
         """A button went down; while the time bar or the controls are held, another one changes nothing."""
         if self._press is None or self._press.on not in ("time bar", "controls"):
             self.let_go()
-            self._press = self._taken(Press(at, button, shift, ctrl))
+            self._press = self._find_area(Press(at, button, shift, ctrl))
 
-    def _taken(self, press: Press) -> Press:
+    def _find_area(self, press: Press) -> Press:
         """The same, with what it is on: of what lies over each other, the first that takes it."""
         viewer, bench, point = self._viewer, self._viewer.bench, self._viewer.bench.to_logical(press.at)
         if bench.touch.help:  # nothing of what lies below the list of keys is touched
@@ -124,7 +124,7 @@ class Pointer:
         else:
             self._drag(at, press)
 
-    def _along_bar(self, at: Point, begun: Does) -> None:
+    def _along_bar(self, at: Point, begun: Click) -> None:
         """The cursor of time is dragged; a button of the bar is not."""
         viewer = self._viewer
         if begun[0] == GO:
@@ -177,7 +177,7 @@ class Pointer:
             travels.rescue()
         elif (cap := spot_at(bench.story.spots, point)) is not None:
             viewer.say(cap.tip) if cap.name == SAYS else viewer.send(cap.name)
-        elif bench.touch.inspector is not None and holds(bench.touch.inspector.box, point):
+        elif bench.touch.inspector is not None and contains(bench.touch.inspector.box, point):
             self._click_inspector(point)
         elif not self._click(at, press) and left and desk is not None:
             desk.close()
@@ -190,7 +190,7 @@ class Pointer:
         bench, selected = self._viewer.bench, self._viewer.selected
         point = bench.to_logical(at)
         index = None if bench.side.covers(point) else bench.pick(at)
-        again = self.again(("cube", index, bench.side.at(point))) and not press.shift
+        again = self.is_double_click(("cube", index, bench.side.panel_at(point))) and not press.shift
         if index is None and again and bench.side.double_click(point):
             return True
         if index is not None and press.ctrl:
@@ -205,13 +205,13 @@ class Pointer:
         """What stands at the place; a value is typed after the second click."""
         spot = self._viewer.bench.touch.spot_at(point)
         number = self._viewer.bench.touch.number_at(point)
-        again = self.again(("number", number) if number else ("spot", spot and spot.does))
+        again = self.is_double_click(("number", number) if number else ("spot", spot and spot.click))
         if number and again:
             self._viewer.send("type_value")
         elif spot is not None and not number:
             self._viewer.selected.click(spot, point)
 
-    def again(self, what: object) -> bool:
+    def is_double_click(self, what: object) -> bool:
         """Whether the same thing was clicked a moment ago; a third click is a first one."""
         before, now = self._clicked, self._viewer.clock
         again = before is not None and before[0] == what and now - before[1] <= DOUBLE
@@ -240,7 +240,7 @@ class Pointer:
         if not shift:
             if up and not bench.side.zoom(bench.to_logical(at), ZOOM**up):
                 bench.zoom(ZOOM**up, at)
-        elif reason := no_edits(viewer.here()):
+        elif reason := no_edits(viewer.action_context()):
             viewer.say(f"Shift+wheel: {reason}")
         else:
             index = None if bench.side.covers(bench.to_logical(at)) else bench.pick(at)
@@ -258,7 +258,7 @@ class Pointer:
             self._begin(index, SCROLL)
         if self.grip is not None:
             self.grip.until = self._viewer.clock + REST
-            self._put(self.grip, self.grip.value + self.grip.rate * notches)
+            self._set_value(self.grip, self.grip.value + self.grip.rate * notches)
 
     def _drag_number(self, index: int, dx: float) -> None:
         """A drag over the inspector's number changes the weight."""
@@ -266,20 +266,20 @@ class Pointer:
             self._viewer.bench.hover(None)  # nothing more needs to be said of what a drag does
             self._begin(index, 1.0 / (SWEEP * self._viewer.bench.scale))
         if self.grip is not None:
-            self._put(self.grip, self.grip.value + self.grip.rate * dx)
+            self._set_value(self.grip, self.grip.value + self.grip.rate * dx)
 
     def _begin(self, index: int, share: float) -> None:
         """Begin to change a weight; it is moved by `share` of its range a notch or pixel."""
         self.let_go()
-        value = float(self._viewer.now().values[index])  # an opened step may show what will become of it
+        value = float(self._viewer.current_frame().values[index])  # an opened step may show what will become of it
         start = value if np.isfinite(value) else 0.0
         self.grip = Grip(index, value, start, share * self._viewer.bench.extent_of(index), f"hand {next(_numbers)}")
         self._viewer.playback.hold()
 
-    def _put(self, grip: Grip, value: float) -> None:
+    def _set_value(self, grip: Grip, value: float) -> None:
         grip.value = value
         try:
-            self._viewer.put(grip.index, value, grip.gesture)
+            self._viewer.set_weight(grip.index, value, grip.gesture)
         except ScalarvizError as error:
             self._viewer.say(str(error))
             self.let_go()
@@ -292,6 +292,6 @@ class Pointer:
         if undo:
             if self._press is not None:
                 self._press.on = "picture"
-            self._put(grip, grip.start)
+            self._set_value(grip, grip.start)
         self._viewer.playback.release()
         return True

@@ -91,7 +91,7 @@ class SelectedWeights:
     def _show_sample(self, number: int) -> None:
         bench = self._viewer.bench
         sample, target = bench.subject.source.sample(number)
-        if bench.side.ground.chooses(np.size(sample)):
+        if bench.side.ground.can_choose(np.size(sample)):
             bench.side.ground.choose(sample, target)
             self._viewer.say(f"shows sample {number + 1:,}")
 
@@ -122,15 +122,15 @@ class SelectedWeights:
         self._viewer.say(f"searching the last change of sign of {search.name}: {share} (Esc cancels)")
         self._viewer.refresh()
 
-    def give_up(self) -> bool:
+    def cancel(self) -> bool:
         """Give up what is being searched; whether there was something."""
         if self._search is not None:
-            self._search.give_up()
+            self._search.cancel()
         return self._search is not None
 
     # ---- edits
 
-    def _each(self, edit: Callable[[int, int], Edit], does: str) -> None:
+    def _edit_spans(self, edit: Callable[[int, int], Edit], does: str) -> None:
         """One edit for each span of what is selected, together one."""
         selection = self._selection
         edits = tuple(edit(start, count) for start, count in selection.spans)
@@ -138,11 +138,11 @@ class SelectedWeights:
 
     def _freeze(self) -> None:
         """The optimiser leaves them alone; where it does already, no longer."""
-        frozen = not self._selection.of(self._viewer.shown.frozen).all()
-        self._each(lambda start, count: SetFrozen(start, np.full(count, frozen)), "freeze" if frozen else "free")
+        frozen = not self._selection.numbers_of(self._viewer.shown.frozen).all()
+        self._edit_spans(lambda start, count: SetFrozen(start, np.full(count, frozen)), "freeze" if frozen else "free")
 
     def _zero(self) -> None:
-        self._each(lambda start, count: SetWeights(start, np.zeros(count)), "zero")
+        self._edit_spans(lambda start, count: SetWeights(start, np.zeros(count)), "zero")
 
     def _scale(self, factor: float) -> None:
         self._viewer.change(ScaleWeights(self._selection.spans, factor, self._selection.words))
@@ -215,7 +215,7 @@ class Asking:
 
     def __init__(self, viewer: Viewer) -> None:
         self._viewer, self._bench = viewer, viewer.bench
-        viewer.bench.touch.asks = True
+        viewer.bench.touch.opens_steps = True
         self._asked = False  # whether an answer is still to come
         self._costs = {False: 0.0, True: 0.0}  # seconds that the last answer took, without and with "what if"
         self._rests, self._share, self._least, self._old = 0.0, SHARE, LEAST, 0.0
@@ -226,12 +226,12 @@ class Asking:
         """`seconds` have passed and `frame` is shown."""
         self._rests -= seconds
         held = self._viewer.pointer.grip is not None  # training waits, and a hand watches what becomes of it
-        self._share = AT_REST if held or self._viewer.rests else SHARE
+        self._share = AT_REST if held or self._viewer.is_idle else SHARE
         self._least = 0.0 if held else LEAST
         inspector, source = self._bench.touch.inspector, self._bench.subject.source
         if inspector is None or not inspector.single:
             return
-        self._stays(inspector, self._bench.touch.written or frame, seconds)
+        self._check_age(inspector, self._bench.touch.written or frame, seconds)
         if not self._viewer.trains:  # such a source knows at once how a weight moved
             self._tell_record(inspector, frame)
         if self._asked or not source.can.open or inspector is self._refused:
@@ -240,13 +240,13 @@ class Asking:
             question = self._question(inspector, frame)
             if question is not None:
                 self._asked = True
-                take, fail = partial(self._take, inspector), partial(self._fail, inspector)
-                self._viewer.ask(partial(_timed, question=question), take, fail)
+                take, fail = partial(self._take_answer, inspector), partial(self._fail, inspector)
+                self._viewer.ask_run(partial(_timed, question=question), take, fail)
 
-    def _stays(self, inspector: Inspector, frame: Frame, seconds: float) -> None:
+    def _check_age(self, inspector: Inspector, frame: Frame, seconds: float) -> None:
         """An account of another moment than the one shown stands for the blink until the next one comes, no longer."""
         account = inspector.account
-        old = account is not None and not self._holds(account, frame)
+        old = account is not None and not self._is_current(account, frame)
         self._old = self._old + seconds if old else 0.0
         if inspector.of_now != (self._old <= BLINK):
             inspector.of_now = not inspector.of_now
@@ -269,8 +269,8 @@ class Asking:
     def _question(self, inspector: Inspector, frame: Frame) -> Question | None:
         """What is to be asked now, if anything."""
         account, index, quick = inspector.account, inspector.index, self._costs[True] < QUICK
-        rests = self._viewer.rests  # there is time for more then, and for the past of a run of its own
-        if account is None or not self._holds(account, frame):
+        rests = self._viewer.is_idle  # there is time for more then, and for the past of a run of its own
+        if account is None or not self._is_current(account, frame):
             if self._rests > 0.0 and account is not None:
                 return None
             return partial(account_of, index=index, along=quick)
@@ -282,7 +282,7 @@ class Asking:
             return None
         return lambda run: (key, weight_record(run, index))
 
-    def _take(self, inspector: Inspector, answer: tuple[float, Answer]) -> None:
+    def _take_answer(self, inspector: Inspector, answer: tuple[float, Answer]) -> None:
         """An answer has come."""
         seconds, found = answer
         self._asked, self._rests = False, max(self._least, self._share * seconds)
@@ -296,7 +296,7 @@ class Asking:
         """The run was closed, another one has its weights, or it is too large."""
         self._asked, self._refused, inspector.account = False, inspector, None
 
-    def _holds(self, account: Account, frame: Frame) -> bool:
+    def _is_current(self, account: Account, frame: Frame) -> bool:
         """Whether an account is of the moment that is shown."""
         return (account.step, account.edits) == (frame.step, self._bench.subject.source.edits) and np.array_equal(
             account.update.before, float(frame.values[account.update.index]), equal_nan=True
@@ -309,20 +309,20 @@ class SignSearch:
     def __init__(self, viewer: Viewer, index: int, name: str) -> None:
         self._viewer, self._index, self.name = viewer, index, name
         self.share, self.ended, self._given_up = 0.0, False, False
-        viewer.ask(self._find, self._found, self._fail)
+        viewer.ask_run(self._find_step, self._go_to_step, self._fail)
 
-    def _find(self, run: Run) -> int | None:
-        return run.find(f"sign({condition_name(run, self._index)}) changes", progress=self._goes_on)
+    def _find_step(self, run: Run) -> int | None:
+        return run.find(f"sign({condition_name(run, self._index)}) changes", progress=self._report_progress)
 
-    def _goes_on(self, share: float) -> bool:
+    def _report_progress(self, share: float) -> bool:
         self.share = share
         return not self._given_up
 
-    def give_up(self) -> None:
+    def cancel(self) -> None:
         """No more is searched."""
         self._given_up = True
 
-    def _found(self, step: int | None) -> None:
+    def _go_to_step(self, step: int | None) -> None:
         self.ended = True
         if step is not None:
             self._viewer.say(f"{self.name} changed its sign at step {step:,}")

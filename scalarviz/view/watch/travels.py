@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import SLOWER, DivergedError, StateError
 from ...run.sources.played import Played
-from ..ink.sketch import Does
+from ..ink.sketch import Click
 from ..screen.time_bar import BRANCH, GO
 from .actions import NO_PAST, action_of
 from .playback import Guide
@@ -34,7 +34,7 @@ class Travels:
     def __init__(self, viewer: Viewer) -> None:
         guide = viewer.playback.worker
         self._viewer, self._playback, self._guide = viewer, viewer.playback, guide
-        self._look: Callable[[], Frame] = viewer.now if isinstance(guide, Guide) else lambda: guide.latest
+        self._look: Callable[[], Frame] = viewer.current_frame if isinstance(guide, Guide) else lambda: guide.latest
         self._source = viewer.bench.subject.source
         self._branch: int | None = None
         self.goal: int | None = None
@@ -45,7 +45,7 @@ class Travels:
         self._remarked = ""
         self._asked = 0  # things that the run is to do, and has not done yet
         self.handlers: dict[str, Callable[..., object]] = {
-            "back": self.back, "first": self.first, "newest": self.newest, "restart": self.restart,
+            "back": self.go_back, "first": self.first, "newest": self.newest, "restart": self.restart,
             "undo": self.undo, "redo": self.redo, "name_moment": self.name_moment, "toggle_loop": self.toggle_loop,
         }  # fmt: skip
 
@@ -60,7 +60,7 @@ class Travels:
         return past
 
     @property
-    def here(self) -> int:
+    def target_step(self) -> int:
         """The step that is shown, or that it is on the way to."""
         return next((step for step in (self._playback.aim, self.goal) if step is not None), self._look().step)
 
@@ -83,7 +83,7 @@ class Travels:
     def go(self, step: int, *, near: bool = False, plays_then: bool = False) -> None:
         """Set out for a step, or the nearest there is; time stands still, and goes on there if it `plays_then`."""
         step = self.past.nearest(step)
-        self._playback.stand(step)
+        self._playback.pause_at(step)
         if self.goal is None:
             self._set_out = self._viewer.clock
         self.goal, self._plays_then = step, plays_then
@@ -100,17 +100,17 @@ class Travels:
         self._plays_then = not self._plays_then
         return True
 
-    def back(self, count: int = 1) -> None:
+    def go_back(self, count: int = 1) -> None:
         """So many steps back; after a divergence at least to the last good one: those between are lost too."""
         past, good = self.past, last_good(self._guide.error)
-        if self.here <= past.first:
+        if self.target_step <= past.first:
             self._viewer.say(f"step {past.first:,} is the first")
-        step = past.beside(self.here, -count)
+        step = past.beside(self.target_step, -count)
         self.go(max(past.first, step if good is None else min(step, good)))
 
     def forward(self, count: int) -> bool:
         """So many steps on, if they were done before; returns whether they were."""
-        step = self.past.beside(self.here, count)
+        step = self.past.beside(self.target_step, count)
         if step > self.past.newest:
             return False
         self.go(step)
@@ -124,16 +124,16 @@ class Travels:
         """To the newest step; where time went on, it goes on there."""
         newest = self.past.newest
         self._playback.loop = None
-        if self.here < newest:
+        if self.target_step < newest:
             self.go(newest, plays_then=self._playback.running)
         elif not self._playback.running:
             self._viewer.say(f"step {newest:,} is the newest")
 
-    def give_up(self) -> bool:
+    def cancel(self) -> bool:
         """Stay where it set out; returns whether it was on a way that takes long."""
         if self.goal is None or self._viewer.clock - self._set_out < SLOW:
             return False
-        self._guide.give_up()
+        self._guide.cancel()
         self.goal, self._plays_then = None, False
         return True
 
@@ -151,7 +151,7 @@ class Travels:
             self._dragged, self._rests_at = step, self._viewer.clock + REST
             self.go(step, near=True)
 
-    def release(self, target: Does) -> None:
+    def release(self, target: Click) -> None:
         """The hand let go, over `target`."""
         step, self._dragged = self._dragged, None
         if step is not None:
@@ -174,37 +174,37 @@ class Travels:
             self._viewer.say(f"Switched branch: it ends at step {self._source.span[1]:,}.")
             self._viewer.refresh()
         else:
-            self._ask(lambda run: run.switch(number), lambda _: f"Switched branch: it has {branch.newest:,} steps.")
+            self._ask_run(lambda run: run.switch(number), lambda _: f"Switched branch: it has {branch.newest:,} steps.")
 
     def restart(self, seed: int | None = None) -> None:
         """Begin anew, perhaps with the weights of another seed; it plays if it did."""
         playback = self._playback
         plays, playback.loop = playback.running, None
-        playback.again()
+        playback.reset_end()
         with_seed = "" if seed is None else f" with the first weights of seed {seed}"
         said = f"Restarted{with_seed}. The old run is kept as a branch."
-        self._ask(lambda run: run.restart(seed), lambda _: said)
+        self._ask_run(lambda run: run.restart(seed), lambda _: said)
         self._plays_then = plays
 
     def undo(self) -> None:
         """Go to the moment before the last edit."""
-        since = self.past.newest - _undone_at(self.past, self.here)
+        since = self.past.newest - _undone_at(self.past, self.target_step)
         later = f". The later {since:,} steps are kept as a branch." if since else ""
-        self._ask(lambda run: run.undo(), lambda words: f"Undone: {words}{later}")
+        self._ask_run(lambda run: run.undo(), lambda words: f"Undone: {words}{later}")
 
     def redo(self) -> None:
         """Redo the undone change."""
-        self._ask(lambda run: run.redo(), lambda words: f"Redone: {words}")
+        self._ask_run(lambda run: run.redo(), lambda words: f"Redone: {words}")
 
     def name_moment(self) -> None:
         """Give this moment a name, or take it away."""
-        flags, step = self.past.flags, self.here
+        flags, step = self.past.flags, self.target_step
         named = next((flag.name for flag in flags if flag.step == step), "")
         taken = {flag.name for flag in flags}
         name = "" if named else next(f"flag {n}" for n in range(1, len(taken) + 2) if f"flag {n}" not in taken)
         said = f"step {step:,} is now {name}" if name else f"{named} removed from step {step:,}"
         more = "; Shift+N loops between two flags" if name and len(taken) == 1 else ""
-        self._ask(lambda run: run.name(name, step), lambda _: said + more, stands=False)
+        self._ask_run(lambda run: run.name(name, step), lambda _: said + more, stands=False)
 
     def toggle_loop(self) -> None:
         """Play round and round between two flags, or no longer."""
@@ -216,13 +216,13 @@ class Travels:
         if len(flags) < 2:
             self._viewer.say("Shift+N loops between two flags; N sets a flag")
             return
-        after = next((n for n, flag in enumerate(flags) if flag.step > self.here), len(flags) - 1)
+        after = next((n for n, flag in enumerate(flags) if flag.step > self.target_step), len(flags) - 1)
         first, last = flags[max(after, 1) - 1], flags[max(after, 1)]
         playback.loop = first.step, last.step
         self.go(first.step, plays_then=True)
         self._viewer.say(f"looping from {first.name} to {last.name}; Shift+N ends the loop")
 
-    def _ask(self, function: Callable[[Run], object], says: Callable[[Any], str], *, stands: bool = True) -> None:
+    def _ask_run(self, function: Callable[[Run], object], says: Callable[[Any], str], *, stands: bool = True) -> None:
         """Let the run do something, and say it when it is done; time stands still."""
         if stands:
             self._playback.pause()
@@ -230,7 +230,7 @@ class Travels:
         if not self._viewer.trains:
             raise StateError(f"this window does not train {self._source.what}")
         self._asked += 1
-        self._viewer.ask(function, lambda found: self._tell(says(found)), self._refused)
+        self._viewer.ask_run(function, lambda found: self._tell(says(found)), self._refused)
         self._viewer.refresh()
 
     def _refused(self, error: Exception) -> None:

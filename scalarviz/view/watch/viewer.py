@@ -34,7 +34,7 @@ from ..panels.word import WordDrawer
 from ..screen.hud import mistake_words
 from ..shown.subject import LOOP_CURVE, subject_of
 from ..workbench import Workbench
-from .actions import Action, Here, action_of, bottom_line, find, help_lines, normalised, told
+from .actions import Action, ActionContext, action_of, bottom_line, action_for_key, help_lines, normalised, action_words
 from .desk import Desk
 from .host import Guest, Host, Point
 from .microsteps import MicroSteps
@@ -54,7 +54,7 @@ PRESSED_SECONDS = 1.6
 def bench_of(x: object, size: tuple[int, int], theme: str | Theme = "dark", cmap: str | None = None) -> Workbench:
     """A workbench with a line of keys, and a time bar where there is a past."""
     subject = subject_of(x)
-    return Workbench(subject, size, theme, cmap, keys=bottom_line(Here(subject, trains=False)), text_hz=10.0)
+    return Workbench(subject, size, theme, cmap, keys=bottom_line(ActionContext(subject, trains=False)), text_hz=10.0)
 
 
 class Viewer(Guest):
@@ -67,7 +67,7 @@ class Viewer(Guest):
 
     trains = False
     """Whether it trains what it shows."""
-    stays = 4.0
+    notice_seconds = 4.0
 
     def __init__(
         self, bench: Workbench, playback: Playback | None = None, duration: float = DURATION, wait: float | None = None
@@ -83,18 +83,18 @@ class Viewer(Guest):
         tells = source.facts is not None or LOOP_CURVE in bench.subject.panels
         self._room = source.counted, tells, source.can.go
         self._shown: Frame | None = None
-        bench.bar.told = lambda name: told(name, self.here(in_general=True))
-        bench.touch.table = (*help_lines(self.here(in_general=True)), *bench.side.gestures)
+        bench.bar.action_words = lambda name: action_words(name, self.action_context(in_general=True))
+        bench.touch.table = (*help_lines(self.action_context(in_general=True)), *bench.side.gestures)
         self.playback = playback or Playback(Guide(source), duration=duration)
-        self._first = self.playback.here
+        self._first = self.playback.current_step
         self.pointer, self.selected, self.asking = Pointer(self), SelectedWeights(self), Asking(self)
         self.travels, self.micro = Travels(self), MicroSteps(self)
         self.growing = Growing(self)
         self.desk: Desk | None = None  # what a panel of controls asks for, where there is one
         self.touches, self._wrong, self._pressed_until = 0, "", 0.0
         self.handlers: dict[str, Callable[..., object]] = {
-            **Looks(self).handlers, **self.selected.handlers, **self.travels.handlers,
-            **self.micro.handlers, **self.asks,
+            **LookActions(self).handlers, **self.selected.handlers, **self.travels.handlers,
+            **self.micro.handlers, **self.host_handlers,
             "toggle_run": self.toggle_run, "step": self.step, "slower": partial(self._change_speed, -1),
             "faster": partial(self._change_speed, +1), "normal_speed": partial(self._change_speed, 0),
             "toggle_help": self.toggle_help, "escape": self.escape, "paste": partial(paste, self),
@@ -105,7 +105,7 @@ class Viewer(Guest):
 
     # ---- numbers
 
-    def now(self) -> Frame:
+    def current_frame(self) -> Frame:
         """The numbers as they are, or were recorded; of another thread the last that it has given."""
         source = self._source
         if isinstance(source, Played):
@@ -152,27 +152,27 @@ class Viewer(Guest):
 
     def message(self) -> str:
         """What went wrong, empty if nothing did: then the picture may be that of another step."""
-        return f"step {self.playback.here:,} cannot be read: {self._trouble}" if self._trouble else ""
+        return f"step {self.playback.current_step:,} cannot be read: {self._trouble}" if self._trouble else ""
 
     @property
-    def rests(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether nothing plays, trains or travels: there is time to look closer."""
         return not self.playback.running
 
     def frame(self) -> Frame:
         """The numbers as they are to be shown: inside a step as far as that has come."""
-        return self.micro.shown(self.now())
+        return self.micro.shown(self.current_frame())
 
     def pace_text(self, frame: Frame | None = None) -> str:
         """The HUD's second line, of the moment of `frame`; None: of now."""
-        return self.micro.headline or "  ·  ".join(filter(None, self.pace(self.now() if frame is None else frame)))
+        return self.micro.headline or "  ·  ".join(filter(None, self.pace(self.current_frame() if frame is None else frame)))
 
     @property
     def shown(self) -> Frame:
         """The numbers in the picture."""
         return self._shown or self.frame()
 
-    def put(self, index: int, value: float, gesture: str = "") -> None:
+    def set_weight(self, index: int, value: float, gesture: str = "") -> None:
         """Set the flat weight `index`; what one gesture does is one edit."""
         self.change(SetWeights(index, np.array([value])), gesture)
 
@@ -184,7 +184,7 @@ class Viewer(Guest):
         """Let go of what is shown."""
         self.growing.close()
 
-    def ask(self, function: Callable[[Run], object], then: Take, failed: Take | None = None) -> None:
+    def ask_run(self, function: Callable[[Run], object], then: Take, failed: Take | None = None) -> None:
         """Call a function with the run between two steps; `then` gets the answer, or `failed` the error."""
         said = failed or (lambda error: self.say(str(error)))
         self._waiting.append((self._source.ask(function), then, said))
@@ -228,10 +228,10 @@ class Viewer(Guest):
     def _begin(self, seconds: float) -> None:
         """It plays by itself when nothing has been touched for a while, and nothing is open."""
         bench, playback = self.bench, self.playback
-        if self._wait is None or playback.running or playback.here != self._first:
+        if self._wait is None or playback.running or playback.current_step != self._first:
             self._wait = None
             return
-        something = bench.touch.help or bench.selected is not None or bench.inside.told or bench.side.typing
+        something = bench.touch.help or bench.selected is not None or bench.inside.micro_step or bench.side.typing
         untouched, self._touched = self.touches == self._touched, self.touches
         free = self.pointer.free and untouched and not something and playback.worker.error is None
         self._waited = self._waited + seconds if free else 0.0
@@ -322,12 +322,12 @@ class Viewer(Guest):
 
     # ---- actions
 
-    def here(self, *, in_general: bool = False) -> Here:
+    def action_context(self, *, in_general: bool = False) -> ActionContext:
         """Where an action would happen now, or `in_general`: with a window and after a step."""
         seen, asked = self._shown, ("gradient", "update")
         computed, moved = (in_general or (seen is not None and bool(seen.known(name).any())) for name in asked)
         host, selected = in_general or self.host is not None, in_general or self.bench.touch.inspector is not None
-        return Here(self.bench.subject, trains=self.trains, computed=computed, moved=moved, selected=selected,
+        return ActionContext(self.bench.subject, trains=self.trains, computed=computed, moved=moved, selected=selected,
                     host=host, layers=len(self.bench.layer_names))  # fmt: skip
 
     def send(self, name: str, value: int | None = None) -> bool:
@@ -346,7 +346,7 @@ class Viewer(Guest):
         if action.values is None and value is not None:
             raise InputError(f"{name}: got {value!r:.60}; allowed: no value")
         values = [] if action.values is None else [action.values.checked(name, value)]
-        here, said = self.here(), action.keys[0] if action.keys else name
+        here, said = self.action_context(), action.keys[0] if action.keys else name
         reason = action.missing(here)
         if reason:
             self.say(f"{said}: {reason}")
@@ -363,12 +363,12 @@ class Viewer(Guest):
         """A key was pressed; returns whether it means something. What means nothing here says why."""
         self.touches += 1
         pressed = normalised(name, text, ctrl=ctrl)
-        shifted = find(normalised(name, text, ctrl=ctrl, shift=True)) if shift else None
+        shifted = action_for_key(normalised(name, text, ctrl=ctrl, shift=True)) if shift else None
         with self.saying():
             if not ctrl and self._typed(pressed, text, shift=shift):
                 self.refresh()
                 return True
-        action = shifted or find(pressed)
+        action = shifted or action_for_key(pressed)
         if action is None:
             if pressed:
                 self.say(f"{pressed} does nothing here; ? shows the keys")
@@ -390,7 +390,7 @@ class Viewer(Guest):
         """Let a hall see which key was pressed, and what it does."""
         if self.bench.theme.presenter:
             key = pressed if action.numbered else action.keys[0]
-            what = re.sub(r"\s*\([^)]*\)", "", action.said(self.here()).does)
+            what = re.sub(r"\s*\([^)]*\)", "", action.words_in(self.action_context()).does)
             self.bench.touch.pressed = f"Shift+{key}" if shifted and not key.startswith("Shift") else key, what
             self._pressed_until = self.clock + PRESSED_SECONDS
 
@@ -425,12 +425,12 @@ class Viewer(Guest):
         if self.bench.touch.help:
             self.bench.touch.help = 0
             return True
-        if self.pointer.grip is None and self.micro.leave():
+        if self.pointer.grip is None and self.micro.close():
             return True
-        if self.travels.give_up():
+        if self.travels.cancel():
             self.say("stays here")
             return True
-        return self.selected.give_up() or self.pointer.let_go(undo=True) or self.bench.let_go()
+        return self.selected.cancel() or self.pointer.let_go(undo=True) or self.bench.let_go()
 
     # ---- time, by hand
 
@@ -441,7 +441,7 @@ class Viewer(Guest):
         if not (self.playback.running or self.playback.slowest):
             if self.micro.play_inside():
                 return
-            self.micro.leave()
+            self.micro.close()
         self.playback.toggle()
 
     def step(self, count: int = 1) -> None:
@@ -461,9 +461,9 @@ class Viewer(Guest):
 
     # ---- files
 
-    def _ask(self, what: Callable[[Host], object]) -> None:
+    def _ask_host(self, what: Callable[[Host], object]) -> None:
         self.bench.refresh()  # texts that wait for their time to change are of this moment, too
-        super()._ask(what)
+        super()._ask_host(what)
 
     def _ask_file(self) -> None:
         if self.host is not None:
@@ -555,7 +555,7 @@ def _open(viewer: Viewer, path: Path) -> str:
     if ending not in PICTURES:
         known = f"a picture, a table ({', '.join(TABLES)}) or weights ({', '.join(WEIGHTS)})"
         return f"{path.name} cannot be opened; allowed: {known}"
-    done = viewer.bench.side.take(load_picture(path).rgb)
+    done = viewer.bench.side.open_picture(load_picture(path).rgb)
     return f"{path.name}: {done or 'this scene has no panel for your picture'}"
 
 
@@ -626,7 +626,7 @@ MAPS = ("", "grey", "viridis", "coolwarm")
 """What the key for the next colour map goes through; empty: the quantity's own."""
 
 
-class Looks:
+class LookActions:
     """The actions that change the look of one viewer; `handlers` has them by their names."""
 
     def __init__(self, viewer: Viewer) -> None:
@@ -710,7 +710,7 @@ class Looks:
         return found
 
     def _type_word(self) -> None:
-        if self._words.there:
+        if self._words.is_visible:
             self._words.begin_typing()
         else:
             self._viewer.say("E: this picture shows no word")

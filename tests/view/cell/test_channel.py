@@ -33,12 +33,12 @@ def test_frames_go_when_all_that_answer_owe_less_than_two_and_each_has_all_that_
             world.channel.ready(place)
             owed[place], has[place], heard[place], last = [], {}, world.now, float("-inf")
         elif event == "here":
-            world.channel.here(place)
+            world.channel.mark_present(place)
             if place in owed:  # what was on its way to it was lost
                 has[place] = {} if owed[place] else has[place]
                 owed[place], heard[place] = [], world.now
         elif event == "gone":
-            world.channel.gone(place)
+            world.channel.remove_place(place)
             owed.pop(place, None)
         elif event == "answer" and owed.get(place):
             world.channel.answered(place, owed[place].pop(0))

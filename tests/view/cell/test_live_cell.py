@@ -33,7 +33,7 @@ def steady(records):
 
 def told(bench):
     sketches = [*bench.parts.items(), ("over", [one for layer in bench.overlays for one in layer])]
-    return {f"list {part}": steady(Listed(bench.theme).of(some)) for part, some in sketches}
+    return {f"list {part}": steady(Listed(bench.theme).records(some)) for part, some in sketches}
 
 
 @pytest.mark.gl
