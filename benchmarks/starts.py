@@ -102,9 +102,9 @@ def first_picture(name: str) -> None:
     size = 1280, 720
     with offscreen():
         if name == "wall":
-            from scalarviz.cli.rooms import rooms
+            from scalarviz.cli.rooms import make_scene_wall
 
-            view: Any = rooms().appear(size)
+            view: Any = make_scene_wall().appear(size)
         else:
             from scalarviz.run.scene.scene_file import load_scene
             from scalarviz.view.watch.live import LiveView

@@ -140,7 +140,7 @@ def _listen(application: Any) -> None:
     signal.setitimer(signal.ITIMER_REAL, LISTENS, LISTENS)
 
 
-def taken_over(frame: Any) -> bool:
+def hand_over_frame(frame: Any) -> bool:
     """From now on its window answers; whether a hand has closed it meanwhile."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -336,7 +336,7 @@ class WindowProbe:
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
-            self._outcome = f"{_named(DISPLAYS)} does not answer within {SECONDS:g} s", ""
+            self._outcome = f"{_variable_words(DISPLAYS)} does not answer within {SECONDS:g} s", ""
             return self._outcome
         name = out.strip()
         if process.returncode != 0:
@@ -348,7 +348,7 @@ class WindowProbe:
         return self._outcome
 
 
-def _named(names: Sequence[str]) -> str:
+def _variable_words(names: Sequence[str]) -> str:
     """Variables of the environment that are set, as in a shell."""
     return " and ".join(f"{name}={value}" for name in names if (value := os.environ.get(name)))
 
@@ -357,10 +357,10 @@ def _explained(said: str) -> str:
     """One line out of what a Qt that does not start has to say."""
     lines = [line.strip() for line in said.splitlines()]
     if any("could not find the qt platform plugin" in line.lower() for line in lines):
-        return f"{_named([PLATFORM])} is no window system that Qt knows"
+        return f"{_variable_words([PLATFORM])} is no window system that Qt knows"
     missing = next((line for line in lines if "annot load library" in line or "cannot open shared object" in line), "")
     if not missing and any("could not connect to display" in line for line in lines):
-        return f"{_named(DISPLAYS)} does not answer; check its name and its permission (xhost, XAUTHORITY)"
+        return f"{_variable_words(DISPLAYS)} does not answer; check its name and its permission (xhost, XAUTHORITY)"
     library = f" ({': '.join(missing.rstrip('.').split(': ')[-2:])})" if missing else ""
     hint = f"Debian, Ubuntu: apt-get install {LIBRARIES}" if sys.platform.startswith("linux") else INSTALL
     return f"Qt is installed but does not start{library}; {hint}"
@@ -381,7 +381,7 @@ class DisplayWatch:
 
     def __init__(self, native_application: Any, rescue: Callable[[], None]) -> None:
         self._application, self._rescue = native_application, rescue
-        self._over, self._taken = threading.Event(), threading.Lock()
+        self._ended, self._rescue_lock = threading.Event(), threading.Lock()
         self._thread = threading.Thread(target=self._watch, name="scalarviz-display", daemon=True)
 
     def __enter__(self) -> DisplayWatch:
@@ -389,17 +389,17 @@ class DisplayWatch:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._over.set()
+        self._ended.set()
         self._thread.join()  # while it rescues, for ever: the process ends there
 
-    def first(self) -> bool:
+    def claim_rescue(self) -> bool:
         """Whether nobody else has begun to do what is done when the display has gone: then it is the caller's."""
-        return self._taken.acquire(blocking=False)
+        return self._rescue_lock.acquire(blocking=False)
 
     def _watch(self) -> None:
-        while not self._over.wait(LOOKED):
-            if connection_lost(self._application) and not self._over.wait(PATIENCE):
-                if not self.first():
+        while not self._ended.wait(LOOKED):
+            if connection_lost(self._application) and not self._ended.wait(PATIENCE):
+                if not self.claim_rescue():
                     return
                 try:
                     self._rescue()

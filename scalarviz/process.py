@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def runs(pid: int) -> bool:
+def is_running(pid: int) -> bool:
     """Whether a process with this id runs on this machine; one that is over and not waited for does not."""
     if sys.platform == "win32":  # os.kill(pid, 0) would end it there
         listed = subprocess.run(
@@ -24,7 +24,7 @@ def runs(pid: int) -> bool:
         return False
     except PermissionError:  # somebody else's
         return True
-    return not _over(pid)
+    return not _has_ended(pid)
 
 
 def born(pid: int) -> str:
@@ -35,7 +35,7 @@ def born(pid: int) -> str:
         return ""
 
 
-def place() -> str:
+def machine_id() -> str:
     """Eight hex digits for the machine, or the container, whose process ids this process sees."""
     name = socket.gethostname()
     with suppress(OSError):  # containers may share the name of their machine, and have process ids of their own
@@ -43,7 +43,7 @@ def place() -> str:
     return f"{zlib.crc32(name.encode()):08x}"
 
 
-def _over(pid: int) -> bool:
+def _has_ended(pid: int) -> bool:
     try:
         state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
     except (OSError, IndexError):  # no such file system

@@ -181,11 +181,11 @@ def build(options: Options) -> sv.Scene:
         name="texture",
         run=run,
         probe=middle[0],
-        probe_target=first.at(middle)[0],
+        probe_target=first.colours_at(middle)[0],
         input_names=("x", "y"),
         output_names=("r", "g", "b"),
         panels=(
-            Painting(lambda moment: motif(moment).wanted, (high, wide), other=another, epochs=epochs),
+            Painting(lambda moment: motif(moment).target_colours, (high, wide), other=another, epochs=epochs),
             LossCurve("batch", spread),  # the loss of a batch jumps; that of these pixels is smooth
         ),
         notes=notes,
@@ -224,7 +224,7 @@ class Gallery(sv.Scene):
 def report(scene: Gallery) -> dict[str, float]:
     """Numbers that this scene adds to the last line and to the JSON: the PSNR over all pixels, in dB."""
     painted, motif = scene.painted()
-    return {"psnr": psnr(painted, motif.wanted)}
+    return {"psnr": psnr(painted, motif.target_colours)}
 
 
 def finish(scene: Gallery, options: Options) -> list[Path]:

@@ -13,8 +13,8 @@ from ..checks import text
 from ..errors import TypeMismatchError, shown
 from ..scalar.value import Value
 from .asked import check_filled
-from .points import given_of, near
-from .report import Report, Told, reported, wrong
+from .points import checked_options, near
+from .report import Report, CheckEnded, run_check, wrong_report
 
 _USUAL = 1e-3
 NO_SLIPS: Mapping[Any, str] = MappingProxyType({})
@@ -67,7 +67,7 @@ def answer(
     ✗ answer: not 5.
       Count the last one too.
     """
-    (hint, width), title = given_of("check.answer", hint, tolerance), text(title, "check.answer: title")
+    (hint, width), title = checked_options("check.answer", hint, tolerance), text(title, "check.answer: title")
     named: Any = slips
     if not isinstance(named, Mapping) or not all(isinstance(words, str) for words in named.values()):
         raise TypeMismatchError(f"check.answer: slips= is a dict of wrong answers and texts, got {shown(slips)}")
@@ -75,17 +75,17 @@ def answer(
     def find() -> Report:
         check_filled(given)
         if given is None:
-            raise Told("failed", "none", "Expected an answer; you gave None.")
+            raise CheckEnded("failed", "none", "Expected an answer; you gave None.")
         wanted = truth() if callable(truth) else truth
         if isinstance(wanted, str):
-            return _word(given, wanted, title, slips)
+            return _check_word(given, wanted, title, slips)
         counted = isinstance(wanted, int) and width <= _USUAL
         return _number(given, _float(wanted, "check.answer: the truth"), title, width, counted, slips)
 
-    return reported("answer", title, hint, find, f"{title} {_asked(truth)}")
+    return run_check("answer", title, hint, find, f"{title} {_question_key(truth)}")
 
 
-def _asked(truth: Any) -> str:
+def _question_key(truth: Any) -> str:
     """Which question it is, however often its cell is run: what computes the answer, not where that stands."""
     code = getattr(truth, "__code__", None)
     if code is None:
@@ -106,16 +106,16 @@ def _float(given: Any, what: str) -> float:
         ) from None
 
 
-def _word(given: Any, wanted: str, title: str, slips: Mapping[Any, str]) -> Report:
+def _check_word(given: Any, wanted: str, title: str, slips: Mapping[Any, str]) -> Report:
     parts = given if isinstance(given, list | tuple) else [given]
     number = isinstance(given, float) and isinstance(_plain(wanted), float)
     if not ((parts and all(isinstance(part, str) for part in parts)) or number):
-        raise Told("failed", "kind", f"Expected a word in quotation marks; you gave {shown(given)}.")
+        raise CheckEnded("failed", "kind", f"Expected a word in quotation marks; you gave {shown(given)}.")
     word = _plain("".join(map(str, parts)))
     if word == _plain(wanted):
         return Report(title, "right", ("right.",))
     named = [words for slip, words in slips.items() if isinstance(slip, str) and _plain(slip) in (word, "")]
-    return wrong(title, (f"not {shown(given)}.", *named[:1]), "slip" if named else "")
+    return wrong_report(title, (f"not {shown(given)}.", *named[:1]), "slip" if named else "")
 
 
 def _plain(word: str) -> str | float:
@@ -131,16 +131,16 @@ def _number(given: Any, wanted: float, title: str, tolerance: float, counted: bo
         number = _float(given, "")
     except TypeMismatchError:
         point = " Write a decimal point, not a comma." if isinstance(given, tuple) else ""
-        raise Told("failed", "kind", f"Expected a number; you gave {shown(given)}.{point}") from None
+        raise CheckEnded("failed", "kind", f"Expected a number; you gave {shown(given)}.{point}") from None
     room = tolerance * max(1.0, abs(wanted))
     if abs(number - wanted) <= (min(room, _COUNTED) if counted else room):
         return Report(title, "right", ("right.",))
     for slip, words in slips.items():
         other = None if isinstance(slip, str) else _float(slip, "check.answer: a slip")
         if other is not None and (near(number, other, tolerance) or _rounded(number, other, 2)):
-            return wrong(title, (f"not {number:.6g}.", words), "slip", None, "", number)
+            return wrong_report(title, (f"not {number:.6g}.", words), "slip", None, "", number)
     cause, details = _cause(number, wanted, tolerance)
-    return wrong(title, (f"not {number:.6g}.",), cause, details, "", number)
+    return wrong_report(title, (f"not {number:.6g}.",), cause, details, "", number)
 
 
 def _cause(number: float, wanted: float, tolerance: float) -> tuple[str, dict[str, Any]]:

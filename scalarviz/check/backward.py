@@ -12,10 +12,10 @@ from ..errors import InputError, shown
 from ..scalar import ops
 from ..scalar.single import as_number
 from ..scalar.value import Value
-from .asked import Inputs, called, check_filled, inputs_of, title_of
+from .asked import Inputs, call_pupil, check_filled, inputs_of, title_of
 from .gradient import (
     answers,
-    anywhere,
+    points_of_operation,
     compared,
     differentiated,
     from_graph,
@@ -24,9 +24,9 @@ from .gradient import (
     registered,
     result_taken_for_input,
 )
-from .guesses import Guess, Tried
-from .points import COUNT, Floats, Places, bounds_of, given_of, near, places
-from .report import Report, Told, reported, wrong
+from .guesses import Guess, Attempt
+from .points import COUNT, Floats, SamplePoints, bounds_of, checked_options, near, sample_points
+from .report import Report, CheckEnded, run_check, wrong_report
 from .walks import check_class, check_walk
 
 
@@ -83,12 +83,12 @@ def backward(
     >>> bool(report), report.cause
     (False, 'upstream')
     """
-    hint, width = given_of("check.backward", hint, tolerance, seed)
+    hint, width = checked_options("check.backward", hint, tolerance, seed)
     name = op if isinstance(op, str) else registered(op)
     title = name or title_of(op)
 
     same = ops.TABLE[name].value if name in ops.TABLE else ""  # an operation is registered anew under another name
-    return reported("backward", title, hint, lambda: report_of(op, of, name, title, (between, width, seed)), same)
+    return run_check("backward", title, hint, lambda: report_of(op, of, name, title, (between, width, seed)), same)
 
 
 def report_of(op: Any, of: Any, name: str, title: str, drawn: tuple[Any, float, int]) -> Report:
@@ -112,31 +112,31 @@ def report_of(op: Any, of: Any, name: str, title: str, drawn: tuple[Any, float, 
 def _operation(name: str, between: Any, tolerance: float, seed: int) -> Report:
     """An operation of the table by itself: the derivatives that its entry names."""
     entry = ops.get(name)
-    there = _where(name, between, seed)
+    there = _points_for(name, between, seed)
     got = np.array([pulled(name, row) for row in there.numbers.tolist()])
     carried = [k for k, partial in enumerate(entry.partials) if partial is not None]
     if not carried:
         raise InputError(f"check.backward: the operation {shown(name)} has no derivative by any operand")
     names = tuple(entry.args[k] for k in carried)
     numbers, slopes = there.numbers[:, carried], there.slopes[:, carried]
-    return compared(name, Tried(names, numbers, slopes, there.values, got[:, carried], None, tolerance))
+    return compared(name, Attempt(names, numbers, slopes, there.values, got[:, carried], None, tolerance))
 
 
-def _where(of: Any, between: Any, seed: int) -> Places:
+def _points_for(of: Any, between: Any, seed: int) -> SamplePoints:
     whole, names = differentiated(of, "check.backward")
     name = of if isinstance(of, str) else registered(of)
     if between is None and name:
-        found = anywhere(name, seed)
+        found = points_of_operation(name, seed)
         if found is not None:
             return found
     ends = bounds_of((-2.0, 2.0) if between is None else between, "check.backward")
-    return places(whole, len(names), ends, seed, "check.backward")
+    return sample_points(whole, len(names), ends, seed, "check.backward")
 
 
 def _rule(op: Any, own: Inputs, of: Any, title: str, drawn: tuple[Any, float, int]) -> Report:
     between, tolerance, seed = drawn
     whole, theirs = differentiated(of, "check.backward")
-    there = _where(of, between, seed)
+    there = _points_for(of, between, seed)
     draw = np.random.default_rng([seed, 1])
     up = draw.uniform(0.5, 2.0, COUNT) * draw.choice([-1.0, 1.0], COUNT)
     mine = (*own, *own.spare)
@@ -145,11 +145,11 @@ def _rule(op: Any, own: Inputs, of: Any, title: str, drawn: tuple[Any, float, in
     names = matching(own, theirs, 1)
     got = answers(op, np.column_stack([there.numbers, up]), names)
     above = mine[len(theirs)] if len(mine) > len(theirs) else "upstream"
-    tried = Tried(names, there.numbers, there.slopes, there.values, got, up, tolerance, above)
-    return _told(title, tried, of, whole)
+    tried = Attempt(names, there.numbers, there.slopes, there.values, got, up, tolerance, above)
+    return _rule_report(title, tried, of, whole)
 
 
-def _told(title: str, tried: Tried, of: Any, whole: Callable[..., Any], *lines: str) -> Report:
+def _rule_report(title: str, tried: Attempt, of: Any, whole: Callable[..., Any], *lines: str) -> Report:
     """The report on a rule; of an operation of the table it is known what could be taken for what."""
     first = tried.first_wrong()
     guesses: list[Guess] = []
@@ -157,7 +157,7 @@ def _told(title: str, tried: Tried, of: Any, whole: Callable[..., Any], *lines: 
         guesses = from_graph(whole, tried)
         name = of if isinstance(of, str) else registered(of)
         if name and tried.upstream is not None:
-            there = Places(tried.numbers, tried.slopes, tried.values)
+            there = SamplePoints(tried.numbers, tried.slopes, tried.values)
             guesses += result_taken_for_input(name, there, first[0], tried.upstream)
     return compared(title, tried, guesses, lines)
 
@@ -167,7 +167,7 @@ def _pull(
     of: Any,
     whole: Callable[..., Any],
     names: tuple[str, ...],
-    there: Places,
+    there: SamplePoints,
     up: Floats,
     said: tuple[str, float],
 ) -> Report:
@@ -180,24 +180,24 @@ def _pull(
             f"({shown(first)}); ask about one of them"
         )
     added, after = pulled_by(op, whole, there.numbers, up)
-    tried = Tried(names, there.numbers, there.slopes, there.values, added, up, tolerance, "node.grad")
+    tried = Attempt(names, there.numbers, there.slopes, there.values, added, up, tolerance, "node.grad")
     if tried.first_wrong() is None:
         return same_operand(op, whole, there, up, said)
-    lost = Tried(names, there.numbers, there.slopes, there.values, after, up, tolerance, "node.grad")
+    lost = Attempt(names, there.numbers, there.slopes, there.values, after, up, tolerance, "node.grad")
     if lost.first_wrong() is None:
-        report = _told(title, tried, of, whole)
-        return wrong(title, report.lines, "overwrite", None, report.where, report.got, report.expected)
-    return _told(title, tried, of, whole)
+        report = _rule_report(title, tried, of, whole)
+        return wrong_report(title, report.lines, "overwrite", None, report.where, report.got, report.expected)
+    return _rule_report(title, tried, of, whole)
 
 
 def _grad(node: Value) -> float:
     given: object = node.grad
     if isinstance(given, Value):
-        raise Told("failed", "kind", "Expected a number as the gradient of a parent; it is a Value: multiply by .data.")
+        raise CheckEnded("failed", "kind", "Expected a number as the gradient of a parent; it is a Value: multiply by .data.")
     try:
         return as_number(node.grad, "the gradient of a parent")
     except (TypeError, ValueError):
-        raise Told("failed", "kind", f"Expected a number as the gradient of a parent; it is {node.grad!r}.") from None
+        raise CheckEnded("failed", "kind", f"Expected a number as the gradient of a parent; it is {node.grad!r}.") from None
 
 
 def pulled_by(op: Callable[..., Any], whole: Callable[..., Any], rows: Floats, up: Floats) -> tuple[Floats, Floats]:
@@ -210,13 +210,13 @@ def pulled_by(op: Callable[..., Any], whole: Callable[..., Any], rows: Floats, u
         node.grad = float(up[p])
         for leaf, grad in zip(leaves, before[p].tolist(), strict=True):
             leaf.grad = grad
-        called(op, (node,))
+        call_pupil(op, (node,))
         after[p] = [_grad(leaf) for leaf in leaves]
     return after - before, after
 
 
 def same_operand(
-    op: Callable[..., Any], whole: Callable[..., Any], there: Places, up: Floats, said: tuple[str, float]
+    op: Callable[..., Any], whole: Callable[..., Any], there: SamplePoints, up: Floats, said: tuple[str, float]
 ) -> Report:
     """The same operand at every place, as in ``a * a``: the rule has to add up what comes from each."""
     title, tolerance = said
@@ -228,12 +228,12 @@ def same_operand(
         node = whole(*[one] * len(row))
         wanted = float(up[p]) * sum(node.local_gradients)
         node.grad, one.grad = float(up[p]), 0.0
-        called(op, (node,))
+        call_pupil(op, (node,))
         got = _grad(one)
         if np.isfinite(wanted) and not near(got, wanted, tolerance):
             lines = (
                 "not yet: with two different operands it is right, with the same one at both places it is not.",
                 f"with a = b = {row[0]:.4g}, node.grad = {up[p]:.4g}: a.grad is {got:.4g}; expected {wanted:.4g}.",
             )
-            return wrong(title, lines, "overwrite", None, "a", got, wanted)
+            return wrong_report(title, lines, "overwrite", None, "a", got, wanted)
     return right

@@ -13,7 +13,7 @@ from ..errors import UnknownNameError, listing, shown
 from .answer import answer
 from .asked import numbers_outside
 from .points import near
-from .report import LOOKS, Report
+from .report import CAUSE_TEXTS, Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def exercise(number: str, given: Any, truth: Any = None) -> Report:
         if _same(entry.report(slip), report):
             return replace(report, cause="slip", looks=words)
     for name, value in numbers_outside(given):
-        return replace(report, cause="outer", looks=LOOKS["outer"].format(name=name, number=f"{value:.4g}"))
+        return replace(report, cause="outer", looks=CAUSE_TEXTS["outer"].format(name=name, number=f"{value:.4g}"))
     return report
 
 

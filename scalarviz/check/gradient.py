@@ -17,11 +17,11 @@ from ..scalar.functions import function
 from ..scalar.gradcheck import by_backward
 from ..scalar.kernel import define
 from ..scalar.value import Value
-from .asked import Inputs, called, check_filled, inputs_of, numbers_of, title_of
-from .guesses import Guess, Tried, guessed
-from .points import COUNT, Floats, Places, bounds_of, given_of, places
-from .report import Report, Told, reported, wrong
-from .walks import operations, shares, slopes_inside, some_of
+from .asked import Inputs, call_pupil, check_filled, inputs_of, numbers_of, title_of
+from .guesses import Guess, Attempt, find_cause
+from .points import COUNT, Floats, SamplePoints, bounds_of, checked_options, sample_points
+from .report import Report, CheckEnded, run_check, wrong_report
+from .walks import operations, shares, slopes_inside, partial_sums
 
 AGAIN = 5
 """Points at which a function is called twice, to see whether it gives the same."""
@@ -72,23 +72,23 @@ def gradient(
     >>> bool(report), report.cause
     (False, 'swapped')
     """
-    hint, width = given_of("check.gradient", hint, tolerance, seed)
+    hint, width = checked_options("check.gradient", hint, tolerance, seed)
     ends = bounds_of(between, "check.gradient")
-    return reported("gradient", title_of(fn), hint, lambda: _found(fn, of, (ends, width, seed)))
+    return run_check("gradient", title_of(fn), hint, lambda: _gradient_report(fn, of, (ends, width, seed)))
 
 
-def _found(fn: Any, of: Any, drawn: tuple[tuple[float, float], float, int]) -> Report:
+def _gradient_report(fn: Any, of: Any, drawn: tuple[tuple[float, float], float, int]) -> Report:
     """The report on either form."""
     ends, tolerance, seed = drawn
     check_filled(fn)
     own = inputs_of(fn, "check.gradient: fn")
     if of is None:
-        return _of_backward(fn, own, *drawn)
+        return _backward_report(fn, own, *drawn)
     whole, theirs = differentiated(of, "check.gradient")
     names = matching(own, theirs)
-    there = places(whole, len(theirs), ends, seed, "check.gradient")
+    there = sample_points(whole, len(theirs), ends, seed, "check.gradient")
     got = answers(fn, there.numbers, names)
-    tried = Tried(names, there.numbers, there.slopes, there.values, got, None, tolerance)
+    tried = Attempt(names, there.numbers, there.slopes, there.values, got, None, tolerance)
     return compared(title_of(fn), tried, from_graph(whole, tried))
 
 
@@ -113,7 +113,7 @@ def matching(own: Inputs, theirs: Sequence[str], more: int = 0) -> tuple[str, ..
         return tuple(theirs)
     if not len(own) <= count <= len(own) + len(own.spare):
         wanted = ", ".join([*theirs, *(["upstream"] if more else [])])
-        raise Told("failed", "arguments", f"it takes {len(own)} arguments; expected {count}: {wanted}")
+        raise CheckEnded("failed", "arguments", f"it takes {len(own)} arguments; expected {count}: {wanted}")
     return (*own, *own.spare)[: len(theirs)]
 
 
@@ -122,20 +122,20 @@ def answers(fn: Callable[..., Any], rows: Floats, names: Sequence[str]) -> Float
     found = [_answer(fn, row, names) for row in rows.tolist()]
     for row, before in zip(rows[:AGAIN].tolist(), found, strict=False):
         if not np.array_equal(_answer(fn, row, names), before, equal_nan=True):
-            raise Told("failed", "random", f"it gives other numbers at a second call, {_at(names, row)}")
+            raise CheckEnded("failed", "random", f"it gives other numbers at a second call, {_point_words(names, row)}")
     return np.array(found)
 
 
 def _answer(fn: Callable[..., Any], row: Sequence[float], names: Sequence[str]) -> tuple[float, ...]:
-    return numbers_of(called(fn, row, _at(names, row)), names)
+    return numbers_of(call_pupil(fn, row, _point_words(names, row)), names)
 
 
-def _at(names: Sequence[str], row: Sequence[float]) -> str:
+def _point_words(names: Sequence[str], row: Sequence[float]) -> str:
     """``at x = 0.5, y = -1``."""
     return "at " + ", ".join(f"{name} = {number:.4g}" for name, number in zip(names, row, strict=False))
 
 
-def compared(title: str, tried: Tried, guesses: Sequence[Guess] = (), more: Sequence[str] = ()) -> Report:
+def compared(title: str, tried: Attempt, guesses: Sequence[Guess] = (), more: Sequence[str] = ()) -> Report:
     """The report on slopes; `more` are lines that are said at the end.
 
     `guesses` are mistakes in the first input that differs which only who knows the function can make.
@@ -144,16 +144,16 @@ def compared(title: str, tried: Tried, guesses: Sequence[Guess] = (), more: Sequ
     if first is None:
         return Report(title, "right", (f"right at all {COUNT} points.",))
     k, at = first
-    cause, details = guessed(tried, k, guesses)
+    cause, details = find_cause(tried, k, guesses)
     got, expected = float(tried.got[at, k]), float(tried.expected[at, k])
     up = "" if tried.upstream is None else f", {tried.above} = {tried.upstream[at]:.4g}"
     lines = (
         f"not yet: {tried.agreeing()} of {COUNT} points agree.",
-        f"{_at(tried.names, tried.numbers[at])}{up}: slope with respect to {tried.names[k]}: you returned "
+        f"{_point_words(tried.names, tried.numbers[at])}{up}: slope with respect to {tried.names[k]}: you returned "
         f"{_shown(got, expected)}; expected {_shown(expected, got)}.",
         *more,
     )  # fmt: skip
-    return replace(wrong(title, lines, cause, details, tried.names[k], got, expected), given=tried.got)
+    return replace(wrong_report(title, lines, cause, details, tried.names[k], got, expected), given=tried.got)
 
 
 def _shown(number: float, other: float) -> str:
@@ -161,7 +161,7 @@ def _shown(number: float, other: float) -> str:
     return next((a for d in (4, 6, 9) if (a := f"{number:.{d}g}") != f"{other:.{d}g}"), repr(number))
 
 
-def from_graph(whole: Callable[..., Any], tried: Tried) -> list[Guess]:
+def from_graph(whole: Callable[..., Any], tried: Attempt) -> list[Guess]:
     """Mistakes that only the function's own graph shows: a missing link, a way not counted."""
     first = tried.first_wrong()
     if first is None:
@@ -186,7 +186,7 @@ def from_graph(whole: Callable[..., Any], tried: Tried) -> list[Guess]:
     parts = [shares(root, leaves)[k] for root, leaves in graphs]
     if len({len(part) for part in parts}) == 1:
         details = {"name": tried.names[k], "uses": len(parts[0])}
-        sums = zip(*(some_of(part) for part in parts), strict=True)
+        sums = zip(*(partial_sums(part) for part in parts), strict=True)
         found += [Guess("path", np.array(column) * up, details) for column in sums]
     for op in names if len(names) > 1 else ():
         other = [sum(shares(root, leaves, flipped=op)[k]) for root, leaves in graphs]
@@ -194,39 +194,39 @@ def from_graph(whole: Callable[..., Any], tried: Tried) -> list[Guess]:
     return found
 
 
-def _of_backward(
+def _backward_report(
     fn: Callable[..., Any], names: tuple[str, ...], ends: tuple[float, float], tolerance: float, seed: int
 ) -> Report:
     """Backward against finite differences, as `gradcheck` compares them, at many points."""
-    held = mask.held(fn)
-    there = _asked_places(held, fn, names, ends, seed)
+    held = mask.with_same_masks(fn)
+    there = _points_of_function(held, fn, names, ends, seed)
     got = np.array([by_backward(held, row, "check.gradient") for row in there.numbers.tolist()])
-    tried = Tried(names, there.numbers, there.slopes, there.values, got, None, tolerance)
+    tried = Attempt(names, there.numbers, there.slopes, there.values, got, None, tolerance)
     report = compared(title_of(fn), tried, from_graph(held, tried))
     if report.passed:
         return report
     for op in operations(held(*map(Value, there.numbers[0]))):
         if op in ops.TABLE and not _sound(ops.get(op)):
-            return wrong(report.title, report.lines, "operation", {"op": op}, report.where, report.got, report.expected)
+            return wrong_report(report.title, report.lines, "operation", {"op": op}, report.where, report.got, report.expected)
     return report
 
 
-def _asked_places(
+def _points_of_function(
     held: Callable[..., Any], fn: Any, names: tuple[str, ...], ends: tuple[float, float], seed: int
-) -> Places:
+) -> SamplePoints:
     """The points of a pupil's own function; what is wrong with it is told, not raised."""
     draw = np.random.default_rng(seed).uniform(*ends, len(names)).tolist()
-    first, second = (called(held, [Value(x) for x in draw], _at(names, draw)) for _ in range(2))
+    first, second = (call_pupil(held, [Value(x) for x in draw], _point_words(names, draw)) for _ in range(2))
     if first is None:
-        raise Told("failed", "none", "it returned nothing: is a `return` missing?")
+        raise CheckEnded("failed", "none", "it returned nothing: is a `return` missing?")
     if not isinstance(first, Value):
-        raise Told("failed", "kind", f"Expected a Value; you returned {type(first).__name__}. Compute with the Values.")
+        raise CheckEnded("failed", "kind", f"Expected a Value; you returned {type(first).__name__}. Compute with the Values.")
     if first.data != second.data and first.data == first.data:
-        raise Told("failed", "random", f"it gives another number at a second call, {_at(names, draw)}")
-    return places(held, len(names), ends, seed, "check.gradient")
+        raise CheckEnded("failed", "random", f"it gives another number at a second call, {_point_words(names, draw)}")
+    return sample_points(held, len(names), ends, seed, "check.gradient")
 
 
-WHERE = (-2.0, 2.0), (0.1, 2.0), (-0.9, 0.9), (1.1, 3.0)
+RANGES = (-2.0, 2.0), (0.1, 2.0), (-0.9, 0.9), (1.1, 3.0)
 """Ranges that are tried one after the other for an operation of which nothing else is known."""
 
 
@@ -240,7 +240,7 @@ def pulled(name: str, row: list[float], upstream: float = 1.0) -> list[float]:
 @cache
 def _sound(entry: ops.Op) -> bool:
     """Whether an operation's derivatives agree with finite differences; True where nothing can be said."""
-    there = anywhere(entry.name)
+    there = points_of_operation(entry.name)
     if there is None:
         return True
     found = np.array([pulled(entry.name, row) for row in there.numbers.tolist()])
@@ -248,17 +248,17 @@ def _sound(entry: ops.Op) -> bool:
     return bool(np.allclose(found[:, carry], there.slopes[:, carry], rtol=1e-5, atol=1e-5))
 
 
-def anywhere(name: str, seed: int = 0) -> Places | None:
+def points_of_operation(name: str, seed: int = 0) -> SamplePoints | None:
     """Points where the operation is finite, from the first of some ranges that has them."""
-    for between in WHERE:
+    for between in RANGES:
         try:
-            return places(function(name), len(ops.get(name).args), between, seed, name)
+            return sample_points(function(name), len(ops.get(name).args), between, seed, name)
         except ScalarvizError:
             continue
     return None
 
 
-def result_taken_for_input(name: str, there: Places, k: int, upstream: Floats) -> list[Guess]:
+def result_taken_for_input(name: str, there: SamplePoints, k: int, upstream: Floats) -> list[Guess]:
     """The slope with respect to operand `k`, with the operand for the result: tanh with ``1 - a * a``."""
     entry = ops.get(name)
     partial = entry.partials[k]

@@ -25,7 +25,7 @@ class Guess:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class Attempt:
     """What was given and what is right: arrays of shape (points, inputs), or (points,) for `values` and `upstream`.
 
     `got` is what the pupil's function gave. `upstream` is what came from above, for a rule; `above` what the pupil
@@ -61,7 +61,7 @@ class Tried:
         return int(self.same(self.got, self.expected).all(axis=1).sum())
 
 
-def guessed(tried: Tried, k: int, more: Sequence[Guess] = ()) -> tuple[str, dict[str, Any]]:
+def find_cause(tried: Attempt, k: int, more: Sequence[Guess] = ()) -> tuple[str, dict[str, Any]]:
     """The cause that explains input `k`, with its details; ("", {}) if none does."""
     got = tried.got[:, k]
     if np.isnan(got).any():
@@ -87,7 +87,7 @@ def guessed(tried: Tried, k: int, more: Sequence[Guess] = ()) -> tuple[str, dict
     return "", {}
 
 
-def _swapped(tried: Tried) -> bool:
+def _swapped(tried: Attempt) -> bool:
     inputs = tried.got.shape[1]
     if not 1 < inputs <= 4:
         return False
@@ -95,7 +95,7 @@ def _swapped(tried: Tried) -> bool:
     return any(bool(tried.same(tried.got, tried.expected[:, order]).all()) for order in orders)
 
 
-def _simple(tried: Tried, k: int) -> Iterator[Guess]:
+def _simple(tried: Attempt, k: int) -> Iterator[Guess]:
     slope, expected = tried.slopes[:, k], tried.expected[:, k]
     yield Guess("zero", np.zeros_like(slope))
     yield Guess("sign", -expected)
@@ -113,7 +113,7 @@ def _simple(tried: Tried, k: int) -> Iterator[Guess]:
     yield Guess("one", np.ones_like(slope))
 
 
-def _with_inputs(tried: Tried, k: int) -> Iterator[Guess]:
+def _with_inputs(tried: Attempt, k: int) -> Iterator[Guess]:
     """One factor too many, or one missing: an input, or the result."""
     expected = tried.expected[:, k]
     factors = [*zip(tried.names, tried.numbers.T, strict=True), ("the result", tried.values)]
@@ -135,7 +135,7 @@ def _ratio(got: Floats, of: Floats) -> float | None:
     return middle
 
 
-def _region(tried: Tried, k: int) -> tuple[str, dict[str, Any]]:
+def _region(tried: Attempt, k: int) -> tuple[str, dict[str, Any]]:
     """Right on one side of 0 of an input or of the result, wrong on the other."""
     right = tried.same(tried.got[:, k], tried.expected[:, k])
     for name, numbers in [*zip(tried.names, tried.numbers.T, strict=True), ("the result", tried.values)]:

@@ -16,13 +16,13 @@ from ..nn import Module, Parameter
 from ..scalar.functions import function
 from ..scalar.value import Value
 from ..scalar.weight import Weight
-from .asked import called, check_filled
-from .points import COUNT, Floats, given_of, near
-from .report import Report, Told, reported, wrong
+from .asked import call_pupil, check_filled
+from .points import COUNT, Floats, checked_options, near
+from .report import Report, CheckEnded, run_check, wrong_report
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class CheckedModule:
     """A module and its parameters."""
 
     module: Any
@@ -33,7 +33,7 @@ class Made:
         """How many single weights it has."""
         return sum(size_of(part) for part in self.parts)
 
-    def put(self, numbers: Sequence[float] | Floats) -> None:
+    def set_weights(self, numbers: Sequence[float] | Floats) -> None:
         """Set all weights, one after the other."""
         start = 0
         for part in self.parts:
@@ -67,15 +67,15 @@ def size_of(part: Any) -> int:
     return 1 if isinstance(part, Weight) else int(part.size)
 
 
-def outputs_of(made: Made, row: Sequence[float]) -> list[Value]:
+def outputs_of(made: CheckedModule, row: Sequence[float]) -> list[Value]:
     """What the module gives for one input."""
-    result = called(made.module, ([*row],) if len(row) > 1 else (row[0],), "at a random input")
+    result = call_pupil(made.module, ([*row],) if len(row) > 1 else (row[0],), "at a random input")
     if result is None:
-        raise Told("failed", "none", "forward returned nothing: is a `return` missing?")
+        raise CheckEnded("failed", "none", "forward returned nothing: is a `return` missing?")
     found = list(result) if isinstance(result, list | tuple | np.ndarray) else [result]
     if not all(isinstance(value, Value) for value in found):
         got = type(found[0]).__name__
-        raise Told("failed", "kind", f"Expected Values from forward; you returned {got}. Compute with the weights.")
+        raise CheckEnded("failed", "kind", f"Expected Values from forward; you returned {got}. Compute with the weights.")
     return found
 
 
@@ -122,37 +122,37 @@ def module(
     InputError
         Nobody says how many inputs there are.
     """
-    hint, width = given_of("check.module", hint, tolerance, seed)
+    hint, width = checked_options("check.module", hint, tolerance, seed)
     title = getattr(cls, "__name__", type(cls).__name__) if cls is not ... else "your module"
     if like is not None and not isinstance(like, Module):
         raise TypeMismatchError(f"check.module: like= is a Module, such as nn.Perceptron(3), got {shown(like)}")
 
     def find() -> Report:
         check_filled(cls if isinstance(cls, type) or cls is ... else type(cls))
-        made = _made(cls, arguments)
+        made = _make_module(cls, arguments)
         draw = np.random.default_rng(seed)
         rows = draw.uniform(-1.5, 1.5, (COUNT, _inputs(like, inputs)))
         if like is None:
             return _by_differences(title, made, rows, draw, width)
-        oracle = Made(like, list(like.parameters()))
+        oracle = CheckedModule(like, list(like.parameters()))
         kept = [np.array(part.data) for part in oracle.parts]
         try:
-            return _against(title, made, oracle, rows, draw, width)
+            return _compare_modules(title, made, oracle, rows, draw, width)
         finally:  # it may be in use elsewhere
             for part, numbers in zip(oracle.parts, kept, strict=True):
                 part.data = numbers if isinstance(part, Parameter) else float(numbers)
 
-    return reported("module", title, hint, find)
+    return run_check("module", title, hint, find)
 
 
-def _made(cls: Any, arguments: Sequence[Any]) -> Made:
+def _make_module(cls: Any, arguments: Sequence[Any]) -> CheckedModule:
     if isinstance(cls, type):
         if not issubclass(cls, Module):
-            raise Told("failed", "kind", f"it is no module: write class {cls.__name__}(nn.Module)")
-        cls = called(cls, arguments)
+            raise CheckEnded("failed", "kind", f"it is no module: write class {cls.__name__}(nn.Module)")
+        cls = call_pupil(cls, arguments)
     if not isinstance(cls, Module):
         raise TypeMismatchError(f"check.module: cls is a class of modules or a Module, got {shown(cls)}")
-    return Made(cls, list(cls.parameters()))
+    return CheckedModule(cls, list(cls.parameters()))
 
 
 def _inputs(like: Any, inputs: int | None) -> int:
@@ -165,14 +165,14 @@ def _inputs(like: Any, inputs: int | None) -> int:
     raise InputError("check.module: say how many numbers it takes, inputs=3")
 
 
-def _against(title: str, made: Made, oracle: Made, rows: Floats, draw: Any, tolerance: float) -> Report:
+def _compare_modules(title: str, made: CheckedModule, oracle: CheckedModule, rows: Floats, draw: Any, tolerance: float) -> Report:
     if made.size != oracle.size:
         return _sizes(title, made, oracle)
     numbers = draw.uniform(-1.0, 1.0, made.size)
-    made.put(numbers)
-    oracle.put(numbers)
+    made.set_weights(numbers)
+    oracle.set_weights(numbers)
     wanted = np.array([[v.data for v in outputs_of(oracle, row)] for row in rows.tolist()])
-    got = _given(made, rows, wanted.shape[1])
+    got = _collect_outputs(made, rows, wanted.shape[1])
     differ = ~near(got, wanted, tolerance)
     if differ.any():
         at, k = (int(i) for i in np.argwhere(differ)[0])
@@ -181,25 +181,25 @@ def _against(title: str, made: Made, oracle: Made, rows: Floats, draw: Any, tole
             f"not yet: {COUNT - int(differ.any(axis=1).sum())} of {COUNT} inputs give the right outputs.",
             f"for the input {_row(rows[at])} you returned {got[at, k]:.5g}; expected {wanted[at, k]:.5g}.",
         )
-        return wrong(title, lines, cause, details, f"output {k}", float(got[at, k]), float(wanted[at, k]))
+        return wrong_report(title, lines, cause, details, f"output {k}", float(got[at, k]), float(wanted[at, k]))
     return _gradients(title, made, rows, lambda row: _backward(oracle, row), tolerance)
 
 
-def _sizes(title: str, made: Made, oracle: Made) -> Report:
+def _sizes(title: str, made: CheckedModule, oracle: CheckedModule) -> Report:
     """Another number of weights: which ones were found."""
     names = made.weight_names()
     found = f"Found: {', '.join(names[:6])}{' ...' if len(names) > 6 else ''}." if names else "None was found."
     details = {"got": made.size, "expected": oracle.size, "found": found}
     lines = ("not yet: its weights are not the expected ones.",)
-    return wrong(title, lines, "parameters", details, "", made.size, oracle.size)
+    return wrong_report(title, lines, "parameters", details, "", made.size, oracle.size)
 
 
-def _given(made: Made, rows: Floats, outputs: int) -> Floats:
+def _collect_outputs(made: CheckedModule, rows: Floats, outputs: int) -> Floats:
     found = []
     for row in rows.tolist():
         values = outputs_of(made, row)
         if len(values) != outputs:
-            raise Told(
+            raise CheckEnded(
                 "failed",
                 "count",
                 f"it returned {len(values)} outputs; expected {outputs}",
@@ -207,7 +207,7 @@ def _given(made: Made, rows: Floats, outputs: int) -> Floats:
         found.append([value.data for value in values])
     again = [value.data for value in outputs_of(made, rows[0].tolist())]
     if again != found[0] and not np.isnan(found[0]).any():
-        raise Told("failed", "random", "it gives other numbers at a second call with the same input")
+        raise CheckEnded("failed", "random", "it gives other numbers at a second call with the same input")
     return np.array(found)
 
 
@@ -215,7 +215,7 @@ def _row(row: Floats) -> str:
     return f"[{', '.join(f'{x:.3g}' for x in row)}]"
 
 
-def _backward(made: Made, row: Sequence[float]) -> Floats:
+def _backward(made: CheckedModule, row: Sequence[float]) -> Floats:
     """Gradients of all weights of the sum of the outputs, each output counted differently."""
     made.clear()
     for k, value in enumerate(outputs_of(made, row)):
@@ -224,7 +224,7 @@ def _backward(made: Made, row: Sequence[float]) -> Floats:
 
 
 def _gradients(
-    title: str, made: Made, rows: Floats, expected_at: Callable[[Sequence[float]], Floats], tolerance: float
+    title: str, made: CheckedModule, rows: Floats, expected_at: Callable[[Sequence[float]], Floats], tolerance: float
 ) -> Report:
     names = made.weight_names()
     for row in rows.tolist():
@@ -239,21 +239,21 @@ def _gradients(
                 f"for the input {_row(np.array(row))}: {names[k]} has the gradient {got[k]:.5g}; expected "
                 f"{expected[k]:.5g}.",
             )
-            return wrong(title, lines, cause, {"name": names[k]}, names[k], float(got[k]), float(expected[k]))
+            return wrong_report(title, lines, cause, {"name": names[k]}, names[k], float(got[k]), float(expected[k]))
     return Report(title, "right", (f"outputs and gradients are right at all {COUNT} inputs.",))
 
 
-def _by_differences(title: str, made: Made, rows: Floats, draw: Any, tolerance: float) -> Report:
+def _by_differences(title: str, made: CheckedModule, rows: Floats, draw: Any, tolerance: float) -> Report:
     """Without a ready-made one: the gradients against finite differences."""
     if not made.size:
         details = {"got": 0, "expected": "some", "found": "None was found."}
-        return wrong(title, ("not yet: it has no weights.",), "parameters", details, "", 0.0)
+        return wrong_report(title, ("not yet: it has no weights.",), "parameters", details, "", 0.0)
     numbers = draw.uniform(-1.0, 1.0, made.size)
-    made.put(numbers)
-    _given(made, rows, len(outputs_of(made, rows[0].tolist())))
+    made.set_weights(numbers)
+    _collect_outputs(made, rows, len(outputs_of(made, rows[0].tolist())))
 
     def total(row: Sequence[float], weights: Floats) -> float:
-        made.put(weights)
+        made.set_weights(weights)
         return float(sum(value.data * (1.0 + 0.5 * k) for k, value in enumerate(outputs_of(made, row))))
 
     def expected(row: Sequence[float]) -> Floats:
@@ -261,13 +261,13 @@ def _by_differences(title: str, made: Made, rows: Floats, draw: Any, tolerance: 
         for k in range(made.size):
             nudge = STEP * np.eye(made.size)[k]
             found[k] = (total(row, numbers + nudge) - total(row, numbers - nudge)) / (2 * STEP)
-        made.put(numbers)
+        made.set_weights(numbers)
         return found
 
     return _gradients(title, made, rows[: COUNT if made.size <= 20 else 5], expected, max(tolerance, 1e-5))
 
 
-def cause_of(oracle: Made, rows: Floats, numbers: Floats, got: Floats, tolerance: float) -> tuple[str, dict[str, Any]]:
+def cause_of(oracle: CheckedModule, rows: Floats, numbers: Floats, got: Floats, tolerance: float) -> tuple[str, dict[str, Any]]:
     """Which change of the ready-made one gives the pupil's outputs, with its details."""
 
     def same(other: Any) -> bool:
@@ -275,7 +275,7 @@ def cause_of(oracle: Made, rows: Floats, numbers: Floats, got: Floats, tolerance
         return array.shape == got.shape and bool(near(array, got, tolerance).all())
 
     def asked(weights: Floats) -> list[list[float]]:
-        oracle.put(weights)
+        oracle.set_weights(weights)
         return [[v.data for v in outputs_of(oracle, row)] for row in rows.tolist()]
 
     roots = [outputs_of(oracle, row) for row in rows.tolist()]
@@ -306,7 +306,7 @@ def cause_of(oracle: Made, rows: Floats, numbers: Floats, got: Floats, tolerance
     return "", {}
 
 
-def _orders(oracle: Made) -> list[NDArray[Any]]:
+def _orders(oracle: CheckedModule) -> list[NDArray[Any]]:
     """The weights of each matrix in other orders: backwards, rows and columns exchanged."""
     found, start = [], 0
     for part in oracle.parts:

@@ -27,7 +27,7 @@ LARGE = 1e6
 Floats = NDArray[np.float64]
 
 
-def given_of(title: str, hint: Any, tolerance: Any, seed: Any = 0) -> tuple[str, float]:
+def checked_options(title: str, hint: Any, tolerance: Any, seed: Any = 0) -> tuple[str, float]:
     """The hint and the largest accepted error of a check; InputError where one of the three is wrong."""
     integer(f"{title}: seed", seed, 0)
     width = as_number(tolerance, f"{title}: tolerance")
@@ -43,7 +43,7 @@ def near(got: Any, expected: Any, tolerance: float) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class SamplePoints:
     """Where a function was tried."""
 
     numbers: Floats  # the inputs, shape (points, inputs)
@@ -63,7 +63,7 @@ def bounds_of(between: Any, title: str) -> tuple[float, float]:
     return ends
 
 
-def places(fn: Callable[..., Any], inputs: int, between: tuple[float, float], seed: int, title: str) -> Places:
+def sample_points(fn: Callable[..., Any], inputs: int, between: tuple[float, float], seed: int, title: str) -> SamplePoints:
     """`COUNT` points away from kinks, with the values and slopes there of a function of `inputs` Values.
 
     InputError where there are hardly any such points, or no input; TypeMismatchError if `fn` gives no Value.
@@ -80,7 +80,7 @@ def places(fn: Callable[..., Any], inputs: int, between: tuple[float, float], se
         left -= 1
         point = draw.uniform(*between, inputs).tolist()
         try:
-            found = _at(fn, point, title)
+            found = _value_and_slopes(fn, point, title)
         except (ArithmeticError, ValueError) as error:  # outside of where it is defined
             last = error
             continue
@@ -94,10 +94,10 @@ def places(fn: Callable[..., Any], inputs: int, between: tuple[float, float], se
             f"{title}: of {COUNT * TRIES} points in between={between} only {len(numbers)} lie where the function is "
             f"finite and has a slope{why}; give another between=(low, high)"
         )
-    return Places(np.array(numbers), np.array(slopes), np.array(values))
+    return SamplePoints(np.array(numbers), np.array(slopes), np.array(values))
 
 
-def _at(fn: Callable[..., Any], point: Sequence[float], title: str) -> tuple[float, tuple[float, ...]] | None:
+def _value_and_slopes(fn: Callable[..., Any], point: Sequence[float], title: str) -> tuple[float, tuple[float, ...]] | None:
     """Value and slopes at a point; None where it is of no use."""
     result = fn(*(Value(p) for p in point))
     if not isinstance(getattr(result, "data", None), float):

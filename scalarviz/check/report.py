@@ -9,7 +9,7 @@ from html import escape
 from io import StringIO
 from typing import Any, Literal
 
-LOOKS = {
+CAUSE_TEXTS = {
     # of a slope
     "sign": "the sign is wrong; the size is right.",
     "swapped": "the returned values are swapped: each input has the slope of another one.",
@@ -196,7 +196,7 @@ class Report:
         )
 
 
-class Told(Exception):
+class CheckEnded(Exception):
     """Ends a check early, with what is to be said."""
 
     def __init__(self, state: State, cause: str, *lines: str) -> None:
@@ -215,7 +215,7 @@ def forget() -> None:
     _misses.clear()
 
 
-def reported(kind: str, title: str, hint: str, find: Callable[[], Report], same: str = "") -> Report:
+def run_check(kind: str, title: str, hint: str, find: Callable[[], Report], same: str = "") -> Report:
     """What `find` finds, or is told meanwhile; from the second failing call in a row on with a hint.
 
     `kind` is the check, `hint` what the author of the exercise says then too. Calls with one `title`, or one `same`
@@ -225,7 +225,7 @@ def reported(kind: str, title: str, hint: str, find: Callable[[], Report], same:
     try:
         with redirect_stdout(printed):
             found = find()
-    except Told as told:
+    except CheckEnded as told:
         found = Report(title, told.state, told.lines, told.cause)
     said = printed.getvalue().splitlines()
     if said:  # a check calls a function hundreds of times
@@ -243,10 +243,10 @@ def reported(kind: str, title: str, hint: str, find: Callable[[], Report], same:
     return replace(found, hint=" ".join(part for part in (own, hint) if part))
 
 
-def wrong(
+def wrong_report(
     title: str, lines: tuple[str, ...], cause: str = "", details: Mapping[str, Any] | None = None, where: str = "",
     got: float | None = None, expected: float | None = None,
 ) -> Report:  # fmt: skip
     """The report on a wrong answer, with its cause in words, where that is known."""
-    looks = LOOKS[cause].format(**details or {}) if cause else ""
+    looks = CAUSE_TEXTS[cause].format(**details or {}) if cause else ""
     return Report(title, "wrong", lines, cause, looks, where, got, expected)

@@ -12,9 +12,9 @@ from ..arguments import explained
 from ..optim import SGD
 from ..scalar.value import Value
 from ..scalar.weight import Weight
-from .asked import called, check_filled, inputs_of, title_of
-from .points import COUNT, given_of, near
-from .report import Report, Told, reported, wrong
+from .asked import call_pupil, check_filled, inputs_of, title_of
+from .points import COUNT, checked_options, near
+from .report import Report, CheckEnded, run_check, wrong_report
 
 STEPS = 3
 
@@ -31,14 +31,14 @@ class Problem:
     target: float
     lr: float
     weights: list[Weight] = field(default_factory=list)
-    called: int = 0
+    loss_calls: int = 0
 
     def __post_init__(self) -> None:
         self.weights = [Weight(number, name=f"w{k}") for k, number in enumerate(self.start)]
 
     def loss(self) -> Value:
         """The loss at the weights of now."""
-        self.called += 1
+        self.loss_calls += 1
         total: Any = -self.target
         for weight, x in zip(self.weights, self.inputs, strict=True):
             total = weight * x + total
@@ -91,40 +91,40 @@ def training(step: Any, *, tolerance: float = 1e-6, seed: int = 0, hint: str = "
     >>> training(step).cause
     'zero_grad'
     """
-    hint, width = given_of("check.training", hint, tolerance, seed)
+    hint, width = checked_options("check.training", hint, tolerance, seed)
 
     def find() -> Report:
         check_filled(step)
         own = inputs_of(step, "check.training: step")
         if len(own) not in (2, 3):
-            raise Told(
+            raise CheckEnded(
                 "failed", "arguments", f"it takes {len(own)} arguments; expected step(weights, loss, lr) or "
                 "step(optimizer, loss)"
             )  # fmt: skip
         there = problems(seed)
-        return _compared(title_of(step), there, [_gone(step, len(own), one) for one in there], width)
+        return _compared(title_of(step), there, [_pupil_weights(step, len(own), one) for one in there], width)
 
-    return reported("training", title_of(step), hint, find)
+    return run_check("training", title_of(step), hint, find)
 
 
-def _gone(step: Callable[..., Any], arguments: int, problem: Problem) -> Numbers:
+def _pupil_weights(step: Callable[..., Any], arguments: int, problem: Problem) -> Numbers:
     """The weights after each step of the pupil's."""
     rest: Sequence[Any] = (problem.weights, problem.loss, problem.lr)
     if arguments == 2:
         rest = (SGD(problem.weights, lr=problem.lr), problem.loss)
     way = []
     for _ in range(STEPS):
-        called(step, rest)
+        call_pupil(step, rest)
         if len(problem.weights) != len(problem.inputs) or not all(isinstance(w, Value) for w in problem.weights):
-            raise Told("failed", "weights", "afterwards the list `weights` holds other things than its Weights")
+            raise CheckEnded("failed", "weights", "afterwards the list `weights` holds other things than its Weights")
         way.append([weight.data for weight in problem.weights])
     if not np.isfinite(way).all():
-        raise Told("wrong", "nan", "a weight is no finite number afterwards.")
+        raise CheckEnded("wrong", "nan", "a weight is no finite number afterwards.")
     return way
 
 
 def _compared(title: str, there: Sequence[Problem], found: Sequence[Numbers], tolerance: float) -> Report:
-    wanted = [right(one, STEPS) for one in there]
+    wanted = [expected_weights(one, STEPS) for one in there]
     differ = [_first(got, expected, tolerance) for got, expected in zip(found, wanted, strict=True)]
     places = [(p, place) for p, place in enumerate(differ) if place is not None]
     if not places:
@@ -137,9 +137,9 @@ def _compared(title: str, there: Sequence[Problem], found: Sequence[Numbers], to
         f" (it began at {there[p].start[k]:.5g}).",
     )
     cause, details = _cause(there, found, tolerance)
-    if not cause and not any(one.called for one in there):
+    if not cause and not any(one.loss_calls for one in there):
         lines = (*lines, "the loss was never computed: loss() gives it.")
-    return wrong(title, lines, cause, details, f"w{k}", got, expected)
+    return wrong_report(title, lines, cause, details, f"w{k}", got, expected)
 
 
 def _first(got: Numbers, expected: Numbers, tolerance: float) -> tuple[int, int] | None:
@@ -161,7 +161,7 @@ def _cause(there: Sequence[Problem], found: Sequence[Numbers], tolerance: float)
     if rate is not None and rate > 0:
         return "constant", {"rate": f"{rate:.4g}"}
     factor = _same_everywhere(there, found)
-    if factor is not None and all(abs(one.called - factor * STEPS) < 1e-3 for one in there):
+    if factor is not None and all(abs(one.loss_calls - factor * STEPS) < 1e-3 for one in there):
         return "again", {"factor": f"{factor:.0f}"}
     return ("long", {"factor": f"{factor:.4g}"}) if factor is not None else ("", {})
 
@@ -186,7 +186,7 @@ def gradient_at(problem: Problem, weights: list[float]) -> list[float]:
     return [2 * error * x for x in problem.inputs]
 
 
-def right(
+def expected_weights(
     problem: Problem,
     steps: int,
     sign: float = -1.0,
@@ -219,7 +219,7 @@ def right(
     return way
 
 
-def _still(problem: Problem, steps: int) -> Numbers:
+def _unmoved_weights(problem: Problem, steps: int) -> Numbers:
     return [list(problem.start)] * steps
 
 
@@ -234,15 +234,15 @@ def _one_by_one(problem: Problem, steps: int) -> Numbers:
 
 
 MISTAKES: tuple[tuple[str, Callable[[Problem, int], Numbers]], ...] = (
-    ("nothing", _still),
-    ("zero_grad", lambda problem, steps: right(problem, steps, keep=True)),
-    ("sign", lambda problem, steps: right(problem, steps, sign=1.0)),
-    ("sign", lambda problem, steps: right(problem, steps, sign=1.0, keep=True)),
-    ("lr", lambda problem, steps: right(problem, steps, rate=False)),
-    ("replaced", lambda problem, steps: right(problem, steps, replace=True)),
-    ("replaced", lambda problem, steps: right(problem, steps, replace=True, sign=1.0)),
+    ("nothing", _unmoved_weights),
+    ("zero_grad", lambda problem, steps: expected_weights(problem, steps, keep=True)),
+    ("sign", lambda problem, steps: expected_weights(problem, steps, sign=1.0)),
+    ("sign", lambda problem, steps: expected_weights(problem, steps, sign=1.0, keep=True)),
+    ("lr", lambda problem, steps: expected_weights(problem, steps, rate=False)),
+    ("replaced", lambda problem, steps: expected_weights(problem, steps, replace=True)),
+    ("replaced", lambda problem, steps: expected_weights(problem, steps, replace=True, sign=1.0)),
     ("each", _one_by_one),
-    ("early", lambda problem, steps: right(problem, steps, early=True)),
-    ("early", lambda problem, steps: right(problem, steps, early=True, clear=False)),
+    ("early", lambda problem, steps: expected_weights(problem, steps, early=True)),
+    ("early", lambda problem, steps: expected_weights(problem, steps, early=True, clear=False)),
 )
 """Usual mistakes, and where the weights are then."""

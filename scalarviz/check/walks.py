@@ -12,9 +12,9 @@ import numpy as np
 
 from ..errors import shown
 from ..scalar.value import Value
-from .asked import called
+from .asked import call_pupil
 from .points import COUNT, near
-from .report import LOOKS, Report, Told, wrong
+from .report import CAUSE_TEXTS, Report, CheckEnded, wrong_report
 
 MOST_NODES = 20_000
 """Visits after which a walk that goes every path is given up."""
@@ -91,7 +91,7 @@ def single_ways(root: Value, leaves: Sequence[Value]) -> list[list[float]]:
     return [sorted(come.get(id(leaf), {0.0})) for leaf in leaves]
 
 
-def some_of(parts: Sequence[float]) -> list[float]:
+def partial_sums(parts: Sequence[float]) -> list[float]:
     """The sums of fewer than all of `parts`, none and too many apart; always in one order."""
     if not 1 < len(parts) <= MOST_USES:
         return []
@@ -130,13 +130,13 @@ def graphs(seed: int, make: Callable[[float], Any] = Value, plain: bool = False)
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def _forbid_library_backward() -> Iterator[None]:
     """Within it this thread may not call the library's own backward."""
     own, me = Value.backward, get_ident()
 
     def backward(self: Value, *given: Any) -> Any:
         if get_ident() == me:
-            raise Told("wrong", "library", "not yet.", LOOKS["library"])
+            raise CheckEnded("wrong", "library", "not yet.", CAUSE_TEXTS["library"])
         return own(self, *given)
 
     Value.backward = backward  # type: ignore[method-assign, assignment]
@@ -149,28 +149,28 @@ def _alone() -> Iterator[None]:
 def check_class(cls: Any, title: str, tolerance: float, seed: int, back: bool = True) -> Report:
     """Compare a pupil's own class of numbers, which has ``+`` and ``*``, with `Value`; `back`: its backward() too."""
     if back and not hasattr(cls, "backward"):
-        raise Told("failed", "kind", "it has no backward(). Was the class defined again after it was added?")
-    for (ours, at, text), (root, leaves, _) in zip(graphs(seed, plain=True), _made(cls, seed), strict=True):
+        raise CheckEnded("failed", "kind", "it has no backward(). Was the class defined again after it was added?")
+    for (ours, at, text), (root, leaves, _) in zip(graphs(seed, plain=True), _make_graphs(cls, seed), strict=True):
         got = _attribute(root, "data", "the result")
         if not near(got, ours.data, tolerance):
             told = f"in {text}: data is {got:.4g}; expected {ours.data:.4g}."
-            return wrong(title, ("not yet.", told), "forward", None, "data", got, ours.data)
+            return wrong_report(title, ("not yet.", told), "forward", None, "data", got, ours.data)
         if len(getattr(root, "parents", ())) != 2:
             told = f"in {text}: expected the two operands in parents; they are {shown(getattr(root, 'parents', None))}."
-            return wrong(title, ("not yet.", told), "parents", None, "parents")
+            return wrong_report(title, ("not yet.", told), "parents", None, "parents")
         if back:
-            called(type(root).backward, (root,), f"in the graph {text}")
+            call_pupil(type(root).backward, (root,), f"in the graph {text}")
             wanted = [sum(parts) for parts in shares(ours, at)]
             for name, leaf, right in zip("abc", leaves, wanted, strict=False):
                 got = _attribute(leaf, "grad", name)
                 if not near(got, right, tolerance):
                     told = f"in {text}: {name}.grad is {got:.4g}; expected {right:.4g}."
-                    return wrong(title, ("not yet.", told), "backward", None, name, got, right)
+                    return wrong_report(title, ("not yet.", told), "backward", None, name, got, right)
     return Report(title, "right", (f"right in all {COUNT} graphs.",))
 
 
-def _made(cls: Any, seed: int) -> list[Graph]:
-    return called(lambda: list(graphs(seed, cls, plain=True)), (), of=cls.__init__)  # type: ignore[no-any-return]
+def _make_graphs(cls: Any, seed: int) -> list[Graph]:
+    return call_pupil(lambda: list(graphs(seed, cls, plain=True)), (), of=cls.__init__)  # type: ignore[no-any-return]
 
 
 def _attribute(node: Any, name: str, what: str) -> float:
@@ -178,7 +178,7 @@ def _attribute(node: Any, name: str, what: str) -> float:
         return float(getattr(node, name))
     except (TypeError, ValueError, AttributeError):
         got = shown(getattr(node, name, None))
-        raise Told("failed", "kind", f"Expected a number as {name} of {what}; it is {got}.") from None
+        raise CheckEnded("failed", "kind", f"Expected a number as {name} of {what}; it is {got}.") from None
 
 
 def check_walk(walk: Callable[..., Any], title: str, tolerance: float, seed: int, plain: bool = False) -> Report:
@@ -186,11 +186,11 @@ def check_walk(walk: Callable[..., Any], title: str, tolerance: float, seed: int
     tried: list[Graph] = list(graphs(seed, plain=plain))
     wanted = [[sum(parts) for parts in shares(root, leaves)] for root, leaves, _ in tried]
     found: list[list[float]] = []
-    with _alone():
+    with _forbid_library_backward():
         for root, leaves, text in tried:
             for node in ordered(root):
                 node.grad = 0.0
-            called(walk, (root,), f"in the graph {text}")
+            call_pupil(walk, (root,), f"in the graph {text}")
             found.append([_attribute(leaf, "grad", name) for name, leaf in zip("abc", leaves, strict=False)])
     differ = [
         (g, k)
@@ -214,7 +214,7 @@ def check_walk(walk: Callable[..., Any], title: str, tolerance: float, seed: int
         found, [[times * number for number in row] for row in wanted], strict=True
     )):  # fmt: skip
         cause = "backwards"
-    return wrong(title, lines, cause, {"name": name, "factor": f"{times:g}"}, name, got, right)
+    return wrong_report(title, lines, cause, {"name": name, "factor": f"{times:g}"}, name, got, right)
 
 
 def _cause(tried: Sequence[Graph], found: Sequence[Sequence[float]], tolerance: float) -> str:
@@ -223,11 +223,11 @@ def _cause(tried: Sequence[Graph], found: Sequence[Sequence[float]], tolerance: 
     for cause, walk in WALKS:
         if all(_same(walk(root), leaves, got, tolerance) for (root, leaves, _), got in pairs):
             return cause
-    kept = all(_one_way(single_ways(root, leaves), got, tolerance) for (root, leaves, _), got in pairs)
+    kept = all(_matches_one_path(single_ways(root, leaves), got, tolerance) for (root, leaves, _), got in pairs)
     return "overwrite" if kept else ""
 
 
-def _one_way(ways: Sequence[Sequence[float]], got: Sequence[float], tolerance: float) -> bool:
+def _matches_one_path(ways: Sequence[Sequence[float]], got: Sequence[float], tolerance: float) -> bool:
     """Whether each leaf has what comes along one way, whichever: others were overwritten, in whatever order."""
     return all(near(number, of, tolerance).any() for of, number in zip(ways, got, strict=True))
 
@@ -268,7 +268,7 @@ def _depth_first(root: Value) -> list[Value]:
     return nodes
 
 
-def _again(root: Value, last: bool = False) -> list[Value]:
+def _order_by_paths(root: Value, last: bool = False) -> list[Value]:
     """Every node once for each path to it, in the order of finding: from the one found first, or with `last` last."""
     nodes: list[Value] = []
     waiting = [root]
@@ -291,7 +291,7 @@ def _behind_parents(root: Value) -> list[Value]:
     return nodes[::-1]
 
 
-def _each_way(root: Value, at_once: bool = False) -> dict[int, float]:
+def _push_each_path(root: Value, at_once: bool = False) -> dict[int, float]:
     """A recursion without memory: a node hands on all that it has whenever it is come to.
 
     With `at_once` it goes on at each parent before it tells the next one.
@@ -322,11 +322,11 @@ WALKS: tuple[tuple[str, Walk], ...] = (
     ("sign", lambda root: _in_order(ordered(root)[::-1], root, sign=-1.0)),
     ("found", lambda root: _in_order(_found_first(root), root)),
     ("found", lambda root: _in_order(_depth_first(root), root)),
-    ("visits", lambda root: _in_order(_again(root), root)),
-    ("visits", lambda root: _in_order(_again(root, last=True), root)),
+    ("visits", lambda root: _in_order(_order_by_paths(root), root)),
+    ("visits", lambda root: _in_order(_order_by_paths(root, last=True), root)),
     ("visits", lambda root: _in_order(_behind_parents(root), root)),
     ("visits", lambda root: _in_order([root, *root.parents], root)),
-    ("visits", _each_way),
-    ("visits", lambda root: _each_way(root, at_once=True)),
+    ("visits", _push_each_path),
+    ("visits", lambda root: _push_each_path(root, at_once=True)),
 )
 """Usual mistakes, and what they leave."""

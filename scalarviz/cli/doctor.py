@@ -68,7 +68,7 @@ def doctor(options: Any) -> int:
 def _operations() -> int:
     """Print what each engine makes of every registered operation. Returns the exit code, 0."""
     rows = [["operation", *ENGINES], ["value + derivatives", *(engine.form.made for engine in ENGINES.values())]]
-    rows += [[op.name, *(engine.form.of(op) for engine in ENGINES.values())] for op in ops.TABLE.values()]
+    rows += [[op.name, *(engine.form.describe(op) for engine in ENGINES.values())] for op in ops.TABLE.values()]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         tell("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
@@ -156,10 +156,10 @@ def _layers() -> tuple[bool, str]:
 
 
 def _cuda() -> tuple[bool, str]:
-    from ..engine.cuda.there import found, no_cuda
+    from ..engine.cuda.there import gpu_summary, no_cuda
 
     why = no_cuda(0)
-    return not why, why or found()
+    return not why, why or gpu_summary()
 
 
 def _notebook() -> tuple[bool, str]:

@@ -27,11 +27,11 @@ _OF_A_FILE = ("replay", "view")
 
 
 @contextmanager
-def early(arguments: Sequence[str]) -> Iterator[None]:
+def early_frame(arguments: Sequence[str]) -> Iterator[None]:
     """Show the frame of the window that a command line asks for, and take it back if no window came."""
     try:
         if display.has_display() and (name := window_name(arguments)):
-            display.open_early(name, _size(_given(arguments, "--size")), _given(arguments, "--theme"))
+            display.open_early(name, _size(_flag_value(arguments, "--size")), _flag_value(arguments, "--theme"))
         yield
     finally:
         display.close_early()
@@ -84,7 +84,7 @@ def _fields(path: Path) -> Iterator[tuple[str, bool, dict[str | None, Any]]]:
                 yield line.target.id, ast.unparse(line.annotation) == "bool", more
 
 
-def _given(arguments: Sequence[str], flag: str) -> str:
+def _flag_value(arguments: Sequence[str], flag: str) -> str:
     """The value of a flag, as it was typed; empty without it."""
     for place, argument in enumerate(arguments):
         name, equals, value = argument.partition("=")

@@ -18,7 +18,7 @@ from typing import Any
 
 from ..errors import ExpressionError, ScalarvizError, listing
 from .console import fail, say, tell, unwritable, usable
-from .early import early
+from .early import early_frame
 from .here import scene_names
 from .interrupt import INTERRUPTED, MESSAGE
 
@@ -45,7 +45,7 @@ TYPED_APART = "unexpected extra argument"
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command that `argv` names (default: the process's arguments); returns the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    with usable(), early(arguments):
+    with usable(), early_frame(arguments):
         return _answered(arguments)
 
 

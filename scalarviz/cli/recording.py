@@ -72,7 +72,7 @@ def check_recording(options: Any) -> None:
         options.refuse(["every", "micro"], "nothing is recorded; add --recording run.svz")
 
 
-def begun(scene: Scene, options: Any) -> Recording | None:
+def begin_recording(scene: Scene, options: Any) -> Recording | None:
     """The recording of a run, if one is asked for."""
     if not (options.recording or options.html):
         return None
@@ -91,7 +91,7 @@ def begun(scene: Scene, options: Any) -> Recording | None:
     return recording
 
 
-class Taken:
+class RunRecording:
     """The recording of one run, if one was asked for; a context manager. No signal interrupts its being closed."""
 
     def __init__(self, name: str, weights: int, recording: Recording | None, options: Any, stop: Stop) -> None:
@@ -103,7 +103,7 @@ class Taken:
         recording, self._recording = self._recording, None
         if recording is None:
             return
-        with self._stop.held():
+        with self._stop.protect_writing():
             try:
                 recording.close()
             except ScalarvizError as error:

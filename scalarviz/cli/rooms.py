@@ -41,13 +41,13 @@ def open_wall(help_instead: Callable[[], int]) -> int:
     from ..display import WindowProbe
 
     probe = WindowProbe()
-    found = rooms()  # while Qt is tried out
+    found = make_scene_wall()  # while Qt is tried out
     if reason := probe.reason():
         code = help_instead()
         say(f"scalarviz: the window of all scenes cannot open: {reason}")
         return code
     say("scalarviz: opening all scenes; ? shows the keys, Ctrl+Q closes the window. To list commands: scalarviz --help")
-    return walk(found.appear, found.called)
+    return run_window(found.appear, found.called)
 
 
 def command() -> Command:
@@ -67,20 +67,20 @@ def open_tour(options: Any) -> int:
     from ..view.ink.theme import presenting
     from ..view.walls.scene_wall import TOUR
 
-    found = rooms(presenting(options.theme, options.presenter))
+    found = make_scene_wall(presenting(options.theme, options.presenter))
     if reason := probe.reason():
         return fail(f"the tour needs a window: {reason}")
     say("scalarviz: Space or Right goes on, Left goes back, Escape leaves the tour for the wall of all scenes")
-    return walk(found.tour, TOUR)
+    return run_window(found.tour, TOUR)
 
 
-def walk(first: Callable[[tuple[int, int]], Guest], name: str, size: tuple[int, int] = SIZE) -> int:
+def run_window(first: Callable[[tuple[int, int]], Guest], name: str, size: tuple[int, int] = SIZE) -> int:
     """Open a window on the picture that `first` makes and serve it until it is closed; the exit code."""
     from ..view.out.desktop import Window
     from .stop import Stop
 
     with Stop() as stop:
-        with stop.beside_a_window():
+        with stop.while_window_open():
             window = Window(first, name, size, on_note=lambda line: say(f"scalarviz: {line}"))
             window.on_lost = lambda: fail(GONE)
             window.run()
@@ -91,13 +91,13 @@ def walk(first: Callable[[tuple[int, int]], Guest], name: str, size: tuple[int, 
         return stop.code
 
 
-def rooms(theme: Theme | str = "dark") -> SceneWall:
+def make_scene_wall(theme: Theme | str = "dark") -> SceneWall:
     """The wall of all scenes."""
     from ..view.walls.scene_wall import SceneWall
     from ..view.watch.viewer import PICTURES, TABLES, WEIGHTS
 
-    doors = [door_of(name, path) for name, path in scene_files().items()]
-    return SceneWall(doors, lambda path: way_of(path, doors), (*PICTURES, *TABLES, *WEIGHTS), theme, _stations)
+    doors = [entry_of(name, path) for name, path in scene_files().items()]
+    return SceneWall(doors, lambda path: entry_request_of(path, doors), (*PICTURES, *TABLES, *WEIGHTS), theme, _stations)
 
 
 def _stations() -> Sequence[Station]:
@@ -106,13 +106,13 @@ def _stations() -> Sequence[Station]:
     return stations
 
 
-def door_of(name: str, path: Path) -> SceneEntry:
+def entry_of(name: str, path: Path) -> SceneEntry:
     """The door of a scene; its module is not imported for it."""
     from ..view.walls.door import SceneEntry
 
     folder = path.parents[1] if path.name == "__init__.py" else path.parent
     still = folder / STILLS / f"{name}.webp"
-    return SceneEntry(name, summary_of(path), partial(_opened, name), still if still.exists() else None, missing(path))
+    return SceneEntry(name, summary_of(path), partial(_build_scene, name), still if still.exists() else None, missing(path))
 
 
 def missing(path: Path) -> str:
@@ -125,7 +125,7 @@ def missing(path: Path) -> str:
     return ""
 
 
-def _opened(name: str, given: Mapping[str, object]) -> BuiltScene:
+def _build_scene(name: str, given: Mapping[str, object]) -> BuiltScene:
     """The scene with its defaults but for what is given."""
     from ..view.walls.door import BuiltScene
     from .run import built
@@ -135,7 +135,7 @@ def _opened(name: str, given: Mapping[str, object]) -> BuiltScene:
     return BuiltScene(built(loaded, options), options.steps, options.duration)
 
 
-def way_of(path: Path, doors: list[SceneEntry]) -> EntryRequest:
+def entry_request_of(path: Path, doors: list[SceneEntry]) -> EntryRequest:
     """Which door a file that was dropped opens, with which options, and what that does.
 
     Raises

@@ -21,7 +21,7 @@ from ..run.scene.scene_file import WRITER, LoadedScene, settled
 from ..run.state import optimizer_state
 from .console import Progress, fail, number_of, say, tell
 from .pictures import Outputs, check_heard, check_look, check_moment, plan_outputs, tells_a_step
-from .recording import Taken, begun, check_recording
+from .recording import RunRecording, begin_recording, check_recording
 from .stop import Stop
 from .window import InWindow, wants_window
 
@@ -52,7 +52,7 @@ def run_scene(loaded: LoadedScene, options: Any) -> int:
         options = options.model_copy(update={"steps": options.at - scene.run.steps})
     if window is not None:
         window.options = options
-    with Stop() as stop, Taken(scene.name, scene.run.n_weights, begun(scene, options), options, stop) as taken:
+    with Stop() as stop, RunRecording(scene.name, scene.run.n_weights, begin_recording(scene, options), options, stop) as taken:
         training = Training(loaded, scene, options, stop, taken, outputs)
         for line in [*scene.notes, _engine_line(loaded.name, scene, options.threads)]:
             say(line)
@@ -85,10 +85,10 @@ class Training:
     """One run from its first step to its last file; `outputs` are the film and the pictures, None with a window."""
 
     def __init__(
-        self, loaded: LoadedScene, scene: Scene, options: Any, stop: Stop, taken: Taken, outputs: Outputs | None
+        self, loaded: LoadedScene, scene: Scene, options: Any, stop: Stop, taken: RunRecording, outputs: Outputs | None
     ) -> None:
         self.loaded, self.scene, self.options = loaded, scene, options
-        self.stop, self.taken, self.outputs = stop, taken, outputs
+        self.stop, self.recording, self.outputs = stop, taken, outputs
         self.began = _content(scene.run) if options.save else ()
         self.seconds, self.saved = 0.0, False
         self.written: list[Path] = []
@@ -102,7 +102,7 @@ class Training:
             say(f"{self.scene.name}: writing a film and a picture instead of a window: {missing}")
             error = self._without_window()
         if error is not None:
-            with self.stop.held():
+            with self.stop.protect_writing():
                 return self._stopped_by(error)
         self._write()
         self._report()
@@ -121,7 +121,7 @@ class Training:
             self.failures.append(f"{self.options.save} was not written, because a step was interrupted")
         else:
             self._save()
-        self._tell()
+        self._say_files()
         say(f"scalarviz: {self.stop.word} again; nothing {'else ' if self.written else ''}was written")
         return self.stop.code
 
@@ -144,7 +144,7 @@ class Training:
         scene, run, steps = self.scene, self.scene.run, self.options.steps
         start = time.perf_counter()
 
-        def goes_on(run: Any) -> bool:
+        def continue_run(run: Any) -> bool:
             bar.update(run.steps, f"loss {_loss(scene)[0]:.5f}")
             return not self.stop
 
@@ -155,9 +155,9 @@ class Training:
             ):
                 try:
                     for step in stops:
-                        with self.stop.whole():
-                            run.step(step - run.steps, progress=goes_on)
-                        if not goes_on(run) or run.stopped_by is not None:
+                        with self.stop.protect_step():
+                            run.step(step - run.steps, progress=continue_run)
+                        if not continue_run(run) or run.stopped_by is not None:
                             break
                 except KeyboardInterrupt:
                     if not self.stop.cut:
@@ -182,21 +182,21 @@ class Training:
         else:
             said = f"training stopped after step {step:,}: {error}"
         if not self.saved:
-            self._keep(diverged=isinstance(error, DivergedError))
+            self._save_weights(diverged=isinstance(error, DivergedError))
         if self.outputs is not None and isinstance(error, DivergedError):  # they show it up to there
             self.written += self.outputs.pictures(self.scene)
             self.failures += self.outputs.failures
-        self.taken.close()  # the process may end with its display
-        self._tell()
+        self.recording.close()  # the process may end with its display
+        self._say_files()
         return fail(said)
 
     def _save(self) -> None:
         """Write the weights, once, and let no signal interrupt that."""
-        with self.stop.held():
+        with self.stop.protect_writing():
             if not self.saved:
-                self._keep()
+                self._save_weights()
 
-    def _keep(self, diverged: bool = False) -> None:
+    def _save_weights(self, diverged: bool = False) -> None:
         self.saved = True
         scene, path = self.scene, self.options.save
         if not path:
@@ -226,7 +226,7 @@ class Training:
         except ScalarvizError as error:
             self.failures.append(str(error))
 
-    def _tell(self) -> None:
+    def _say_files(self) -> None:
         """Say what was written, and what is missing."""
         for path in self.written:
             say(f"wrote {path}")
@@ -242,7 +242,7 @@ class Training:
         except ScalarvizError as error:
             more = {}
             self.failures.append(str(error))
-        told = "".join(f", {what} {_said(number)}" for what, number in more.items())
+        told = "".join(f", {what} {_number_words(number)}" for what, number in more.items())
         paced = "" if math.isnan(rate) else f", {rate:,.0f} steps/s"  # none yet, or none since another engine took over
         loss, of = _loss(self.scene)
         lost = f", loss {loss:.5g} {of}" if len(run.history) else ""  # none of these numbers: NaN would be a lie
@@ -300,7 +300,7 @@ def _loss(scene: Scene) -> tuple[float, str]:
     return Moment(scene.run.frame(), source).shown_loss(scene.whole_loss), source.facts.loss_of(scene.whole_loss)
 
 
-def _said(number: float) -> str:
+def _number_words(number: float) -> str:
     """A count in full, any other number in four digits."""
     return f"{number:,}" if isinstance(number, int) else f"{number:.4g}"
 

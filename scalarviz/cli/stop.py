@@ -68,7 +68,7 @@ class Stop:
             raise KeyboardInterrupt
 
     @contextmanager
-    def whole(self) -> Iterator[None]:
+    def protect_step(self) -> Iterator[None]:
         """Put the second signal off until the end of the block, which is a training step; the third one cuts it."""
         try:
             with self._patient(2):
@@ -80,13 +80,13 @@ class Stop:
             raise KeyboardInterrupt
 
     @contextmanager
-    def at_once(self) -> Iterator[None]:
+    def interrupt_at_once(self) -> Iterator[None]:
         """Let the first signal interrupt the block, which loses nothing by it."""
         with self._patient(0):
             yield
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def protect_writing(self) -> Iterator[None]:
         """Let no signal interrupt the block, which writes the weights."""
         with self._patient(sys.maxsize):
             yield
@@ -100,7 +100,7 @@ class Stop:
             self._patience = former
 
     @contextmanager
-    def beside_a_window(self) -> Iterator[None]:
+    def while_window_open(self) -> Iterator[None]:
         """While a window with handlers of its own is open: note which signal came.
 
         One that comes before the window listens is sent again until it does.

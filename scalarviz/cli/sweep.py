@@ -89,7 +89,7 @@ def run_sweep(options: Any, typed: dict[str, Any]) -> int:
     began, about, results = time.monotonic(), None, list[Result]()
     with Stop() as stop, _file_of(options) as file:
         try:
-            with stop.at_once():
+            with stop.interrupt_at_once():
                 about = _computed(options, typed, file, results)
                 failures = _written(options, about, results, file)
         except (KeyboardInterrupt, ScalarvizError) as error:
@@ -101,7 +101,7 @@ def run_sweep(options: Any, typed: dict[str, Any]) -> int:
                 raise
             say(f"scalarviz: {stop.word}{kept}")
             return stop.code or INTERRUPTED
-    code = _told(Path(about.name).stem, results, time.monotonic() - began)
+    code = _report_runs(Path(about.name).stem, results, time.monotonic() - began)
     for line in failures:
         code = fail(line)
     return code
@@ -244,7 +244,7 @@ def _written(options: Any, about: About, results: list[Result], file: Path | Non
     return failures
 
 
-def _told(name: str, results: list[Result], seconds: float) -> int:
+def _report_runs(name: str, results: list[Result], seconds: float) -> int:
     """Say what the runs came to; returns the exit code."""
     failed = [result for result in results if result.state == "failed"]
     say(f"{name}: {sentence(results)}, {seconds:.1f} s in all")

@@ -128,7 +128,7 @@ def view_runs(options: Any) -> int:
         return _runs_window(options, build)
     with Stop() as stop:
         try:
-            with stop.at_once():
+            with stop.interrupt_at_once():
                 for path in options.out:
                     _write(options, path, build)
         except KeyboardInterrupt:
@@ -178,8 +178,8 @@ def _runs_window(options: Any, build: SceneBuild | None) -> int:
         return fail(f"{options.file}: no window: {reason}; try --out {name}.png, or --out {name}.html for a report")
     from ..view.ink.theme import presenting
     from ..view.walls.run_wall import wall_of
-    from .rooms import walk
+    from .rooms import run_window
 
     wall = wall_of(options.file, build, presenting(options.theme, options.presenter))
     say(f"{options.file.stem}: ? shows the keys, Ctrl+Q closes the window")
-    return walk(wall.appear, wall.called, options.size)
+    return run_window(wall.appear, wall.called, options.size)

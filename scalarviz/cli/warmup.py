@@ -49,7 +49,7 @@ def warm_up(options: Any) -> int:
     """
     if why := no_numba():
         raise ScalarvizError(f"numba {why}")
-    gpus = _here() if options.gpu is None else [_named(options.gpu)]
+    gpus = _local_gpus() if options.gpu is None else [_named(options.gpu)]
     from ..engine.cpu.loader import warmup
     from ..engine.cpu.wire import KERNELS
     from ..scalar import ops
@@ -61,13 +61,13 @@ def warm_up(options: Any) -> int:
     if options.quiet:
         with suppress(AttributeError, OSError):  # Windows has no nice
             os.nice(10)
-    _told("", options.quiet, len(DTYPES) * (len(KERNELS) + len(ops.TABLE)), compile_all)
+    _show_progress("", options.quiet, len(DTYPES) * (len(KERNELS) + len(ops.TABLE)), compile_all)
     for gpu in gpus:
-        _told(f" for {gpu.name}", options.quiet, *_work_for(gpu, options.quiet))
+        _show_progress(f" for {gpu.name}", options.quiet, *_work_for(gpu, options.quiet))
     return 0
 
 
-def _told(where: str, quiet: bool, count: int, work: Callable[[Callable[[int, str], object]], None]) -> None:
+def _show_progress(where: str, quiet: bool, count: int, work: Callable[[Callable[[int, str], object]], None]) -> None:
     """Do some work, with a bar meanwhile and a line at its end."""
     start = time.perf_counter()
     if quiet:
@@ -93,7 +93,7 @@ class Target(NamedTuple):
     name: str
 
 
-def _here() -> list[Target]:
+def _local_gpus() -> list[Target]:
     """The GPUs of this machine, one of each kind; none where CUDA cannot be used."""
     if simulated() or no_cuda(0):
         return []

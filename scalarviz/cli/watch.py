@@ -24,7 +24,7 @@ from .console import fail, say
 from .flags import Command, argument, model_of
 from .interrupt import INTERRUPTED
 from .pictures import FOLDER, check_look, easel_of
-from .recording import Taken, check_page
+from .recording import RunRecording, check_page
 from .stop import Stop
 from .window import has_window
 
@@ -84,7 +84,7 @@ class Follower:
         self._path = options.recording and options.recording.absolute()  # the script may go to another folder
         self.watched: Watched | None = None
         self.handle: Handle | None = None
-        self.taken: Taken | None = None
+        self.recording: RunRecording | None = None
         self.stop, self._failed = Stop(), 0
         shows = not (options.html or options.recording)
         self._probe = WindowProbe() if shows and has_window() else None
@@ -109,7 +109,7 @@ class Follower:
 
         def told(**step: Any) -> None:
             nonlocal tell
-            with self._whole():
+            with self._delay_interrupt():
                 try:
                     tell(**step)
                 except ScalarvizError as error:  # the script goes on
@@ -125,7 +125,7 @@ class Follower:
             self.handle.viewer.say(line, NOTE_SECONDS)
 
     @contextmanager
-    def _whole(self) -> Iterator[None]:
+    def _delay_interrupt(self) -> Iterator[None]:
         """Ctrl-C waits until a look is whole: Qt would print what is raised in the middle of a picture, and go on."""
         before, asked = signal.getsignal(signal.SIGINT), list[int]()
         if threading.current_thread() is not threading.main_thread() or not callable(before):
@@ -147,7 +147,7 @@ class Follower:
             recording = Recording(watched, options.every or 1, gradients=True, updates=True, path=self._path,
                                   budget=BUDGET)  # fmt: skip
             recording.tell = lambda line: say(f"{self.name}: {line}")
-            self.taken = Taken(self.name, size, recording, options, self.stop)
+            self.recording = RunRecording(self.name, size, recording, options, self.stop)
         return watched.update
 
     def _show(self, watched: Watched) -> Told:
@@ -175,12 +175,12 @@ class Follower:
         if self._failed:
             return code or self._failed
         with self.stop as stop:
-            if self.taken is not None:
-                self.taken.close()
-                return code or self.taken.code(code)
+            if self.recording is not None:
+                self.recording.close()
+                return code or self.recording.code(code)
             if self.handle is not None and self.handle.window is not None:
                 if code == 0:
-                    with stop.beside_a_window():
+                    with stop.while_window_open():
                         self.handle.wait()
                 return fail(GONE) if self.handle.display_lost else code or stop.code
             say(f"{self.name}: writing a picture instead of a window: {self._reason or 'it could not be opened'}")
@@ -202,7 +202,7 @@ def run_script(script: Path, arguments: list[str]) -> int:
             say(f"{script.stem}: interrupted; the frames so far are kept")
             return INTERRUPTED
         except BaseException as error:
-            trace = _from(script, error.__traceback__)
+            trace = _script_traceback(script, error.__traceback__)
             sys.excepthook(type(error), error.with_traceback(trace), trace)
             return 1
     return 0
@@ -220,7 +220,7 @@ def _as_main(script: Path, arguments: list[str]) -> Iterator[None]:
         os.chdir(folder)
 
 
-def _from(script: Path, trace: TracebackType | None) -> TracebackType | None:
+def _script_traceback(script: Path, trace: TracebackType | None) -> TracebackType | None:
     """A traceback without what stands before the script's own lines."""
     while trace is not None and trace.tb_frame.f_code.co_filename != str(script):
         trace = trace.tb_next

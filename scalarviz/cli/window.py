@@ -40,7 +40,7 @@ def show_file(
     if not reason:
         say(f"{name}: {keys}? shows the keys, Ctrl+Q closes the window")
         try:
-            with stop.beside_a_window():
+            with stop.while_window_open():
                 return _show(name, source, options, on_lost=lambda: fail(GONE), **more)
         except MissingDependencyError as missing:
             reason = str(missing)
@@ -80,15 +80,15 @@ class InWindow:
         """
         if stop:
             return None
-        with stop.beside_a_window():
+        with stop.while_window_open():
             options = self.options
             say(f"{scene.name}: Space starts and pauses, ? shows the keys, Ctrl+Q closes the window")
             handle = _show(
                 scene.name, scene, options, steps=options.steps, duration=options.duration, paused=options.paused,
                 on_lost=lambda: rescue(StateError(GONE)),
             )  # fmt: skip
-        with stop.whole():
-            error = _taken_back(scene.run, handle)
+        with stop.protect_step():
+            error = _stop_training(scene.run, handle)
         _say_newest(scene, handle)
         if error is None and not stop and (handle.display_lost or not handle.closed):
             return StateError(GONE)
@@ -102,7 +102,7 @@ def _say_newest(scene: Scene, handle: Handle) -> None:
         say(f"{scene.name}: the window showed step {stood:,}; the files hold the newest step of its branch, {newest:,}")
 
 
-def _taken_back(run: Run, handle: Handle) -> Exception | None:
+def _stop_training(run: Run, handle: Handle) -> Exception | None:
     """Make sure that no thread trains the run any more; returns what had stopped it, if something did."""
     from ..view.watch.live import LiveView
 

@@ -35,16 +35,16 @@ class Motif:
     rgb: Float
     transform: str = "identity"
 
-    def at(self, places: Float) -> Float:
+    def colours_at(self, places: Float) -> Float:
         """What is to be painted at places (N, 2), shape (N, 3): between the pixels bilinear."""
         return bilinear(self.rgb, TRANSFORMS[self.transform](places))
 
     @cached_property
-    def wanted(self) -> Float:
+    def target_colours(self) -> Float:
         """What is to be painted at every pixel, shape (H, W, 3)."""
         if self.transform == "identity":
             return self.rgb
-        return self.at(self.places).reshape(self.rgb.shape)
+        return self.colours_at(self.places).reshape(self.rgb.shape)
 
     @cached_property
     def places(self) -> Float:
@@ -55,14 +55,14 @@ class Motif:
     def samples(self, seed: int | None = None) -> tuple[Float | Places, Float | Colours]:
         """What a run learns from: all pixels; with a seed places drawn at random."""
         if seed is None:
-            return self.places, self.wanted.reshape(-1, 3)
+            return self.places, self.target_colours.reshape(-1, 3)
         places = Places(seed)
         return places, Colours(places, self)
 
     def evenly(self, most: int) -> tuple[Float, Float]:
         """Places (N, 2) of some pixels, evenly spread, and what is to be painted there."""
         some = np.unique(np.linspace(0, len(self.places) - 1, most).astype(int))
-        return self.places[some], self.wanted.reshape(-1, 3)[some]
+        return self.places[some], self.target_colours.reshape(-1, 3)[some]
 
 
 def bilinear(rgb: Float, places: Float) -> Float:
@@ -108,4 +108,4 @@ class Colours:
 
     def __getitem__(self, numbers: slice | NDArray[np.int64]) -> Float:
         """Colours (N, 3) by the numbers of their places."""
-        return self._motif.at(self._places[numbers])
+        return self._motif.colours_at(self._places[numbers])

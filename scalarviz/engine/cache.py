@@ -48,7 +48,7 @@ def foreign(path: Path) -> str:
     except OSError:
         return ""
     if found.st_uid != os.getuid():
-        return _others(found)
+        return _owner_words(found)
     return _writable(path, found, "-R ") if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) else ""
 
 
@@ -60,10 +60,10 @@ def intruder(path: Path) -> str:
     """
     if not hasattr(os, "getuid"):
         return ""
-    for part in _ways(path):
+    for part in _with_parents(path):
         found = os.stat(part)
         if found.st_uid not in (os.getuid(), ROOT):
-            return f"{part} {_others(found)}"
+            return f"{part} {_owner_words(found)}"
         group = found.st_mode & stat.S_IWGRP and found.st_uid != ROOT
         sticky = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX
         if (group or found.st_mode & stat.S_IWOTH) and not sticky:
@@ -71,12 +71,12 @@ def intruder(path: Path) -> str:
     return ""
 
 
-def _ways(path: Path) -> Iterator[Path]:
+def _with_parents(path: Path) -> Iterator[Path]:
     named = Path(os.path.abspath(path))
     yield from dict.fromkeys(part for way in (named, named.resolve()) for part in (way, *way.parents))
 
 
-def _others(found: os.stat_result) -> str:
+def _owner_words(found: os.stat_result) -> str:
     return f"belongs to another user (number {found.st_uid})"
 
 

@@ -56,7 +56,7 @@ class Data:
         return self._rows(start, max(start, stop), samples)[::step]
 
     def _rows(self, start: int, stop: int, samples: Any) -> NDArray[Any]:
-        taken = [_taken(part, samples) for part in self._between(start, stop)]
+        taken = [_columns(part, samples) for part in self._between(start, stop)]
         if len(taken) == 1:
             return taken[0].astype(self.dtype, copy=False)
         found = np.empty((stop - start, *taken[0].shape[1:]), self.dtype)
@@ -79,7 +79,7 @@ class Data:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.asarray(self[:], dtype)
 
-    def given(self, start: int, stop: int) -> NDArray[Any]:
+    def numbers_of(self, start: int, stop: int) -> NDArray[Any]:
         """The rows `start` to `stop` of all samples, shape (N, rows); in their stored dtype if they are in one part."""
         parts = self._between(start, stop)
         return parts[0].T if len(parts) == 1 else self[start:stop].T
@@ -88,24 +88,24 @@ class Data:
         """The first rows, without a copy."""
         return Data(self.dtype, *self._between(0, rows))
 
-    def lay(self, whole: bool) -> None:
+    def set_layout(self, whole: bool) -> None:
         """Put the numbers of a row side by side if `whole` (steps use all samples in order), else those of a sample."""
-        if any(_lies(part, not whole) and not _lies(part, whole) for part in self.parts):
-            self.parts = tuple(laid(part, whole) for part in self.parts)
+        if any(_has_layout(part, not whole) and not _has_layout(part, whole) for part in self.parts):
+            self.parts = tuple(in_layout(part, whole) for part in self.parts)
 
 
-def _taken(part: Part, samples: Any) -> Part:
+def _columns(part: Part, samples: Any) -> Part:
     """Columns of a part; gathered sample by sample if the numbers of a sample are side by side."""
-    if isinstance(samples, np.ndarray) and samples.dtype != bool and _lies(part, False):
+    if isinstance(samples, np.ndarray) and samples.dtype != bool and _has_layout(part, False):
         return part.T[samples].T
     return part[:, samples]
 
 
-def _lies(part: Part, whole: bool) -> bool:
+def _has_layout(part: Part, whole: bool) -> bool:
     return part.flags.c_contiguous if whole else part.flags.f_contiguous
 
 
-def laid(part: Part, whole: bool) -> Part:
+def in_layout(part: Part, whole: bool) -> Part:
     """An array (numbers, N) with the numbers of a row side by side, or those of a sample; a copy only if needed."""
     return np.ascontiguousarray(part) if whole else np.asfortranarray(part)
 
@@ -125,7 +125,7 @@ def joined(parts: tuple[Data, ...]) -> Data:
     count = sum(data.shape[1] for data in parts)
     found = []
     for part in zip(*pieces, strict=True):
-        room = empty(len(part[0]), count, part[0].dtype, _lies(first.parts[0], True))
+        room = empty(len(part[0]), count, part[0].dtype, _has_layout(first.parts[0], True))
         np.concatenate(part, axis=1, out=room)
         found.append(room)
     return Data(first.dtype, *found, about=parts[-1].about)

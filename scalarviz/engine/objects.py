@@ -50,27 +50,27 @@ class Lockstep:
             elif node.code == "batch_mean":
                 rows.append([_mean(rows[node.args[0]])] * len(samples))
             elif not node.args and node.terms is None:
-                rows.append([self._alone(node)] * len(samples))
+                rows.append([self._shared_value(node)] * len(samples))
             else:
                 operands = [rows[arg] for arg in node.args]
                 others = [rows[arg] for arg in reads[len(node.args) :]]
                 made = [
-                    self._made(node, [row[k] for row in operands], [row[k] for row in others])
+                    self._sample_value(node, [row[k] for row in operands], [row[k] for row in others])
                     for k in range(1 if alone[-1] else len(samples))
                 ]
                 rows.append(made * len(samples) if alone[-1] else made)
         return rows
 
-    def _place(self, index: int) -> tuple[Block, int]:
+    def _locate(self, index: int) -> tuple[Block, int]:
         """The block of a number of theta, and its index in the block."""
         k = bisect_right(self._starts, index) - 1
         return self.tape.blocks[k], index - self._starts[k]
 
     def _weight(self, index: int) -> Value:
-        block, at = self._place(index)
+        block, at = self._locate(index)
         return block.weight(at)
 
-    def _alone(self, node: Node) -> Value:
+    def _shared_value(self, node: Node) -> Value:
         """The Value of a node that reads no row and is the same for all samples."""
         if node.code == "const":
             return Value(node.number)
@@ -78,10 +78,10 @@ class Lockstep:
             return self._weight(node.index)
         if node.code == "buffer":
             return Value(self._weight(node.index).data)
-        block, at = self._place(node.index)
-        return Total.of(Row(block, at, int(node.number)), CODES[node.code] or "identity")
+        block, at = self._locate(node.index)
+        return Total.create(Row(block, at, int(node.number)), CODES[node.code] or "identity")
 
-    def _made(self, node: Node, xs: Lanes, others: Lanes) -> Value:
+    def _sample_value(self, node: Node, xs: Lanes, others: Lanes) -> Value:
         """The Value of a node for one sample, from its operands."""
         if node.terms is not None:
             return self._dot(node, xs, others)
@@ -96,11 +96,11 @@ class Lockstep:
         if terms.kind == "const":
             weights = tuple(Value(number) for number in terms.weights)
         elif isinstance(terms.weights, range):
-            block, at = self._place(terms.weights.start)
+            block, at = self._locate(terms.weights.start)
             weights = Row(block, at, len(terms.weights))
         elif terms.kind == "param":
             weights = tuple(self._weight(index) for index in terms.weights)
-        return Dot.of(weights, tuple(xs), None if terms.bias is None else self._weight(terms.bias))
+        return Dot.create(weights, tuple(xs), None if terms.bias is None else self._weight(terms.bias))
 
     def _gathered(self, node: Node, number: float) -> Value:
         table = node.table
@@ -112,7 +112,7 @@ class Lockstep:
 
 def _mean(xs: Lanes) -> Value:
     share = Value(1.0 / len(xs))
-    return Dot.of((share,) * len(xs), tuple(xs), None)
+    return Dot.create((share,) * len(xs), tuple(xs), None)
 
 
 def _factor(node: Node, draw: Draws) -> float:
@@ -134,13 +134,13 @@ class ObjectsTrainer(PythonTrainer):
     ) -> None:
         super().__init__(problem)
         self.model, self.loss = model, loss
-        self._together: Lockstep | None = None
+        self._lockstep: Lockstep | None = None
         plan = problem.plan
         if plan.body.couples:
             check_coupled(plan.body, problem.batch, plan.body.n_rows * VALUE_BYTES)
-            self._together = Lockstep(trace(model, plan.n_inputs, plan.n_targets, loss=loss))
+            self._lockstep = Lockstep(trace(model, plan.n_inputs, plan.n_targets, loss=loss))
         if problem.tape is not None:
-            self._together = Lockstep(problem.tape)
+            self._lockstep = Lockstep(problem.tape)
 
     def gradient(self, step: int) -> float:
         """Forward and backward of the batch of step ``step + 1``; fills ``store.grad``, returns the loss."""
@@ -149,9 +149,9 @@ class ObjectsTrainer(PythonTrainer):
         scale = float(problem.scales(step, 1)[0])
         data, ids = problem.samples_of(step)
         total, penalty = 0.0, problem.limits.penalty(problem.store.value[: problem.n_weights])
-        if self._together is not None:
+        if self._lockstep is not None:
             samples = data[:] if ids is None else data[:, ids]
-            return self._coupled(self._together, step, samples, scale) + penalty
+            return self._coupled(self._lockstep, step, samples, scale) + penalty
         for place, sample in enumerate(range(problem.batch) if ids is None else ids.tolist()):
             with mask.sample(problem.draws(step, place)):
                 loss = self.sample_loss(data[:, sample].tolist())

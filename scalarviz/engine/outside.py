@@ -38,13 +38,13 @@ class Source(Protocol):
 
     def __len__(self) -> int: ...
 
-    def take(self, ids: Ids) -> Rows:
+    def read_rows(self, ids: Ids) -> Rows:
         """Rows (len(ids), numbers) of samples in any order, in a native dtype, maybe not finite; or an InputError."""
 
     def stamp(self) -> object:
         """A value that stays equal until a change is detected."""
 
-    def told(self, before: object) -> str:
+    def change_since(self, before: object) -> str:
         """One clause that describes the change since that stamp; empty if there is none."""
 
 
@@ -55,7 +55,7 @@ def native(rows: Rows) -> Rows:
     return rows.astype(rows.dtype.newbyteorder("="), copy=False)
 
 
-class Held:
+class InMemory:
     """An array in memory, as a `Source` beside others that are not in memory."""
 
     def __init__(self, rows: Rows, name: str) -> None:
@@ -65,7 +65,7 @@ class Held:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def take(self, ids: Ids) -> Rows:
+    def read_rows(self, ids: Ids) -> Rows:
         """See `Source`."""
         return native(self.rows[ids])
 
@@ -73,7 +73,7 @@ class Held:
         """None: the array never changes."""
         return None
 
-    def told(self, before: object) -> str:
+    def change_since(self, before: object) -> str:
         """An empty text: the array never changes."""
         return ""
 
@@ -91,7 +91,7 @@ class Mapped:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def take(self, ids: Ids) -> Rows:
+    def read_rows(self, ids: Ids) -> Rows:
         """See `Source`. This checks the file's size first, because reading past its end would kill the process."""
         if missing := self._file.missing():
             raise InputError(f"{self.name}: {missing}; restore the file, or use other data: run.refill(...)")
@@ -105,7 +105,7 @@ class Mapped:
             return None
         return found.st_ino, found.st_size, found.st_mtime_ns
 
-    def told(self, before: object) -> str:
+    def change_since(self, before: object) -> str:
         """``data[0] (x.npy) was changed``."""
         now = self.stamp()
         if now == before:
@@ -124,12 +124,12 @@ class Indexed:
     """
 
     def __init__(self, given: Any, what: str) -> None:
-        self.name, self._given, self._asking = f"{what} ({type(given).__name__})", given, threading.Lock()
+        self.name, self._given, self._read_lock = f"{what} ({type(given).__name__})", given, threading.Lock()
         self._count = self._length()
         if self._count == 0:
             raise InputError(f"{self.name} must have at least one sample, got length 0")
         self._shape: tuple[int, ...] | None = None
-        self._shape = self._asked(slice(0, 1), 1).shape[1:]
+        self._shape = self._read(slice(0, 1), 1).shape[1:]
         self.sample_shape = self._shape or (1,)
 
     def _length(self) -> int:
@@ -143,18 +143,18 @@ class Indexed:
     def __len__(self) -> int:
         return self._count
 
-    def take(self, ids: Ids) -> Rows:
+    def read_rows(self, ids: Ids) -> Rows:
         """See `Source`."""
         wanted, places = np.unique(ids, return_inverse=True)
         first, count = int(wanted[0]), len(wanted)
         together = int(wanted[-1]) - first + 1 == count
-        rows = self._asked(slice(first, first + count) if together else wanted, count)
+        rows = self._read(slice(first, first + count) if together else wanted, count)
         return rows.reshape(count, -1)[places.reshape(-1)]
 
-    def _asked(self, wanted: slice | Ids, count: int) -> Rows:
+    def _read(self, wanted: slice | Ids, count: int) -> Rows:
         where = f"{wanted.start} to {wanted.stop - 1}" if isinstance(wanted, slice) else f"{wanted[0]} .. {wanted[-1]}"
         try:
-            with self._asking:
+            with self._read_lock:
                 found = self._given[wanted]
         except Exception as error:  # any class may be given
             raise InputError(
@@ -172,7 +172,7 @@ class Indexed:
         """The length of the object; other changes cannot be detected."""
         return self._length()
 
-    def told(self, before: object) -> str:
+    def change_since(self, before: object) -> str:
         """One clause if the length has changed."""
         now = self._length()
         return "" if now == before else f"{self.name} had {before:,} samples and has {now:,} now"
@@ -189,29 +189,29 @@ class Joined:
     def __len__(self) -> int:
         return int(self._starts[-1])
 
-    def take(self, ids: Ids) -> Rows:
+    def read_rows(self, ids: Ids) -> Rows:
         """See `Source`."""
         found = np.empty((len(ids), prod(self.sample_shape)), self._dtype)
         of = np.searchsorted(self._starts, ids, side="right") - 1
         for k, source in enumerate(self._sources):
             mine = of == k
             if mine.any():
-                found[mine] = source.take(ids[mine] - self._starts[k])
+                found[mine] = source.read_rows(ids[mine] - self._starts[k])
         return found
 
     def stamp(self) -> tuple[object, ...]:
         """The stamps of all sources."""
         return tuple(source.stamp() for source in self._sources)
 
-    def told(self, before: object) -> str:
+    def change_since(self, before: object) -> str:
         """The changes of all sources."""
         assert isinstance(before, tuple)
-        return "; ".join(filter(None, (s.told(then) for s, then in zip(self._sources, before, strict=True))))
+        return "; ".join(filter(None, (s.change_since(then) for s, then in zip(self._sources, before, strict=True))))
 
 
 def is_source(given: object) -> bool:
     """Whether an object is one of the sources above."""
-    return isinstance(given, Held | Mapped | Indexed | Joined)
+    return isinstance(given, InMemory | Mapped | Indexed | Joined)
 
 
 def as_source(given: Any, what: str) -> Source | None:
@@ -266,7 +266,7 @@ class Outside(Data):
         return self._make(*given)
 
     def _finite(self, source: Source, ids: NDArray[np.int64]) -> NDArray[Any]:
-        rows = source.take(ids)
+        rows = source.read_rows(ids)
         if rows.dtype.kind == "f":
             for part in pieces(len(rows), rows.shape[1]):
                 fine = np.isfinite(rows[part])
@@ -278,12 +278,12 @@ class Outside(Data):
                     )
         return rows
 
-    def look(self) -> int:
+    def check_changes(self) -> int:
         """Check for changes; returns how many were found so far. :attr:`remark` describes the last one."""
         now = self.inputs.stamp(), self.targets.stamp()
         if now != self._stamps:
             pairs = zip((self.inputs, self.targets), self._stamps, strict=True)
-            said = "; ".join(dict.fromkeys(filter(None, (source.told(then) for source, then in pairs))))
+            said = "; ".join(dict.fromkeys(filter(None, (source.change_since(then) for source, then in pairs))))
             self._stamps, self.remark = now, said or self.remark
             self.version += 1
             warnings.warn_explicit(f"the data of a run: {said}", RuntimeWarning, "scalarviz", 0)
@@ -307,7 +307,7 @@ class Outside(Data):
         """The numbers of inputs and of targets per sample."""
         return self._plan.n_inputs, self._plan.n_targets
 
-    def of(self, pairs: Sequence[tuple[Source, Source]]) -> Outside:
+    def with_sources(self, pairs: Sequence[tuple[Source, Source]]) -> Outside:
         """Data of the same kind from other sources, one after the other."""
         inputs, targets = pairs[0] if len(pairs) == 1 else (Joined(self.dtype, s) for s in zip(*pairs, strict=True))
         return Outside(self._plan, self.dtype, inputs, targets, self._make, self.check)
@@ -320,13 +320,13 @@ class Outside(Data):
         found.shape = rows, self.shape[1]
         return found
 
-    def given(self, start: int, stop: int) -> Any:
+    def numbers_of(self, start: int, stop: int) -> Any:
         """The inputs, or the targets, as a `Source`."""
         if (start, stop) == (0, self._plan.n_inputs):
             return self.inputs
         return self.targets
 
-    def lay(self, whole: bool) -> None:
+    def set_layout(self, whole: bool) -> None:
         """Do nothing: the layout of outside data cannot change."""
 
 
@@ -334,7 +334,7 @@ AHEAD_BYTES = 32 << 20
 """The most bytes of batches read in advance; one batch may be larger."""
 
 
-class Ahead:
+class Prefetched:
     """Batches read in advance, for as many of the steps ``first + 1 .. first + count`` as fit and can be read.
 
     InputError if the batch of the first step cannot be read or used. With `whole`, it has all samples in order, which
@@ -343,11 +343,11 @@ class Ahead:
 
     def __init__(self, problem: Problem, data: Outside, first: int, count: int) -> None:
         self._data, self._first, self._batch = data, first, problem.batch
-        self._of = problem.batch, problem.sampling, problem.seed
-        self._version = data.look()
-        self.whole = problem.whole
+        self._settings = problem.batch, problem.sampling, problem.seed
+        self._version = data.check_changes()
+        self.full_batch = problem.full_batch
         most = max(1, AHEAD_BYTES // (problem.batch * data.shape[0] * data.dtype.itemsize))
-        self._count = 1 if self.whole else min(count, most)
+        self._count = 1 if self.full_batch else min(count, most)
         try:
             self._numbers = self._read(problem)
         except InputError:
@@ -357,28 +357,28 @@ class Ahead:
             self._numbers = self._read(problem)
 
     def _read(self, problem: Problem) -> Data:
-        if self.whole:
+        if self.full_batch:
             return self._data.read(np.arange(self._data.shape[1]))
         samples = self._data.shape[1]
         ids = in_order if problem.sampling == "epochs" else drawn
         return self._data.read(ids(problem.seed, self._first, self._count, samples, problem.batch))
 
-    def holds(self, problem: Problem, step: int) -> bool:
+    def contains(self, problem: Problem, step: int) -> bool:
         """Whether the samples of step ``step + 1`` are here and still current."""
         return (
             problem.data is self._data
-            and self._of == (problem.batch, problem.sampling, problem.seed)
-            and (self.whole or self._first <= step < self._first + self._count)
-            and self._version == self._data.look()
+            and self._settings == (problem.batch, problem.sampling, problem.seed)
+            and (self.full_batch or self._first <= step < self._first + self._count)
+            and self._version == self._data.check_changes()
         )
 
-    def left(self, step: int, count: int) -> int:
+    def steps_left(self, step: int, count: int) -> int:
         """How many of the `count` steps from ``step + 1`` on can run."""
-        return count if self.whole else min(count, self._first + self._count - step)
+        return count if self.full_batch else min(count, self._first + self._count - step)
 
-    def since(self, step: int, count: int = -1) -> Data:
+    def batches_from(self, step: int, count: int = -1) -> Data:
         """The batches from step ``step + 1`` on, one after the other: of `count` steps, or of all."""
-        if self.whole:
+        if self.full_batch:
             return self._numbers
         start = (step - self._first) * self._batch
         stop = None if count < 0 else start + count * self._batch

@@ -24,7 +24,7 @@ from ..scalar.mask import Draws
 from ..scalar.store import Store
 from ..tape import Plan, Program, Tape, Track
 from .data import Data
-from .outside import Ahead, Outside
+from .outside import Prefetched, Outside
 
 TINY = 1e-6
 """PyTorch adds this to the length of a gradient before dividing by it."""
@@ -95,7 +95,7 @@ class Readback(Protocol):
         """Deliver the numbers, in ``train``'s thread, before it returns; otherwise those after the call are used."""
 
 
-Asked = Callable[[], Readback | None]
+NextReadback = Callable[[], Readback | None]
 """Returns a new request, or None. It is cheap: it looks at a queue, which is usually empty."""
 
 
@@ -163,7 +163,7 @@ class Problem:
     rules: list[Plan] = field(default_factory=list)
     n_weights: int = 0  # weights come first in the store, then buffers; penalties apply to weights; 0: all are weights
     tape: Tape | None = None  # the tape of the plan, if it is not that of the model's own Values
-    _ahead: Ahead | None = field(default=None, init=False, repr=False)
+    _ahead: Prefetched | None = field(default=None, init=False, repr=False)
     _shares: tuple[Data, Share, NDArray[np.float64] | None] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -178,7 +178,7 @@ class Problem:
         shares = self._known_shares() if self.reduction == "mean" else None
         if shares is None:
             return np.full(count, 1.0 / self.batch if self.reduction == "mean" else 1.0)
-        if self.whole:
+        if self.full_batch:
             return np.full(count, inverse(shares.sum()))
         return np.array([inverse(shares[self.indices(first + k)].sum()) for k in range(count)])
 
@@ -192,7 +192,7 @@ class Problem:
         """Whether that factor is the same in all steps."""
         if self.reduction == "sum" or self.share is None:
             return True
-        return not isinstance(self.data, Outside) and (self.whole or self._known_shares() is None)
+        return not isinstance(self.data, Outside) and (self.full_batch or self._known_shares() is None)
 
     def _known_shares(self) -> NDArray[np.float64] | None:
         """The shares of all samples, computed once per data set; None if all are 1."""
@@ -215,7 +215,7 @@ class Problem:
         return np.arange(len(self.store.value)) < self.n_weights
 
     @property
-    def whole(self) -> bool:
+    def full_batch(self) -> bool:
         """Whether every step uses all samples in order, so that nothing has to be picked."""
         return self.sampling == "epochs" and self.batch == self.data.shape[1]
 
@@ -228,7 +228,7 @@ class Problem:
         """The samples of training step `step` (the first is 0), the same for every engine."""
         return indices(self.seed, step, self.data.shape[1], self.batch, self.sampling)
 
-    def ready(self, first: int, count: int) -> int:
+    def read_ahead(self, first: int, count: int) -> int:
         """How many of the steps ``first + 1 .. first + count`` can run now, at least 1.
 
         Reads data that is not in memory; InputError if the samples of the first step cannot be read or used.
@@ -236,27 +236,27 @@ class Problem:
         data = self.data
         if not isinstance(data, Outside):
             return count
-        if self._ahead is None or not self._ahead.holds(self, first):
+        if self._ahead is None or not self._ahead.contains(self, first):
             self._ahead = None  # free the memory first
-            self._ahead = Ahead(self, data, first, count)
-        return self._ahead.left(first, count)
+            self._ahead = Prefetched(self, data, first, count)
+        return self._ahead.steps_left(first, count)
 
     def batches(self, first: int) -> tuple[Data, bool]:
         """The samples for the steps from ``first + 1`` on; and whether these are batches, one after the other.
 
         Otherwise they are all samples, from which :meth:`indices` picks those of a step.
         """
-        self.ready(first, 1)
+        self.read_ahead(first, 1)
         if self._ahead is None or not isinstance(self.data, Outside):
             return self.data, False
-        return self._ahead.since(first), not self._ahead.whole
+        return self._ahead.batches_from(first), not self._ahead.full_batch
 
     def samples_of(self, step: int) -> tuple[Data, NDArray[np.int64] | None]:
         """The data with the samples of step ``step + 1``, and their indices in it; None: all, in order."""
-        self.ready(step, 1)
+        self.read_ahead(step, 1)
         if self._ahead is not None and isinstance(self.data, Outside):
-            return self._ahead.since(step, 1), None
-        return self.data, None if self.whole else self.indices(step)
+            return self._ahead.batches_from(step, 1), None
+        return self.data, None if self.full_batch else self.indices(step)
 
     @property
     def order_shape(self) -> tuple[np.uint64, np.uint64, int]:
@@ -305,7 +305,7 @@ class Trainer(Protocol):
 
     name: str  # as in the table of engines
     breakable: bool  # whether Ctrl-C or an error of the model can stop it within a step, because Python computes it
-    asked: Asked | None  # set by a caller who wants numbers from the middle of calls
+    next_readback: NextReadback | None  # set by a caller who wants numbers from the middle of calls
 
     @property
     def ready(self) -> bool:
@@ -356,8 +356,8 @@ class HostTrainer:
     problem: Problem
     call_overhead: float = 0.0
     remark: str = ""
-    asked: Asked | None = None
-    _kept: Sequence[Array] = ()
+    next_readback: NextReadback | None = None
+    _snapshot: Sequence[Array] = ()
 
     @property
     def ready(self) -> bool:
@@ -375,21 +375,21 @@ class HostTrainer:
     def snapshot(self) -> None:
         """Copy all arrays that a step changes; the copies are reused, because new memory costs more than copying."""
         arrays = self._changing()
-        if not self._fit(arrays):
-            self._kept = [np.empty_like(array) for array in arrays]
-        for kept, array in zip(self._kept, arrays, strict=True):
+        if not self._fits_snapshot(arrays):
+            self._snapshot = [np.empty_like(array) for array in arrays]
+        for kept, array in zip(self._snapshot, arrays, strict=True):
             np.copyto(kept, array)
 
     def rewind(self) -> None:
         """Return to the last snapshot; StateError if there is none, or if the optimiser has other arrays now."""
         arrays = self._changing()
-        if not self._fit(arrays):
+        if not self._fits_snapshot(arrays):
             raise StateError(f"rewind: these {len(arrays)} arrays have no snapshot; call snapshot() first")
-        for kept, array in zip(self._kept, arrays, strict=True):
+        for kept, array in zip(self._snapshot, arrays, strict=True):
             np.copyto(array, kept)
 
-    def _fit(self, arrays: Sequence[Array]) -> bool:
-        return [kept.shape for kept in self._kept] == [array.shape for array in arrays]
+    def _fits_snapshot(self, arrays: Sequence[Array]) -> bool:
+        return [kept.shape for kept in self._snapshot] == [array.shape for array in arrays]
 
     def release(self) -> None:
         """Do nothing: there is no memory outside the host."""

@@ -32,7 +32,7 @@ class Form:
     made: str
     names: Callable[[ops.Op], list[str]]
 
-    def of(self, op: ops.Op) -> str:
+    def describe(self, op: ops.Op) -> str:
         """``1 + 2``: one function for the value, two for derivatives; or ``none:`` with the reason."""
         try:
             names = self.names(op)
@@ -177,7 +177,7 @@ class EngineChoice:
         return f"{self.name}{with_threads}"
 
 
-def known(engine: object) -> str:
+def checked_name(engine: object) -> str:
     """`engine`, if it is an allowed name, such as "auto"; InputError for any other."""
     if not (isinstance(engine, str) and engine == "auto"):
         find(engine)
@@ -189,7 +189,7 @@ def choose(engine: str, dtype: str, plan: Plan, update: Plan, batch: int) -> Eng
 
     "auto" takes a GPU if the step has enough work, and if the kernels for `plan` and `update` are compiled.
     """
-    if known(engine) != "auto":
+    if checked_name(engine) != "auto":
         usable(engine, dtype)
         return EngineChoice(engine, "asked for")
     host = _on_the_host()

@@ -15,9 +15,9 @@ import numpy as np
 from ..errors import InputError
 from ..nn import Embedding, Module, Parameter, Sequential
 from ..onnx.graph import PARAMETER, Node
-from .facts import Facts, Found, Tensor
+from .facts import Facts, FoundLayer, Tensor
 from .lanes import Entry
-from .layers import found_at
+from .layers import layer_at
 from .network import Chain, Group, Imported, LayerStep, Steps
 from .operators.table import SETTINGS
 
@@ -35,7 +35,7 @@ class Names:
         self.folders: set[str] = set()
         self.reserved = {*dir(Module), *reserved, "training"}
 
-    def give(self, wanted: str) -> str:
+    def reserve_path(self, wanted: str) -> str:
         """The path `wanted`, or one like it that is free and that attributes can have."""
         parts = [self._part(part) for part in _SPLIT.split(wanted) if part] or ["layer"]
         for k in range(len(parts)):  # nothing stands below a layer
@@ -51,18 +51,18 @@ class Names:
         return f"{part}_" if part in self.reserved else part
 
 
-def home(found: Found) -> str:
+def module_path(found: FoundLayer) -> str:
     """The path of the module that a layer with weights was, where the file says so; else empty."""
     return next((node.module for node in found.nodes if node.module), "") if found.weights else ""
 
 
-def stem(found: Found) -> str | None:
+def weight_path(found: FoundLayer) -> str | None:
     """The path that a layer has by its weights: ``fc1`` of ``fc1.weight``; empty for ``weight``; None without such.
 
     Where the file notes its module that is the path, if no numbers of its own say another: programs write equal weights
     once, under one of their names, and a convolution with the norm behind it as a part of that norm.
     """
-    module = home(found)
+    module = module_path(found)
     for attribute, tensor in found.weights.items():
         before, dot, last = tensor.name.rpartition(".")
         if last == attribute and not (module and isinstance(found.module, Embedding)):
@@ -70,12 +70,12 @@ def stem(found: Found) -> str | None:
     return module or None
 
 
-def called_so(found: Found, path: str | None) -> bool:
+def has_weight_names(found: FoundLayer, path: str | None) -> bool:
     """Whether a weight of a layer has the name that the layer's path gives it."""
     return any(tensor.name == f"{path}.{attribute}" for attribute, tensor in found.weights.items())
 
 
-def by_node(node: Node) -> str:
+def node_path(node: Node) -> str:
     """The path that a node's name tells: ``layers.0.act`` of PyTorch's ``/layers/layers.0/act/Relu``."""
     parts = [part for part in node.name.split("/") if part]
     if len(parts) > 1 and re.fullmatch(rf"{re.escape(node.operator)}(_\d+)?", parts[-1]):
@@ -93,7 +93,7 @@ def named(node: Node) -> bool:
     return re.fullmatch(rf"/?{re.escape(node.operator)}(_\d+)?|node_\w+", node.name) is None
 
 
-def beside(names: Sequence[str | None], others: Sequence[str]) -> list[str]:
+def fill_names(names: Sequence[str | None], others: Sequence[str]) -> list[str]:
     """The paths of layers in a row, those without a name (None) beside their neighbours.
 
     Behind ``features.2`` comes ``features.3``, if no other has that name; else it is called as in `others`, in the
@@ -110,12 +110,12 @@ def beside(names: Sequence[str | None], others: Sequence[str]) -> list[str]:
         for k in places:
             neighbour = found[k - step]
             if found[k] is None and neighbour is not None:
-                found[k] = name = _beside(neighbour, step, others[k], taken)
+                found[k] = name = _neighbour_name(neighbour, step, others[k], taken)
                 taken.add(name)
     return [name or other for name, other in zip(found, others, strict=True)]
 
 
-def _beside(neighbour: str, step: int, other: str, taken: set[str]) -> str:
+def _neighbour_name(neighbour: str, step: int, other: str, taken: set[str]) -> str:
     group, dot, last = neighbour.rpartition(".")
     number = int(last) + step if last.isdecimal() else -1
     name = f"{group}{dot}{number}"
@@ -130,24 +130,24 @@ MOST_SCALARS = 2_000_000
 class Plan:
     """The nodes in order, each a layer's or by itself; and the paths of layers, by the id of the module."""
 
-    layers: list[Found] = field(default_factory=list)
+    layers: list[FoundLayer] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
-    order: list[Found | Node] = field(default_factory=list)
+    order: list[FoundLayer | Node] = field(default_factory=list)
     paths: dict[int, str] = field(default_factory=dict)
 
 
 def planned(facts: Facts) -> Plan:
     """Find the layers; what no layer stands for is computed node by node."""
     plan = Plan()
-    owner: dict[str, Found] = {}
+    owner: dict[str, FoundLayer] = {}
     known: dict[Any, Module] = {}
     owners: dict[str, Module] = {}
     for node in facts.graph.nodes:
         if node.name in owner or _constant(node, facts):
             continue
-        found = found_at(node, facts)
+        found = layer_at(node, facts)
         if found is not None:
-            found = _again(_apart(found), known)
+            found = _with_known_module(_with_own_names(found), known)
             if facts.graph.ours and not _under_its_names(found, owners):
                 continue
             plan.layers.append(found)
@@ -164,19 +164,19 @@ def planned(facts: Facts) -> Plan:
     return plan
 
 
-def _apart(found: Found) -> Found:
+def _with_own_names(found: FoundLayer) -> FoundLayer:
     """A layer with its weights under names of their own, where its module is known and all numbers are equal.
 
     Programs write equal weights once: the ones of two norms that were never trained are two weights.
     """
-    module, weights = home(found), dict(found.weights)
+    module, weights = module_path(found), dict(found.weights)
     for part, tensor in found.weights.items():
         if module and (tensor.array == tensor.array.flat[0]).all():
             weights[part] = replace(tensor, name=f"{module}.{part}")
     return replace(found, weights=weights)
 
 
-def _again(found: Found, known: dict[Any, Module]) -> Found:
+def _with_known_module(found: FoundLayer, known: dict[Any, Module]) -> FoundLayer:
     """A layer; with all the weights of one among the `known` it is that one, called again."""
     if not found.weights:
         return found
@@ -185,11 +185,11 @@ def _again(found: Found, known: dict[Any, Module]) -> Found:
     return replace(found, module=known.setdefault(key, found.module))
 
 
-def _under_its_names(found: Found, owners: dict[str, Module]) -> bool:
+def _under_its_names(found: FoundLayer, owners: dict[str, Module]) -> bool:
     """Whether a layer's weights would have the names that the file has for them; in our own files all keep theirs."""
     if not found.weights:
         return True
-    path, weights = stem(found), found.weights.items()
+    path, weights = weight_path(found), found.weights.items()
     own = path is not None and all(tensor.name == f"{path}.{part}".strip(".") for part, tensor in weights)
     return own and owners.setdefault(str(path), found.module) is found.module
 
@@ -205,7 +205,7 @@ def _of_weights(nodes: Sequence[Node], facts: Facts) -> set[str]:
     while todo:
         name = todo.pop()
         maker = facts.makers.get(name)
-        if maker is None or maker.name in found or not _constant(maker, facts) or name not in facts.moving:
+        if maker is None or maker.name in found or not _constant(maker, facts) or name not in facts.weight_dependent:
             continue
         found.add(maker.name)
         todo += maker.inputs
@@ -239,7 +239,7 @@ class Builder:
         for found in self.plan.layers:
             self._fill(found)
         chain = self._chain()
-        if len(chain) == 1 and stem(chain[0]) == ROOT:
+        if len(chain) == 1 and weight_path(chain[0]) == ROOT:
             return chain[0].module
         self._name(numbered=bool(chain))
         if chain:
@@ -248,7 +248,7 @@ class Builder:
                 return whole
         return self._imported()
 
-    def _fill(self, found: Found) -> None:
+    def _fill(self, found: FoundLayer) -> None:
         """Give a layer its weights; those that the file holds once are one Parameter."""
         for attribute, tensor in found.weights.items():
             if attribute.startswith("running_"):
@@ -266,7 +266,7 @@ class Builder:
 
     # ---- a chain
 
-    def _chain(self) -> list[Found]:
+    def _chain(self) -> list[FoundLayer]:
         """The layers in order, if each takes what the one before makes, and is called with one sample."""
         graph = self.facts.graph
         simple = len(self.entries) == len(graph.outputs) == 1 and self.entries[0].axis == self.axes[0] == 0
@@ -285,22 +285,22 @@ class Builder:
 
     def _name(self, numbered: bool) -> None:
         """Give every layer a path: by its weights first, then by its nodes' names."""
-        paths, first_calls = self.plan.paths, dict[int, Found]()
+        paths, first_calls = self.plan.paths, dict[int, FoundLayer]()
         for found in self.plan.layers:
             first_calls.setdefault(id(found.module), found)
         layers = list(first_calls.values())
         stems: list[str | None] = []
         for found in layers:  # of two with one weight the first is called by it
-            own = stem(found)
+            own = weight_path(found)
             stems.append(own if own and own not in stems else None)
-        wanted = [own or by_node(_told(found)) for own, found in zip(stems, layers, strict=True)]
+        wanted = [own or node_path(_named_node(found)) for own, found in zip(stems, layers, strict=True)]
         if numbered:
-            wanted = beside([name if own or named(_told(found)) else None
+            wanted = fill_names([name if own or named(_named_node(found)) else None
                              for own, found, name in zip(stems, layers, wanted, strict=True)], wanted)  # fmt: skip
         # those of weights, which others give way, and of these those whose weights are called so
-        first = sorted(range(len(layers)), key=lambda k: (not stems[k], not called_so(layers[k], stems[k])))
+        first = sorted(range(len(layers)), key=lambda k: (not stems[k], not has_weight_names(layers[k], stems[k])))
         for k in first:
-            paths[id(layers[k].module)] = self.names.give(wanted[k])
+            paths[id(layers[k].module)] = self.names.reserve_path(wanted[k])
 
     # ---- a graph
 
@@ -315,7 +315,7 @@ class Builder:
             Steps(
                 tuple(self.entries),
                 tuple(
-                    LayerStep(paths[id(s.module)], s.way, s.reads, s.writes) if isinstance(s, Found) else s
+                    LayerStep(paths[id(s.module)], s.way, s.reads, s.writes) if isinstance(s, FoundLayer) else s
                     for s in self.plan.order
                 ),
                 tuple(zip((port.name for port in self.facts.graph.outputs), self.axes, strict=True)),
@@ -326,10 +326,10 @@ class Builder:
             )
         )
         for found in self.plan.layers:
-            put(net, paths[id(found.module)], found.module)
+            set_part(net, paths[id(found.module)], found.module)
         for name, (path, turned) in weights.items():
             if path in self.names.taken:  # else it is a layer's
-                put(net, path, self.parameters[name, turned])
+                set_part(net, path, self.parameters[name, turned])
         return net
 
     def _weights(self) -> dict[str, tuple[str, bool]]:
@@ -349,17 +349,17 @@ class Builder:
                              None)  # fmt: skip
                 if known is None:
                     self._parameter(Tensor(name, self.facts.graph.constants[name]))
-                    known = self.names.give(name), False
+                    known = self.names.reserve_path(name), False
                 found[name] = known
         return found
 
 
-def _told(found: Found) -> Node:
+def _named_node(found: FoundLayer) -> Node:
     """The node of a layer whose name says most."""
     return next(filter(named, found.nodes), found.nodes[0])
 
 
-def put(net: Module, path: str, part: Module | Parameter) -> None:
+def set_part(net: Module, path: str, part: Module | Parameter) -> None:
     """Set a part at its path, with groups above it where nothing is."""
     *above, last = path.split(".")
     for name in above:

@@ -41,7 +41,7 @@ class Tensor:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundLayer:
     """A layer: the module without its weights, the nodes that it stands for, its input, its weights by attribute."""
 
     module: Module
@@ -93,11 +93,11 @@ class Facts:
         """The tensor that a node reads there; empty where it is left out."""
         return node.inputs[place] if place < len(node.inputs) else ""
 
-    def made(self, name: str) -> bool:
+    def is_computed(self, name: str) -> bool:
         """Whether a tensor is computed of the data: there is one, and it is no constant."""
         return bool(name) and name not in self.constants
 
-    def next(self, node: Node) -> Node | None:
+    def only_reader(self, node: Node) -> Node | None:
         """The only node that reads what a node makes; None where there are more, or it is an output of the graph."""
         (name, *others) = node.outputs
         readers = self.readers.get(name, [])
@@ -154,7 +154,7 @@ class Facts:
         return True
 
     @cached_property
-    def moving(self) -> frozenset[str]:
+    def weight_dependent(self) -> frozenset[str]:
         """What is made of weights, and the weights: it moves with them in training."""
         found = {name for name in self.graph.constants if self.trained(name)}
         for node in self.graph.nodes:
@@ -171,7 +171,7 @@ class Facts:
         while (maker := self.makers.get(alike)) is not None and maker.operator in ALIKE:
             alike = maker.inputs[0]
             found = alike if maker.operator in RESHAPES and self.trained(alike) else found
-        return None if alike in self.makers and alike in self.moving else found
+        return None if alike in self.makers and alike in self.weight_dependent else found
 
     def weight(self, name: str, *shapes: Shape) -> Tensor | None:
         """A constant of floats as a parameter, if it has one of these shapes (by default any); in the first of them."""

@@ -41,7 +41,7 @@ class Allowance:
         self._made = self._held = 0
         self._sizes: dict[str, int] = {}
 
-    def made(self, node: Node, tensors: Mapping[str, Array]) -> None:
+    def add_made(self, node: Node, tensors: Mapping[str, Array]) -> None:
         """Count what a node has made; an array that is a view of another one takes no room."""
         for name in node.outputs:
             array = tensors.get(name)
@@ -78,7 +78,7 @@ def folded(graph: Graph, shapes: Mapping[str, tuple[int, ...]] | None = None) ->
         if all(name in tensors for name in node.inputs if name):
             try:
                 compute(node, tensors, graph.opset, {})
-                allowance.made(node, tensors)
+                allowance.add_made(node, tensors)
             except InputError as error:
                 raise InputError(f"{graph.name}: {error}") from None
         elif shapes and node.operator in SIDES and node.inputs[0] in shapes:
@@ -121,7 +121,7 @@ def probed(
     for node, over in zip(graph.nodes, last_uses(graph.nodes, {*kept}), strict=True):
         if not all(name in constants for name in node.outputs if name):
             compute(node, tensors, graph.opset, dtypes)
-            allowance.made(node, tensors)
+            allowance.add_made(node, tensors)
             for name in node.outputs:
                 if name in tensors:
                     shapes[name], dtypes[name] = tensors[name].shape, tensors[name].dtype
@@ -177,7 +177,7 @@ def _shape(value: Any, what: str) -> Shape:
     return tuple(integer(what, side, 1) for side in value)
 
 
-def told(graph: Graph, port: Port, batch: Any, sides: Sides) -> Open:
+def input_shape(graph: Graph, port: Port, batch: Any, sides: Sides) -> Open:
     """The shape of an input with what `sides` says, the axis of samples in it."""
     given = sides.get(port.name)
     if isinstance(given, tuple):
@@ -226,14 +226,14 @@ class Entry:
     shape: Shape  # of one sample
     fixed: int | None  # how many samples the file is made for; None: any number
 
-    def whole(self, samples: int) -> Shape:
+    def batch_shape(self, samples: int) -> Shape:
         """The shape of so many samples."""
         return self.shape if self.axis is None else (*self.shape[: self.axis], samples, *self.shape[self.axis :])
 
 
 def entries(graph: Graph, batch: Any, sides: Sides) -> list[Entry]:
     """Where the samples stand in each input."""
-    shapes = [told(graph, port, batch, sides) for port in graph.inputs]
+    shapes = [input_shape(graph, port, batch, sides) for port in graph.inputs]
     axes = [_axis(port, shape, batch) for port, shape in zip(graph.inputs, shapes, strict=True)]
     if isinstance(batch, str) and all(axis is None for axis in axes):
         raise InputError(
@@ -289,9 +289,9 @@ def _axis(port: Port, shape: Sequence[int | str | None], batch: Any) -> int | No
     return 0 if len(shape) > 1 else None
 
 
-def alone(graph: Graph, constants: Tensors, given: Sequence[Entry]) -> Probe:
+def probe_sample(graph: Graph, constants: Tensors, given: Sequence[Entry]) -> Probe:
     """The graph computed of one sample."""
-    inputs = {entry.port.name: drawn(entry.port, entry.whole(1), seed) for seed, entry in enumerate(given)}
+    inputs = {entry.port.name: drawn(entry.port, entry.batch_shape(1), seed) for seed, entry in enumerate(given)}
     try:
         return probed(graph, constants, inputs, [port.name for port in graph.outputs])
     except ScalarvizError as error:
@@ -313,7 +313,7 @@ def output_axes(graph: Graph, constants: Tensors, given: Sequence[Entry], one: P
     if first.fixed == 1:  # it computes one sample at a time, so that none is mixed with another
         axis = first.axis
         return [axis if axis is not None and one.shapes[name][axis : axis + 1] == (1,) else None for name in names]
-    tried = _both(graph, constants, given, names)
+    tried = _probe_samples(graph, constants, given, names)
     axes = [tried.lane(name, whole=True) for name in names]
     if MIXED in axes:
         raise InputError(_mixing(graph, constants, given))
@@ -352,7 +352,7 @@ class _Tried:
         return MIXED
 
 
-def _both(graph: Graph, constants: Tensors, given: Sequence[Entry], names: Sequence[str]) -> _Tried:
+def _probe_samples(graph: Graph, constants: Tensors, given: Sequence[Entry], names: Sequence[str]) -> _Tried:
     """The tensors of several samples together, and of the first ones and the last one alone."""
     count = max((entry.fixed or 2 for entry in given if entry.axis is not None), default=2)
     drawings = [drawn(entry.port, (count, *entry.shape), seed) for seed, entry in enumerate(given)]
@@ -393,7 +393,7 @@ def _same(a: Array, b: Array, size: float) -> bool:
 def _mixing(graph: Graph, constants: Tensors, given: Sequence[Entry]) -> str:
     """What is said of samples that are mixed: the first node whose results are not those of samples."""
     names = [name for node in graph.nodes for name in node.outputs if name]
-    tried = _both(graph, constants, given, names)
+    tried = _probe_samples(graph, constants, given, names)
     said = "an output"
     for node in graph.nodes:
         if any(tried.lane(name, whole=False) == MIXED for name in node.outputs if name):

@@ -16,11 +16,11 @@ import numpy as np
 from .. import nn
 from ..errors import ScalarvizError
 from ..onnx.graph import Node
-from .facts import Facts, Found, Shape, Tensor, Way, of_module, plain
+from .facts import Facts, FoundLayer, Shape, Tensor, Way, of_module, plain
 from .operators.table import Tensors, compute, each
 from .operators.windows import border
 
-Recogniser = Callable[[Node, Facts], Found | None]
+Recogniser = Callable[[Node, Facts], FoundLayer | None]
 TABLE: dict[str, list[tuple[Recogniser, int | None]]] = defaultdict(list)
 """By the operator of the first node; with each function which of its inputs must be computed."""
 
@@ -28,25 +28,25 @@ TABLE: dict[str, list[tuple[Recogniser, int | None]]] = defaultdict(list)
 def layer(*names: str, reads: int | None = 0) -> Callable[[Recogniser], Recogniser]:
     """Put a function into the table under these operators; it is asked where input `reads` is computed."""
 
-    def put(function: Recogniser) -> Recogniser:
+    def register(function: Recogniser) -> Recogniser:
         for name in names:
             TABLE[name].append((function, reads))
         return function
 
-    return put
+    return register
 
 
-def found_at(node: Node, facts: Facts) -> Found | None:
+def layer_at(node: Node, facts: Facts) -> FoundLayer | None:
     """The layer that begins with a node, if one does; of several that which stands for most nodes."""
     if node.domain != "":
         return None
-    asked = (look for look, k in TABLE.get(node.operator, ()) if k is None or facts.made(facts.input(node, k)))
+    asked = (look for look, k in TABLE.get(node.operator, ()) if k is None or facts.is_computed(facts.input(node, k)))
     return max(filter(None, (look(node, facts) for look in asked)), key=lambda found: len(found.nodes), default=None)
 
 
 def _behind(node: Node, facts: Facts, operator: str) -> tuple[Node, str] | None:
     """The only node behind another, if it is of this operator, and what it takes besides."""
-    found = facts.next(node)
+    found = facts.only_reader(node)
     if found is None or found.operator != operator or found.domain != "" or len({*found.inputs}) != 2:
         return None
     return found, found.inputs[1] if found.inputs[0] == node.outputs[0] else found.inputs[0]
@@ -66,7 +66,7 @@ ADAPTIVE = {1: nn.AdaptiveAvgPool1d, 2: nn.AdaptiveAvgPool2d}
 
 
 @layer("Conv")
-def conv(node: Node, facts: Facts) -> Found | None:
+def conv(node: Node, facts: Facts) -> FoundLayer | None:
     """With constant weights, and a border that stands on both sides alike or leaves the sides as they are."""
     x, weight, given = node.inputs[0], facts.weight(node.inputs[1]), facts.input(node, 2)
     if weight is None or weight.array.ndim - 2 not in CONVS:
@@ -79,11 +79,11 @@ def conv(node: Node, facts: Facts) -> Found | None:
     step, dilation = (tuple(node.listed(name, [1] * len(size))) for name in ("strides", "dilations"))
     rest = tuple(size), step, padding, dilation, groups, bias is not None
     module = CONVS[len(size)](channels * groups, count, *rest, seed=0)
-    return Found(module, (node,), x, "samples", _named(weight=weight, bias=bias))
+    return FoundLayer(module, (node,), x, "samples", _named(weight=weight, bias=bias))
 
 
 @layer("MaxPool", "AveragePool")
-def pool(node: Node, facts: Facts) -> Found | None:
+def pool(node: Node, facts: Facts) -> FoundLayer | None:
     """With windows that are filled, and a border on both sides alike."""
     x, size = node.inputs[0], tuple(node.listed("kernel_shape", ()))
     n = len(facts.shapes.get(x, ())) - 2
@@ -96,14 +96,14 @@ def pool(node: Node, facts: Facts) -> Found | None:
     if node.operator == "AveragePool" and any(padding) and not node.attribute("count_include_pad", 0):
         return None
     kinds = MAX_POOLS if node.operator == "MaxPool" else MEAN_POOLS
-    return Found(kinds[n](size, tuple(node.listed("strides", [1] * n)), padding), (node,), x, "samples")
+    return FoundLayer(kinds[n](size, tuple(node.listed("strides", [1] * n)), padding), (node,), x, "samples")
 
 
 @layer("GlobalAveragePool")
-def global_pool(node: Node, facts: Facts) -> Found | None:
+def global_pool(node: Node, facts: Facts) -> FoundLayer | None:
     """The mean of each channel."""
     n = len(facts.shapes.get(node.inputs[0], ())) - 2
-    return Found(ADAPTIVE[n](1), (node,), node.inputs[0], "samples") if n in ADAPTIVE else None
+    return FoundLayer(ADAPTIVE[n](1), (node,), node.inputs[0], "samples") if n in ADAPTIVE else None
 
 
 def _padding(node: Node, sides: Shape, size: Shape) -> Shape | str | None:
@@ -121,7 +121,7 @@ def _padding(node: Node, sides: Shape, size: Shape) -> Shape | str | None:
 
 
 @layer("Gemm")
-def gemm(node: Node, facts: Facts) -> Found | None:
+def gemm(node: Node, facts: Facts) -> FoundLayer | None:
     """A matrix product with a constant matrix, and a bias or none."""
     x, bias = node.inputs[0], facts.input(node, 2)
     if node.attribute("transA") or node.attribute("alpha", 1.0) != 1.0 or (bias and node.attribute("beta", 1.0) != 1.0):
@@ -130,7 +130,7 @@ def gemm(node: Node, facts: Facts) -> Found | None:
 
 
 @layer("MatMul")
-def matmul(node: Node, facts: Facts) -> Found | None:
+def matmul(node: Node, facts: Facts) -> FoundLayer | None:
     """The rows of the last axis times a constant matrix; the sum with a constant row behind it is the bias."""
     x, weight = node.inputs[0], facts.matrix(node.inputs[1], turned=True)
     plus = _behind(node, facts, "Add")
@@ -138,7 +138,7 @@ def matmul(node: Node, facts: Facts) -> Found | None:
     return found or _linear((node,), x, weight, "", facts)
 
 
-def _linear(nodes: tuple[Node, ...], x: str, weight: Tensor | None, bias: str, facts: Facts) -> Found | None:
+def _linear(nodes: tuple[Node, ...], x: str, weight: Tensor | None, bias: str, facts: Facts) -> FoundLayer | None:
     if weight is None:
         return None
     n_out, n_in = weight.array.shape
@@ -146,17 +146,17 @@ def _linear(nodes: tuple[Node, ...], x: str, weight: Tensor | None, bias: str, f
     if bias and row is None:
         return None
     module = nn.Linear(n_in, n_out, bias=row is not None, seed=0)
-    return Found(module, nodes, x, "rows", _named(weight=weight, bias=row))
+    return FoundLayer(module, nodes, x, "rows", _named(weight=weight, bias=row))
 
 
 @layer("Gather", reads=1)
-def embedding(node: Node, facts: Facts) -> Found | None:
+def embedding(node: Node, facts: Facts) -> FoundLayer | None:
     """Rows of a constant matrix, which computed numbers choose."""
     table = facts.matrix(node.inputs[0])
     if table is None or node.attribute("axis", 0) not in (0, -2):
         return None
     rows, columns = table.array.shape
-    return Found(nn.Embedding(rows, columns, seed=0), (node,), node.inputs[1], "all", {"weight": table})
+    return FoundLayer(nn.Embedding(rows, columns, seed=0), (node,), node.inputs[1], "all", {"weight": table})
 
 
 # ---- activations
@@ -176,20 +176,20 @@ POINTS = np.linspace(-3.0, 3.0, 13)
 
 
 @layer(*INNER, reads=None)
-def formula(node: Node, facts: Facts) -> Found | None:
+def formula(node: Node, facts: Facts) -> FoundLayer | None:
     """One of `FORMULAS`, however it is written: what nodes make of one tensor and single constants."""
-    for x in dict.fromkeys(filter(facts.made, node.inputs)):
-        nodes = _of_one(node, x, facts)
+    for x in dict.fromkeys(filter(facts.is_computed, node.inputs)):
+        nodes = _pointwise_nodes(node, x, facts)
         for last in reversed(nodes):
             found = _between(x, last.outputs[0], nodes, facts)
             whole = found and found[0] is node and any(inner.operator in BENT for inner in found)
             name = _equal(found, x, facts) if whole and len(found) > 1 else None
             if name is not None:
-                return Found(FORMULAS[name](), found, x, "all")
+                return FoundLayer(FORMULAS[name](), found, x, "all")
     return None
 
 
-def _of_one(node: Node, x: str, facts: Facts) -> list[Node]:
+def _pointwise_nodes(node: Node, x: str, facts: Facts) -> list[Node]:
     """A node and others behind it that compute number by number of x and single constants."""
 
     def place(one: Node) -> int:
@@ -277,37 +277,37 @@ SIMPLE: dict[str, Callable[[Node, Facts], nn.Module | None]] = {
 
 
 @layer(*SIMPLE)
-def one_by_one(node: Node, facts: Facts) -> Found | None:
+def one_by_one(node: Node, facts: Facts) -> FoundLayer | None:
     """One of the table above."""
     known = node.attribute("approximate", "none") in ("none", "tanh")
     module = SIMPLE[node.operator](node, facts) if known else None
-    return None if module is None else Found(module, (node,), node.inputs[0], "all")
+    return None if module is None else FoundLayer(module, (node,), node.inputs[0], "all")
 
 
 @layer("PRelu")
-def prelu(node: Node, facts: Facts) -> Found | None:
+def prelu(node: Node, facts: Facts) -> FoundLayer | None:
     """With one learnt slope, or one for each channel."""
     x, shape = node.inputs[0], facts.shapes[node.inputs[0]]
     channels, rest = shape[1] if len(shape) > 1 else 1, (1,) * (len(shape) - 2)
     slope = facts.weight(node.inputs[1], (1,), (), (1, *rest))
     if slope is not None:
-        return Found(nn.PReLU(), (node,), x, "all", {"weight": slope})
+        return FoundLayer(nn.PReLU(), (node,), x, "all", {"weight": slope})
     slope = _of_channels(node.inputs[1], facts, shape) if len(shape) > 1 else None
-    return None if slope is None else Found(nn.PReLU(channels), (node,), x, "samples", {"weight": slope})
+    return None if slope is None else FoundLayer(nn.PReLU(channels), (node,), x, "samples", {"weight": slope})
 
 
 @layer("Softmax", "LogSoftmax")
-def softmax(node: Node, facts: Facts) -> Found | None:
+def softmax(node: Node, facts: Facts) -> FoundLayer | None:
     """Of the rows of the last axis."""
     ndim = len(facts.shapes.get(node.inputs[0], ()))
     axis = node.attribute("axis", -1 if facts.graph.opset >= 13 else 1)
     if ndim == 0 or axis % ndim != ndim - 1:
         return None
-    return Found(nn.Softmax() if node.operator == "Softmax" else nn.LogSoftmax(), (node,), node.inputs[0], "rows")
+    return FoundLayer(nn.Softmax() if node.operator == "Softmax" else nn.LogSoftmax(), (node,), node.inputs[0], "rows")
 
 
 @layer("Flatten", "Reshape", "Squeeze", "Unsqueeze")
-def reshaped(node: Node, facts: Facts) -> Found | None:
+def reshaped(node: Node, facts: Facts) -> FoundLayer | None:
     """A sample as a row, or a row as a sample of another shape."""
     x = node.inputs[0]
     before, behind = facts.shapes.get(x, ()), facts.shapes.get(node.outputs[0], ())
@@ -315,9 +315,9 @@ def reshaped(node: Node, facts: Facts) -> Found | None:
         return None
     sample, row = before[1:], (prod(before[1:]),)
     if behind[1:] == row and len(sample) > 1:
-        return Found(nn.Flatten(), (node,), x, "samples")
+        return FoundLayer(nn.Flatten(), (node,), x, "samples")
     if sample == row and len(behind) > 2 and 0 not in behind:
-        return Found(nn.Unflatten(behind[1:]), (node,), x, "samples")
+        return FoundLayer(nn.Unflatten(behind[1:]), (node,), x, "samples")
     return None
 
 
@@ -325,13 +325,13 @@ def reshaped(node: Node, facts: Facts) -> Found | None:
 
 
 @layer("Reshape")
-def exported_group_norm(node: Node, facts: Facts) -> Found | None:
+def exported_group_norm(node: Node, facts: Facts) -> FoundLayer | None:
     """``Reshape``, ``InstanceNormalization`` without weights, ``Reshape`` back; perhaps ``Mul`` and ``Add``."""
     x, apart = node.inputs[0], facts.shapes.get(node.outputs[0], ())
-    shape, norm = facts.shapes.get(x, ()), facts.next(node)
+    shape, norm = facts.shapes.get(x, ()), facts.only_reader(node)
     if len(shape) < 2 or norm is None or norm.operator != "InstanceNormalization":
         return None
-    back, neutral = facts.next(norm), [facts.constants.get(name) for name in norm.inputs[1:3]]
+    back, neutral = facts.only_reader(norm), [facts.constants.get(name) for name in norm.inputs[1:3]]
     affine = any(array is None or (array != number).any() for array, number in zip(neutral, (1.0, 0.0), strict=True))
     if back is None or back.operator != "Reshape" or affine:
         return None
@@ -341,7 +341,7 @@ def exported_group_norm(node: Node, facts: Facts) -> Found | None:
         return None
     nodes, weights = _with_scale((node, norm, back), facts, shape)
     module = nn.GroupNorm(groups, shape[1], plain(norm.attribute("epsilon", 1e-5)), affine=bool(weights))
-    return Found(module, nodes, x, "samples", weights)
+    return FoundLayer(module, nodes, x, "samples", weights)
 
 
 def _with_scale(nodes: tuple[Node, ...], facts: Facts, shape: Shape) -> tuple[tuple[Node, ...], dict[str, Tensor]]:
@@ -353,11 +353,11 @@ def _with_scale(nodes: tuple[Node, ...], facts: Facts, shape: Shape) -> tuple[tu
     weight, bias = (_of_channels(name, facts, shape) for name in (scale[1], shift[1]))
     if weight is not None and bias is not None:
         return (*nodes, scale[0], shift[0]), {"weight": weight, "bias": bias}
-    without = _all(scale[1], facts, 1.0, shape) and _all(shift[1], facts, 0.0, shape)
+    without = _is_constant(scale[1], facts, 1.0, shape) and _is_constant(shift[1], facts, 0.0, shape)
     return ((*nodes, scale[0], shift[0]) if without else nodes), {}
 
 
-def _all(name: str, facts: Facts, number: float, shape: Shape) -> bool:
+def _is_constant(name: str, facts: Facts, number: float, shape: Shape) -> bool:
     """Whether a constant of the file's formula, and no weight, is that number everywhere."""
     array = facts.constants.get(name) if name in facts.fixed else None
     return array is not None and array.ndim <= len(shape) and array.size <= shape[1] and bool((array == number).all())
@@ -375,7 +375,7 @@ STATISTICS = ("weight", "bias", "running_mean", "running_var")
 
 
 @layer("BatchNormalization")
-def batch_norm(node: Node, facts: Facts) -> Found | None:
+def batch_norm(node: Node, facts: Facts) -> FoundLayer | None:
     """By running statistics, or in training by those of the batch; its other outputs are not read."""
     x, shape = node.inputs[0], facts.shapes.get(node.inputs[0], ())
     read = any(name and (facts.readers.get(name) or name in facts.results) for name in node.outputs[1:])
@@ -393,11 +393,11 @@ def batch_norm(node: Node, facts: Facts) -> Found | None:
     module.train(bool(node.attribute("training_mode", 0)))
     # rows of channels as long as there are channels might be samples: a layer of ours refuses them without their axis
     way: Way = "whole" if len(shape) == 3 and shape[1] == shape[2] else "samples"
-    return Found(module, (node,), x, way, weights)
+    return FoundLayer(module, (node,), x, way, weights)
 
 
 @layer("LayerNormalization")
-def layer_norm(node: Node, facts: Facts) -> Found | None:
+def layer_norm(node: Node, facts: Facts) -> FoundLayer | None:
     """Over the last axes."""
     x, shape = node.inputs[0], facts.shapes.get(node.inputs[0], ())
     if any(node.outputs[1:]):
@@ -408,11 +408,11 @@ def layer_norm(node: Node, facts: Facts) -> Found | None:
     parts = _affine(weights, facts, names, over)
     if axis == 0 or parts is None:
         return None
-    return Found(nn.LayerNorm(over, plain(node.attribute("epsilon", 1e-5)), *parts), (node,), x, "all", weights)
+    return FoundLayer(nn.LayerNorm(over, plain(node.attribute("epsilon", 1e-5)), *parts), (node,), x, "all", weights)
 
 
 @layer("GroupNormalization", "InstanceNormalization")
-def group_norm(node: Node, facts: Facts) -> Found | None:
+def group_norm(node: Node, facts: Facts) -> FoundLayer | None:
     """Over groups of channels; with a group a channel it is the norm of an instance."""
     x, shape = node.inputs[0], facts.shapes.get(node.inputs[0], ())
     if len(shape) < 2:
@@ -427,7 +427,7 @@ def group_norm(node: Node, facts: Facts) -> Found | None:
     own = of_module(weight.name) or of_module(bias.name)
     affine = own or bool((weight.array != 1).any() or (bias.array != 0).any())
     module = nn.GroupNorm(groups, shape[1], plain(node.attribute("epsilon", 1e-5)), affine=affine)
-    return Found(module, (node,), x, "samples", {"weight": weight, "bias": bias} if affine else {})
+    return FoundLayer(module, (node,), x, "samples", {"weight": weight, "bias": bias} if affine else {})
 
 
 def _affine(
@@ -442,7 +442,7 @@ def _affine(
 
 
 @layer("RMSNormalization")
-def rms_norm(node: Node, facts: Facts) -> Found | None:
+def rms_norm(node: Node, facts: Facts) -> FoundLayer | None:
     """Over the last axes."""
     x, shape = node.inputs[0], facts.shapes.get(node.inputs[0], ())
     axis = node.attribute("axis", -1) % max(len(shape), 1)
@@ -450,20 +450,20 @@ def rms_norm(node: Node, facts: Facts) -> Found | None:
     return None if weight is None else _rms((node,), x, shape[axis:], node.attribute("epsilon", 1e-5), weight)
 
 
-def _rms(nodes: tuple[Node, ...], x: str, over: Shape, epsilon: float, weight: Tensor | None) -> Found:
+def _rms(nodes: tuple[Node, ...], x: str, over: Shape, epsilon: float, weight: Tensor | None) -> FoundLayer:
     module = nn.RMSNorm(over, plain(epsilon), elementwise_affine=weight is not None)
-    return Found(module, nodes, x, "all", _named(weight=weight))
+    return FoundLayer(module, nodes, x, "all", _named(weight=weight))
 
 
 @layer("Pow", "Mul")
-def exported_rms_norm(node: Node, facts: Facts) -> Found | None:
+def exported_rms_norm(node: Node, facts: Facts) -> FoundLayer | None:
     """``x / sqrt(mean(x**2) + eps)`` over the last axes, and the weights behind it."""
     x = node.inputs[0]
     squared = (node.inputs[1:] == (x,)) if node.operator == "Mul" else facts.number(node, 1) == 2.0
-    mean = facts.next(node) if squared else None
+    mean = facts.only_reader(node) if squared else None
     over = _over(mean, facts) if mean is not None else ()
     plus = _behind(mean, facts, "Add") if mean is not None and over else None
-    root = facts.next(plus[0]) if plus is not None else None
+    root = facts.only_reader(plus[0]) if plus is not None else None
     epsilon = None if plus is None else facts.single(plus[1])
     if mean is None or plus is None or epsilon is None or epsilon < 0 or root is None or root.operator != "Sqrt":
         return None
@@ -487,7 +487,7 @@ def _over(mean: Node, facts: Facts) -> Shape:
 
 def _divided(root: Node, x: str, facts: Facts) -> tuple[Node, ...]:
     """The nodes that divide x by the root: a ``Div``, or one by it and a ``Mul``."""
-    first = facts.next(root)
+    first = facts.only_reader(root)
     if first is None:
         return ()
     if first.operator == "Div" and first.inputs == (x, root.outputs[0]):

@@ -24,8 +24,8 @@ from ..nn._to_onnx import Origin
 from ..onnx.graph import WEIGHED, Graph, Node, Port
 from ..onnx.reading import read_graph
 from .building import Builder, check_size, planned
-from .facts import MOVED, Facts, Found
-from .lanes import alone, checked, entries, folded, output_axes
+from .facts import MOVED, Facts, FoundLayer
+from .lanes import probe_sample, checked, entries, folded, output_axes
 from .operators.table import SETTINGS, SIDES, Tensors, supported
 
 NO_DERIVATIVE = frozenset(("ArgMax", "ArgMin", "Ceil", "Floor", "Mod", "NonZero", "Round"))
@@ -49,7 +49,7 @@ MOST_NAMED = 1000
 """Nodes of one operator and reason that a message names."""
 
 
-def _told(found: Iterable[tuple[Node, str]]) -> str:
+def _nodes_text(found: Iterable[tuple[Node, str]]) -> str:
     """Nodes by their operators and what is wrong with them, each with its name; empty where nothing is."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for node, reason in found:
@@ -66,22 +66,22 @@ def check_supported(graph: Graph) -> None:
     """Refuse a graph with nodes that are not known: all of them, with the reason for each."""
     found = [(node, supported(node, graph.opset)) for node in graph.nodes]
     if count := sum(bool(reason) for _, reason in found):
-        said = f"{count:,} of {len(graph.nodes):,} nodes are not supported: {_told(found)}"
+        said = f"{count:,} of {len(graph.nodes):,} nodes are not supported: {_nodes_text(found)}"
         raise InputError(f"{graph.name}: {said}{_choice(graph, [node for node, reason in found if reason])}")
 
 
-def check_known(order: Sequence[Found | Node], facts: Facts) -> None:
+def check_known(order: Sequence[FoundLayer | Node], facts: Facts) -> None:
     """Refuse nodes whose settings, or whose numbers, are computed where they must be known: all of them."""
     moving, found = {port.name for port in facts.graph.inputs}, []
     for step in order:
-        if isinstance(step, Found):
+        if isinstance(step, FoundLayer):
             moving.add(step.writes)
             continue
         places = [k for k, name in enumerate(step.inputs) if name in moving or _weight(step, k, facts)]
         found.append((step, _reason(step, places, facts)))
         if places and step.operator not in OF_SIDES:
             moving.update(step.outputs)
-    if said := _told(found):
+    if said := _nodes_text(found):
         raise InputError(
             f"{facts.graph.name}: some nodes need constants or shapes, but get numbers computed from data or weights: "
             f"{said}"
@@ -140,7 +140,7 @@ def uncut(facts: Facts) -> Facts:
                 ids.add(name)
 
     def plain(node: Node) -> Node:
-        cuts = node.operator == "Cast" and facts.made(node.inputs[0]) and node.outputs[0] in ids
+        cuts = node.operator == "Cast" and facts.is_computed(node.inputs[0]) and node.outputs[0] in ids
         return replace(node, operator="Identity", attributes={}) if cuts and _rounds(node, facts) else node
 
     return replace(facts, graph=replace(facts.graph, nodes=tuple(map(plain, facts.graph.nodes))))
@@ -245,7 +245,7 @@ class Loaded(NamedTuple):
 
     net: Module
     shapes: tuple[tuple[int, ...], ...]
-    makes: tuple[int, ...]
+    output_sizes: tuple[int, ...]
 
 
 def train_only(net: Module, patterns: Sequence[str]) -> None:
@@ -274,9 +274,9 @@ def _loaded(graph: Graph, batch: str | int | Literal[False] | None, sides: Mappi
     read = {name for node in graph.nodes for name in node.inputs if name} | {port.name for port in graph.outputs}
     _check_masks(graph, constants, read)
     given = entries(graph, batch, checked(graph, sides))
-    calm = replace(graph, nodes=tuple(step for node in graph.nodes for step in _in_use(node, read)))
+    calm = replace(graph, nodes=tuple(step for node in graph.nodes for step in _as_evaluated(node, read)))
     try:
-        one = alone(calm, constants, given)
+        one = probe_sample(calm, constants, given)
     except InputError:
         check_known(calm.nodes, Facts(calm, constants, {}, {}))  # it says more than what drawn numbers did as a shape
         raise
@@ -309,7 +309,7 @@ def _check_masks(graph: Graph, constants: Tensors, read: set[str]) -> None:
             )
 
 
-def _in_use(node: Node, read: set[str]) -> list[Node]:
+def _as_evaluated(node: Node, read: set[str]) -> list[Node]:
     """A node that trains as it computes in use: samples are tried out one by one."""
     if node.operator == "BatchNormalization" and node.attributes.get("training_mode"):
         statistics = zip(node.inputs[3:], node.outputs[1:], strict=False)  # in use they stay what they are

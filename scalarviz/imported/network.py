@@ -77,13 +77,13 @@ class Imported(Module):
             whole = self._part(path).as_values()
             tensors[name] = whole.T if turned else whole
         for entrance, x in zip(steps.entrances, inputs, strict=True):
-            tensors[entrance.port.name] = _entered(entrance, x)
+            tensors[entrance.port.name] = _input_array(entrance, x)
         for step in steps.steps:
             if isinstance(step, LayerStep):
-                tensors[step.writes] = called(self._part(step.path), step.way, tensors[step.reads])
+                tensors[step.writes] = call_layer(self._part(step.path), step.way, tensors[step.reads])
             else:
                 compute(step, tensors, steps.opset, steps.dtypes)
-        found = [_left(tensors[name], axis) for name, axis in steps.exits]
+        found = [_output_lists(tensors[name], axis) for name, axis in steps.exits]
         return found[0] if len(found) == 1 else found
 
     def _part(self, path: str) -> Any:
@@ -102,7 +102,7 @@ class Imported(Module):
         return (step.name for step in self.steps.steps if isinstance(step, Node))
 
 
-def _entered(entrance: Entry, x: Any) -> Array:
+def _input_array(entrance: Entry, x: Any) -> Array:
     """A sample with an axis for the samples."""
     title, wanted = f"input {entrance.port.name!r}", entrance.shape
     given = as_objects(x, title)
@@ -115,13 +115,13 @@ def _entered(entrance: Entry, x: Any) -> Array:
     return whole.view(Values)
 
 
-def _left(x: Array, axis: int | None) -> Any:
+def _output_lists(x: Array, axis: int | None) -> Any:
     """An output of one sample, as nested lists."""
     whole = x if axis is None else np.take(np.ndarray.view(x, np.ndarray), 0, axis)
     return as_objects(np.asarray(whole), "an output").tolist()
 
 
-def called(module: Any, way: Way, x: Array) -> Array:
+def call_layer(module: Any, way: Way, x: Array) -> Array:
     """A layer called on an array that has an axis for the samples."""
     if way == "all" or (way == "whole" and tracing.active() is None):
         return _array(module(x.tolist()))
@@ -153,7 +153,7 @@ def without_softmax(net: Module) -> Callable[[], None] | None:
     >>> type(net[1]).__name__
     'Softmax'
     """
-    found = _last(net)
+    found = _last_softmax(net)
     if found is None:
         return None
     put_back = partial(setattr, *found, getattr(*found))
@@ -163,7 +163,7 @@ def without_softmax(net: Module) -> Callable[[], None] | None:
     return put_back
 
 
-def _last(net: Module) -> tuple[Module, str] | None:
+def _last_softmax(net: Module) -> tuple[Module, str] | None:
     """Who holds the softmax that is the last to be computed, and under which name."""
     owner, name = net, ""
     if isinstance(net, Imported):
@@ -177,6 +177,6 @@ def _last(net: Module) -> tuple[Module, str] | None:
     elif isinstance(net, Sequential) and len(net):
         name, child = list(net.named_children())[-1]
         if isinstance(child, Sequential):
-            return _last(child)
+            return _last_softmax(child)
     part: Any = getattr(owner, name, None) if name else None
     return (owner, name) if type(part) is Softmax else None

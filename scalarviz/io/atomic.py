@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..errors import InputError, TypeMismatchError, shown
-from ..process import place, runs
+from ..process import machine_id, is_running
 
 StrPath = str | os.PathLike[str]
 LONGEST = 240  # letters of a path that a message shows
@@ -112,7 +112,7 @@ def _beginning(target: Path) -> str:
     stem = target.stem
     while len(os.fsencode(stem)) > 80:
         stem = stem[:-1]
-    return f".{stem}.{place()}-"
+    return f".{stem}.{machine_id()}-"
 
 
 def _sweep(folder: Path, begin: str, end: str) -> None:
@@ -120,7 +120,7 @@ def _sweep(folder: Path, begin: str, end: str) -> None:
     mine = re.compile(rf"{re.escape(begin)}(\d+)-[0-9a-f]{{8}}{re.escape(end)}")
     with suppress(OSError):  # a courtesy: what cannot be looked at or removed stays
         for name in os.listdir(folder):
-            if (found := mine.fullmatch(name)) and not runs(int(found[1])):
+            if (found := mine.fullmatch(name)) and not is_running(int(found[1])):
                 (folder / name).unlink(missing_ok=True)
 
 
@@ -173,12 +173,12 @@ def scratch() -> str:
 
     Folders that were begun so by processes which are no more, and are this user's own, are removed.
     """
-    begin = f"scalarviz-{place()}-"
+    begin = f"scalarviz-{machine_id()}-"
     mine = re.compile(rf"{begin}(\d+)-\w+")
     with suppress(OSError):  # a courtesy: what cannot be looked at stays
         folder = Path(tempfile.gettempdir())
         for name in os.listdir(folder):
-            if (found := mine.fullmatch(name)) and not runs(int(found[1])) and _owned(folder / name):
+            if (found := mine.fullmatch(name)) and not is_running(int(found[1])) and _owned(folder / name):
                 shutil.rmtree(folder / name, ignore_errors=True)
     return f"{begin}{os.getpid()}-"
 

@@ -32,7 +32,7 @@ class Match(NamedTuple):
     turned: bool = False  # whether its two sides are exchanged
     shape: tuple[int, ...] = ()  # that it has in the first file
 
-    def of(self, array: Array) -> Array:
+    def aligned(self, array: Array) -> Array:
         """The other tensor as it lies in the first file."""
         return (array.squeeze().T if self.turned else array).reshape(self.shape)
 

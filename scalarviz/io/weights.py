@@ -209,7 +209,7 @@ def checksum(tensors: Mapping[str, Array], text: Mapping[str, str] | None = None
     return digest.hexdigest()
 
 
-def under(prefix: str, tensors: Mapping[str, Array]) -> dict[str, Array]:
+def entries_under(prefix: str, tensors: Mapping[str, Array]) -> dict[str, Array]:
     """The entries whose names begin with `prefix`, without it."""
     return {name.removeprefix(prefix): array for name, array in tensors.items() if name.startswith(prefix)}
 

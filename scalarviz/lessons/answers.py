@@ -15,7 +15,7 @@ from ..check import answer, backward, gradient, module, training
 from ..check.asked import check_filled, title_of
 from ..check.backward import report_of
 from ..check.exercise import Exercise
-from ..check.report import Report, Told, reported
+from ..check.report import Report, CheckEnded, run_check
 from ..check.walks import check_class, check_walk
 from ..errors import ScalarvizError, shown
 from ..nn import Linear, Module, Parameter, Perceptron, Sequential, Sigmoid
@@ -31,17 +31,17 @@ def sums_and_products(rule: Any, of: Any = None, hint: str = "") -> Report:
         reports = [report_of(rule, op, "", title_of(rule), (None, 1e-5, 0)) for op in ("add", "mul")]
         return next((report for report in reports if not report), reports[-1])
 
-    return reported("backward", title_of(rule), hint, find)
+    return run_check("backward", title_of(rule), hint, find)
 
 
 def forward_alone(cls: Any, of: Any = None, hint: str = "") -> Report:
     """The report on what a pupil's own class of numbers computes."""
-    return reported("backward", "Value", hint, lambda: _filled(cls, lambda: check_class(cls, "Value", 1e-5, 0, False)))
+    return run_check("backward", "Value", hint, lambda: _filled(cls, lambda: check_class(cls, "Value", 1e-5, 0, False)))
 
 
 def plain_walk(walk: Any, of: Any = None, hint: str = "") -> Report:
     """The report on a walk back through graphs of sums and products, whose push wants a node with two parents."""
-    report = reported(
+    report = run_check(
         "backward", "backward", hint, lambda: _filled(walk, lambda: check_walk(walk, "backward", 1e-5, 0, True))
     )
     leaf = report.cause == "raises" and "not enough values to unpack" in report.text
@@ -57,16 +57,16 @@ def formula(given: Any, of: Any, hint: str = "") -> Report:
         for slope in slopes:
             check_filled(slope)
             if not isinstance(slope, str):
-                raise Told("failed", "kind", f"Expected a text in quotation marks; you gave {shown(slope)}.")
+                raise CheckEnded("failed", "kind", f"Expected a text in quotation marks; you gave {shown(slope)}.")
         try:
             operation = register(f"own_{crc32(f'{of} {slopes}'.encode()):x}", of[0], of[1], slopes)
         except ScalarvizError as error:
             fault = str(error).rpartition(": ")[2].partition("; allowed")[0]
             allowed = f"Write it with numbers, {', '.join(of[0].split())}, + - * / ** and functions such as exp"
-            raise Told("failed", "kind", f"{fault}. {allowed}; 3 * a, not 3a; a ** 2, not a^2.") from None
+            raise CheckEnded("failed", "kind", f"{fault}. {allowed}; 3 * a, not 3a; a ** 2, not a^2.") from None
         return replace(report_of(operation, None, operation.__name__, title, (None, 1e-5, 0)), title=title)
 
-    return reported("backward", title, hint, find)
+    return run_check("backward", title, hint, find)
 
 
 class Unit(Module):

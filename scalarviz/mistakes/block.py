@@ -54,13 +54,13 @@ class Block:
         install(self._patches)
         self.mistake.touched.clear()
         self.mistake.met.clear()
-        self._thread = mistaken.put(self.mistake)
+        self._thread = mistaken.begin(self.mistake)
         return self
 
     def __exit__(self, *raised: object) -> None:
         thread, self._thread = self._thread, None
         if thread is not None:
-            mistaken.take(self.mistake, thread)
+            mistaken.end(self.mistake, thread)
             remove(self._patches)
         if self.mistake.detail and self.mistake.met and not self.touched and raised[:1] == (None,):
             met = listing(sorted(self.mistake.met))

@@ -21,8 +21,8 @@ class Patch:
 
     owner: Any
     name: str
-    own: Any
-    other: Any
+    original: Any
+    replacement: Any
 
 
 _lock = RLock()
@@ -34,7 +34,7 @@ def install(patches: tuple[Patch, ...]) -> None:
     with _lock:
         for patch in patches:
             if _users[patch] == 0:
-                setattr(patch.owner, patch.name, patch.other)
+                setattr(patch.owner, patch.name, patch.replacement)
             _users[patch] += 1
 
 
@@ -44,7 +44,7 @@ def remove(patches: tuple[Patch, ...]) -> None:
         for patch in patches:
             _users[patch] -= 1
             if _users[patch] == 0:
-                setattr(patch.owner, patch.name, patch.own)
+                setattr(patch.owner, patch.name, patch.original)
                 del _users[patch]
 
 

@@ -149,7 +149,7 @@ def _not_cleared(owner: Any) -> Patch:
 
     @wraps(own)
     def zero_grad(self: Any) -> None:
-        mistake = mistaken.here("no_zero_grad")
+        mistake = mistaken.current("no_zero_grad")
         if mistake is None:
             own(self)
         else:
@@ -191,7 +191,7 @@ _apply = init.apply
 
 @wraps(_apply)
 def _symmetric_apply(module: Any, initializer: Any = None, seed: int | None = 0) -> None:
-    mistake = mistaken.here("symmetric_init")
+    mistake = mistaken.current("symmetric_init")
     if mistake is not None and (initializer is None or callable(initializer)):
         initializer = _Symmetric(init.pytorch_default() if initializer is None else initializer)
         mistake.touched.append(len(list(module.parameters())))
@@ -207,7 +207,7 @@ _scale_init = LossScale.__init__
 
 @wraps(_scale_init)
 def _unscaled(self: LossScale, given: Given) -> None:
-    mistake = mistaken.here("no_loss_scale")
+    mistake = mistaken.current("no_loss_scale")
     forgotten = given in (None, "dynamic") and mistake is not None
     if mistake is not None and forgotten:
         mistake.touched.append(1)
@@ -235,7 +235,7 @@ def _in_step() -> Any:
 
 @wraps(_own_step)
 def _step(self: Optimizer) -> None:
-    if mistaken.here("no_bias_correction") is None:
+    if mistaken.current("no_bias_correction") is None:
         return _own_step(self)
     with _in_step():
         return _own_step(self)
@@ -243,7 +243,7 @@ def _step(self: Optimizer) -> None:
 
 @wraps(_own_moments)
 def _moments(self: Adam, w: Value, g: Value, state: Any, lr: Value, t: Value) -> Any:
-    mistake = mistaken.here("no_bias_correction")
+    mistake = mistaken.current("no_bias_correction")
     if mistake is not None and get_ident() in _stepping:
         mistake.touched.append(1)
         t = Value(_LATE)

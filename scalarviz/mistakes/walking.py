@@ -17,7 +17,7 @@ ACTIVATIONS = ("sigmoid", "tanh", "relu", "leaky_relu", "softplus", "gelu", "gel
 """The operations that ``missing_factor`` is about unless one is named."""
 
 
-class Wrong:
+class WrongNode:
     """Stands for a node in the list of a walk, which asks it for the rule of its operation."""
 
     __slots__ = ("_rule", "node")
@@ -26,7 +26,7 @@ class Wrong:
         self.node, self._rule = node, rule
 
     @property
-    def _op(self) -> Wrong:
+    def _op(self) -> WrongNode:
         return self
 
     def pull(self, me: object) -> None:
@@ -42,24 +42,24 @@ def inner_nodes(roots: Iterable[Value], ends: Iterable[Value] = ()) -> list[Any]
     """The nodes of a walk, as the mistakes of this thread have them."""
     given = list(roots)
     nodes: list[Any] = _inner_nodes(given, ends)
-    order, factor = mistaken.here("wrong_order"), mistaken.here("missing_factor")
+    order, factor = mistaken.current("wrong_order"), mistaken.current("missing_factor")
     if order is not None:
         before, nodes = nodes, _in_wrong_order(nodes, given, order.detail)
         order.touched.append(sum(a is not b for a, b in zip(before, nodes, strict=True)))
-    overwrite = mistaken.here("overwrite")
+    overwrite = mistaken.current("overwrite")
     rule = None if overwrite is None else _overwritten
     if factor is not None:
         factor.met.update(node.op for node in nodes if node.op)
-        chosen = [_is(node, factor.detail) if factor.detail else node.op in ACTIVATIONS for node in nodes]
+        chosen = [_is_operation(node, factor.detail) if factor.detail else node.op in ACTIVATIONS for node in nodes]
         factor.touched.append(sum(chosen))
-        nodes = [Wrong(node, _handed_on(rule)) if wrong else node for node, wrong in zip(nodes, chosen, strict=True)]
+        nodes = [WrongNode(node, _pass_on(rule)) if wrong else node for node, wrong in zip(nodes, chosen, strict=True)]
     if overwrite is not None:
         overwrite.touched.append(len(nodes))
-        nodes = [node if isinstance(node, Wrong) else Wrong(node, _overwritten) for node in nodes]
+        nodes = [node if isinstance(node, WrongNode) else WrongNode(node, _overwritten) for node in nodes]
     return nodes
 
 
-def _is(node: Value, op: str) -> bool:
+def _is_operation(node: Value, op: str) -> bool:
     """Whether a node computes an operation, however it is written: ``x ** 2`` and ``x * x`` are squares."""
     if node.op == op:
         return True
@@ -172,7 +172,7 @@ def _clear(row: Row) -> None:
     row.block.flat_grad[row.start : row.start + len(row)] = 0.0
 
 
-def _handed_on(overwritten: Callable[[Value], None] | None) -> Callable[[Value], None]:
+def _pass_on(overwritten: Callable[[Value], None] | None) -> Callable[[Value], None]:
     """The gradient as it came, without the operation's own slope."""
 
     def rule(node: Value) -> None:
@@ -190,7 +190,7 @@ _value_backward, _weight_backward = Value.backward, Weight.backward
 @wraps(_value_backward)
 def value_backward(self: Value, upstream: Any = 1.0) -> float | None:
     """Backward of a Value; of a leaf the last gradient takes the place of the others."""
-    if self._op is None and self._parents is not UNTRACKED and mistaken.here("overwrite") is not None:
+    if self._op is None and self._parents is not UNTRACKED and mistaken.current("overwrite") is not None:
         self.grad = 0.0
     return _value_backward(self, upstream)
 
@@ -198,7 +198,7 @@ def value_backward(self: Value, upstream: Any = 1.0) -> float | None:
 @wraps(_weight_backward)
 def weight_backward(self: Weight, upstream: Any = 1.0) -> float | None:
     """Backward of a Weight by hand, likewise."""
-    if mistaken.here("overwrite") is not None:
+    if mistaken.current("overwrite") is not None:
         self.grad = 0.0
     return _weight_backward(self, upstream)
 

@@ -64,13 +64,13 @@ class TensorWords(Many):
 
         The gradient goes to the first that is largest. With NumPy's word ``axis=`` the values alone.
         """
-        return self._most("max", functions.max, dim, keepdim, numpy)
+        return self._extremes("max", functions.max, dim, keepdim, numpy)
 
     def min(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
         """The smallest, likewise."""
-        return self._most("min", functions.min, dim, keepdim, numpy)
+        return self._extremes("min", functions.min, dim, keepdim, numpy)
 
-    def _most(self, name: str, reduce: Callable[[Lane], Value], dim: Any, keepdim: bool, numpy: dict[str, Any]) -> Any:
+    def _extremes(self, name: str, reduce: Callable[[Lane], Value], dim: Any, keepdim: bool, numpy: dict[str, Any]) -> Any:
         found = along(self, reduce, name, dim, keepdim, numpy)
         if dim is None:
             return found
@@ -227,7 +227,7 @@ def along(
 ) -> Any:
     """`reduce` of all numbers, or of those along `dim`; `numpy` is what ``np.sum(array)`` says besides."""
     array = words.as_values()
-    dim, keepdim = _said(name, dim, keepdim, numpy)
+    dim, keepdim = _dim_and_keepdim(name, dim, keepdim, numpy)
     gone = dimensions(array.ndim, dim, name, array.shape)
     left = [d for d in range(array.ndim) if d not in gone]
     count, shape = prod(array.shape[d] for d in gone), tuple(array.shape[d] for d in left)
@@ -238,7 +238,7 @@ def along(
     return like(array, found, shape) if shape else found[0]
 
 
-def _said(name: str, dim: Any, keepdim: bool, numpy: dict[str, Any]) -> tuple[Any, bool]:
+def _dim_and_keepdim(name: str, dim: Any, keepdim: bool, numpy: dict[str, Any]) -> tuple[Any, bool]:
     """PyTorch's words and NumPy's, of which the functions of NumPy give more, with nothing in them."""
     axis, kept = numpy.pop("axis", None), numpy.pop("keepdims", False)
     if any(option is not None for option in numpy.values()):
@@ -268,7 +268,7 @@ def each_lane(words: TensorWords, function: Callable[[Lane], Lane], name: str, d
 
 def _places(find: Callable[..., Any], words: TensorWords, dim: Any, keepdim: bool, numpy: dict[str, Any]) -> Any:
     array = words.as_values()
-    dim, keepdim = _said(find.__name__, dim, keepdim, numpy)
+    dim, keepdim = _dim_and_keepdim(find.__name__, dim, keepdim, numpy)
     place = None if dim is None else one_dimension(array, dim, find.__name__)
     return find(array.data, axis=place, keepdims=keepdim)
 

@@ -192,12 +192,12 @@ class ClassLoss(Loss):
             return self.batch_part(outputs, targets)
         wanted = self.target(targets, outputs)
         if isinstance(wanted, Symbol):
-            return self._alone(outputs, wanted)
+            return self._unbatched_loss(outputs, wanted)
         part = self.batch_part(outputs, targets)
         share = 1.0 if isinstance(wanted, list) else float(self._shares(np.array([_number(wanted, self)]))[0])
         return part if share == 1.0 else part / share
 
-    def _alone(self, outputs: Any, target: Value) -> Value:
+    def _unbatched_loss(self, outputs: Any, target: Value) -> Value:
         """A recorded loss of one sample, of whose batch nothing is known."""
         if self.weight is not None:
             raise TracingError(

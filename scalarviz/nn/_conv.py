@@ -23,7 +23,7 @@ from . import init as initialisers
 from ._inputs import titled
 from ._linear import count
 from ._module import Module
-from ._parameter import Parameter, fits
+from ._parameter import Parameter, check_size
 
 Pair = tuple[int, int]
 Sides = tuple[int, ...]
@@ -94,14 +94,14 @@ class Sliding(Module):
     padding: Sides | str
 
     @property
-    def _apart(self) -> Pair:
+    def _dilation(self) -> Pair:
         """From one place of the window to the next, down and across; pools have no `dilation`."""
         return plane_sides(getattr(self, "dilation", (1,)), 1)
 
     @property
     def _field(self) -> Pair:
         """From the first to the last place of the window, down and across."""
-        size, apart = plane_sides(self.kernel_size, 1), self._apart
+        size, apart = plane_sides(self.kernel_size, 1), self._dilation
         return (size[0] - 1) * apart[0] + 1, (size[1] - 1) * apart[1] + 1
 
     @property
@@ -122,14 +122,14 @@ class Sliding(Module):
             raise InputError(f"{title}: a window of {field} is larger than the picture{wider}, {padded}")
         steps = plane_sides(self.stride, 1)
         rows, columns = (range(0, p - s + 1, step) for p, s, step in zip(padded, field, steps, strict=True))
-        fits((len(rows), len(columns), *plane_sides(self.kernel_size, 1)), title, "numbers to read")
+        check_size((len(rows), len(columns), *plane_sides(self.kernel_size, 1)), title, "numbers to read")
         planes = planes_of(x, self.dimensions)
         bare = border == ((0, 0), (0, 0))
         return planes if bare else [bordered(plane, border, fill) for plane in planes], rows, columns
 
     def _patches(self, planes: Any, rows: range, columns: range) -> list[list[Any]]:
         """The numbers of all planes (C x H x W) in each window, position by position in C order."""
-        (high, wide), (down, across) = self._field, self._apart
+        (high, wide), (down, across) = self._field, self._dilation
         return [
             [x for plane in planes for row in plane[top : top + high : down] for x in row[left : left + wide : across]]
             for top in rows

@@ -32,7 +32,7 @@ class Elementwise(TensorWords):
         """The sum of all numbers, one node however many they are; along `dim` one for each of the others."""
         if dim is not None or keepdim or numpy:
             return super().sum(dim, keepdim, **numpy)
-        return Total.of(self.row(), self.how)
+        return Total.create(self.row(), self.how)
 
     def mean(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
         """The mean of all numbers, or along `dim`."""
@@ -89,11 +89,11 @@ class Elementwise(TensorWords):
         row, n = self.row(), len(xs)
         inputs = tuple([as_value(x) for x in xs.tolist()])
         if len(self.shape) == 1:
-            return Dot.of(row, inputs, None)
+            return Dot.create(row, inputs, None)
         if len(row) == row.block.size:
             return values(affine(row.block, self.shape[0], None, inputs), self.shape[:1])
         rows = [Row(row.block, start, n) for start in range(row.start, row.start + len(row), n)]
-        return values([Dot.of(one, inputs, None) for one in rows], self.shape[:1])
+        return values([Dot.create(one, inputs, None) for one in rows], self.shape[:1])
 
     def __rmatmul__(self, other: Any) -> Any:
         return product(other, self)

@@ -256,12 +256,12 @@ def misfit(loss: Loss, outputs: Sequence[Any], targets: Sequence[Any]) -> str:
     if len(targets) == 1:
         advice += "; for class indices use CrossEntropyLoss"
     return (
-        f"{type(loss).__name__}: outputs of shape ({len(outputs)},){_made_by(outputs)} for targets of shape "
+        f"{type(loss).__name__}: outputs of shape ({len(outputs)},){_producer_words(outputs)} for targets of shape "
         f"({len(targets)},); they must match: {advice}"
     )
 
 
-def _made_by(outputs: Sequence[Any]) -> str:
+def _producer_words(outputs: Sequence[Any]) -> str:
     """Which module a recorded graph has these outputs from: the innermost, which was done first."""
     recorder = tracing.active()
     for module, values in recorder.taps if recorder is not None else ():

@@ -22,7 +22,7 @@ from ._buffer import Buffer, Buffered
 from ._inputs import titled
 from ._linear import count
 from ._module import Module
-from ._parameter import Parameter, fits
+from ._parameter import Parameter, check_size
 
 Values = list[Value]
 Shape = tuple[int, ...]
@@ -131,7 +131,7 @@ def normalised(row: list[Value], eps: float) -> list[Value]:
 
 
 def scaled(x: Value, weight: Parameter, bias: Parameter | None, index: int) -> Value:
-    return Dot.of(Row(weight, index, 1), (x,), None if bias is None else Row(bias, index, 1))
+    return Dot.create(Row(weight, index, 1), (x,), None if bias is None else Row(bias, index, 1))
 
 
 def onnx_affine(
@@ -236,9 +236,9 @@ class RMSNorm(RowNorm):
         super().__init__(normalized_shape, SMALLEST if eps is None else eps, elementwise_affine, False)
 
     def _normal(self, rows: list[list[Value]]) -> list[Value]:
-        return [v for row in rows for v in self._one(row)]
+        return [v for row in rows for v in self._normalise_row(row)]
 
-    def _one(self, row: list[Value]) -> list[Value]:
+    def _normalise_row(self, row: list[Value]) -> list[Value]:
         factor = 1.0 / functions.sqrt(dot(row, row) * (1.0 / len(row)) + self.eps)
         normal = [x * factor for x in row]
         return normal if self.weight is None else [scaled(v, self.weight, None, i) for i, v in enumerate(normal)]
@@ -313,7 +313,7 @@ class BatchNorm(Norm):
         self.num_features = count(num_features, f"{name}: num_features")
         self.eps, self.momentum = epsilon(eps, name), None if momentum is None else _momentum(momentum, name)
         shape, title = (self.num_features,), f"{name}({self.num_features})"
-        fits(shape, title)
+        check_size(shape, title)
         self.affine = flag(affine, f"{name}: affine")
         self.track_running_stats = flag(track_running_stats, f"{name}: track_running_stats")
         self._begin(shape, title, self.affine, flag(bias, f"{name}: bias"))
@@ -352,13 +352,13 @@ class BatchNorm(Norm):
         by_batch = not self._has_running() or self.training  # not asked where it makes no difference
         if tracing.active() is not None:
             if not self._is_sample(shape):
-                raise InputError(f"{self._titled()} takes a sample of shape {self._wanted()}, got {shape}")
-            return self._whole([x], by_batch)[0]
+                raise InputError(f"{self._titled()} takes a sample of shape {self._shape_words()}, got {shape}")
+            return self._normalise([x], by_batch)[0]
         if self._many(shape, by_batch):
-            return self._whole(x, by_batch)
-        return self._whole([x], False)[0]
+            return self._normalise(x, by_batch)
+        return self._normalise([x], False)[0]
 
-    def _whole(self, samples: list[Any], by_batch: bool) -> list[Any]:
+    def _normalise(self, samples: list[Any], by_batch: bool) -> list[Any]:
         """Samples, each C x ...; where a graph is recorded the only one stands for all of a batch."""
         rows = [[flatten(channel) for channel in sample] for sample in samples]
         normal = self._by_batch(rows) if by_batch else [self._by_running(row) for row in rows]
@@ -463,7 +463,7 @@ class BatchNorm(Norm):
         if by_batch and one:
             raise InputError(
                 f"{self._titled()} is in training: it normalises by the mean and variance of the batch, so it takes "
-                f"N samples at once, N x {self._wanted()}; got one of shape {shape}. Call net.eval() to normalise it "
+                f"N samples at once, N x {self._shape_words()}; got one of shape {shape}. Call net.eval() to normalise it "
                 "by running_mean and running_var, or train with a Run, which passes whole batches"
             )
         if one and many:
@@ -472,13 +472,13 @@ class BatchNorm(Norm):
                 f"pass one sample as (1, {shape[0]}, {shape[1]}), N samples as ({shape[0]}, {shape[1]}, 1)"
             )
         if not (one or many):
-            raise InputError(f"{self._titled()} takes a sample of shape {self._wanted()}, or N of them; got {shape}")
+            raise InputError(f"{self._titled()} takes a sample of shape {self._shape_words()}, or N of them; got {shape}")
         return many
 
     def _is_sample(self, shape: Shape) -> bool:
         return len(shape) in self.layouts and shape[0] == self.num_features and 0 not in shape
 
-    def _wanted(self) -> str:
+    def _shape_words(self) -> str:
         return " or ".join(f"({self.num_features}{sides})" for sides in self.layouts.values())
 
     def _titled(self) -> str:

@@ -62,7 +62,7 @@ BYTES = 52
 """Of memory that a weight takes while it is made: value, gradient, two flags, and drawing what it starts from."""
 
 
-def fits(shape: tuple[int, ...], title: str, what: str = "weights") -> None:
+def check_size(shape: tuple[int, ...], title: str, what: str = "weights") -> None:
     """Check that this computer could hold so many numbers."""
     count = prod(shape)
     check_memory(count * BYTES, f"{title} has {shown(count)} {what} in {len(shape)} dimensions", "use smaller layers")
@@ -192,7 +192,7 @@ class Parameter(Block, Span):
     @classmethod
     def filled(cls, number: float, shape: tuple[int, ...], title: str) -> Parameter:
         """A Parameter of equal numbers; see :func:`fits`."""
-        fits(shape, title)
+        check_size(shape, title)
         return cls(np.full(shape, number))
 
     def _place(self) -> tuple[Parameter, int, int]:

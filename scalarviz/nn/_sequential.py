@@ -128,12 +128,12 @@ class MLP(Sequential):
         widths = [count(n_in, "MLP: n_in"), *inner, *([] if n_out is None else [count(n_out, "MLP: n_out")])]
         parts: list[Module] = []
         for k, (before, behind) in enumerate(pairwise(widths)):
-            parts += [*([_made(activation)] if k else []), Linear(before, behind, bias=bias)]
+            parts += [*([_make_activation(activation)] if k else []), Linear(before, behind, bias=bias)]
         super().__init__(*parts)
         initialisers.apply(self, init, seed)
 
 
-def _made(activation: Any) -> Module:
+def _make_activation(activation: Any) -> Module:
     made = activation() if callable(activation) and not isinstance(activation, Module) else activation
     if not isinstance(made, Module) or made is activation:
         raise TypeMismatchError(
@@ -159,7 +159,7 @@ class PerceptronView:
         """The weighted sum ``sum(weight[j] * x[j]) + bias`` of one sample."""
         row = as_row(as_input(x, self), len(self.weight), f"perceptron {self.index}")
         weights = Row(self.weight.parameter, self.weight.start, len(self.weight))
-        return Dot.of(weights, tuple(row), None if self.bias is None else Row(self.bias._block, self.index, 1))
+        return Dot.create(weights, tuple(row), None if self.bias is None else Row(self.bias._block, self.index, 1))
 
     def __call__(self, x: Sequence[Any]) -> Value:
         total = self.summation(x)

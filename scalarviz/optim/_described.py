@@ -79,7 +79,7 @@ def _made(said: Mapping[str, Any], optimizer: Optimizer, base: tuple[float, ...]
         arguments["schedulers"] = [
             _made(part, bare, numbers(part.get("base_lrs"), f"{title}: base_lrs", len(base))) for part in parts
         ]
-        bare.lr_pace.put(Pace(base).moment())
+        bare.lr_pace.restore(Pace(base).moment())
     try:
         made = kind(bare, **arguments)
     except TypeError as error:

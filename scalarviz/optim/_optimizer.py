@@ -359,9 +359,9 @@ class Optimizer:
         self.assign({name: part for name, part in checked[0].items() if name != "lr"})
         self.lr_pace.rates = rates
         self.lr_pace.initial = tuple(initial) if len(initial) == len(given) else ()
-        self._join()
+        self._join_states()
 
-    def _alone(self, lr: float) -> Optimizer:
+    def _copy_rule(self, lr: float) -> Optimizer:
         """The same rule without groups, schedule and Run."""
         twin = object.__new__(type(self))
         twin.__dict__.update({name: part for name, part in vars(self).items() if name not in NOBODY})
@@ -369,7 +369,7 @@ class Optimizer:
         return twin
 
     def _rule_like(self, source: Optimizer, numbers: Mapping[str, Any]) -> Optimizer:
-        rule = source._alone(self.lr)
+        rule = source._copy_rule(self.lr)
         rule.assign({name: part for name, part in numbers.items() if name != "lr"})
         return rule
 
@@ -399,7 +399,7 @@ class Optimizer:
         found = GroupNumbers(tuple(numbers[j] for j in sources), of if len(sources) > 1 else np.zeros(0, np.intp))
         return found, tuple(sources), tuple(places)
 
-    def _join(self) -> None:
+    def _join_states(self) -> None:
         """The state is that of all rules together."""
         if self._rules:
             names = dict.fromkeys(name for rule in self._rules for name in rule.state)
@@ -436,7 +436,7 @@ class Optimizer:
                 rule.assign(others)
         if group is None or group == 0:
             self.assign(others)
-        self._join()
+        self._join_states()
         self._put_momentum(others, group)
         if "lr" in numbers:
             self._put_rate(float(numbers["lr"]), group)
@@ -455,11 +455,11 @@ class Optimizer:
 
     def with_momentum(self, momentum: Any) -> Optimizer:
         """The same rule with another momentum, a number or a Value, unchecked."""
-        twin = self._alone(self.lr)
-        twin.__dict__.update(self._moved(momentum))
+        twin = self._copy_rule(self.lr)
+        twin.__dict__.update(self._momentum_argument(momentum))
         return twin
 
-    def _moved(self, momentum: Any) -> dict[str, Any]:
+    def _momentum_argument(self, momentum: Any) -> dict[str, Any]:
         """The argument that has the momentum, with this one."""
         name = str(self.momentum_name)
         return {name: (momentum, self.betas[1]) if name == "betas" else momentum}  # type: ignore[attr-defined]
@@ -477,13 +477,13 @@ class Optimizer:
         if moving and name is not None:  # its state is there even where the momentum was 0
             for rule, one in zip(self.rules, self.lr_pace.momenta, strict=False):
                 try:
-                    rule.assign(rule.checked(rule._moved(one)))
+                    rule.assign(rule.checked(rule._momentum_argument(one)))
                 except InputError:
-                    self.lr_pace.put(before)
+                    self.lr_pace.restore(before)
                     raise
             if self._rules:
                 self.assign({name: getattr(self._rules[0], name)})
-                self._join()
+                self._join_states()
 
     def _put_rate(self, rate: float, group: int | None) -> None:
         rates = self.lr_pace.rates
@@ -511,7 +511,7 @@ class Optimizer:
         self._of = moment.of
         if self._rules:
             self.assign(moment.numbers[0])
-        self._join()
+        self._join_states()
 
     def set_group(self, numbers: Mapping[str, Any], group: int) -> None:
         """Set numbers of one parameter group: those that a Run trains with by an edit of the run."""
@@ -615,35 +615,35 @@ class Optimizer:
         of = self._of[flat] if self._rules else None
         rules = self.rules_now()
         if of is None:
-            return rules[0]._next(rows, np.array([self.lr, self._steps], np.float64))
+            return rules[0]._update_rows(rows, np.array([self.lr, self._steps], np.float64))
         found = np.delete(rows, 1, axis=0)
         for j, rule in enumerate(rules):
             here = np.flatnonzero(of == j)
             own = [0, *(1 + self.state.index(name) for name in rule.state)]
             if len(here):
                 given = rows[[own[0], 1, *(1 + place for place in own[1:])]][:, here]
-                found[np.ix_(np.array(own), here)] = rule._next(given, np.array([self.lr_pace.rates[j], self._steps]))
+                found[np.ix_(np.array(own), here)] = rule._update_rows(given, np.array([self.lr_pace.rates[j], self._steps]))
         return found
 
     def of_all(self, rule: Optimizer, inputs: list[Value], lr: Value, t: Value) -> list[Value]:
         """The new weight and state by the rule of its group; unknown states stay."""
         w, g, *numbers = inputs
         state = dict(zip(self.state, numbers, strict=True))
-        new_w, *new = rule._one([w, g, *(state[name] for name in rule.state)], lr, t)
+        new_w, *new = rule._update_weight([w, g, *(state[name] for name in rule.state)], lr, t)
         state.update(zip(rule.state, new, strict=True))
         return [new_w, *state.values()]
 
-    def _next(self, rows: FloatArray, theta: FloatArray) -> FloatArray:
+    def _update_rows(self, rows: FloatArray, theta: FloatArray) -> FloatArray:
         """New weight and state rows, shape of `rows` less the gradient's."""
         try:
             # recorded anew each step: that takes microseconds, and changed hyper-parameters count at once
             return run_tape(self.tape(), rows, theta)
         except TracingError:  # an `if` on a number: fine here, where weights go one by one
             lr, t = Value(theta[0]), Value(theta[1])
-            columns = [self._one([Value(x) for x in column], lr, t) for column in rows.T.tolist()]
+            columns = [self._update_weight([Value(x) for x in column], lr, t) for column in rows.T.tolist()]
             return np.array([[v.data for v in column] for column in columns]).T
 
-    def _one(self, inputs: list[Value], lr: Value, t: Value) -> list[Value]:
+    def _update_weight(self, inputs: list[Value], lr: Value, t: Value) -> list[Value]:
         w, g, *numbers = inputs
         result: Any = self.update(w, g, dict(zip(self.state, numbers, strict=True)), lr, t)
         title = f"{type(self).__name__}.update"

@@ -46,7 +46,7 @@ class Pace:
         """It as it is now."""
         return PaceMoment(self.rates, self.schedule, self.standing, self.momenta, self.initial)
 
-    def put(self, moment: PaceMoment) -> None:
+    def restore(self, moment: PaceMoment) -> None:
         self.rates, self.schedule, self.standing, self.momenta, self.initial = moment
 
     def twin(self) -> Pace:
@@ -61,7 +61,7 @@ class Pace:
             self.rates, self.initial = schedule.now(self.standing, self.rates), schedule.base_lrs
             self.momenta = momenta_now(schedule, self.standing, self.momenta)
 
-    def begun(self) -> PaceMoment:
+    def restarted(self) -> PaceMoment:
         """The moment at which its schedule begins anew; what was made of the rates by hand stays."""
         schedule = self.schedule
         if schedule is None:
@@ -96,7 +96,7 @@ class Pace:
     def remark(self) -> str:
         return "" if self.schedule is None else self.schedule.remark
 
-    def most(self, epoch: int) -> int | None:
+    def steps_until_change(self, epoch: int) -> int | None:
         """After how many steps the rates must be asked anew at the latest; `epoch` is how many an epoch has."""
         return None if self.schedule is None else self.schedule.most(self.standing, epoch)
 
@@ -116,7 +116,7 @@ class Pace:
         moved[0] = self.momenta  # which may have been set by hand
         return np.concatenate([rates, moved], axis=1)
 
-    def passed(self, losses: NDArray[np.float64], epoch: int) -> None:
+    def advance(self, losses: NDArray[np.float64], epoch: int) -> None:
         """Steps were done. Where the schedule gives no rate for the next, `rates` stay and :meth:`table` says it."""
         if self.schedule is not None:
             self.standing = self.schedule.after(self.standing, self.rates, losses, epoch)

@@ -283,7 +283,7 @@ class LRScheduler:
         new, schedule = Standing(standing.stepped + 1, 0, standing.scales), pace.moment().schedule
         assert schedule is not None
         moved = momenta_now(schedule, new, pace.momenta)
-        pace.put(PaceMoment(schedule.now(new, pace.rates), schedule, new, moved, pace.initial))
+        pace.restore(PaceMoment(schedule.now(new, pace.rates), schedule, new, moved, pace.initial))
 
     def state_dict(self) -> dict[str, Any]:
         """Where it stands, as numbers by name; its arguments are not among them."""
@@ -304,7 +304,7 @@ class LRScheduler:
         self.optimizer._check_free("its schedule is loaded")
         pace = self.optimizer.lr_pace
         assert pace.schedule is not None
-        pace.put(pace.schedule.loaded(state_dict))
+        pace.restore(pace.schedule.loaded(state_dict))
 
     def loaded(self, state_dict: Any) -> PaceMoment:
         """The moment of a pace that a state says; nothing is changed."""

@@ -294,10 +294,10 @@ class RunHands:
 
         def put() -> None:
             optimizer.put_moment(moment)
-            optimizer.lr_pace.put(pace)
+            optimizer.lr_pace.restore(pace)
 
         if optimizer.moment() == moment and len(optimizer.lr_pace.momenta) == len(pace.momenta):
-            optimizer.lr_pace.put(pace)
+            optimizer.lr_pace.restore(pace)
         else:
             self._renumbered(put)
 
@@ -355,7 +355,7 @@ class RunHands:
 
     def put_targets(self, targets: NDArray[Any], about: object = None) -> None:
         """Set the targets of the samples there are."""
-        inputs: Given = self.run._problem.data.given(0, self.run._tape.n_inputs)
+        inputs: Given = self.run._problem.data.numbers_of(0, self.run._tape.n_inputs)
         new = self._encoded(inputs, self.check_targets(targets), ours=True)
         new.about = about
         self._learn_from(Dataset(new))
@@ -379,11 +379,11 @@ class RunHands:
 
     def _encoded(self, inputs: Given, targets: Given, ours: bool = False) -> Data:
         """Checked samples as the engines take them: a column each."""
-        return data_of(self.run._graph, self.run._stored, self.run._problem.whole, inputs, targets, ours)
+        return data_of(self.run._graph, self.run._stored, self.run._problem.full_batch, inputs, targets, ours)
 
     def _learn_from(self, data: Dataset) -> None:
         """Where a batch was all the data it still is, and where it no longer fits it becomes all of it."""
-        self.put_data(data, len(data) if self.run._problem.whole else None)
+        self.put_data(data, len(data) if self.run._problem.full_batch else None)
         self.run._training.data_changed = True
 
     def put_data(self, data: Dataset, batch: int | None = None) -> None:

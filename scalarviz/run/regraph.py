@@ -228,7 +228,7 @@ def _put(run: Run, made: Made, store: Store) -> None:
             atomic.refer(graph.optimizer, graph.optimizer.lr_pace, *graph.optimizer.rules)
     if made.numbers is not None:
         graph.optimizer.put_moment(made.numbers)
-    graph.optimizer.lr_pace.put(_pace(made, old))
+    graph.optimizer.lr_pace.restore(_pace(made, old))
     if made.lr is not None:
         graph.optimizer.put({"lr": made.lr})
     put_on(run, graph)
@@ -245,7 +245,7 @@ def _pace(made: Made, old: Graph) -> PaceMoment:
         return made.pace
     if now.schedule is None:
         return now
-    optimizer.lr_pace.put(now._replace(schedule=None))  # edits that were undone since may have left it more groups
+    optimizer.lr_pace.restore(now._replace(schedule=None))  # edits that were undone since may have left it more groups
     return now._replace(schedule=now.schedule.bound(optimizer))
 
 
@@ -277,8 +277,8 @@ def _prepare(run: Run, made: Made, store: Store, before: _Before) -> None:
         problem.share = batch_shares(graph.loss)
         problem.block = default_block(graph.plan.body, dtype.itemsize)
         n, m = graph.tape.n_inputs, graph.tape.n_targets
-        given = problem.data.given(0, n), problem.data.given(n, n + m)
-        again = data_of(graph, run._stored, problem.whole, *given, ours=True)
+        given = problem.data.numbers_of(0, n), problem.data.numbers_of(n, n + m)
+        again = data_of(graph, run._stored, problem.full_batch, *given, ours=True)
         again.about = problem.data.about
         run._dataset = Dataset(again)
         problem.data = run._dataset.joined()
@@ -369,7 +369,7 @@ def made(run: Run, change: Change) -> Made:
     anew = change.optimizer is not None
     if anew and run.optimizer.lr_schedule is not None and optimizer.lr_schedule is None:  # it was of the one before
         words = ", ".join(filter(None, (words, "schedule = None")))
-    pace = optimizer.lr_pace.begun() if anew else None
+    pace = optimizer.lr_pace.restarted() if anew else None
     given = optimizer.checked({"lr": dict(change.numbers)["lr"]})["lr"] if "lr" in dict(change.numbers) else None
     return Made(graph, old, carried, fresh, numbers, anew, given, pace, change.batch_size, change.sampling, words)
 
@@ -476,7 +476,7 @@ def _numbers(run: Run, optimizer: Optimizer, numbers: dict[str, Any]) -> GroupNu
         return optimizer.moment()
     finally:
         optimizer.put_moment(now)
-        optimizer.lr_pace.put(pace)
+        optimizer.lr_pace.restore(pace)
 
 
 # ---- weights

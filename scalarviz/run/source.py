@@ -320,7 +320,7 @@ class RunSource(Source):
     def facts(self) -> Facts:
         run = self.run
         problem, name = run._problem, type(run.optimizer).__name__
-        return Facts(name, problem.batch, problem.data.shape[1], problem.reduction, str(run.engine), problem.whole)
+        return Facts(name, problem.batch, problem.data.shape[1], problem.reduction, str(run.engine), problem.full_batch)
 
     @property
     def couples(self) -> bool:

@@ -24,7 +24,7 @@ from ..engine.problem import DTYPES, HALF, TINY
 from ..engine.table import EngineChoice, lost
 from ..errors import FileFormatError, InputError, MissingDependencyError, StateError, TypeMismatchError, listing, shown
 from ..io.atomic import StrPath, check_target, write_bytes
-from ..io.weights import OPTIMIZER, OURS, load_tensors, parse_json, save_tensors, under
+from ..io.weights import OPTIMIZER, OURS, load_tensors, parse_json, save_tensors, entries_under
 from ..nn import Module
 from ..onnx.graph import MISSING
 from .atomic import Atomic
@@ -299,7 +299,7 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
     tensors, metadata = load_tensors(path)
     weights = {name: array for name, array in tensors.items() if not name.startswith(OPTIMIZER)}
     try:
-        return checkpoint_of(weights, under(OPTIMIZER, tensors), metadata.get(KEY, "{}"))
+        return checkpoint_of(weights, entries_under(OPTIMIZER, tensors), metadata.get(KEY, "{}"))
     except FileFormatError as error:
         raise FileFormatError(f"{path}: {error}") from None
 

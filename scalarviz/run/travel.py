@@ -120,7 +120,7 @@ class Traveller:
         if not alike:
             return None
         twin = run._training.twin(partial(make_trainer, run))
-        twin.pace.put(then.pace)
+        twin.pace.restore(then.pace)
         state.put_numbers(twin, kept)
         return twin
 
@@ -225,8 +225,8 @@ def _again(values: NDArray[Any] | None, home: State, today: State) -> State:
         for name, array in today.gathered.items()
     }
     pace = Pace()
-    pace.put(today.setup.pace)
-    setup = replace(today.setup, before=before, pace=pace.begun())
+    pace.restore(today.setup.pace)
+    setup = replace(today.setup, before=before, pace=pace.restarted())
     return replace(
         first, gathered=gathered, setup=setup, frozen=today.frozen, graph=today.graph, engine=today.engine,
         data=today.data, files=today.files,

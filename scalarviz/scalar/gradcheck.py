@@ -107,6 +107,6 @@ def gradcheck(fn: Callable[..., Value], *points: float, step: float = 1e-5, tole
         raise InputError("gradcheck needs at least one point: gradcheck(fn, 0.5)")
     numbers = tuple(as_number(p, "gradcheck: a point") for p in points)
     width = positive(step, "gradcheck: step", "; try 1e-5")
-    fn = mask.held(fn)  # a function of its masks too
+    fn = mask.with_same_masks(fn)  # a function of its masks too
     analytic, numeric = by_backward(fn, numbers), by_differences(fn, numbers, 100 * width)
     return GradCheck(numbers, analytic, numeric, largest_error(analytic, numeric), tolerance)

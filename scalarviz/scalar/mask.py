@@ -77,7 +77,7 @@ def sample(draws: Draws) -> Iterator[None]:
         del _samples[get_ident()]
 
 
-def held(fn: Callable[..., Any]) -> Callable[..., Any]:
+def with_same_masks(fn: Callable[..., Any]) -> Callable[..., Any]:
     """`fn`, with the same masks at every call by hand: those that it would have next."""
     step = _by_hand.step
 

@@ -30,14 +30,14 @@ class Mistake:
 _threads: dict[int, tuple[Mistake, ...]] = {}
 
 
-def put(mistake: Mistake) -> int:
+def begin(mistake: Mistake) -> int:
     """Let this thread make a mistake; gives the thread back, for :func:`take`."""
     me = get_ident()
     _threads[me] = (*_threads.get(me, ()), mistake)
     return me
 
 
-def take(mistake: Mistake, thread: int) -> None:
+def end(mistake: Mistake, thread: int) -> None:
     """End that; in any order, and from any thread (a generator may be closed in another one)."""
     left = tuple(m for m in _threads.get(thread, ()) if m is not mistake)
     if left:
@@ -46,7 +46,7 @@ def take(mistake: Mistake, thread: int) -> None:
         _threads.pop(thread, None)
 
 
-def here(name: str) -> Mistake | None:
+def current(name: str) -> Mistake | None:
     """The last mistake of that name that this thread makes."""
     return next((m for m in reversed(_threads.get(get_ident(), ())) if m.name == name), None)
 

@@ -121,7 +121,7 @@ class Dot(_Several):
             self.data = sum(map(mul, self.weights_data, xs_data), start)
 
     @classmethod
-    def of(cls, weights: Known, xs: tuple[Value, ...], bias: Start) -> Value:
+    def create(cls, weights: Known, xs: tuple[Value, ...], bias: Start) -> Value:
         """The node of these operands, with a number unless a graph is being recorded."""
         if tracing._threads and tracing.active() is not None:
             return cls(weights, xs, bias, None)
@@ -179,7 +179,7 @@ def dot(weights: Weights, xs: Inputs, bias: Value | SupportsFloat | None = None)
         raise InputError(f"dot: got {lengths[0]} weights for {lengths[1]} inputs; both must have the same length")
     ws = weights if isinstance(weights, Row) else tuple(as_value(w) for w in weights)
     values = tuple(as_value(x) for x in xs)
-    return Dot.of(ws, values, None if bias is None else as_value(bias))
+    return Dot.create(ws, values, None if bias is None else as_value(bias))
 
 
 def _pull_total(node: Total) -> None:
@@ -225,7 +225,7 @@ class Total(_Several):
                 self.data = float(terms.sum())
 
     @classmethod
-    def of(cls, row: Row, how: str) -> Value:
+    def create(cls, row: Row, how: str) -> Value:
         """The node, or its number alone under ``sv.no_grad``."""
         node = cls(row, how)
         return untracked(node.data) if tracing.untracking() else node

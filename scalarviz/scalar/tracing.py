@@ -48,25 +48,25 @@ class Untracking:
 NO_GRAD = Untracking()
 
 
-def here() -> Recorder | Untracking | None:
+def current_mode() -> Recorder | Untracking | None:
     """What this thread does, or None: it simply computes."""
     return _threads.get(get_ident()) if _threads else None
 
 
 def active() -> Recorder | None:
     """The recorder of this thread, or None."""
-    found = here()
+    found = current_mode()
     return found if isinstance(found, Recorder) else None
 
 
 def untracking() -> bool:
     """Whether this thread is under ``sv.no_grad``."""
-    return here() is NO_GRAD
+    return current_mode() is NO_GRAD
 
 
-def put(mode: Recorder | Untracking | None) -> Recorder | Untracking | None:
+def set_mode(mode: Recorder | Untracking | None) -> Recorder | Untracking | None:
     """Let this thread do `mode` from now on; gives back what it did before."""
-    before, me = here(), get_ident()
+    before, me = current_mode(), get_ident()
     if mode is None:
         _threads.pop(me, None)
     else:
@@ -89,11 +89,11 @@ def recording() -> Iterator[Recorder]:
     if active() is not None:
         raise TracingError("a recording cannot start inside another one; record only the outer function")
     recorder = Recorder()
-    before = put(recorder)  # perhaps sv.no_grad: what is recorded is for an engine, which makes its own gradients
+    before = set_mode(recorder)  # perhaps sv.no_grad: what is recorded is for an engine, which makes its own gradients
     try:
         yield recorder
     finally:
-        put(before)
+        set_mode(before)
 
 
 class no_grad:
@@ -144,10 +144,10 @@ class no_grad:
                 "sv.no_grad() is not allowed inside a function that is being recorded. Leave it out: a Run computes "
                 "gradients only for training, run.predict computes none"
             )
-        self._before.append(put(NO_GRAD))
+        self._before.append(set_mode(NO_GRAD))
 
     def __exit__(self, *raised: object) -> None:
-        put(self._before.pop())
+        set_mode(self._before.pop())
 
     def __call__(self, function: Any) -> Callable[..., Any]:
         """`function` in such a block at every call."""

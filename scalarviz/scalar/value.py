@@ -441,8 +441,8 @@ def as_value(x: Value | SupportsFloat) -> Value:
 def apply(op: Kernel, *operands: Value | SupportsFloat) -> Value:
     """The node ``op(*operands)``; numbers become leaves."""
     parents = tuple([x if isinstance(x, Value) else as_value(x) for x in operands])
-    if tracing._threads and tracing.here() is not None:
-        return _set_apart(op, parents)
+    if tracing._threads and tracing.current_mode() is not None:
+        return _record_or_untrack(op, parents)
     return _node(op, parents, op.value(*[x.data for x in parents]))
 
 
@@ -450,8 +450,8 @@ def unary(op: Kernel, a: Value | SupportsFloat) -> Value:
     """``apply(op, a)``, faster."""
     if not isinstance(a, Value):
         a = as_value(a)
-    if tracing._threads and tracing.here() is not None:
-        return _set_apart(op, (a,))
+    if tracing._threads and tracing.current_mode() is not None:
+        return _record_or_untrack(op, (a,))
     number = op.value
     return _node(op, (a,), number(a.data))
 
@@ -464,13 +464,13 @@ def binary(op: Kernel, a: Value | SupportsFloat, b: Value | SupportsFloat) -> Va
         if isinstance(b, Many):
             return NotImplemented  # type: ignore[no-any-return]
         b = as_value(b)
-    if tracing._threads and tracing.here() is not None:
-        return _set_apart(op, (a, b))
+    if tracing._threads and tracing.current_mode() is not None:
+        return _record_or_untrack(op, (a, b))
     number = op.value  # a name of its own: Python calls it faster than an attribute
     return _node(op, (a, b), number(a.data, b.data))
 
 
-def _set_apart(op: Kernel, parents: tuple[Value, ...]) -> Value:
+def _record_or_untrack(op: Kernel, parents: tuple[Value, ...]) -> Value:
     """What an operation makes in a thread that records, or that wants no gradients."""
     if tracing.active() is not None:
         return Symbol(op, parents)

@@ -62,7 +62,7 @@ class Weight(Value):
         block._adopt(self)
 
     @classmethod
-    def _at(cls, block: Block, index: int) -> Weight:
+    def _make_proxy(cls, block: Block, index: int) -> Weight:
         weight = cls.__new__(cls)
         weight._attach(block, index, "")
         return weight
@@ -286,7 +286,7 @@ def _restored(data: float, grad: float, name: str, computed: bool, frozen: bool)
     return weight
 
 
-Block.proxy = Weight._at
+Block.proxy = Weight._make_proxy
 
 
 Indices = NDArray[np.intp]

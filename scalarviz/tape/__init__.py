@@ -6,10 +6,10 @@ float16. This folder has no engine.
 """
 
 from .half import halved
-from .lower import lower, plainly
+from .lower import lower, lower_unfused
 from .program import Instruction, Plan, Program
 from .tape import Node, Table, Tape, Terms, Track
 from .trace import trace
 
 __all__ = ["Instruction", "Node", "Plan", "Program", "Table", "Tape", "Terms", "Track", "halved", "lower",
-           "plainly", "trace"]  # fmt: skip
+           "lower_unfused", "trace"]  # fmt: skip

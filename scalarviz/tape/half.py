@@ -71,19 +71,19 @@ class _Halving:
                     found.add(node.terms.bias)
         return sorted(found)
 
-    def put(self, node: Node) -> int:
+    def add_node(self, node: Node) -> int:
         """Add a node; returns its row."""
         self.nodes.append(node)
         return len(self.nodes) - 1
 
     def weight(self, index: int, half: bool) -> int:
         """The row of a weight for the graph; its gradient is divided by the loss scale."""
-        row = self.unscaled(self.put(Node("param", index=index)))
-        return self.put(Node("float16", (row,))) if half else row
+        row = self.unscaled(self.add_node(Node("param", index=index)))
+        return self.add_node(Node("float16", (row,))) if half else row
 
     def unscaled(self, row: int) -> int:
         """A copy of a row that divides its gradient by the loss scale, for gradients that leave the graph."""
-        return self.put(Node("scale_gradient", (row, self.inverse)))
+        return self.add_node(Node("scale_gradient", (row, self.inverse)))
 
     def run(self) -> Tape:
         memo: dict[tuple[int, bool], tuple[int, ...]] = {}
@@ -91,13 +91,13 @@ class _Halving:
             exact = row = self.translated(node, half, memo)
             wide = not half or self.is_wide(node)
             if not wide and node.code not in ("param", "const"):
-                row = self.put(Node("float16", (row,)))
+                row = self.add_node(Node("float16", (row,)))
             self.row_of.append(row)
             self.exact.append(exact)
             self.wide.append(wide)
         found = self.tape.rewired(self.nodes, self.row_of)
         if found.loss is not None:
-            found = replace(found, loss=self.put(Node("scale_gradient", (found.loss, self.loss_scale))))
+            found = replace(found, loss=self.add_node(Node("scale_gradient", (found.loss, self.loss_scale))))
         return replace(found, nodes=tuple(self.nodes))
 
     def is_wide(self, node: Node) -> bool:
@@ -113,7 +113,7 @@ class _Halving:
         if not self.wide[row]:
             return self.row_of[row]
         if row not in self._narrow:
-            self._narrow[row] = self.put(Node("float16", (self.row_of[row],)))
+            self._narrow[row] = self.add_node(Node("float16", (self.row_of[row],)))
         return self._narrow[row]
 
     def translated(self, node: Node, half: bool, memo: dict[tuple[int, bool], tuple[int, ...]]) -> int:
@@ -122,9 +122,9 @@ class _Halving:
         if node.code == "param":
             return weights[node.index]
         if node.code == "gather":
-            return self.unscaled(self.put(replace(node, args=(self.exact[node.args[0]],))))
+            return self.unscaled(self.add_node(replace(node, args=(self.exact[node.args[0]],))))
         if node.code in CODES:
-            return self.unscaled(self.put(node))
+            return self.unscaled(self.add_node(node))
         terms = node.terms
         sums = half and terms is not None and not self.is_wide(node)
         read = self.narrow if sums else self.row_of.__getitem__
@@ -132,11 +132,11 @@ class _Halving:
         if args is None:
             args = memo[id(node.args), sums] = tuple(map(read, node.args))
         if terms is None:
-            return self.put(replace(node, args=args))
+            return self.add_node(replace(node, args=args))
         if terms.kind == "param":
             terms = replace(terms, kind="row", weights=tuple(weights[index] for index in terms.weights))
         elif terms.kind == "row":
             terms = replace(terms, weights=tuple(map(read, terms.weights)))
         bias = terms.bias
-        row = self.put(replace(node, args=args, terms=replace(terms, bias=None)))
-        return row if bias is None else self.put(Node("add", (row, weights[bias])))
+        row = self.add_node(replace(node, args=args, terms=replace(terms, bias=None)))
+        return row if bias is None else self.add_node(Node("add", (row, weights[bias])))

@@ -45,27 +45,27 @@ MOST = 32
 """The most entries of a cache."""
 
 
-class Kept(Generic[K, V]):
+class Cached(Generic[K, V]):
     """A cache of the last `MOST` results, by their keys. Threads may share it."""
 
     def __init__(self) -> None:
-        self._there: OrderedDict[K, V] = OrderedDict()
+        self._entries: OrderedDict[K, V] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, key: K) -> V | None:
         """The cached result, or None."""
         with self._lock:
-            if key in self._there:
-                self._there.move_to_end(key)
-            return self._there.get(key)
+            if key in self._entries:
+                self._entries.move_to_end(key)
+            return self._entries.get(key)
 
-    def put(self, key: K, made: V) -> V:
+    def store(self, key: K, made: V) -> V:
         """Store a result and return it; the least recently used one is dropped."""
         with self._lock:
-            self._there[key] = made
-            self._there.move_to_end(key)
-            if len(self._there) > MOST:
-                self._there.popitem(last=False)
+            self._entries[key] = made
+            self._entries.move_to_end(key)
+            if len(self._entries) > MOST:
+                self._entries.popitem(last=False)
         return made
 
 
@@ -101,7 +101,7 @@ def _node(node: Node) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-_PLANS: Kept[tuple[bytes, bool], Plan] = Kept()
+_PLANS: Cached[tuple[bytes, bool], Plan] = Cached()
 
 
 def lower(tape: Tape, *, encode: bool = True) -> Plan:
@@ -114,11 +114,11 @@ def lower(tape: Tape, *, encode: bool = True) -> Plan:
     content = content_of(tape)
     if content is None:
         return _lowered(tape, encode)
-    plan = _PLANS.get((content, encode)) or _PLANS.put((content, encode), _shared(_lowered(_unnamed(tape), encode)))
+    plan = _PLANS.get((content, encode)) or _PLANS.store((content, encode), _shared(_lowered(_unnamed(tape), encode)))
     return _named(plan, [module for module, _ in tape.taps]) if tape.taps else plan
 
 
-def plainly(tape: Tape) -> tuple[Tape, Plan]:
+def lower_unfused(tape: Tape) -> tuple[Tape, Plan]:
     """A plan with every node as a row of its own, for looking at single operations; and the tape in that order."""
     tape = rebuild(tape, {})  # without nodes that nothing reads
     tape, *_ = ordered(tape, gradient_rows(tape, tape.roots()))
@@ -201,11 +201,11 @@ def _split(tape: Tape, encode: bool) -> tuple[Tape | None, Tape | None, Tape]:
     ]
     if not encode:  # an optimiser: operations alone compute the numbers of a step for many steps at once
         return parts[0], parts[1], squared_errors(means(weighted_sums(body)))
-    prologue, encoder = (None if part is None else _found(part) for part in parts)
-    return prologue, encoder, _found(body)
+    prologue, encoder = (None if part is None else _with_sums(part) for part in parts)
+    return prologue, encoder, _with_sums(body)
 
 
-def _found(tape: Tape) -> Tape:
+def _with_sums(tape: Tape) -> Tape:
     """The tape with each sum as one node."""
     return lonely_sums(columns(neurons(squared_errors(means(weighted_sums(tape))))))
 

@@ -218,7 +218,7 @@ SMALL = 8
 
 def lonely_sums(tape: Tape) -> Tape:
     """The tape with equal forms for small sums of one level that share neither weights nor operands."""
-    alone = list(_alone(tape))
+    alone = list(_lonely_rows(tape))
     level = levels(tape.nodes) if alone else []
     kinds = [(level[row], len(tape.nodes[row].args), terms_of(tape.nodes[row]).bias is None) for row in alone]
     several = Counter(kinds)
@@ -231,7 +231,7 @@ def lonely_sums(tape: Tape) -> Tape:
     return without_biases(tape, found)
 
 
-def _alone(tape: Tape) -> Iterator[int]:
+def _lonely_rows(tape: Tape) -> Iterator[int]:
     """The rows of such sums, without results of modules: an inspector may look up the inputs of their weights."""
     taps = {row for _, rows in tape.taps for row in rows}
     every = ((row, node.terms) for row, node in enumerate(tape.nodes) if node.args)

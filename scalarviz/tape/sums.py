@@ -228,7 +228,7 @@ class _Part(NamedTuple):
 
     at: int
     sign: int
-    what: Node | int
+    content: Node | int
 
 
 class _Builder:
@@ -285,7 +285,7 @@ class _Builder:
         for sign, side in ((1, found.added), (-1, found.subtracted)):
             before = len(parts)
             parts += self._parts(sign, side)
-            gained = gained or any(isinstance(part.what, Node) for part in parts[before:])
+            gained = gained or any(isinstance(part.content, Node) for part in parts[before:])
         alone = len(parts) == 1 and parts[0].sign > 0
         if not gained and not (alone and found.offset == 0.0):
             return
@@ -349,11 +349,11 @@ class _Builder:
         if found.offset == 0.0:
             return parts
         for k, part in enumerate(parts):
-            if part.sign > 0 and isinstance(part.what, Node) and self._takes_offset(part.what, len(parts)):
-                terms = replace(terms_of(part.what), offset=found.offset)
-                return [*parts[:k], part._replace(what=replace(part.what, terms=terms)), *parts[k + 1 :]]
+            if part.sign > 0 and isinstance(part.content, Node) and self._takes_offset(part.content, len(parts)):
+                terms = replace(terms_of(part.content), offset=found.offset)
+                return [*parts[:k], part._replace(what=replace(part.content, terms=terms)), *parts[k + 1 :]]
         if found.offset not in self.constants:
-            self.constants[found.offset] = self._make(0, Node("const", number=found.offset))
+            self.constants[found.offset] = self._add_row(0, Node("const", number=found.offset))
         return [*parts, _Part(found.leaves, 1, self.constants[found.offset])]
 
     def _takes_offset(self, node: Node, parts: int) -> bool:
@@ -362,7 +362,7 @@ class _Builder:
             return False  # it may become a squared error
         return terms.kind != "param" or (parts == 1 and not isinstance(terms.weights, range))
 
-    def _make(self, before: int, node: Node) -> int:
+    def _add_row(self, before: int, node: Node) -> int:
         """Add a new row before an old one; returns the new row."""
         row = len(self.nodes) + len(self.made)
         self.made.append(node)
@@ -374,25 +374,25 @@ class _Builder:
         first = next((part for part in parts if part.sign > 0), parts[0])
         rest = [part for part in parts if part is not first]
         if first.sign > 0 and not rest:
-            self._alone(top, first.what)
+            self._replace_top(top, first.content)
             return
-        row, negative = self._row(top, first.what), first.sign < 0  # only subtractions: add all, then negate
+        row, negative = self._row(top, first.content), first.sign < 0  # only subtractions: add all, then negate
         for k, part in enumerate(rest):
-            node = Node("add" if negative or part.sign > 0 else "sub", (row, self._row(top, part.what)))
+            node = Node("add" if negative or part.sign > 0 else "sub", (row, self._row(top, part.content)))
             if k == len(rest) - 1 and not negative:
                 self.changed[top] = node
                 return
-            row = self._make(top, node)
+            row = self._add_row(top, node)
         self.changed[top] = Node("neg", (row,))
 
-    def _alone(self, top: int, what: Node | int) -> None:
+    def _replace_top(self, top: int, what: Node | int) -> None:
         if isinstance(what, Node):
             self.changed[top] = what
         elif self.uses[what] == 1 and self.nodes[what].code in ("mul", "dot"):  # ``0 + a*b``, not ``relu(x) + 0``
             self.changed[top] = self.nodes[what]
 
     def _row(self, top: int, what: Node | int) -> int:
-        return what if isinstance(what, int) else self._make(top, what)
+        return what if isinstance(what, int) else self._add_row(top, what)
 
 
 def _sorted(terms: list[Weighted]) -> list[Weighted]:

@@ -102,7 +102,7 @@ def trace(
         targets: list[Value] = [Symbol() for _ in range(n_targets)]
         result = fn(inputs, targets) if n_targets and loss is None else fn(inputs)
         outputs = every(result, "the recorded function")
-        loss_node = None if loss is None else _one(loss(usable(result), usable(list(targets))), "the loss")
+        loss_node = None if loss is None else _single_value(loss(usable(result), usable(list(targets))), "the loss")
     taps = [(module, every(values, "a module")) for module, values in recorder.taps]
     stats = [track.stat for track in recorder.tracks if track.stat is not None]
     writer = _Writer([*inputs, *targets], blocks)
@@ -144,7 +144,7 @@ def _blocks(given: Any) -> list[Block]:
     return blocks
 
 
-def _one(result: Any, what: str) -> Value:
+def _single_value(result: Any, what: str) -> Value:
     values = every(result, what)
     if len(values) != 1:
         raise InputError(f"{what} must return one Value, got {len(values)}")

@@ -83,7 +83,7 @@ def test_a_transform_is_switched_live_and_undone(picture):
         run.do(control.change(name, reader_of(scene)))
         assert control.value(reader_of(scene)) == name
         wanted = painting.wanted(moment_of(scene))
-        np.testing.assert_array_equal(wanted, Motif(scene.first.rgb, name).wanted)
+        np.testing.assert_array_equal(wanted, Motif(scene.first.rgb, name).target_colours)
         run.step(5)
     assert control.change("zoom", reader_of(scene)) is None
     assert control.value(replace(reader_of(scene), frame=before)) == "identity"  # what was painted then
@@ -92,7 +92,7 @@ def test_a_transform_is_switched_live_and_undone(picture):
     run.to(0)
     assert control.value(reader_of(scene)) == "identity"
     rgb = scene.first.rgb
-    np.testing.assert_allclose(Motif(rgb[:6, :6], "transpose").wanted, rgb[:6, :6].transpose(1, 0, 2), atol=1e-6)
+    np.testing.assert_allclose(Motif(rgb[:6, :6], "transpose").target_colours, rgb[:6, :6].transpose(1, 0, 2), atol=1e-6)
 
 
 @pytest.mark.ci

@@ -58,7 +58,7 @@ def test_nothing_is_missing_where_all_is_there(machine):
     machine()
     assert there.no_cuda(0) == ""
     facts = ("NVIDIA H200, 139.8 GiB, sm_90", "GTX 1080, 7.9 GiB, sm_61", "driver for CUDA 13.0", "toolkit 13.0.88")
-    assert [fact for fact in facts if fact not in there.found()] == []
+    assert [fact for fact in facts if fact not in there.gpu_summary()] == []
     assert [(gpu.name, gpu.memory, gpu.capability) for gpu in there.driver().gpus] == CARDS
     machine(version=13020)
     assert there.no_cuda(0) == ""

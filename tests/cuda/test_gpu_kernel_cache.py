@@ -301,6 +301,6 @@ def test_with_carried_code_no_compiler_is_needed(folder, monkeypatch, install_fa
     install_fake_driver()
     for name in ("toolkit", "processors"):
         monkeypatch.setattr(there.nvvm, name, missing)
-    assert (there.no_cuda(0), str(folder) in there.found()) == ("", True)
+    assert (there.no_cuda(0), str(folder) in there.gpu_summary()) == ("", True)
     monkeypatch.delenv(images.NAMED)
     assert "needs libNVVM" in there.no_cuda(0)

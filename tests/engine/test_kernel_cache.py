@@ -39,11 +39,11 @@ def empty(tmp_path, monkeypatch):
     def forget():
         monkeypatch.setattr(units, "LOADED", {})
         places.warn_once.cache_clear()
-        loader.trouble.cache_clear()
+        loader.error_message.cache_clear()
 
     forget()
     yield forget
-    loader.trouble.cache_clear()
+    loader.error_message.cache_clear()
 
 
 @pytest.fixture
@@ -290,7 +290,7 @@ def refused(monkeypatch, *facts):
     def touched(*_, **__):
         raise AssertionError("the cache is used")
 
-    assert not loader.trouble()  # asked once a process
+    assert not loader.error_message()  # asked once a process
     for owner, name in ((loader, "kept_in"), (loader, "remove"), (units, "intact")):
         monkeypatch.setattr(owner, name, touched)
     assert not units.is_there(("rows", "neg", "float32"))

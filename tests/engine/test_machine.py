@@ -220,7 +220,7 @@ def test_no_two_adjoints_in_use_share_a_row_and_few_rows_are_enough(depth):
         assert len(set(in_use.values())) == len(in_use)
         assert min(in_use.values()) >= program.n_rows
         every |= set(in_use.values())
-        places.done(instruction)
+        places.free(instruction)
         for row in rows:
             in_use.pop(row, None)
     assert max(every) < 2 * program.n_rows

@@ -38,7 +38,7 @@ import scalarviz as sv
 from scalarviz import io, nn
 from scalarviz.cli import main
 from scalarviz.cli.here import scene_names
-from scalarviz.cli.rooms import rooms
+from scalarviz.cli.rooms import make_scene_wall
 from scalarviz.run.edits import SetWeights
 from scalarviz.run.scene.scene_file import load_scene
 from scalarviz.run.sources.played import RecordedSource, rehearse
@@ -509,7 +509,7 @@ def other_picture(folder: Path, name: str, size: tuple[int, int]) -> list[Record
     """The list of a recording, two of them, a wall, a sweep, a graph, a page or numbers, mostly of the stored files."""
     recording, results = (Path(shutil.copy(FILES / file, folder)) for file in ("recording.svz", "scene.svs"))
     if name == "wall":
-        return records(rooms().appear(size))
+        return records(make_scene_wall().appear(size))
     if name in ("runs", "plots"):
         wall = run_wall.wall_of(results)
         wall.plots = name == "plots"

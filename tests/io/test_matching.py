@@ -37,7 +37,7 @@ def test_what_an_exporter_does_to_a_network_is_undone(seed, order, nameless, bef
     else:
         found = matched(a, b)
         assert pairs(found) == {name: (new[name], name in turned) for name in NAMES}
-        assert all(np.array_equal(match.of(b[match.name]), a[name]) for name, match in found.items())
+        assert all(np.array_equal(match.aligned(b[match.name]), a[name]) for name, match in found.items())
 
 
 @pytest.mark.parametrize("seed", range(5))

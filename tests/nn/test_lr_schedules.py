@@ -96,7 +96,7 @@ def test_many_steps_at_once_have_the_bits_of_single_ones(name, settings):
     while len(pieces) < STEPS:
         count = min(int(random.integers(1, 20)), STEPS - len(pieces))
         pieces += parts.lr_pace.table(count, 5)[:, 0].tolist()
-        parts.lr_pace.passed(np.zeros(count), 5)
+        parts.lr_pace.advance(np.zeros(count), 5)
     assert pieces == found[:-1]
     assert parts.lr == found[-1]
 

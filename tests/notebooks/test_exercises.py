@@ -26,7 +26,7 @@ import pytest
 
 import scalarviz as sv
 from scalarviz.check import Report
-from scalarviz.check.report import LOOKS
+from scalarviz.check.report import CAUSE_TEXTS
 from scalarviz.check.walks import ordered
 from scalarviz.lessons.answers import ANSWERS
 
@@ -213,7 +213,7 @@ def test_each_wrong_answer_has_its_message_and_the_second_time_there_is_a_hint(n
         assert first.cause == cause, f"{text}\n{first}"
         if first.state == "failed":
             continue
-        assert LOOKS[cause].partition("{")[0] in first.text
+        assert CAUSE_TEXTS[cause].partition("{")[0] in first.text
         assert cause or len(first.lines) > 1
         assert not first.hint
         assert "Hint: " in second.text

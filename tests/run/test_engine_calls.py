@@ -27,7 +27,7 @@ class DeviceTrainer:
     at the step `fails` the device is lost.
     """
 
-    name, breakable, call_overhead, remark, asked, ready = "device", False, 0.0, "", None, True
+    name, breakable, call_overhead, remark, next_readback, ready = "device", False, 0.0, "", None, True
 
     def __init__(self, problem, pause=0, fails=0):
         self.problem, self.device = problem, copied(problem)
@@ -63,7 +63,7 @@ class DeviceTrainer:
 
     def look(self, losses):
         """Does somebody wait?"""
-        if self.asked is not None and (readback := self.asked()) is not None:
+        if self.next_readback is not None and (readback := self.next_readback()) is not None:
             readback.give(Midway(*(array.copy() for array in self.arrays(self.device)[:3]), losses.copy()))
 
     def prepare(self, stopped=bool):

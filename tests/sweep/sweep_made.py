@@ -93,4 +93,4 @@ def until(condition, seconds=60.0):
 def gone(pids):
     """Wait until processes are no more, with all their threads: until then their pipes take what is sent."""
     threads = [Path(f"/proc/{pid}/task") for pid in pids]
-    until(lambda: not any(map(process.runs, pids)) and all(len([*tasks.glob("*")]) < 2 for tasks in threads))
+    until(lambda: not any(map(process.is_running, pids)) and all(len([*tasks.glob("*")]) < 2 for tasks in threads))

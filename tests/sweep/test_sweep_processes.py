@@ -49,7 +49,7 @@ def children(pid: int) -> list[int]:
     found = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         found += [int(child) for child in task.read_text(encoding="ascii").split()]
-    return [child for child in found if made.process.runs(child) and b"resource_tracker" not in command(child)]
+    return [child for child in found if made.process.is_running(child) and b"resource_tracker" not in command(child)]
 
 
 def command(pid: int) -> bytes:

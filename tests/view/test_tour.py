@@ -10,7 +10,7 @@ from kit.benches import face_of
 from kit.runs import bits, make_run
 from kit.unseen import Unseen
 from kit.windows import until
-from scalarviz.cli.rooms import rooms as rooms_of_the_program
+from scalarviz.cli.rooms import make_scene_wall as rooms_of_the_program
 from scalarviz.errors import InputError
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.shown.subject import subject_of
@@ -144,7 +144,7 @@ def test_the_line_is_above_the_scene_whose_pointer_is_below_it(host, size):
 def test_the_tour_of_the_program_is_walked_to_its_end():
     from scalarviz.cli import rooms
 
-    found = rooms.rooms()
+    found = rooms.make_scene_wall()
     host = Unseen(found.tour, (1280, 720))
     stations, reached, acts = host.view.stations, {}, {}
     assert 55 <= sum(station.seconds for _, station in stations) <= 65

@@ -17,7 +17,7 @@ from kit.runs import make_run
 from kit.unseen import Unseen
 from kit.windows import middle_of_tile, until, wall_words
 from scalarviz.cli.here import TAUGHT
-from scalarviz.cli.rooms import rooms as all_rooms
+from scalarviz.cli.rooms import make_scene_wall as all_rooms
 from scalarviz.errors import InputError
 from scalarviz.view.ink.text import measure
 from scalarviz.view.out.easel import Easel

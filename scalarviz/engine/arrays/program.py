@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ...errors import InputError, StateError
 from ...scalar.mask import Draws
 from ...tape import Instruction, Plan, Program
-from ..data import Data, empty, laid, pieces
+from ..data import Data, empty, in_layout, pieces
 from ..problem import CACHE_BYTES, Array, check_coupled
 from .rows import BatchMean, Dots, Gather, Matrices, Products, Squares, Step, Weighted, numpy_form
 
@@ -301,7 +301,7 @@ def encoded(
         some = list(group)
         if stays:
             made = [
-                laid(given[k].T, whole) if ours else np.array(given[k].T, order="C" if whole else "F") for k in some
+                in_layout(given[k].T, whole) if ours else np.array(given[k].T, order="C" if whole else "F") for k in some
             ]
             places += made
         else:  # of one dtype: side by side

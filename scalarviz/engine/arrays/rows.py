@@ -198,7 +198,7 @@ class _Sums(Step):
     def _pull(self, rows: Array, adjoints: Array, upstream: Array, theta: Array, grad: Array) -> None:
         """Add the gradients of operands and weights from `upstream`, shape (count, lanes)."""
 
-    def _each(self, rows: Array, side: int) -> Array:
+    def _operands(self, rows: Array, side: int) -> Array:
         """The operands of one side, shape (count, n, lanes)."""
         operands: Array = rows[self._sides()[side].ravel()].reshape(*self.shape, rows.shape[1])
         return operands
@@ -208,7 +208,7 @@ class Weighted(_Sums):
     """Sums whose weights are constants."""
 
     def _total(self, rows: Array, theta: Array) -> Array:
-        total: Array = self.numbers @ self._each(rows, 0)
+        total: Array = self.numbers @ self._operands(rows, 0)
         return total
 
     def _pull(self, rows: Array, adjoints: Array, upstream: Array, theta: Array, grad: Array) -> None:
@@ -220,7 +220,7 @@ class Dots(_Sums):
     """Sums whose weights are parameters."""
 
     def _total(self, rows: Array, theta: Array) -> Array:
-        total: Array = (self._weights(theta)[:, None] @ self._each(rows, 0))[:, 0]
+        total: Array = (self._weights(theta)[:, None] @ self._operands(rows, 0))[:, 0]
         return total
 
     def _weights(self, theta: Array) -> Array:
@@ -228,7 +228,7 @@ class Dots(_Sums):
         return weights
 
     def _pull(self, rows: Array, adjoints: Array, upstream: Array, theta: Array, grad: Array) -> None:
-        np.add.at(grad, self.weights, (self._each(rows, 0) @ upstream[..., None]).ravel())
+        np.add.at(grad, self.weights, (self._operands(rows, 0) @ upstream[..., None]).ravel())
         if any(self.flows):
             self.targets[0].add(adjoints, self._weights(theta)[..., None] * upstream[:, None])
 
@@ -279,13 +279,13 @@ class Products(_Sums):
         return list(self.instruction.args)
 
     def _total(self, rows: Array, theta: Array) -> Array:
-        total: Array = (self._each(rows, 0) * self._each(rows, 1)).sum(axis=1)
+        total: Array = (self._operands(rows, 0) * self._operands(rows, 1)).sum(axis=1)
         return total
 
     def _pull(self, rows: Array, adjoints: Array, upstream: Array, theta: Array, grad: Array) -> None:
         for side in (0, 1):
             if self.flows[side]:
-                self.targets[side].add(adjoints, self._each(rows, 1 - side) * upstream[:, None])
+                self.targets[side].add(adjoints, self._operands(rows, 1 - side) * upstream[:, None])
 
 
 class _Targets:

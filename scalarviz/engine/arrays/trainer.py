@@ -113,7 +113,7 @@ class NumpyTrainer(PythonTrainer):
         grad = np.zeros(len(theta), theta.dtype)
         loss = 0.0
         scale = float(problem.scales(step, 1)[0])
-        problem.data.lay(problem.whole)
+        problem.data.set_layout(problem.full_batch)
         samples, order = problem.samples_of(step)
         for start in range(0, problem.batch, self.lanes):
             stop = min(start + self.lanes, problem.batch)

@@ -107,7 +107,7 @@ class OurLocator(_PROTOCOL):  # type: ignore[misc]  # numba has no types
 
 
 @contextmanager
-def kept_in(folder: Path, stamp: str, filling: bool) -> Iterator[None]:
+def use_folder(folder: Path, stamp: str, filling: bool) -> Iterator[None]:
     """Make numba read (and with `filling` also write) the code that this thread compiles with ``cache=True``."""
     named = getattr(config, "CACHE_LOCATOR_CLASSES", "")  # this variable of the user's would take our place
     config.CACHE_LOCATOR_CLASSES = ""
@@ -120,13 +120,13 @@ def kept_in(folder: Path, stamp: str, filling: bool) -> Iterator[None]:
 
 
 @cache
-def trouble() -> str:
+def error_message() -> str:
     """Why this numba does not use our folder; empty if it does. The first call registers our locator."""
     try:
         caching.CacheImpl._locator_classes.insert(0, OurLocator)
         probe = Path("probe")
-        with kept_in(probe, "", filling=False):
-            found = caching.FunctionCache(trouble.__wrapped__).cache_path
+        with use_folder(probe, "", filling=False):
+            found = caching.FunctionCache(error_message.__wrapped__).cache_path
     except Exception as error:  # whatever a numba of other insides does
         reason = f"{type(error).__name__}: {error}"
     else:
@@ -147,7 +147,7 @@ _LOCK = threading.RLock()
 def load(unit: str, compile_with: Callable[[bool], T]) -> T:
     """The result of `compile_with(cache)`: a unit, compiled or from the cache."""
     with _LOCK:
-        if reason := trouble() or closed(unit):
+        if reason := error_message() or closed(unit):
             warn_once(f"{reason}; compiling in memory")
             return compile_with(False)
         home = folder() / unit
@@ -155,7 +155,7 @@ def load(unit: str, compile_with: Callable[[bool], T]) -> T:
             if units.intact(home):
                 PLACE.used()
                 try:
-                    with kept_in(home, _stamp(unit), filling=False):
+                    with use_folder(home, _stamp(unit), filling=False):
                         return compile_with(True)
                 except Exception:
                     pass  # whatever numba makes of a strange file; an error of ours comes again when it is compiled
@@ -217,7 +217,7 @@ def _fill(unit: str, compile_with: Callable[[bool], T]) -> T:
     home = make_folder() / unit
     making = Path(tempfile.mkdtemp(prefix=BUILD, dir=home.parent))  # this user's alone
     try:
-        with kept_in(making, _stamp(unit), filling=True):
+        with use_folder(making, _stamp(unit), filling=True):
             result = compile_with(True)
         units.seal(making)
         try:

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from ...scalar import ops
 from ...tape import Program
-from ...tape.lower import SMALL, Kept
+from ...tape.lower import SMALL, Cached
 from ..data import Data
 from ..problem import Array
 from .encode.pictures import can_be_compact
 from .encode.program import Encoded, encode
-from .encode.writer import How
+from .encode.writer import LaneLayout
 from .source import kernel_names, name_of
 from .units import noted
 from .vector.capability import VECTOR_KERNELS, vector_bytes
@@ -138,7 +138,7 @@ class Addresses(Generic[A]):
 
 
 Part = tuple[Program, dict[str, dict[str, int]], dict[str, int], Encoded]
-_ENCODED: Kept[tuple[Any, ...], Part] = Kept()
+_ENCODED: Cached[tuple[Any, ...], Part] = Cached()
 
 
 class Loaded:
@@ -162,11 +162,11 @@ class Loaded:
         # one sample: its rows lie side by side, so that there are vectors to compute with
         compact = block == 1 and not plain and can_be_compact(program)
         vector = (vector_size or LINE) // dtype.itemsize
-        how = How(
+        how = LaneLayout(
             lanes=vector if compact else 0,
             few=block <= vector and not compact and vector_size > 0,
             samples=block if 1 < block <= SEVERAL and vector_size > 0 else 0,
-            taken=vector_size > 0,
+            hands_over=vector_size > 0,
             narrow=program.couples and block >= NARROW_FROM and not plain,
         )
         encoded = _encoded(program, Addresses(partial(rows_at, dtype=dtype.name)), kernel, seeds, dtype, how)
@@ -175,7 +175,7 @@ class Loaded:
         self.workspace: Workspace = other.workspace if other else Workspace(encoded.rows, block, dtype, own)
         self.sums: NDArray[np.float64] = other.sums if other else np.zeros((own, encoded.places))
         self.tile = np.zeros(16, dtype)
-        self.room = np.zeros(ROOM_NUMBERS + ROOM_COLUMNS * SEVERAL if len(encoded.alone) else 0, dtype)
+        self.room = np.zeros(ROOM_NUMBERS + ROOM_COLUMNS * SEVERAL if len(encoded.sole_spans) else 0, dtype)
         height = program.n_rows
         whole = kernel(fused) if (fused := name_of(program)) and not plain else 0
         # in the order of the names in layout
@@ -189,7 +189,7 @@ class Loaded:
             for part in (
                 encoded.forward, encoded.backward, encoded.pool, encoded.numbers, program.constant_rows,
                 program.constants.astype(dtype), program.input_rows, program.input_index, program.outputs,
-                *encoded.cuts, encoded.alone,
+                *encoded.cuts, encoded.sole_spans,
             )
         ]  # fmt: skip
         ends = [number for part in self._lists for number in (part.ctypes.data, len(part))]
@@ -199,7 +199,7 @@ class Loaded:
 
 def _encoded(
     program: Program, rows: Addresses[dict[str, int]], kernel: Addresses[int], seeds: tuple[int, ...],
-    dtype: np.dtype[Any], how: How,
+    dtype: np.dtype[Any], how: LaneLayout,
 ) -> Encoded:  # fmt: skip
     """The numbers of a program, computed once while its kernels keep their addresses."""
     key = (id(program), seeds, dtype, how)
@@ -208,7 +208,7 @@ def _encoded(
         return before[3]
     made = encode(program, seeds, rows, kernel, dtype, how)
     if program.n_rows <= SMALL:
-        _ENCODED.put(key, (program, rows.known, kernel.known, made))
+        _ENCODED.store(key, (program, rows.known, kernel.known, made))
     return made
 
 

@@ -242,26 +242,26 @@ class NumbaTrainer(HostTrainer):
         if missing := self._load():
             compile_kernels(missing, stopped)
             with collection_paused():
-                self._machines = self._make()
+                self._machines = self._make_machines()
 
     def _load(self) -> list[Unit]:
         """Load the kernels if all are in the cache; otherwise return the missing ones."""
         if self._machines is not None:
             return []
         with collection_paused(), noting() as missing:  # loading numba makes a million objects that stay
-            made = self._make()
+            made = self._make_machines()
         if not missing:
             self._machines = made
         return missing
 
-    def _make(self) -> Machines:
+    def _make_machines(self) -> Machines:
         problem = self.problem
         made = Machines(problem, self._block, self.threads)
         if not isinstance(problem.data, Outside):  # nothing is read before its time
             made.feeder.lines(problem.data)
         some = bool(problem.trained.any()) and not problem.trained.all()  # no flag is set before the first step
         self._set_kernels(made, problem.data.shape[1], False, some, True)
-        body, place = made.bodies[0].machine, self._place
+        body, place = made.bodies[0].machine, self._address_of
         body[wire.SEED], body[wire.SHAPE] = place("seed", self._order[0]), place("shape", self._order[1])
         body[wire.BATCH], body[wire.LOOKED_UP], body[wire.STATES] = problem.batch, self._known, len(self._columns) - 2
         body[wire.PROLOGUE] = place("prologue", made.prologue.machine)
@@ -289,7 +289,7 @@ class NumbaTrainer(HostTrainer):
         body[wire.UPDATE] = kernel("update_pieces" if pieces else "update_rows") if commit and rows else 0
         body[wire.FOLLOW] = kernel("follow") if problem.plan.body.tracks else 0
 
-    def _place(self, name: str, array: Array) -> int:
+    def _address_of(self, name: str, array: Array) -> int:
         """The address of an array's numbers; NumPy's own lookup takes longer than a small step."""
         held = self._places.get(name)
         if held is None or held[0] is not array:
@@ -311,7 +311,7 @@ class NumbaTrainer(HostTrainer):
         for workers, steps in self._turns.pieces(count):
             end = done + steps
             while done < end:
-                some = self.problem.ready(first + done, end - done)
+                some = self.problem.read_ahead(first + done, end - done)
                 piece, start = slice(done, done + some), time.perf_counter()
                 self._run(first + done, hyper[piece], losses[piece], True, workers)
                 self._turns.took(workers, (time.perf_counter() - start) / some)
@@ -331,10 +331,10 @@ class NumbaTrainer(HostTrainer):
         return float(losses[0])
 
     def _run(self, first: int, hyper: Array, losses: NDArray[np.float64], commit: bool, workers: int) -> None:
-        problem, store, machines, place = self.problem, self.problem.store, self._ready_machines, self._place
+        problem, store, machines, place = self.problem, self.problem.store, self._ready_machines, self._address_of
         n, size, derived = problem.plan.n_parameters, len(self._theta), problem.plan.n_derived > 0
         data, ahead = problem.batches(first)
-        data.lay(problem.whole)
+        data.set_layout(problem.full_batch)
         feed, samples, limits = machines.feeder.lines(data), problem.data.shape[1], problem.limits
         scales = problem.scales(first, len(losses))
         factors = scales.astype(self._theta.dtype)

@@ -107,7 +107,7 @@ class Device(Protocol):
         """Free all resources besides the buffers."""
 
 
-class AtOnce(Device):
+class SynchronousDevice(Device):
     """The shared part of devices that work immediately; each is a :class:`Mark` that is reached."""
 
     shared_bytes = 227 << 10
@@ -161,7 +161,7 @@ class _Loop:
                 launch()
 
 
-class ListingDevice(AtOnce):
+class ListingDevice(SynchronousDevice):
     """Computes nothing and has no memory; it finds out what a problem needs, without a GPU.
 
     It stores the recorded `launches`, counts how many were requested, and adds up the bytes of memory.
@@ -229,7 +229,7 @@ class State:
         self.value, self.previous = self.memory.part(0, self.n), self.memory.part(self.end, self.n)
         self.trained = device.empty(self.n, np.uint8)
         self._host: Array = device.pinned(self.memory.size, dtype)
-        self._kept: Array | None = None
+        self._snapshot: Array | None = None
         self._keeps = False
         self.seconds = 0.0
 
@@ -240,27 +240,27 @@ class State:
             (slice(start, start + self.n), array) for start, array in zip((*self.offset, self.end), arrays, strict=True)
         ]
 
-    def keep(self) -> None:
+    def keep_upload(self) -> None:
         """Keep the numbers of the next upload as a snapshot."""
         self._keeps = True
 
-    def back(self) -> None:
+    def restore(self) -> None:
         """The arrays of the snapshot; StateError if there is none."""
         if self._keeps:
             return  # no step was done since
-        if self._kept is None:
+        if self._snapshot is None:
             raise StateError("rewind: there is no snapshot; call snapshot() first")
         for span, array in self._arrays():
-            array[:] = self._kept[span]
+            array[:] = self._snapshot[span]
 
     def upload(self) -> None:
         """Upload everything from which a step starts."""
         start = time.perf_counter()
         host = self._host
         if self._keeps:
-            if self._kept is None:
-                self._kept = self.device.pinned(self.memory.size, self.memory.dtype)
-            host, self._keeps = self._kept, False
+            if self._snapshot is None:
+                self._snapshot = self.device.pinned(self.memory.size, self.memory.dtype)
+            host, self._keeps = self._snapshot, False
         for span, array in self._arrays():
             host[span] = array
         self.device.upload(self.memory.part(0, self.end), host[: self.end])

@@ -10,10 +10,10 @@ import numpy as np
 from ...memory import free_memory
 from ..problem import Array
 from . import jit
-from .device import AtOnce, Buffer, Launch
+from .device import SynchronousDevice, Buffer, Launch
 
 
-class SimulatedDevice(AtOnce):
+class SimulatedDevice(SynchronousDevice):
     """See :class:`scalarviz.engine.cuda.device.Device`. Unwritten memory holds NaN or the least number."""
 
     name = "numba's simulator"

@@ -110,8 +110,8 @@ class Samples:
         data, batch = self.problem.data, self.problem.batch
         samples = data.shape[1]
         memory = self.device.empty(data.size, data.dtype)
-        order = self.device.empty(1 if self.problem.whole else batch, np.int64)
-        mode = IN_ORDER if self.problem.whole else PICKED
+        order = self.device.empty(1 if self.problem.full_batch else batch, np.int64)
+        mode = IN_ORDER if self.problem.full_batch else PICKED
         return Feed(memory, self._offsets(samples), order, mode, self.clock, batch)
 
     def _streamed(self) -> Feed:
@@ -136,7 +136,7 @@ class Samples:
             return
         batch, problem = self.problem.batch, self.problem
         for k in range(count):
-            problem.ready(first + k, count - k)
+            problem.read_ahead(first + k, count - k)
             data, ids = problem.samples_of(first + k)
             self._host[:, k * batch : (k + 1) * batch] = data[:] if ids is None else data[:, ids]
         self.device.upload(self.feed.data, self._host.reshape(-1))

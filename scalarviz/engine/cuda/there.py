@@ -218,7 +218,7 @@ def no_compiler() -> str:
     return why
 
 
-def found() -> str:
+def gpu_summary() -> str:
     """One line with the GPUs, the driver and the toolkit, if :func:`no_cuda` is empty."""
     if simulated():
         return f"numba's simulator ({SIMULATOR}=1): correct but slow, for tests"

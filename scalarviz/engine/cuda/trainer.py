@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..arrays.trainer import Updater
-from ..problem import Asked, Problem, Rates, rates_of
+from ..problem import NextReadback, Problem, Rates, rates_of
 from .device import Device, Mark
 from .machine import Shape
-from .work import Work, fitted
+from .work import Work, fit_problem
 
 
 def open_device(number: int) -> Device:
@@ -50,11 +50,11 @@ class CudaTrainer:
 
     def __init__(self, problem: Problem, number: int = 0, device: Device | None = None) -> None:
         self.problem = problem
-        self.asked: Asked | None = None
+        self.next_readback: NextReadback | None = None
         self._open = partial(open_device, number) if device is None else lambda: device
         self._updater = Updater(problem)
         self._work: Work | None = None
-        self._at_work()
+        self._open_work()
 
     @property
     def ready(self) -> bool:
@@ -63,11 +63,11 @@ class CudaTrainer:
 
     def prepare(self, stopped: Callable[[], bool] = lambda: False) -> None:
         """Allocate the device's memory again, if it was released."""
-        self._at_work()
+        self._open_work()
 
-    def _at_work(self) -> Work:
+    def _open_work(self) -> Work:
         if self._work is None:
-            self._work = fitted(self.problem, SHAPE, self._open)
+            self._work = fit_problem(self.problem, SHAPE, self._open)
         return self._work
 
     def release(self) -> None:
@@ -86,8 +86,8 @@ class CudaTrainer:
 
     def train(self, first: int, count: int, lr: Rates) -> NDArray[np.float64]:
         """Do the steps ``first + 1 .. first + count``; returns their losses, float64 of shape (count,)."""
-        losses, work = np.empty(count), self._at_work()
-        with _whole(work):
+        losses, work = np.empty(count), self._open_work()
+        with _settle_on_error(work):
             work.upload()
             start, most = time.perf_counter(), work.steps.samples.steps
             for done in range(0, count, most):
@@ -95,33 +95,33 @@ class CudaTrainer:
                 table = self._updater.hyper(first + done, steps, rates_of(lr, done, steps))
                 work.steps.begin(first + done, steps, table)
                 self._run(work, steps, losses[:done])
-                work.between.settle()
+                work.reader.settle()
                 work.steps.read_losses(losses[done : done + steps])
-            work.together = max(1, int(GLANCE * count / (time.perf_counter() - start)))
+            work.steps_per_check = max(1, int(GLANCE * count / (time.perf_counter() - start)))
             work.state.download()
         return losses
 
     def _run(self, work: Work, count: int, before: NDArray[np.float64]) -> None:
         """Queue steps; with a viewer only few at once, so that it can read numbers in between."""
-        asked = self.asked  # another thread may end the watching
+        asked = self.next_readback  # another thread may end the watching
         if asked is None:
             work.step.run(count)
             return
         ahead: deque[Mark] = deque()
         done = 0
         while done < count:
-            some = min(work.together, count - done)
+            some = min(work.steps_per_check, count - done)
             work.step.run(some)
             done += some
-            work.between.look(asked, before, done)
+            work.reader.check_requests(asked, before, done)
             ahead.append(work.device.mark())
             if len(ahead) > 2:
                 ahead.popleft().wait()
 
     def gradient(self, step: int) -> float:
         """Forward and backward of the batch of step ``step + 1``; fills ``store.grad``, returns the loss."""
-        loss, work = np.empty(1), self._at_work()
-        with _whole(work):
+        loss, work = np.empty(1), self._open_work()
+        with _settle_on_error(work):
             work.upload()
             work.steps.begin(step, 1, None)
             work.gradient.run()
@@ -131,11 +131,11 @@ class CudaTrainer:
 
     def snapshot(self) -> None:
         """Keep what a step changes, as at the start of the next call."""
-        self._at_work().state.keep()
+        self._open_work().state.keep_upload()
 
     def rewind(self) -> None:
         """Return to the last snapshot; StateError if there is none."""
-        self._at_work().state.back()
+        self._open_work().state.restore()
 
     def finite(self) -> bool:
         """Whether no weight is a NaN or an infinity."""
@@ -143,11 +143,11 @@ class CudaTrainer:
 
 
 @contextmanager
-def _whole(work: Work) -> Iterator[None]:
+def _settle_on_error(work: Work) -> Iterator[None]:
     """A call; if it is interrupted, none of its work stays in the device's queue."""
     try:
         yield
     except BaseException:
         work.device.settle()
-        work.between.drop()
+        work.reader.cancel()
         raise

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...errors import DeviceMemoryError
 from ..outside import Outside
-from ..problem import Array, Asked, Midway, Problem, Readback, check_coupled
+from ..problem import Array, NextReadback, Midway, Problem, Readback, check_coupled
 from .block.steps import make_steps
 from .device import Buffer, Device, ListingDevice, Mark, Recorded, State
 from .machine import Shape
@@ -82,7 +82,7 @@ def size(nbytes: int) -> str:
     return f"{nbytes} bytes"
 
 
-class Between:
+class MidCallReader:
     """Reads values, gradient and losses after a step without waiting for them.
 
     The numbers are copied within the device between two steps, in microseconds, and from there to
@@ -93,31 +93,31 @@ class Between:
         self.device, self.state, self.steps = device, state, steps
         self._room: tuple[Buffer, Array, Array] | None = None  # a copy, on the host the same, and losses
         self._refused = False  # no memory for it: who asks gets the numbers after the call
-        self._under_way: tuple[Readback, Mark, NDArray[np.float64], int] | None = None
+        self._reading: tuple[Readback, Mark, NDArray[np.float64], int] | None = None
 
-    def look(self, asked: Asked, before: NDArray[np.float64], done: int) -> None:
+    def check_requests(self, asked: NextReadback, before: NDArray[np.float64], done: int) -> None:
         """Start a reading if one is requested, or deliver the last one if it is complete.
 
         `before` are losses of the call that were already read, `done` the steps queued since then.
         """
         if self._refused:
             return
-        if self._under_way is None:
+        if self._reading is None:
             readback = asked()
             if readback is not None:
                 self._begin(readback, before, done)
-        elif self._under_way[1].done():
-            self._give()
+        elif self._reading[1].done():
+            self._deliver()
 
     def settle(self) -> None:
         """Deliver the running reading, because step numbers will start from 0 again."""
-        if self._under_way is not None:
-            self._under_way[1].wait()
-            self._give()
+        if self._reading is not None:
+            self._reading[1].wait()
+            self._deliver()
 
-    def drop(self) -> None:
+    def cancel(self) -> None:
         """Cancel the running reading; its requester gets the numbers after the call."""
-        self._under_way = None
+        self._reading = None
 
     def _begin(self, readback: Readback, before: NDArray[np.float64], done: int) -> None:
         state, n, device = self.state, self.state.n, self.device
@@ -134,13 +134,13 @@ class Between:
             device.copy(copy.part(k * n, n), source)
         size = done * self.steps.loss_slices
         copies = [(copy, host), (self.steps.losses.part(0, size), losses[:size])]
-        self._under_way = (readback, device.read_aside(copies), before, done)
+        self._reading = (readback, device.read_aside(copies), before, done)
 
-    def _give(self) -> None:
-        assert self._under_way is not None
+    def _deliver(self) -> None:
+        assert self._reading is not None
         assert self._room is not None
-        readback, _, before, done = self._under_way
-        self._under_way = None
+        readback, _, before, done = self._reading
+        self._reading = None
         _, host, found = self._room
         values, gradient, previous = host.copy().reshape(3, -1)
         parts = found[: done * self.steps.loss_slices]
@@ -162,8 +162,8 @@ class Work:
         self.device, self.remark_of_memory = device, ""
         self.state = State(problem, device)
         self.steps = make_steps(problem, device, self.state, shape)
-        self.between = Between(device, self.state, self.steps)
-        self.together = 1
+        self.reader = MidCallReader(device, self.state, self.steps)
+        self.steps_per_check = 1
         self.gradient, self.step = self._recorded()
 
     def _recorded(self) -> tuple[Recorded, Recorded]:
@@ -183,7 +183,7 @@ class Work:
         return "; ".join(said for said in (self.remark_of_memory, self.steps.remark, self.device.remark) if said)
 
 
-def fitted(problem: Problem, shape: Shape, open_device: Callable[[], Device]) -> Work:
+def fit_problem(problem: Problem, shape: Shape, open_device: Callable[[], Device]) -> Work:
     """The problem on a device, cut into smaller parts, or with its data loaded call by call, if memory is short.
 
     Raises DeviceMemoryError, which names the memory needed and a batch that fits, or InputError if samples
@@ -192,18 +192,18 @@ def fitted(problem: Problem, shape: Shape, open_device: Callable[[], Device]) ->
     plan, item = problem.plan, problem.store.value.dtype.itemsize
     check_coupled(plan.body, problem.batch, 2 * plan.body.n_rows * item)
     device, error = open_device(), ""
-    for tried in _ways(problem, shape, device):
+    for tried in _shapes_to_try(problem, shape, device):
         try:
             work = Work(problem, device, tried)
         except DeviceMemoryError as said:
             error = str(said)
             continue
-        work.remark_of_memory = _told(tried, shape, isinstance(problem.data, Outside))
+        work.remark_of_memory = _memory_words(tried, shape, isinstance(problem.data, Outside))
         return work
     raise DeviceMemoryError(refusal(problem, device, tried, error))
 
 
-def _ways(problem: Problem, shape: Shape, device: Device) -> Iterator[Shape]:
+def _shapes_to_try(problem: Problem, shape: Shape, device: Device) -> Iterator[Shape]:
     """The shapes to try, in order: normal; smaller parts; then data loaded call by call."""
     for resident in (True, False):
         if resident and (isinstance(problem.data, Outside) or problem.data.nbytes > device.memory()[1]):
@@ -224,7 +224,7 @@ def cut(shape: Shape, finer: int, resident: bool) -> Shape:
     )
 
 
-def _told(tried: Shape, shape: Shape, outside: bool) -> str:
+def _memory_words(tried: Shape, shape: Shape, outside: bool) -> str:
     said = [] if tried.slices == shape.slices else ["work that is cut finer, which changes bits"]
     said += [] if tried.resident or outside else ["data that comes in call by call"]
     return f"the GPU's memory is short: {' and '.join(said)}" if said else ""

@@ -17,7 +17,7 @@ from ...scalar.erf import erf
 from ...scalar.functions import log_softmax
 from ...scalar.functions import softmax as shares
 from ...scalar.mask import factors
-from .table import Array, Call, axis_of, bare, broadcast, dressed, each, made, objects, operator, over_lanes, values
+from .table import Array, Call, axis_of, bare, broadcast, dressed, each, any_computed, objects, operator, over_lanes, values
 
 
 def truth(x: Array) -> Array:
@@ -86,7 +86,7 @@ def by_number(call: Call) -> list[Array]:
 def _formed(name: str, *operands: Array) -> Array:
     of_numbers, of_values = FORMS[name]
     broadcast(operands)
-    if not made(*operands):
+    if not any_computed(*operands):
         return np.asarray(of_numbers(*operands))
     return each(of_values, *operands) if isinstance(of_values, str) else of_values(*operands)  # type: ignore[misc]
 
@@ -161,7 +161,7 @@ CURVES: dict[str, Callable[..., Array]] = {
 def activation(call: Call) -> list[Array]:
     """One curve of the table above."""
     x, found = call.input(0), CURVES[call.node.operator](*call.all(), **call.node.attributes)
-    return [found if made(found, x) else np.asarray(found, x.dtype)]
+    return [found if any_computed(found, x) else np.asarray(found, x.dtype)]
 
 
 @operator("Softmax", "LogSoftmax")

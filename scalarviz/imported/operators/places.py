@@ -14,7 +14,7 @@ from ...scalar.functions import Gathered
 from ...scalar.value import as_value
 from .arithmetic import truth
 from .products import neighbours
-from .table import Array, Call, alike, axis_of, bare, both, dressed, each, made, objects, operator, padded, room, values
+from .table import Array, Call, alike, axis_of, bare, compute_either, dressed, each, any_computed, objects, operator, padded, check_size, values
 
 
 @operator("Identity")
@@ -26,7 +26,7 @@ def identity(call: Call) -> list[Array]:
 @operator("Reshape")
 def reshape(call: Call) -> list[Array]:
     """Another shape: one side may be -1, and 0 (unless `allowzero`) is the side that was there."""
-    x, wanted = call.input(0), call.whole(1, "the shape")
+    x, wanted = call.input(0), call.integers(1, "the shape")
     if not call.attribute("allowzero", 0):
         if any(side == 0 and k >= x.ndim for k, side in enumerate(wanted)):
             raise call.wrong(f"the shape {shown(wanted)} keeps a side that the input of shape {x.shape} does not have")
@@ -86,19 +86,19 @@ def transpose(call: Call) -> list[Array]:
 @operator("Expand")
 def expand(call: Call) -> list[Array]:
     """Repeated along axes of length 1, until the shape is there; both shapes are broadcast."""
-    x, wanted = call.input(0), call.whole(1, "the shape")
+    x, wanted = call.input(0), call.integers(1, "the shape")
     shape = np.broadcast_shapes(x.shape, tuple(wanted))
-    room(shape, made(x))
+    check_size(shape, any_computed(x))
     return [np.broadcast_to(x, shape, subok=True)]
 
 
 @operator("Tile")
 def tile(call: Call) -> list[Array]:
     """Repeated so often along each axis."""
-    x, repeats = call.input(0), call.whole(1, "the repeats")
+    x, repeats = call.input(0), call.integers(1, "the repeats")
     if len(repeats) != x.ndim or min(repeats, default=0) < 0:
         raise call.wrong(f"the repeats {shown(repeats)} do not fit the shape {x.shape}: one number >= 0 for each axis")
-    room([side * times for side, times in zip(x.shape, repeats, strict=True)], made(x))
+    check_size([side * times for side, times in zip(x.shape, repeats, strict=True)], any_computed(x))
     return [np.tile(x, repeats)]
 
 
@@ -126,8 +126,8 @@ KNOWN, TYPED = {*map(np.dtype, TYPES.values())}, "floats of 16 to 64 bits, whole
 @operator("ConstantOfShape")
 def constant_of_shape(call: Call) -> list[Array]:
     """One number everywhere."""
-    shape = call.whole(0, "the shape")
-    room(shape)
+    shape = call.integers(0, "the shape")
+    check_size(shape)
     value = np.asarray(call.attribute("value", np.zeros(1, np.float32))).reshape(())
     return [np.full(shape, value)]
 
@@ -136,7 +136,7 @@ def constant_of_shape(call: Call) -> list[Array]:
 def steps(call: Call) -> list[Array]:
     """From a start to before a limit, in steps."""
     start, limit, step = (call.numbers(k, "a bound") for k in range(3))
-    room([max(0, int(np.ceil((float(limit.item()) - float(start.item())) / float(step.item()))))])
+    check_size([max(0, int(np.ceil((float(limit.item()) - float(start.item())) / float(step.item()))))])
     return [np.arange(start.item(), limit.item(), step.item()).astype(start.dtype)]
 
 
@@ -144,7 +144,7 @@ def steps(call: Call) -> list[Array]:
 def eye(call: Call) -> list[Array]:
     """A matrix of zeros with a diagonal of ones."""
     x, kind = call.input(0), call.attribute("dtype")
-    own: np.dtype[Any] = np.dtype(np.float32) if made(x) else x.dtype
+    own: np.dtype[Any] = np.dtype(np.float32) if any_computed(x) else x.dtype
     rows, columns = x.shape
     return [np.eye(rows, columns, int(call.attribute("k", 0)), own if kind is None else _type(call, int(kind)))]
 
@@ -155,14 +155,14 @@ def one_hot(call: Call) -> list[Array]:
 
     Computed indices count from 0, and what is behind their point does not count.
     """
-    indices, depth, pair = call.input(0), call.whole(1, "the depth")[0], call.input(2)
-    room([*indices.shape, depth], made(indices, pair))
+    indices, depth, pair = call.input(0), call.integers(1, "the depth")[0], call.input(2)
+    check_size([*indices.shape, depth], any_computed(indices, pair))
     axis = int(call.attribute("axis", -1))
     at = axis if axis >= 0 else axis + indices.ndim + 1
     row = np.arange(depth).reshape([-1 if k == at else 1 for k in range(indices.ndim + 1)])
     off, on = bare(pair)
     there = dressed(np.expand_dims(bare(indices), axis))
-    if made(indices):
+    if any_computed(indices):
         meant = each("mul", each("ge", there, row), each("lt", there, row + 1))
         return [each("where", meant, on, off)]
     inside = (there >= -depth) & (there < depth)
@@ -260,13 +260,13 @@ def scatter(call: Call) -> list[Array]:
     axis = axis_of(call.attribute("axis", 0), x.ndim)
     indices = indices if parts else places_of(call, indices, x.shape[axis])
     outer = indices.shape[:-1] if parts else indices.shape
-    room(outer, computed=True)  # they are gone through one by one
+    check_size(outer, computed=True)  # they are gone through one by one
     found, numbers = bare(x).copy(), bare(updates)
     for at in np.ndindex(*outer):
         place = tuple(indices[at].tolist()) if parts else (*at[:axis], int(indices[at]), *at[axis + 1 :])
         now = numbers[at]
         if how != "none":
-            now = bare(both(*JOINED[how], dressed(np.asarray(found[place])), dressed(np.asarray(now))))
+            now = bare(compute_either(*JOINED[how], dressed(np.asarray(found[place])), dressed(np.asarray(now))))
             now = now if now.ndim else now[()]
         found[place] = now
     return [dressed(found)]
@@ -281,7 +281,7 @@ def concat(call: Call) -> list[Array]:
     """One behind the other along an axis."""
     parts = alike(*call.all())
     axis = axis_of(call.attribute("axis", 1), parts[0].ndim)
-    room((sum(x.size for x in parts),), made(*parts))
+    check_size((sum(x.size for x in parts),), any_computed(*parts))
     return [dressed(np.concatenate([bare(x) for x in parts], axis))]
 
 
@@ -307,8 +307,8 @@ def split(call: Call) -> list[Array]:
 def cut(call: Call) -> list[Array]:
     """From here to there, along some axes."""
     x, old, steps = call.input(0), call.version < 10, None if call.version < 10 else call.row(4, "the steps")
-    starts = call.listed("starts") if old else call.whole(1, "the starts")
-    ends = call.listed("ends") if old else call.whole(2, "the ends")
+    starts = call.listed("starts") if old else call.integers(1, "the starts")
+    ends = call.listed("ends") if old else call.integers(2, "the ends")
     axes = call.listed("axes") if old else call.row(3, "the axes")
     axes = list(range(len(starts))) if axes is None else [axis_of(a, x.ndim) for a in axes]
     steps = [1] * len(starts) if steps is None else steps
@@ -345,7 +345,7 @@ def gather(call: Call) -> list[Array]:
     axis = axis_of(call.attribute("axis", 0), x.ndim)
     if indices.dtype == object:
         return [_chosen(call, x, indices, axis)]
-    room([*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]], made(x))
+    check_size([*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]], any_computed(x))
     return [np.take(x, places_of(call, indices, x.shape[axis]), axis)]
 
 
@@ -364,7 +364,7 @@ def gather_elements(call: Call) -> list[Array]:
     """At each place the number along the axis that the index there says."""
     x, indices = call.input(0), call.numbers(1, "the indices")
     axis = axis_of(call.attribute("axis", 0), x.ndim)
-    room(indices.shape, made(x))
+    check_size(indices.shape, any_computed(x))
     return [dressed(np.take_along_axis(bare(x), places_of(call, indices, x.shape[axis]), axis))]
 
 
@@ -373,7 +373,7 @@ def gather_nd(call: Call) -> list[Array]:
     """Parts whose first indices are given; the first `batch_dims` axes are gone through together."""
     x, indices, batch = call.input(0), call.numbers(1, "the indices"), int(call.attribute("batch_dims", 0))
     depth = indices.shape[-1]
-    room([*indices.shape[:-1], *x.shape[batch + depth :]], made(x))
+    check_size([*indices.shape[:-1], *x.shape[batch + depth :]], any_computed(x))
     outer = indices.shape[:batch]
     flat = bare(x).reshape(-1, *x.shape[batch:])
     rows = indices.reshape(len(flat), -1, depth)
@@ -385,7 +385,7 @@ def gather_nd(call: Call) -> list[Array]:
 def pad(call: Call) -> list[Array]:
     """A border: of a constant, or of what is inside."""
     x, mode = call.input(0), call.attribute("mode", "constant")
-    widths = call.listed("pads") if call.version < 11 else call.whole(1, "the widths")
+    widths = call.listed("pads") if call.version < 11 else call.integers(1, "the widths")
     axes = [axis_of(a, x.ndim) for a in call.row(3, "the axes", range(x.ndim))]
     if len(widths) != 2 * len(axes):
         raise call.wrong(f"{len(widths)} widths for {len(axes)} axes; give one before and one after each axis")
@@ -398,7 +398,7 @@ def pad(call: Call) -> list[Array]:
         return [dressed(padded(x, border, mode=mode))]
     given = call.optional(2) if call.version >= 11 else None
     fill = np.asarray(call.attribute("value", 0.0)) if given is None else given
-    inner, fill = alike(x, fill if made(fill, x) else fill.astype(x.dtype))
+    inner, fill = alike(x, fill if any_computed(fill, x) else fill.astype(x.dtype))
     return [dressed(padded(inner, border, constant_values=bare(fill).reshape(())[()]))]
 
 

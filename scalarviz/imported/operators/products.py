@@ -17,7 +17,7 @@ from ...scalar import Value, Weight, functions
 from ...scalar.store import Block
 from ...scalar.sums import Dot, Row, affine_each
 from ...scalar.value import as_value
-from .table import Array, Call, bare, both, dressed, made, objects, operator, reduced, room, values
+from .table import Array, Call, bare, compute_either, dressed, any_computed, objects, operator, reduced, check_size, values
 
 Terms = Row | tuple[Value, ...]
 
@@ -42,7 +42,7 @@ def whole_block(weights: Array) -> Block | None:
 
 def weighted_rows(weights: Array, xs: Array, bias: Array | None = None) -> Array:
     """Each row of `xs` times each row of `weights`."""
-    room((len(xs), len(weights)), computed=True)
+    check_size((len(xs), len(weights)), computed=True)
     block = whole_block(weights) if weights.dtype == object and weights.size else None
     bias_block = whole_block(bias) if bias is not None and bias.dtype == object else None
     if block is not None and (bias is None or bias_block is not None):
@@ -52,7 +52,7 @@ def weighted_rows(weights: Array, xs: Array, bias: Array | None = None) -> Array
     rows = [neighbours(row) or tuple(row) for row in bare(objects(weights)).tolist()]
     starts = [None] * len(rows) if bias is None else [_start(b) for b in bare(objects(bias)).tolist()]
     terms = list(zip(rows, starts, strict=True))
-    return values([Dot.of(row, x, start) for x in inputs for row, start in terms], (len(xs), len(weights)))
+    return values([Dot.create(row, x, start) for x in inputs for row, start in terms], (len(xs), len(weights)))
 
 
 def _start(bias: Any) -> Value | Row:
@@ -77,7 +77,7 @@ def matmul(call: Call) -> list[Array]:
     if not a.ndim or not b.ndim or a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
         raise call.wrong(f"the shapes {a.shape} and {b.shape} do not fit together")
     outer = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
-    room([*outer, *a.shape[-2:-1], *(b.shape[-1:] if b.ndim > 1 else ())], not call.known)
+    check_size([*outer, *a.shape[-2:-1], *(b.shape[-1:] if b.ndim > 1 else ())], not call.known)
     return [np.asarray(np.matmul(a, b)) if call.known else matrix_product(a, b)]
 
 
@@ -106,20 +106,20 @@ def gemm(call: Call) -> list[Array]:
     a, b = (x.T if call.attribute(name, 0) else x for x, name in ((call.input(0), "transA"), (call.input(1), "transB")))
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
         raise call.wrong(f"the shapes {a.shape} and {b.shape} do not fit together as matrices")
-    room((a.shape[0], b.shape[1]), not call.known)
+    check_size((a.shape[0], b.shape[1]), not call.known)
     alpha, beta = float(call.attribute("alpha", 1.0)), float(call.attribute("beta", 1.0))
     c = call.optional(2)
     if alpha == beta == 1.0 and a.dtype == object and c is not None and c.shape == (b.shape[1],) and not call.known:
         return [weighted_rows(b.T, a, c)]
-    total = product(a, b) if made(a, b) else np.asarray(a @ b)
+    total = product(a, b) if any_computed(a, b) else np.asarray(a @ b)
     total = total if alpha == 1.0 else _times(total, alpha)
     if c is None:
         return [total]
-    return [both("add", np.add, total, c if beta == 1.0 else _times(c, beta))]
+    return [compute_either("add", np.add, total, c if beta == 1.0 else _times(c, beta))]
 
 
 def _times(x: Array, factor: float) -> Array:
-    return both("mul", np.multiply, x, np.asarray(factor, None if x.dtype == object else x.dtype))
+    return compute_either("mul", np.multiply, x, np.asarray(factor, None if x.dtype == object else x.dtype))
 
 
 DOTS = "..."
@@ -134,7 +134,7 @@ def einsum(call: Call) -> list[Array]:
     equation = str(call.attribute("equation", "")).replace(" ", "")
     operands = call.all()
     names, result, sides = _names(call, equation, operands)
-    room([sides[name] for name in result], not call.known)
+    check_size([sides[name] for name in result], not call.known)
     if prod(sides.values()) > MOST_PRODUCTS:
         raise call.wrong(f"{prod(sides.values()):,} products; at most {MOST_PRODUCTS:,} are allowed")
     if call.known:

@@ -13,7 +13,7 @@ from ...errors import shown
 from ...nn._norm import normalised
 from ...scalar import Value, dot, functions, tracing
 from ...scalar.batch import batch_mean
-from .table import Array, Call, Lane, axis_of, bare, both, dressed, each, mean_of, operator, over_lanes, reduced
+from .table import Array, Call, Lane, axis_of, bare, compute_either, dressed, each, mean_of, operator, over_lanes, reduced
 
 OfLane = Callable[[Lane], Value]
 
@@ -88,7 +88,7 @@ def place(call: Call) -> list[Array]:
 @operator("CumSum")
 def running_sum(call: Call) -> list[Array]:
     """The sums of all before, along an axis."""
-    x, axis = call.input(0), axis_of(call.whole(1, "the axis")[0], call.input(0).ndim)
+    x, axis = call.input(0), axis_of(call.integers(1, "the axis")[0], call.input(0).ndim)
     turn, without = -1 if call.attribute("reverse", 0) else 1, bool(call.attribute("exclusive", 0))
     if x.dtype == object:
         return [over_lanes(x, axis, lambda lane: _running(lane[::turn], not without)[::turn])]
@@ -106,8 +106,8 @@ def _running(lane: Lane, own: int) -> Lane:
 
 
 def _scaled(x: Array, scale: Any, bias: Array | None) -> Array:
-    found = x if scale is None else both("mul", np.multiply, x, scale)
-    return found if bias is None else both("add", np.add, found, bias)
+    found = x if scale is None else compute_either("mul", np.multiply, x, scale)
+    return found if bias is None else compute_either("add", np.add, found, bias)
 
 
 def _by_channel(x: Array, ndim: int) -> Array:
@@ -157,7 +157,7 @@ def batch_norm(call: Call) -> list[Array]:
     momentum = float(call.attribute("momentum", 0.9))
     moments = _moments(np.moveaxis(bare(x), 1, 0).reshape(x.shape[1], -1), _batch_mean)
     now = [_by_channel(moment, x.ndim) for moment in moments]
-    kept = [both("mul", np.multiply, old, momentum) for old in (mean, var)]
+    kept = [compute_either("mul", np.multiply, old, momentum) for old in (mean, var)]
     follow = [_scaled(new, 1.0 - momentum, old) for new, old in zip(now, kept, strict=True)]
     found = [_by(x, scale, bias, now[0], now[1], eps), *(statistic.reshape(-1) for statistic in follow)]
     return [part if part.dtype == object else part.astype(x.dtype) for part in found]
@@ -165,8 +165,8 @@ def batch_norm(call: Call) -> list[Array]:
 
 def _by(x: Array, scale: Array, bias: Array, mean: Array, var: Array, eps: float) -> Array:
     """With a factor and a summand a channel, which are computed first."""
-    factor = both("div", np.divide, scale, both("sqrt", np.sqrt, both("add", np.add, var, eps)))
-    return _scaled(x, factor, both("sub", np.subtract, bias, both("mul", np.multiply, mean, factor)))
+    factor = compute_either("div", np.divide, scale, compute_either("sqrt", np.sqrt, compute_either("add", np.add, var, eps)))
+    return _scaled(x, factor, compute_either("sub", np.subtract, bias, compute_either("mul", np.multiply, mean, factor)))
 
 
 def _batch_mean(row: Lane) -> Value:

@@ -146,7 +146,7 @@ class Call:
     @property
     def known(self) -> bool:
         """Whether all inputs are numbers: then the result is numbers too, and nothing is added to the graph."""
-        return not made(*self.inputs)
+        return not any_computed(*self.inputs)
 
     @property
     def version(self) -> int:
@@ -178,13 +178,13 @@ class Call:
             )
         return found
 
-    def whole(self, place: int, what: str) -> list[int]:
+    def integers(self, place: int, what: str) -> list[int]:
         """Such an input as a list of whole numbers."""
         return [int(number) for number in self.numbers(place, what).ravel().tolist()]
 
     def row(self, place: int, what: str, default: Any = None) -> Any:
         """Such an input as a list of whole numbers, or the default where it is left out."""
-        return default if self.optional(place) is None else self.whole(place, what)
+        return default if self.optional(place) is None else self.integers(place, what)
 
     def only_numbers(self) -> list[Array]:
         """All inputs, for an operator that has no form for Values."""
@@ -224,11 +224,11 @@ def operator(*names: str) -> Callable[[Function], Function]:
     In the table an infinity or a NaN is a result, and each error names the node.
     """
 
-    def put(function: Function) -> Function:
+    def register(function: Function) -> Function:
         TABLE.update(dict.fromkeys(names, partial(_called, function)))
         return function
 
-    return put
+    return register
 
 
 UNFIT = (ValueError, LookupError, TypeError, OverflowError, ZeroDivisionError, RuntimeError, MemoryError)
@@ -279,7 +279,7 @@ DEEPEST = 32
 """Dimensions: as many as NumPy's functions take."""
 
 
-def room(shape: Sequence[int], computed: bool = False) -> None:
+def check_size(shape: Sequence[int], computed: bool = False) -> None:
     """Refuse a result of that shape, of numbers or of Values, if it is too large or a side is negative."""
     most = MOST_VALUES if computed else LARGEST
     if min(shape, default=0) < 0 or prod(shape) > most or len(shape) > DEEPEST:
@@ -289,10 +289,10 @@ def room(shape: Sequence[int], computed: bool = False) -> None:
 
 def broadcast(operands: Sequence[Any]) -> None:
     """Make sure that there is room for operands that are broadcast."""
-    room(np.broadcast_shapes(*[np.shape(x) for x in operands]), made(*operands))
+    check_size(np.broadcast_shapes(*[np.shape(x) for x in operands]), any_computed(*operands))
 
 
-def made(*operands: Any) -> bool:
+def any_computed(*operands: Any) -> bool:
     """Whether one of them is being computed: an array of Values."""
     return any(isinstance(x, np.ndarray) and x.dtype == OBJECT for x in operands)
 
@@ -300,7 +300,7 @@ def made(*operands: Any) -> bool:
 def each(name: str, *operands: Any) -> Array:
     """An operation of the table with each of the numbers, broadcast; of numbers in the dtype that NumPy gives them."""
     broadcast(operands)
-    if made(*operands):
+    if any_computed(*operands):
         found = _array.each(name, *operands)
         return found if isinstance(found, np.ndarray) else values([found], ())
     arrays = [x for x in operands if isinstance(x, np.ndarray | np.generic)]
@@ -309,9 +309,9 @@ def each(name: str, *operands: Any) -> Array:
     return np.asarray(numpy_form(name, dtype)[0](*[np.asarray(x, dtype) for x in operands]), dtype)
 
 
-def both(name: str, function: Callable[..., Any], *operands: Any) -> Array:
+def compute_either(name: str, function: Callable[..., Any], *operands: Any) -> Array:
     """NumPy's function of numbers, else an operation of the table."""
-    if made(*operands):
+    if any_computed(*operands):
         return each(name, *operands)
     broadcast(operands)
     return np.asarray(function(*operands))
@@ -331,20 +331,20 @@ def objects(x: Array) -> Array:
     """As Values: numbers become constants, each one of its own."""
     if x.dtype == object:
         return dressed(x)
-    room(x.shape, computed=True)
+    check_size(x.shape, computed=True)
     return values([as_value(number) for number in x.astype(np.float64).ravel().tolist()], x.shape)
 
 
 def alike(*arrays: Array) -> list[Array]:
     """All as Values if one is."""
-    return [objects(x) for x in arrays] if made(*arrays) else list(arrays)
+    return [objects(x) for x in arrays] if any_computed(*arrays) else list(arrays)
 
 
 def padded(x: Array, widths: Sequence[tuple[int, int]], **how: Any) -> Array:
     """NumPy's `pad`, as far as there is room for it; widths below 0 cut off."""
     inside: list[Any] = [slice(max(0, -a), side - max(0, -b)) for (a, b), side in zip(widths, x.shape, strict=True)]
     inner, outer = bare(x)[(*inside, ...)], [(max(0, a), max(0, b)) for a, b in widths]
-    room([side + a + b for side, (a, b) in zip(inner.shape, outer, strict=True)])
+    check_size([side + a + b for side, (a, b) in zip(inner.shape, outer, strict=True)])
     return np.pad(inner, outer, **how)
 
 

@@ -18,7 +18,7 @@ from ...nn._conv import WIDEST
 from ...onnx.graph import Node
 from ...scalar import Value, dot, functions
 from .products import weighted_rows
-from .table import Array, Call, axis_of, bare, dressed, objects, operator, over_lanes, padded, reduced, room, values
+from .table import Array, Call, axis_of, bare, dressed, objects, operator, over_lanes, padded, reduced, check_size, values
 
 Sides = tuple[int, ...]
 
@@ -32,25 +32,25 @@ class Windows:
     dilation: Sides
     before: Sides
     behind: Sides
-    made: Sides
+    output_sides: Sides
 
-    def seen(self, x: Array, fill: Any) -> Array:
+    def windows_of(self, x: Array, fill: Any) -> Array:
         """What each window sees of `x` with a border of `fill`, shape (..., *made, *size)."""
         rank = len(self.size)
         field = [(n - 1) * apart + 1 for n, apart in zip(self.size, self.dilation, strict=True)]
-        reach = [(count - 1) * step + wide for count, step, wide in zip(self.made, self.stride, field, strict=True)]
+        reach = [(count - 1) * step + wide for count, step, wide in zip(self.output_sides, self.stride, field, strict=True)]
         rest = [max(0, r - b - s) for r, b, s in zip(reach, self.before, x.shape[-rank:], strict=True)]
         widths = [(0, 0)] * (x.ndim - rank) + [(b, r) for b, r in zip(self.before, rest, strict=True)]
         whole = padded(x, widths, constant_values=fill)
-        room([*x.shape[:-rank], *self.made, *self.size])
+        check_size([*x.shape[:-rank], *self.output_sides, *self.size])
         found = np.lib.stride_tricks.sliding_window_view(whole, field, tuple(range(-rank, 0)))
-        starts = zip(self.made, self.stride, strict=True)
+        starts = zip(self.output_sides, self.stride, strict=True)
         index: list[Any] = [slice(0, (count - 1) * step + 1, step) for count, step in starts]
         return np.asarray(found[(..., *index, *[slice(None, None, apart) for apart in self.dilation])])
 
     def rows(self, x: Array, fill: Any) -> Array:
         """What each window sees, in a row."""
-        found = self.seen(x, fill)
+        found = self.windows_of(x, fill)
         return found.reshape(*found.shape[: found.ndim - len(self.size)], -1)
 
     def counted(self, sides: Sides, border: bool) -> Array:
@@ -79,7 +79,7 @@ def windows(call: Call, sides: Sides, size: Sides) -> Windows:
             raise call.wrong(f"a window {reach} is larger than the input {sides} with its border {before}, {behind}")
         count = (-(-left // step) if up else left // step) + 1
         made.append(count - (up and (count - 1) * step >= side + a))  # one that begins in the border behind is none
-    room([*made, *size])
+    check_size([*made, *size])
     return Windows(size, stride, dilation, before, behind, tuple(made))
 
 
@@ -128,18 +128,18 @@ def sums_of_numbers(places: Windows, x: Array, weight: Array, bias: Array | None
     """A group of a convolution of numbers."""
     rank = len(places.size)
     axes = [1, *range(2 + rank, 2 + 2 * rank)], [1, *range(2, 2 + rank)]
-    found = np.moveaxis(np.tensordot(places.seen(x, 0), weight, axes), -1, 1)
+    found = np.moveaxis(np.tensordot(places.windows_of(x, 0), weight, axes), -1, 1)
     return np.asarray(found if bias is None else found + bias.reshape(-1, *[1] * rank), x.dtype)
 
 
 def sums_of_values(places: Windows, x: Array, weight: Array, bias: Array | None) -> Array:
     """A group of a convolution of Values."""
     rank = len(places.size)
-    seen = places.seen(objects(x), Value(0.0))  # the border is one constant, shared by all windows
+    seen = places.windows_of(objects(x), Value(0.0))  # the border is one constant, shared by all windows
     order = [0, *range(2, 2 + rank), 1, *range(2 + rank, 2 + 2 * rank)]
     rows = seen.transpose(order).reshape(-1, prod(weight.shape[1:]))
     sums = weighted_rows(weight.reshape(len(weight), -1), rows, bias)
-    return np.moveaxis(bare(sums).reshape(len(x), *places.made, len(weight)), -1, 1)
+    return np.moveaxis(bare(sums).reshape(len(x), *places.output_sides, len(weight)), -1, 1)
 
 
 @operator("AveragePool", "MaxPool")
@@ -217,7 +217,7 @@ def _transposed_border(call: Call, sides: Sides, reach: Sides, stride: Sides) ->
 def _spread(x: Array, zero: Any, stride: Sides, reach: Sides, before: Sides, made: Sides) -> Array:
     """The numbers with zeros between and around them, so that a window stands at each place of the result."""
     apart = [(side - 1) * step + 1 for side, step in zip(x.shape[2:], stride, strict=True)]
-    room([*x.shape[:2], *apart])
+    check_size([*x.shape[:2], *apart])
     found = np.full((*x.shape[:2], *apart), zero, x.dtype)
     places: list[Any] = [slice(None, None, step) for step in stride]
     found[(..., *places)] = bare(x)
@@ -266,14 +266,14 @@ def resize(call: Call) -> list[Array]:
         scales = [float(s) for s in call.numbers(1 if old else 2, "the scales").ravel().tolist()]
         sizes = [math.floor(x.shape[k] * s) for k, s in zip(axes, scales, strict=True)]
     else:
-        sizes = call.whole(3, "the sizes")
+        sizes = call.integers(3, "the sizes")
         scales = [n / x.shape[k] for k, n in zip(axes, sizes, strict=True)]
     if call.attribute("keep_aspect_ratio_policy", "stretch") != "stretch":
         raise call.wrong("it keeps the aspect ratio, which is not supported; export it with fixed sizes")
     if min(sizes, default=1) < 1 or max(sizes, default=1) > WIDEST or min(scales, default=1.0) <= 0.0:
         raise call.wrong(f"the sides {shown(sizes)} of the shape {x.shape}; each must be in 1 .. {WIDEST}")
     wanted = dict(zip(axes, sizes, strict=True))
-    room([wanted.get(k, side) for k, side in enumerate(x.shape)], not call.known)
+    check_size([wanted.get(k, side) for k, side in enumerate(x.shape)], not call.known)
     for k, n, scale in zip(axes, sizes, scales, strict=True):
         shares = _shares(call, x.shape[k], n, scale, old)
         if shares.shape[0] != shares.shape[1] or (shares != np.eye(len(shares))).any():
@@ -287,7 +287,7 @@ def _shares(call: Call, before: int, after: int, scale: float, old: bool) -> Arr
     way = "asymmetric" if old else call.attribute("coordinate_transformation_mode", "half_pixel")
     if way not in PLACES or mode not in ("nearest", "linear", "cubic"):
         raise call.wrong(f"mode {mode!r} with {way!r} is not supported; allowed: nearest, linear, cubic")
-    room((after, before))
+    check_size((after, before))
     places, found = [PLACES[way](k, before, after, scale) for k in range(after)], np.zeros((after, before))
     if mode == "nearest":
         how = "floor" if old else call.attribute("nearest_mode", "round_prefer_floor")

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ...checks import integer, mapping
 from ...engine.arrays.program import encoded
 from ...engine.data import Data, joined
-from ...engine.outside import Held, Outside, Source
+from ...engine.outside import InMemory, Outside, Source
 from ...engine.problem import NO_LIMITS, Limits, Problem, Sampling, indices
 from ...errors import InputError, TypeMismatchError, listing, shown
 from ...optim import Optimizer
@@ -303,7 +303,7 @@ class Dataset:
         if not outside or len(self.parts) == 1:
             return joined(self.parts)
         if self._outside is None:  # one and the same: it knows what became of its files
-            self._outside = outside[-1].of([_sources(part, outside[-1]) for part in self.parts])
+            self._outside = outside[-1].with_sources([_sources(part, outside[-1]) for part in self.parts])
             self._outside.about = self.parts[-1].about
         return self._outside
 
@@ -311,19 +311,19 @@ class Dataset:
     def version(self) -> int:
         """How often it was found changed by others; looks again."""
         data = self.parts[0] if len(self.parts) == 1 else self._outside
-        return data.look() if isinstance(data, Outside) else 0
+        return data.check_changes() if isinstance(data, Outside) else 0
 
 
 def _sources(part: Data, like: Outside) -> tuple[Source, Source]:
     n, m = like.numbers
-    pair = part.given(0, n), part.given(n, n + m)
+    pair = part.numbers_of(0, n), part.numbers_of(n, n + m)
     return as_sources(*pair)
 
 
 def as_sources(inputs: Given, targets: Given) -> tuple[Source, Source]:
     """What is not copied, beside arrays that go with it."""
-    x = Held(inputs, "the inputs") if isinstance(inputs, np.ndarray) else inputs
-    return x, Held(targets, "the targets") if isinstance(targets, np.ndarray) else targets
+    x = InMemory(inputs, "the inputs") if isinstance(inputs, np.ndarray) else inputs
+    return x, InMemory(targets, "the targets") if isinstance(targets, np.ndarray) else targets
 
 
 def data_of(graph: Graph, dtype: str, whole: bool, inputs: Given, targets: Given, ours: bool = False) -> Data:

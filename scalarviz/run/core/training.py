@@ -13,7 +13,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engine.problem import Asked, Problem, Rates, Trainer, rates_of
+from ...engine.problem import NextReadback, Problem, Rates, Trainer, rates_of
 from ...errors import DivergedError, InputError, TypeMismatchError
 from ...optim._pace import Pace
 from ...scalar.store import Store
@@ -137,7 +137,7 @@ class Training:
         self.call_seconds = CALL_SECONDS
         self.data_changed, self.flags_changed = False, True
         self.onlooker: Onlooker | None = None
-        self._asked: Asked | None = None
+        self._asked: NextReadback | None = None
         self._revision = problem.store.revision
         self._held, self._name_of, self.pace, self._scale = held, name_of, pace, scale
         self._seconds_a_step = math.inf
@@ -146,15 +146,15 @@ class Training:
 
     def change(self, trainer: Trainer) -> None:
         """Let another engine do the steps from here on; speed and length of a call are found anew."""
-        self.trainer.asked = None
+        self.trainer.next_readback = None
         self.trainer = trainer
-        trainer.asked = self._asked
+        trainer.next_readback = self._asked
         self._seconds_a_step = math.inf
         self._seconds, self._timed = 0.0, 0
 
-    def watch(self, asked: Asked | None) -> None:
+    def watch(self, asked: NextReadback | None) -> None:
         """From now on an engine whose calls are long may be asked for numbers in the middle of one; None ends it."""
-        self._asked = self.trainer.asked = asked
+        self._asked = self.trainer.next_readback = asked
 
     def twin(self, make_trainer: Callable[[Problem], Trainer]) -> Training:
         """The same training on copies of all numbers: what is done with it leaves this one as it is."""
@@ -197,7 +197,7 @@ class Training:
         if not trainer.ready:
             trainer.prepare()
         begun = time.perf_counter()
-        count = self.problem.ready(self.steps, self._count(trainer, most))
+        count = self.problem.read_ahead(self.steps, self._count(trainer, most))
         reading = time.perf_counter() - begun
         count, lr = self._rates(count)
         with Whole() as whole:
@@ -234,7 +234,7 @@ class Training:
         """How many steps a call should have: one where the loss scale follows each."""
         if self._scale is not None:
             return 1
-        soonest = self.pace.most(self.problem.epoch)
+        soonest = self.pace.steps_until_change(self.problem.epoch)
         most = most if soonest is None else min(most, soonest)
         overhead = trainer.call_overhead
         least = math.ceil(_WORTH * overhead / self._seconds_a_step)
@@ -295,7 +295,7 @@ class Training:
         self.loss, self.lr, self._update = float(losses[-1]), last, None
         self.steps += len(losses)
         self.data_changed, self._revision = False, self.problem.store.revision
-        self.pace.passed(losses, self.problem.epoch)
+        self.pace.advance(losses, self.problem.epoch)
         if self.onlooker is not None:
             self.onlooker.after()
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...checks import function, integer, one_of, real_array, text
 from ...engine.problem import SAMPLINGS, Limits, Sampling
-from ...engine.table import known
+from ...engine.table import checked_name
 from ...errors import InputError, TypeMismatchError, shown
 from ...optim import Schedule
 from ...scalar.single import as_number
@@ -394,7 +394,7 @@ class SetEngine(Edit):
     why: str = "asked for"
 
     def __post_init__(self) -> None:
-        known(self.engine)
+        checked_name(self.engine)
         text(self.why, "SetEngine: why")
 
     def check(self, hands: RunHands) -> None:

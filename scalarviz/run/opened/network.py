@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...engine.arrays.program import FEWEST_LANES, PlanRunner, RowProgram, lanes_in_workspace
 from ...scalar.ops import TABLE
-from ...tape import Instruction, Plan, Program, Tape, lower, plainly
+from ...tape import Instruction, Plan, Program, Tape, lower, lower_unfused
 from ...tape.half import loss_scale_of
 from ..core.frame import Stage
 from ..core.gather import INPUT, OUTPUTS
@@ -323,7 +323,7 @@ class Network:
             len(self.stages) == 1 and len(nodes) <= MOST_NODES and {node.code for node in nodes} <= {*LEAVES, *TABLE}
         )
         plain &= all(nodes[row].code in TABLE for row in self.tape.outputs)
-        return plainly(self.tape) if plain and loss_scale_of(self.tape) is None else None
+        return lower_unfused(self.tape) if plain and loss_scale_of(self.tape) is None else None
 
     @cached_property
     def runner(self) -> PlanRunner:

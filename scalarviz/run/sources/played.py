@@ -85,7 +85,7 @@ def rehearse(
             before = values.copy()
     except (DivergedError, DeviceError):
         return None
-    return Rehearsal(np.array(twin.history.loss[-steps:]), marks, np.array(way), run._problem.whole)
+    return Rehearsal(np.array(twin.history.loss[-steps:]), marks, np.array(way), run._problem.full_batch)
 
 
 def _share(before: NDArray[np.floating], after: NDArray[np.floating]) -> float:

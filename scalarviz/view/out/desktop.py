@@ -27,7 +27,7 @@ from ...display import (
     qt_core,
     survive_lost_display,
     swap,
-    taken_over,
+    hand_over_frame,
     titled,
 )
 from ...errors import MissingDependencyError, StateError
@@ -82,7 +82,7 @@ class Window:
         self.timer = app.Timer(TICK, connect=self._tick, start=False, app=self.application)
         self._next: tuple[Callable[[tuple[int, int]], Guest], str] | None = None
         self.view = make(self.size)
-        self._closing = taken_over(self.frame)
+        self._closing = hand_over_frame(self.frame)
         self.view.attach(self)
         self._filter = self._watch_widget()
         events = self.canvas.events
@@ -320,7 +320,7 @@ class Window:
         if self.closed or not connection_lost(self.application.native):
             return False
         self.timer.stop()
-        if self._watch.first():
+        if self._watch.claim_rescue():
             self._lose_display()
         if self._serving:
             self.application.quit()

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import FileFormatError, InputError, listing, shown
-from ...imported.building import by_node, named
+from ...imported.building import node_path, named
 from ...imported.facts import MOVED, of_module
 from ...io.atomic import StrPath, path_text
 from ...io.matching import Match, matched
@@ -68,7 +68,7 @@ def _items(path: Path, file: Read, printed: Sequence[str]) -> tuple[Item, ...]:
 def _by_their_names(arrays: Mapping[str, Float], found: Mapping[str, Match]) -> dict[str, Float]:
     """The arrays of the second file, each by the name and with the sides that its counterpart has in the first."""
     taken = {match.name for match in found.values()}
-    there = {name: match.of(arrays[match.name]) for name, match in found.items()}
+    there = {name: match.aligned(arrays[match.name]) for name, match in found.items()}
     left = ((name if name not in there else f"{name} (another)", array)
             for name, array in arrays.items() if name not in taken)  # fmt: skip
     return there | dict(left)
@@ -416,7 +416,7 @@ def items_of_names(names: Sequence[str]) -> tuple[Item, ...]:
 
 
 def _module(node: Node) -> str:
-    return node.module or (by_node(node) if named(node) else "")
+    return node.module or (node_path(node) if named(node) else "")
 
 
 def block_of(path: str) -> str:

@@ -69,7 +69,7 @@ def forward_sums(w: Writer, table: Operands, i: Instruction) -> int:
 def backward_sums(w: Writer, table: Operands, i: Instruction) -> int:
     """The entries that add its gradients to its operands; all channels of an operand get a gradient, or none."""
     places, n = len(table.base), table.taps * table.channels
-    there = table.there & w.wanted(np.where(table.there, table.base, 0))
+    there = table.there & w.need_gradients(np.where(table.there, table.base, 0))
     place, tap = np.nonzero(there)
     operand = table.base[place, tap]
     order = np.argsort(operand, kind="stable")
@@ -141,15 +141,15 @@ def backward_fields(w: Writer, s: Shifts, i: Instruction) -> int:
 
 
 def _keep_shifts(w: Writer, head: list[int], rows: Words, there: NDArray[np.bool_]) -> int:
-    masks, n = masks_of(there, w.how.lanes), len(rows)
+    masks, n = masks_of(there, w.layout.lanes), len(rows)
     taps = w.keep(np.stack([rows, np.arange(n)], axis=1).ravel())
-    ends = w.keep(_ends(len(there), w.how.lanes))
-    return w.keep([*head, len(masks), n, taps, w.keep(masks.T.ravel()), ends, len(there) // w.how.lanes])
+    ends = w.keep(_ends(len(there), w.layout.lanes))
+    return w.keep([*head, len(masks), n, taps, w.keep(masks.T.ravel()), ends, len(there) // w.layout.lanes])
 
 
 def outer_fields(w: Writer, s: Shifts) -> tuple[int, int]:
     """Tiles of columns and vectors of all places, as ``conv_outer_one`` wants them."""
-    ends, masks = _ends(len(s.there), w.how.lanes), masks_of(s.there, w.how.lanes)
+    ends, masks = _ends(len(s.there), w.layout.lanes), masks_of(s.there, w.layout.lanes)
     taps = masks.shape[1]
     columns = [(c * s.step + s.shift[t], t) for c in range(s.channels) for t in range(taps)]
     kept: dict[tuple[int, ...], int] = {}
@@ -210,28 +210,28 @@ def _operands(program: Program, i: Instruction) -> Operands:
 
 def conv_forward(w: Writer, i: Instruction) -> Lines:
     """Lines of a convolution."""
-    if w.how.lanes and are_layers(w.program, i):
+    if w.layout.lanes and are_layers(w.program, i):
         return [line for m in places(i) for line in matrix_forward(w, m)]
     operands = _operands(w.program, i)
-    shifts = shifts_of(operands) if w.how.lanes else None
+    shifts = shifts_of(operands) if w.layout.lanes else None
     fields = forward_sums(w, operands, i) if shifts is None else forward_fields(w, shifts, i)
     return [[*w.kernel("conv"), fields]]
 
 
 def conv_backward(w: Writer, i: Instruction) -> Lines:
     """Lines that add up the gradients of its weights, and add those of its results to its operands."""
-    if w.how.lanes and are_layers(w.program, i):
+    if w.layout.lanes and are_layers(w.program, i):
         given = [(m, m.upstream(w)) for m in places(i)]
         return [line for m, up in given for line in rows_outer(w, m, up) + matrix_backward(w, m, up)]
     operands = _operands(w.program, i)
-    shifts = shifts_of(operands) if w.how.lanes else None
+    shifts = shifts_of(operands) if w.layout.lanes else None
     if shifts is None:
         table, last = w.keep(i.args.ravel()), w.keep([w.ones])
     else:
         table, last = outer_fields(w, shifts)
     head = [*w.kernel("conv_outer"), w.adjoint(i.dst), len(i.weights), i.args.shape[0], table, i.args.shape[1]]
     lines: Lines = [[*head, int(i.weights[0]), i.bias, last]]
-    targets = np.unique(i.args[w.wanted(i.args)])
+    targets = np.unique(i.args[w.need_gradients(i.args)])
     if len(targets) == 0:
         return lines
     lines += w.zeros([int(r) for r in targets if int(r) not in w.written])
@@ -241,7 +241,7 @@ def conv_backward(w: Writer, i: Instruction) -> Lines:
 
 def max_forward(w: Writer, i: Instruction) -> Lines:
     """Lines of maxima."""
-    windows = w.how.lanes and windows_of(i.args)
+    windows = w.layout.lanes and windows_of(i.args)
     if windows:
         return [[*w.kernel("windows"), i.dst, *windows[:2], w.keep(windows[2]), len(windows[2])]]
     return [[*w.kernel("maxima"), i.dst, i.count, w.keep(i.args.ravel()), i.args.shape[1]]]
@@ -250,8 +250,8 @@ def max_forward(w: Writer, i: Instruction) -> Lines:
 def max_backward(w: Writer, i: Instruction) -> Lines:
     """Lines that add the gradient of a maximum to the first operand that is the largest."""
     rows = i.args.ravel()
-    wanted = w.wanted(rows)
-    windows = w.how.lanes and wanted.all() and windows_of(i.args)
+    wanted = w.need_gradients(rows)
+    windows = w.layout.lanes and wanted.all() and windows_of(i.args)
     if windows:
         lines, adding = w.adding(rows.tolist())
         fields = [*windows[:2], w.keep(windows[2]), len(windows[2]), w.adjoint(i.dst), int(adding)]

@@ -25,7 +25,7 @@ from ....scalar.mask import scale
 from ....tape import Instruction, Program
 from .. import wire
 from . import pictures, sums
-from .writer import AdjointRows, Alone, How, Lines, Rows, Writer, runs
+from .writer import AdjointRows, SoleReaders, LaneLayout, Lines, Rows, Writer, runs
 
 
 def mean_forward(w: Writer, i: Instruction) -> Lines:
@@ -52,7 +52,7 @@ def mask_forward(w: Writer, i: Instruction) -> Lines:
     """Lines of the dropout masks of a call."""
     p = float(i.numbers[0])
     number, threshold = w.number(scale(p)), dropout_threshold(p)
-    if w.how.lanes:
+    if w.layout.lanes:
         spans = runs(i.units[None])
         return [[*w.kernel("masks"), i.dst + at, int(i.units[at]), n, i.call, threshold, number] for at, n in spans]
     rows: dict[int, list[int]] = {}
@@ -184,11 +184,11 @@ class Encoded:
     rows: int  # of the workspace: values, adjoints and padding
     cuts: tuple[NDArray[np.int64], NDArray[np.int64]]  # lines that read what all blocks of a batch left
     places: int  # of the sums that a block leaves
-    alone: NDArray[np.int64]  # where the weights of layers begin and end that have their gradients alone
+    sole_spans: NDArray[np.int64]  # where the weights of layers begin and end that have their gradients alone
 
 
 def encode(
-    program: Program, seeds: Iterable[int], rows: Rows, kernel: Callable[[str], int], dtype: Any, how: How
+    program: Program, seeds: Iterable[int], rows: Rows, kernel: Callable[[str], int], dtype: Any, how: LaneLayout
 ) -> Encoded:
     """The encoded program; `rows` and `kernel` look up addresses of row kernels and other kernels by name.
 
@@ -196,13 +196,13 @@ def encode(
     """
     written = {int(row) for row in seeds}
     adjoint = AdjointRows(program, range(program.n_rows) if how.lanes else written)
-    w = Writer(program, rows, kernel, how, adjoint, written, Alone(program, how.taken))
+    w = Writer(program, rows, kernel, how, adjoint, written, SoleReaders(program, how.hands_over))
     narrowed = Narrow(program, how.narrow)
     forward = _table(narrowed.forward(w, k, KINDS[i.kind][0](w, i)) for k, i in enumerate(program.instructions))
     backward = _table(_backward(w, narrowed, k) for k in range(len(program.instructions) - 1, -1, -1) if written)
     pool, numbers = np.array(w.pool or [0], np.int64), np.array(w.numbers or [0.0], dtype)
     cuts, height = (_cuts(w, forward), _cuts(w, backward)), 2 * program.n_rows + wire.PADDING
-    return Encoded(forward, backward, pool, numbers, height, cuts, w.places, w.alone.spans())
+    return Encoded(forward, backward, pool, numbers, height, cuts, w.places, w.sole_readers.spans())
 
 
 def _cuts(w: Writer, table: Table) -> NDArray[np.int64]:
@@ -227,10 +227,10 @@ def _backward(w: Writer, narrowed: Narrow, k: int) -> Lines:
     """The lines of an instruction's backward pass; none if its results get no gradient."""
     i = w.program.instructions[k]
     lines: Lines = []
-    if w.wants(i.dst):
+    if w.needs_gradient(i.dst):
         assert w.written.issuperset(range(i.dst, i.dst + i.count))  # else it would read what nobody has written
         lines = narrowed.backward(w, k, KINDS[i.kind][1](w, i))
-    w.adjoint.done(i)
+    w.adjoint.free(i)
     return lines
 
 
@@ -259,7 +259,7 @@ def op_backward(w: Writer, i: Instruction) -> Lines:
         kernel = f"backward_{k}"
         if kernel not in addresses:
             continue
-        (chosen,) = np.nonzero(w.wanted(rows))
+        (chosen,) = np.nonzero(w.need_gradients(rows))
         fresh = np.array([w.first_to_write(int(rows[j])) for j in chosen], np.int64)
         # a change of the flag ends a run as a gap does: it is counted up like a row with a jump
         flags = np.arange(len(chosen)) + fresh * 2 * i.count
@@ -280,7 +280,7 @@ def _one_backward(w: Writer, i: Instruction, addresses: dict[str, int]) -> Lines
     return [
         [wire.ROWS, addresses[f"backward_{k}"], a, b, c, i.dst, up, w.adjoint(row), 1, int(w.first_to_write(row))]
         for k, row in enumerate(operands)
-        if f"backward_{k}" in addresses and w.wants(row)
+        if f"backward_{k}" in addresses and w.needs_gradient(row)
     ]
 
 

@@ -74,13 +74,13 @@ class Matrix:
 
 def sums_kernel(w: Writer, weights: int) -> str:
     """The kernel that computes sums with so many weights."""
-    least = 2 * SEVERAL_WEIGHTS if w.how.samples <= HALF else 16 * SEVERAL_WEIGHTS
-    return "combine_several" if 0 < w.how.samples <= PASS and weights >= least else "combine"
+    least = 2 * SEVERAL_WEIGHTS if w.layout.samples <= HALF else 16 * SEVERAL_WEIGHTS
+    return "combine_several" if 0 < w.layout.samples <= PASS and weights >= least else "combine"
 
 
 def gradients_kernel(w: Writer, weights: int) -> str:
     """The kernel that adds up the gradients of so many weights."""
-    return "outer_several" if w.how.samples and weights >= SEVERAL_WEIGHTS else "outer"
+    return "outer_several" if w.layout.samples and weights >= SEVERAL_WEIGHTS else "outer"
 
 
 def combine(
@@ -88,7 +88,7 @@ def combine(
     tiled: bool,
 ) -> Lines:  # fmt: skip
     """Lines that store or add the sums of a matrix; `steps` are the weight distances of results and operands."""
-    tiles = tiles_of(to, rows, FEW_SUMS) if tiled and w.how.few else []
+    tiles = tiles_of(to, rows, FEW_SUMS) if tiled and w.layout.few else []
     if not tiles:
         lists, name = [w.keep(to), len(to), w.keep(rows), len(rows)], sums_kernel(w, len(to) * len(rows))
         return [[*w.kernel(name), *lists, weight, *steps, bias, int(adding)]]
@@ -107,7 +107,7 @@ def matrix_forward(w: Writer, m: Matrix, adding: bool = False) -> Lines:
 def matrix_backward(w: Writer, m: Matrix, upstream: range) -> Lines:
     """Lines that add the gradients of its results to its operands."""
     lines: Lines = []
-    for start, rows in stretches(m.rows, w.wanted(m.rows)):
+    for start, rows in stretches(m.rows, w.need_gradients(m.rows)):
         zeros, adding = w.adding(rows)
         targets, steps = [w.adjoint(row) for row in rows], (m.from_step, m.to_step)
         lines += zeros + combine(w, targets, upstream, m.weight + start * m.from_step, steps, -1, adding, m.tiled)
@@ -117,11 +117,11 @@ def matrix_backward(w: Writer, m: Matrix, upstream: range) -> Lines:
 def rows_outer(w: Writer, m: Matrix, upstream: range, layer: Instruction | None = None) -> Lines:
     """Lines that add up the gradients of the biases, and of weights that are stored by result."""
     rows, n, biased = m.rows.tolist(), len(m.rows), m.bias >= 0
-    tiles = tiles_of(upstream, rows, FEW_OUTER) if m.tiled and w.how.few else []
+    tiles = tiles_of(upstream, rows, FEW_OUTER) if m.tiled and w.layout.few else []
     if not tiles:
         source, name = [*rows, w.ones] if biased else rows, gradients_kernel(w, n * len(upstream))
         lists = [w.keep(upstream), len(upstream), w.keep(source), len(source)]
-        alone = layer is not None and w.alone.take(layer)
+        alone = layer is not None and w.sole_readers.claim(layer)
         return [[*w.kernel(name), *lists, m.weight, n, m.bias, int(alone)]]
     lines = []
     for (i, height), (j, width) in tiles:

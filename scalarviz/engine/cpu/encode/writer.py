@@ -54,7 +54,7 @@ class AdjointRows:
             self._moved[owner] = free.pop() if free else self._height + owner
         return self._moved[owner] + row - owner
 
-    def done(self, instruction: Instruction) -> None:
+    def free(self, instruction: Instruction) -> None:
         """Free the gradient rows of an instruction's results."""
         if instruction.dst in self._moved:
             self._free.setdefault(instruction.count, []).append(self._moved[instruction.dst])
@@ -64,7 +64,7 @@ LEAST = 4096
 """From this many weights of a layer on, it pays that their gradients do not go through memory."""
 
 
-class Alone:
+class SoleReaders:
     """The layers that alone read their weights; none without kernels that hand gradients over (``compiled/taken``)."""
 
     def __init__(self, program: Program, kernels: bool) -> None:
@@ -85,7 +85,7 @@ class Alone:
             else:
                 self._shared[_read(i)] = True
 
-    def take(self, i: Instruction) -> bool:
+    def claim(self, i: Instruction) -> bool:
         """Whether a layer is one of them; marks its instruction as the owner of their gradients."""
         start, end = _span(i)
         if len(self._shared) == 0 or end - start < LEAST or self._shared[start:end].any():
@@ -134,13 +134,13 @@ def runs(columns: NDArray[np.int64]) -> list[tuple[int, int]]:
 
 
 @dataclass(frozen=True, slots=True)
-class How:
+class LaneLayout:
     """The lanes for which a program is encoded."""
 
     lanes: int  # numbers of a vector where rows are single numbers (`can_be_compact` must allow it), else 0
     few: bool  # a row is never longer than one vector
     samples: int  # lanes of a row, where they are 2 to 16, else 0
-    taken: bool  # there are kernels that hand gradients over
+    hands_over: bool  # there are kernels that hand gradients over
     narrow: bool  # rows that are the same on all lanes are computed on one
 
 
@@ -151,10 +151,10 @@ class Writer:
     program: Program
     rows: Rows
     kernel_address: Callable[[str], int]
-    how: How
+    layout: LaneLayout
     adjoint: AdjointRows
     written: set[int]  # rows whose adjoints have been
-    alone: Alone
+    sole_readers: SoleReaders
     pool: array[int] = field(default_factory=lambda: array("q"))
     numbers: list[float] = field(default_factory=list)
     places: int = 0  # how many are taken of the sums that blocks leave for means over the batch
@@ -180,14 +180,14 @@ class Writer:
 
     def kernel(self, name: str) -> tuple[int, int]:
         """Kind and address of a kernel, the first columns of its line."""
-        one = self.how.lanes and name in wire.ONE
+        one = self.layout.lanes and name in wire.ONE
         return wire.KERNEL, self.kernel_address(f"{name}_one" if one else name)
 
-    def wanted(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def need_gradients(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which rows want a gradient."""
         return self.program.needs_gradient[rows]
 
-    def wants(self, row: int) -> bool:
+    def needs_gradient(self, row: int) -> bool:
         """Whether one row wants a gradient."""
         return self._wanted[row]
 
@@ -213,7 +213,7 @@ class Writer:
 
     def targets(self, rows: NDArray[np.int64]) -> tuple[list[int], list[int]]:
         """Gradient rows (-1: no gradient) and whether each is fresh."""
-        asked = list(zip(rows.tolist(), self.wanted(rows).tolist(), strict=True))
+        asked = list(zip(rows.tolist(), self.need_gradients(rows).tolist(), strict=True))
         adjoints = [self.adjoint(row) if wanted else -1 for row, wanted in asked]
         fresh = [int(wanted and self.first_to_write(row)) for row, wanted in asked]
         return adjoints, fresh

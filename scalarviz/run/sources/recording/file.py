@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 from ....errors import InputError
 from ....io.atomic import StrPath, check_target, path_text
-from ....process import born, place, runs
+from ....process import born, machine_id, is_running
 
 APPLICATION = 0x73767A72  # "svzr"
 VERSION = 2
@@ -376,13 +376,13 @@ def keep_open(database: sqlite3.Connection) -> None:
 
 def signed() -> str:
     """Who writes, as `meta` says it while a recording is not closed."""
-    return f"{os.getpid()} {place()} {born(os.getpid())}".rstrip()
+    return f"{os.getpid()} {machine_id()} {born(os.getpid())}".rstrip()
 
 
 def is_written(signature: str) -> bool:
     """Whether the program that signed a recording so lives, on this machine."""
     number, where, *when = [*signature.split(" "), ""][:3]
-    there = number.isascii() and number.isdigit() and len(number) < 10 and where == place() and runs(int(number))
+    there = number.isascii() and number.isdigit() and len(number) < 10 and where == machine_id() and is_running(int(number))
     return there and when[0] in ("", born(int(number)))
 
 
