@@ -104,7 +104,7 @@ def build(options: Options) -> sv.Scene:
     )
 
 
-def off(source: Moment | sv.Run) -> float:
+def rms_error(source: Moment | sv.Run) -> float:
     """The root mean squared error over all rows."""
     samples, targets = source.source.samples() if isinstance(source, Moment) else source.samples()
     with np.errstate(all="ignore"):
@@ -113,7 +113,7 @@ def off(source: Moment | sv.Run) -> float:
 
 def _claim(moment: Moment) -> str:
     """The sentence that states the error at the end."""
-    away = off(moment)
+    away = rms_error(moment)
     return f"The root mean squared error is now {away:.3g}." if np.isfinite(away) else ""
 
 
@@ -121,7 +121,7 @@ def report(scene: sv.Scene) -> dict[str, float]:
     """Numbers that this scene adds to the last line and to the JSON: the error and the weights."""
     names = [tensor.name for tensor in scene.run.tensors if not tensor.buffer][:REPORTED]
     weights = {f"weight {name}": float(v) for name, v in zip(names, scene.run.values, strict=False)}
-    return {"rms": off(scene.run), **weights}
+    return {"rms": rms_error(scene.run), **weights}
 
 
 # ---- The task: a formula, its input columns and its target column
@@ -150,7 +150,7 @@ def task_of(options: Options) -> Task:
     nothing to learn.
     """
     text = _formula_text(options.expr)
-    table = _own() if options.csv is None else kit.read_table(options.csv)
+    table = _own_table() if options.csv is None else kit.read_table(options.csv)
     names, what, target = table.names, table.what, options.target or table.names[-1]
     if len(names) < 2:
         raise FileFormatError(f"{what} has one column; allowed: at least one input column and a target column")
@@ -189,7 +189,7 @@ def _formula_text(given: str) -> str:
         raise unreadable(path, error) from None
 
 
-def _own() -> CsvTable:
+def _own_table() -> CsvTable:
     """The scene's own table: a curve that bends twice, with a little noise."""
     x = np.linspace(-3.0, 3.0, OWN_ROWS)
     y = 1.5 * np.tanh(1.2 * x - 0.6) + 0.4 + 0.1 * (rng.uniform(0, rng.Stream.DATA, 0, OWN_ROWS) - 0.5)

@@ -226,31 +226,31 @@ class TwoBits:
 
     def rows(self, moment: Moment) -> list[tuple[str, ...]]:
         """The rows of the table at a moment."""
-        found, inputs = self.found(moment)[:, 0].tolist(), self.inputs(self.bits)
+        found, inputs = self.outputs_of(moment)[:, 0].tolist(), self.inputs(self.bits)
         lost = [moment.evaluate(inputs[k : k + 1], self.wanted[k : k + 1]) for k in range(len(inputs))]
         return [
             (f"{x:.0f}  {y:.0f}", f"{wanted:.0f}", _decimals(said), _decimals(said - wanted), _decimals(own))
             for (x, y), wanted, said, own in zip(self.bits, self.wanted[:, 0], found, lost, strict=True)
         ]
 
-    def right(self, source: Moment | sv.Run) -> int:
+    def count_right(self, source: Moment | sv.Run) -> int:
         """The number of right outputs, at a moment or now in a run."""
-        return int(self.is_right(self.found(source), self.wanted).sum())
+        return int(self.is_right(self.outputs_of(source), self.wanted).sum())
 
-    def found(self, source: Moment | sv.Run) -> Float:
+    def outputs_of(self, source: Moment | sv.Run) -> Float:
         """The four outputs (4, 1)."""
         return source.predict(self.inputs(self.bits))
 
     def claim(self, moment: Moment) -> str:
         """The sentence that says how many of the four are right."""
-        count = self.right(moment)
+        count = self.count_right(moment)
         if count == len(self.bits):
             return "All four answers are now right."
         return f"{COUNTS[count]} of the four answers {'is' if count == 1 else 'are'} right."
 
     def solved(self, moment: Moment) -> bool:
         """Whether all four are right; the loss alone does not tell, it also halves when only some are."""
-        return self.right(moment) == len(self.bits)
+        return self.count_right(moment) == len(self.bits)
 
 
 def _decimals(number: float) -> str:

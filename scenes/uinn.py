@@ -61,4 +61,4 @@ def build(options: Options) -> sv.Scene:
 
 def report(scene: sv.Scene) -> dict[str, int]:
     """Numbers that this scene adds to the last line and to the JSON."""
-    return {"right": FOUR.right(scene.run)}
+    return {"right": FOUR.count_right(scene.run)}

@@ -156,7 +156,7 @@ def axes(cells: int) -> tuple[Axis, Axis]:
 
 def report(scene: sv.Scene) -> dict[str, int]:
     """Numbers that this scene adds to the last line and to the JSON."""
-    return {"right": FOUR.right(scene.run)}
+    return {"right": FOUR.count_right(scene.run)}
 
 
 def finish(scene: sv.Scene, options: Options) -> list[Path]:

@@ -82,7 +82,7 @@ def replay(options: Any) -> int:
         )  # fmt: skip
         failures = [GONE] if getattr(watched, "display_lost", False) else []
         if not watched and options.steps is None:
-            shown.source.stand(len(shown.source.steps) - 1)
+            shown.source.show_frame(len(shown.source.steps) - 1)
         figures = options.json_line and not window  # which need no picture
         if options.out or not (options.html or watched or figures):
             failures += _files(shown, options, stop).failures
@@ -136,7 +136,7 @@ def _check_at(source: Played, options: Any) -> None:
         raise InputError(f"--at needs a picture; add --out step-{options.at}.png")
     here = source.place
     source.to(options.at)
-    source.stand(here)
+    source.show_frame(here)
 
 
 # ---- files
@@ -156,7 +156,7 @@ def _files(shown: Replayed, options: Any, stop: Stop) -> Outputs:
     easel = easel_of(shown.name, options, source)
     if outputs.films:
         _film(shown, options, outputs, easel, last, stop)
-    source.stand(last)
+    source.show_frame(last)
     shown.written += outputs.drawn(easel, words_of_record(source))
     return outputs
 
@@ -167,7 +167,7 @@ def _film(shown: Replayed, options: Any, outputs: Outputs, easel: Easel, last: i
     from ..view.watch.playback import pace
 
     source = shown.source
-    stops = pace(last, options.duration, options.fps, source.seen(last))
+    stops = pace(last, options.duration, options.fps, source.recorded_rehearsal(last))
     with Progress(shown.name, 0, len(stops)) as bar, Reel(outputs.films, easel, options.fps) as reel:
         for done in frames_of_record(source, stops, reel):
             bar.update(done, f"step {source.steps[source.place]:,}")

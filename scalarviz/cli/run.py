@@ -66,7 +66,7 @@ def run_scene(loaded: LoadedScene, options: Any) -> int:
 
 def built(loaded: LoadedScene, options: Any) -> Scene:
     """The scene of some options, as it begins."""
-    scene = loaded.begun(options)
+    scene = loaded.build_loaded(options)
     if options.load and scene.run.lr == 0:
         say(f"{scene.name}: the learning rate in {options.load} is 0, as its schedule has ended; no weight will change")
     return scene

@@ -29,7 +29,7 @@ from .stop import Stop
 from .window import has_window
 
 if TYPE_CHECKING:
-    from ..run.sources.script_hooks import Flow, Told
+    from ..run.sources.script_hooks import LayerFlow, ReportStep
     from ..view.show import Handle
 
 BUDGET = 64_000_000
@@ -90,7 +90,7 @@ class Follower:
         self._probe = WindowProbe() if shows and has_window() else None
         self._reason = "" if self._probe or not shows else "there is no display"
 
-    def begin(self, x: Any, called: str, flow: Flow | None) -> Told:
+    def begin(self, x: Any, called: str, flow: LayerFlow | None) -> ReportStep:
         """The script is about to take its first step: watch `x`, and give back what is told of steps."""
         try:
             self.watched = watched = Watched(x)
@@ -139,7 +139,7 @@ class Follower:
         if asked:
             before(asked[0], sys._getframe())
 
-    def _record(self, watched: Watched) -> Told:
+    def _record(self, watched: Watched) -> ReportStep:
         options, size = self.options, watched.last.values.size
         if options.html or options.recording:
             from ..view.page.recording import Recording
@@ -150,7 +150,7 @@ class Follower:
             self.recording = RunRecording(self.name, size, recording, options, self.stop)
         return watched.update
 
-    def _show(self, watched: Watched) -> Told:
+    def _show(self, watched: Watched) -> ReportStep:
         from ..view.show import show
 
         assert self._probe is not None

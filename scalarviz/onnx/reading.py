@@ -291,11 +291,11 @@ class _Bodies:
             for side, old in ((made.input, inner.input), (made.output, inner.output)):
                 del side[:]
                 side.extend(names.get(name, f"{own}{name}") if name else "" for name in old)
-            _give(made, inner, attributes)
+            _set_attributes(made, inner, attributes)
             yield made
 
 
-def _give(made: Any, inner: Any, attributes: dict[str, Any]) -> None:
+def _set_attributes(made: Any, inner: Any, attributes: dict[str, Any]) -> None:
     """Give a node of a body the attributes that the call names; those that it leaves out have their defaults."""
     del made.attribute[:]
     for given in inner.attribute:

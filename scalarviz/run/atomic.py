@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..engine.problem import Problem
 from ..scalar.store import Store
 from .core.gather import starts
-from .core.interrupts import Whole
+from .core.interrupts import DelayedInterrupt
 
 if TYPE_CHECKING:
     from .run import Run
@@ -26,7 +26,7 @@ _NAMES = {kind: [name for name in kind.__slots__ if name != "__weakref__"] for k
 _READ = {kind: attrgetter(*names) for kind, names in _NAMES.items()}
 
 
-class Atomic(Whole):
+class Atomic(DelayedInterrupt):
     """While the block runs a run is changed: after an error it is as it was, and Ctrl-C waits for the end.
 
     Within such a block another one is a part of it.
@@ -67,7 +67,7 @@ class Atomic(Whole):
             if self._outer is None:
                 try:
                     if error[0] is not None:
-                        self._put_back()
+                        self._restore()
                 finally:
                     object.__setattr__(self._run, "_atomic", None)
         finally:
@@ -83,11 +83,11 @@ class Atomic(Whole):
         if outer._keeps:
             outer._numbers.append((array, span, array[span].copy()))
 
-    def then(self, function: Callable[[], object]) -> None:
+    def on_restore(self, function: Callable[[], object]) -> None:
         """What else undoes the change, once the parts are back."""
         (self._outer or self)._then.append(function)
 
-    def _put_back(self) -> None:
+    def _restore(self) -> None:
         run, left = self._run, self._run._left
         for own, former in reversed(self._owned):  # not by setattr: that may be an edit
             for name in own.keys() - former.keys():
@@ -107,12 +107,12 @@ class Atomic(Whole):
         run._graph.put_activations()
         for function in reversed(self._then):
             function()
-        run._training.watch(run._training._asked)
+        run._training.watch(run._training._readback)
         if run._left is not left:
             left.detach()
         if not run._left.alive:
             run._attach()
-        run._traveller.announced()
+        run._traveller.mark_announced()
 
 
 def keep(run: Run, array: NDArray[Any], span: slice) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..checks import flag, function, integer, position
 from ..errors import InputError, StateError
-from .core.training import alone, in_turn
+from .core.training import exclusive, in_turn
 from .questions.breakpoints import Breakpoint, Progress, Watch, in_losses, search
 from .questions.conditions import Condition, Named, Numbers
 from .questions.expression import fault
@@ -85,7 +85,7 @@ def on_step(run: Run, fn: Callable[[Run], object], every: int) -> StepCallback:
     return callback
 
 
-@alone
+@exclusive
 def advance_to_callback(run: Run, most: int) -> int:
     """One call of the engine, of at most so many steps and to the next callback; new steps are told of."""
     if run._recorders:
@@ -97,7 +97,7 @@ def advance_to_callback(run: Run, most: int) -> int:
             f"step: {run._calling.name} is a callback of this training (step {run._training.steps:,}) and cannot step "
             "the run; it may change the run, and training continues by itself"
         )
-    steps, again = run._training.steps, run.timeline.behind
+    steps, again = run._training.steps, run.timeline.is_behind
     done = advance_to_break(run, min([most, *(each.every - steps % each.every for each in run._callbacks)]))
     if not again:
         _call_back(run)
@@ -134,10 +134,10 @@ def record(run: Run, recorder: Recorder) -> None:
 
 
 @in_turn
-def record_no_more(run: Run, recorder: Recorder) -> None:
+def stop_recording(run: Run, recorder: Recorder) -> None:
     """It is told of this place, and of no other."""
     if recorder in run._recorders:
-        if not run.timeline.away:
+        if not run.timeline.destination:
             run.timeline.enter()
             recorder.ended(run)
         run._recorders = tuple(each for each in run._recorders if each is not recorder)
@@ -148,7 +148,7 @@ def end_callbacks(run: Run) -> None:
     for callback in list(run._callbacks):
         callback.remove()
     for recorder in run._recorders:
-        record_no_more(run, recorder)
+        stop_recording(run, recorder)
 
 
 # ---- A run stops where a condition becomes true, and finds where one last did.
@@ -203,7 +203,7 @@ def holds(run: Run, condition: str) -> bool:
     if back is not None:
         said = "it compares a step with the one before; use break_on or find"
         raise fault(condition, back.start, said, "holds:")
-    return bool(read.now(_numbers(run).read).any())
+    return bool(read.evaluate(_numbers(run).read).any())
 
 
 @in_turn

@@ -44,7 +44,7 @@ from .edits import (
 from .edits.base import Applied, within
 from .edits.numbers import Spans
 from .engines import go_on_with, prepare_anew
-from .regraph import Made, put_graph, put_made
+from .regraph import PreparedChange, put_graph, put_prepared
 
 if TYPE_CHECKING:
     from .run import Run
@@ -70,14 +70,14 @@ _CALLS = {
 """By attribute, what changes it where ``run.change`` has no argument of that name."""
 
 
-class AsNow:
+class Unchanged:
     """Stands for what is left as it is."""
 
     def __repr__(self) -> str:
         return "as now"
 
 
-AS_NOW = AsNow()
+UNCHANGED = Unchanged()
 
 
 @in_turn
@@ -107,7 +107,7 @@ def _call(run: Run, edit: Call, gesture: str) -> None:
     run._traveller.lend()
     try:
         edit.apply(run._hands)
-        written = tuple(change.edit for change in run._traveller.found())
+        written = tuple(change.edit for change in run._traveller.find_changes())
         if written or run.timeline.revision == revision:  # what a function did by edits says more
             _note(run, edit, gesture, does=written)
     finally:
@@ -143,7 +143,7 @@ def change(
             edits.append(SetSampling(batch[1], batch[0]))
         elif batch[0] is not None:
             edits.append(SetBatchSize(batch[0]))
-    changed = {name: limit for name, limit in limits.items() if not isinstance(limit, AsNow)}
+    changed = {name: limit for name, limit in limits.items() if not isinstance(limit, Unchanged)}
     edits += [SetLimits(**{**asdict(run._problem.limits), **changed})] if changed else []
     edits += [] if engine is None else [SetEngine(engine)]
     for edit in edits[1:]:  # the first one is checked when it is done
@@ -152,7 +152,7 @@ def change(
         run.do(edit)
 
 
-def both(inputs: Any, targets: Any, what: str) -> Any:
+def checked_pair(inputs: Any, targets: Any, what: str) -> Any:
     """Inputs and targets: numbers as arrays, what gives samples when asked as a source."""
     named = ((inputs, f"{what}: the inputs"), (targets, f"{what}: the targets"))
     sources = [as_source(given, name) for given, name in named]
@@ -204,7 +204,7 @@ class RunHands:
         """A copy of some flat weights."""
         return self.run._store.value[start : start + count].copy()
 
-    def drawn(self, start: int, count: int) -> NDArray[Any]:
+    def initial_values(self, start: int, count: int) -> NDArray[Any]:
         """Flat weights as their initialiser would draw them at this step of this run; nothing is changed."""
         run, span = self.run, slice(start, start + count)
         values, known = drawn_weights(run.model, run._tape, (run.seed + (run.steps + 1) * _ODD) % 2**64)
@@ -403,21 +403,21 @@ class RunHands:
         """Go on with a graph that the run had; see :func:`scalarviz.run.regraph.put_graph`."""
         put_graph(self.run, graph)
 
-    def goes_on_with(self, made: Any) -> bool:
+    def is_prepared_for_now(self, made: Any) -> bool:
         """Whether this was made for the run as it stands now."""
-        return isinstance(made, Made) and made.before is self.run._graph
+        return isinstance(made, PreparedChange) and made.before is self.run._graph
 
-    def made(self, change: Change) -> Made:
+    def prepare_change(self, change: Change) -> PreparedChange:
         """What the run is to go on with; nothing is changed."""
-        return regraph.made(self.run, change)
+        return regraph.prepare_change(self.run, change)
 
-    def check_made(self, made: Made) -> None:
+    def check_prepared(self, made: PreparedChange) -> None:
         """Whether it fits the data that there is."""
-        regraph.check_made(self.run, made)
+        regraph.check_prepared(self.run, made)
 
-    def put_made(self, made: Made) -> None:
+    def put_prepared(self, made: PreparedChange) -> None:
         """Go on with it."""
-        put_made(self.run, made)
+        put_prepared(self.run, made)
 
     def _use(self, **parts: Any) -> None:
         """Let the engine prepare for a problem of other parts."""

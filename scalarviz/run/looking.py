@@ -32,7 +32,7 @@ from .core.setup import setup_of
 from .core.training import in_turn
 from .opened.network import Network
 from .opened.opened import Opened
-from .opened.passes import Own, Taken
+from .opened.passes import EngineStep, StepData
 from .opened.why import Comparison, Why, compared, say
 from .opened.why import why as terms_of
 
@@ -44,7 +44,7 @@ LOOK = 0.1
 """Seconds between two looks of a thread that waits at whether the one that is to answer is still there."""
 
 
-class AskedCall(Future[Any]):
+class PendingCall(Future[Any]):
     """A function without arguments that another thread is to call; until that has begun, it can be cancelled."""
 
     def __init__(self, function: Callable[[], Any]) -> None:
@@ -100,10 +100,10 @@ class FrameRequest:
         state: bool = False,
     ) -> None:
         self._sample, self._see_to, self.state = sample, see_to, state
-        self._came: Future[Frame] = Future()
+        self._future: Future[Frame] = Future()
         self._making = threading.Lock()
-        self._made: Frame | None = None
-        self.told = False
+        self._frame: Frame | None = None
+        self.known_to_engine = False
 
     @classmethod
     def of(cls, frame: Frame) -> FrameRequest:
@@ -113,13 +113,13 @@ class FrameRequest:
         return request
 
     def __repr__(self) -> str:
-        came = "waiting" if not self.done else "done" if self._came.exception() is None else "failed"
+        came = "waiting" if not self.done else "done" if self._future.exception() is None else "failed"
         return f"<FrameRequest {came}>"
 
     @property
     def done(self) -> bool:
         """Whether the frame, or an error, is there; never waits."""
-        return self._came.done()
+        return self._future.done()
 
     def result(self, timeout: float | None = None) -> Frame:
         """The frame; waits for it, `timeout` seconds at most (None: as long as it takes).
@@ -139,7 +139,7 @@ class FrameRequest:
                 self._see_to(self)
             left = LOOK if end is None else min(LOOK, end - time.monotonic())
             with suppress(TimeoutError):
-                self._came.exception(max(0.0, left))
+                self._future.exception(max(0.0, left))
             if left <= 0.0 and not self.done:
                 raise StateError(f"no frame within {timeout:g} s: the engine is still computing; use a longer timeout")
         try:
@@ -154,30 +154,30 @@ class FrameRequest:
     async def _awaited(self) -> Frame:
         import asyncio
 
-        await asyncio.shield(asyncio.wrap_future(self._came))  # whoever stops waiting does not cancel it
+        await asyncio.shield(asyncio.wrap_future(self._future))  # whoever stops waiting does not cancel it
         return await asyncio.get_running_loop().run_in_executor(None, self._with_rows)  # it may take a forward pass
 
     def _with_rows(self) -> Frame:
         """The frame, with the activations of the sample; these are computed for whoever comes first."""
-        frame, sample = self._came.result(), self._sample
+        frame, sample = self._future.result(), self._sample
         if sample is None or frame.forward is None:
             return frame
         with self._making:
-            if self._made is None:
-                self._made = frame.with_activations(frame.forward.activations(sample, frame.exact))
-            return self._made
+            if self._frame is None:
+                self._frame = frame.with_activations(frame.forward.activations(sample, frame.exact))
+            return self._frame
 
     def give(self, frame: Frame) -> None:
         """Here it is; who was answered before keeps what it has."""
         self._see_to = None
         with suppress(InvalidStateError):
-            self._came.set_result(frame)
+            self._future.set_result(frame)
 
     def fail(self, error: BaseException) -> None:
         """There will be none, and this is why."""
         self._see_to = None
         with suppress(InvalidStateError):
-            self._came.set_exception(error)
+            self._future.set_exception(error)
 
 
 def request_frame(run: Run, probe: ArrayLike | None, state: bool) -> FrameRequest:
@@ -274,7 +274,7 @@ def values_or_now(run: Run, values: NDArray[Any] | None) -> NDArray[Any]:
 def live_values(run: Run) -> NDArray[Any]:
     """The live flat values; beside a training thread a copy."""
     if (gate := run._store.gate_here()) is not None:
-        return gate.seen("value", slice(0, len(run._store.value)))
+        return gate.read_numbers("value", slice(0, len(run._store.value)))
     run._lend()
     return run._store.value
 
@@ -299,12 +299,12 @@ Sample = int | tuple[ArrayLike, ArrayLike]
 
 
 @in_turn
-def to_open(run: Run, frame: Frame | None, sample: Sample | None, step: int | None) -> Taken:
+def data_to_open(run: Run, frame: Frame | None, sample: Sample | None, step: int | None) -> StepData:
     """What a step is opened from: copies of its numbers; the run goes back to it and returns."""
     run._check_live()
     run.timeline.enter()
     if step is None:
-        return taken_here(run, frame, sample)
+        return current_step_data(run, frame, sample)
     if frame is not None:
         raise InputError("open: got a frame and a step; give one of them")
     step = integer("open: step", step, 0)
@@ -317,9 +317,9 @@ def to_open(run: Run, frame: Frame | None, sample: Sample | None, step: int | No
     with _returning(run):
         if step <= newest:
             run.timeline.to(step)
-            own = Own(run._training.trainer.name, run._training.loss, run._store.grad.copy(), run._store.value.copy())
+            own = EngineStep(run._training.trainer.name, run._training.loss, run._store.grad.copy(), run._store.value.copy())
         run.timeline.to(step - 1)
-        return replace(taken_here(run, None, sample), own=own)
+        return replace(current_step_data(run, None, sample), own=own)
 
 
 @contextmanager
@@ -332,7 +332,7 @@ def _returning(run: Run) -> Iterator[None]:
         run.timeline.to(here)
 
 
-def taken_here(run: Run, frame: Frame | None, sample: Sample | None) -> Taken:
+def current_step_data(run: Run, frame: Frame | None, sample: Sample | None) -> StepData:
     """Copies of what there is now."""
     problem, training, store, optimizer = run._problem, run._training, run._store, run.optimizer
     before, values, frozen = training.steps, store.value, store.frozen != 0
@@ -343,7 +343,7 @@ def taken_here(run: Run, frame: Frame | None, sample: Sample | None) -> Taken:
             lr = frame.next_lr
     here = before == training.steps or not optimizer.state
     data, batch, columns = _samples_of(run, before, sample)
-    return Taken(
+    return StepData(
         step=before + 1,
         lr=lr,
         t=float(problem.t_start + before + 1),
@@ -368,11 +368,11 @@ def taken_here(run: Run, frame: Frame | None, sample: Sample | None) -> Taken:
         tensors=run.tensors,
         network=_opened_network(run),
         seed=problem.seed,
-        beside=None if sample is None else _beside(run, before),
+        norm_batch=None if sample is None else _norm_batch(run, before),
     )
 
 
-def _beside(run: Run, before: int) -> NDArray[Any] | None:
+def _norm_batch(run: Run, before: int) -> NDArray[Any] | None:
     """Inputs and targets of the step's own batch, where a sample is normalised by it."""
     problem, tape = run._problem, run._tape
     if not problem.plan.body.couples:
@@ -428,7 +428,7 @@ def why(run: Run, weight: Weight | str | int, step: int | None) -> Why:
     index = index_of(run.tensors, run._tape, weight)
     if step is None:
         step = max(run._training.steps, run.timeline.span[0] + 1)
-    opened = Opened(to_open(run, None, None, step))
+    opened = Opened(data_to_open(run, None, None, step))
     if opened.tape is not run._tape:
         raise StateError(f"why: step {step:,} used another model; go there first with run.to({step})")
     found = terms_of(opened, index)

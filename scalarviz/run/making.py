@@ -99,7 +99,7 @@ def make(
 
     run._stands = Event()  # other threads find the run by its weights, and wait until it is made
     try:
-        take_over(run, graph.blocks, begin)
+        take_weights(run, graph.blocks, begin)
     finally:
         run._stands.set()
 
@@ -144,7 +144,7 @@ _ONE_BY_ONE = Lock()
 """Held while the owner of blocks changes: threads that make runs over the same blocks do not mix them up."""
 
 
-def take_over(run: Run, blocks: Sequence[Block], use: Callable[[Store], None]) -> None:
+def take_weights(run: Run, blocks: Sequence[Block], use: Callable[[Store], None]) -> None:
     """Move the weights of `blocks` into a new store of `run`, and let `use` have it.
 
     Runs that trained them give them away between two of their steps. A run that another thread is making over the

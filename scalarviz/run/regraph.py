@@ -31,7 +31,7 @@ from .core.optimizer import columns_of, hand_back, record_rules, record_update
 from .core.setup import Dataset, data_of
 from .edits.change import ACTIVATIONS, LOSSES, OPTIMIZERS, Change
 from .engines import prepare_anew
-from .making import put_on, take_over
+from .making import put_on, take_weights
 
 if TYPE_CHECKING:
     from .run import Run
@@ -125,7 +125,7 @@ def _longest(same: list[list[bool]]) -> Pairs:
     return below[0]
 
 
-def said_of(graph: Graph, old: Graph, fitting: Mapping[Block, Block]) -> str:
+def layers_words(graph: Graph, old: Graph, fitting: Mapping[Block, Block]) -> str:
     """Which layers go on and which begin, in words; nothing where all are the same ones."""
     new, before = layers_of(graph.model), layers_of(old.model)
     home = {block: path for path, layer in before.items() for _, _, block in layer}
@@ -168,7 +168,7 @@ class Fresh(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Made:
+class PreparedChange:
     """What a run goes on with."""
 
     graph: Graph
@@ -194,18 +194,18 @@ def put_graph(run: Run, graph: Graph) -> None:
     """Let a run go on with a graph that it had; its numbers are put back by whoever does that."""
     if graph is not run._graph:
         pace = graph.optimizer.lr_pace.moment()
-        put_made(run, Made(graph, run._graph, tuple(same_blocks(graph, run._graph)), pace=pace))
+        put_prepared(run, PreparedChange(graph, run._graph, tuple(same_blocks(graph, run._graph)), pace=pace))
 
 
-def put_made(run: Run, made: Made) -> None:
+def put_prepared(run: Run, made: PreparedChange) -> None:
     """Let a run go on with another graph."""
     if made.graph.blocks == run._graph.blocks:
         _put(run, made, run._store)
         return
     values = {block: block.flat_value.copy() for block in made.graph.blocks}
     with Atomic(run) as atomic:
-        atomic.then(partial(_give_back, run, values))
-        take_over(run, made.graph.blocks, partial(_put, run, made))
+        atomic.on_restore(partial(_give_back, run, values))
+        take_weights(run, made.graph.blocks, partial(_put, run, made))
 
 
 def _give_back(run: Run, values: Mapping[Block, NDArray[Any]]) -> None:
@@ -217,7 +217,7 @@ def _give_back(run: Run, values: Mapping[Block, NDArray[Any]]) -> None:
             block.flat_value[:] = numbers
 
 
-def _put(run: Run, made: Made, store: Store) -> None:
+def _put(run: Run, made: PreparedChange, store: Store) -> None:
     graph, old, training = made.graph, run._graph, run._training
     state = dict(zip(run.optimizer.state, run._problem.state, strict=True))
     before = _Before(old, run._store, run._problem.previous, training._update, state)
@@ -238,7 +238,7 @@ def _put(run: Run, made: Made, store: Store) -> None:
     _arrive(run, made, before)
 
 
-def _pace(made: Made, old: Graph) -> PaceMoment:
+def _pace(made: PreparedChange, old: Graph) -> PaceMoment:
     """The rates that it goes on with: those of now, their schedule told whose it is; or those that it begins with."""
     now, optimizer = old.optimizer.lr_pace.moment(), made.graph.optimizer
     if made.pace is not None:
@@ -259,7 +259,7 @@ class _Before(NamedTuple):
     state: dict[str, NDArray[Any]]
 
 
-def _prepare(run: Run, made: Made, store: Store, before: _Before) -> None:
+def _prepare(run: Run, made: PreparedChange, store: Store, before: _Before) -> None:
     """The problem of the new graph, its optimiser's state carried over."""
     graph, problem, dtype = made.graph, run._problem, np.dtype(run._stored)
     run._store = problem.store = store
@@ -291,7 +291,7 @@ def _prepare(run: Run, made: Made, store: Store, before: _Before) -> None:
 
 
 def _carried(
-    made: Made, array: NDArray[Any] | None, size: int, dtype: np.dtype[Any], start: float = 0.0
+    made: PreparedChange, array: NDArray[Any] | None, size: int, dtype: np.dtype[Any], start: float = 0.0
 ) -> NDArray[Any]:  # fmt: skip
     """A flat array of the new weights from one of the old: `start` where they are new, or nothing was gathered."""
     found = np.full(size, start, dtype)
@@ -301,7 +301,7 @@ def _carried(
     return found
 
 
-def _arrive(run: Run, made: Made, before: _Before) -> None:
+def _arrive(run: Run, made: PreparedChange, before: _Before) -> None:
     """The weights' numbers, and everybody who knew the old ones."""
     graph, training, store = made.graph, run._training, run._store
     if store is not before.store:
@@ -332,7 +332,7 @@ def _place(carried: tuple[Carried, ...], start: int, size: int) -> int | None:
     return None
 
 
-def _keep_numbers(run: Run, made: Made, before: _Before) -> None:
+def _keep_numbers(run: Run, made: PreparedChange, before: _Before) -> None:
     new, old = run._store, before.store
     for to, start, size in made.carried:
         for name in ("value", "grad", "computed", "frozen"):
@@ -349,7 +349,7 @@ def _keep_numbers(run: Run, made: Made, before: _Before) -> None:
 # ---- What a run goes on with after a `Change`: its new graph, and which weights and numbers go on in it
 
 
-def made(run: Run, change: Change) -> Made:
+def prepare_change(run: Run, change: Change) -> PreparedChange:
     """All that it takes to go on after `change`; the run and the models are left as they are."""
     old = run._graph
     model = old.model if change.model is None else change.model
@@ -365,16 +365,16 @@ def made(run: Run, change: Change) -> Made:
             graph = recorded(run, model, old.loss if loss is None else loss, optimizer, run._shapes, names)
     check_run(graph.tape.n_parameters, run._stored, len(optimizer.state), run.engine.name)
     carried, fresh = _weights(run, graph, old, fitting)
-    words = "" if change.model is None else said_of(graph, old, fitting)
+    words = "" if change.model is None else layers_words(graph, old, fitting)
     anew = change.optimizer is not None
     if anew and run.optimizer.lr_schedule is not None and optimizer.lr_schedule is None:  # it was of the one before
         words = ", ".join(filter(None, (words, "schedule = None")))
     pace = optimizer.lr_pace.restarted() if anew else None
     given = optimizer.checked({"lr": dict(change.numbers)["lr"]})["lr"] if "lr" in dict(change.numbers) else None
-    return Made(graph, old, carried, fresh, numbers, anew, given, pace, change.batch_size, change.sampling, words)
+    return PreparedChange(graph, old, carried, fresh, numbers, anew, given, pace, change.batch_size, change.sampling, words)
 
 
-def check_made(run: Run, found: Made) -> None:
+def check_prepared(run: Run, found: PreparedChange) -> None:
     """Whether its loss and its batches fit the data that there is."""
     tape, problem = found.graph.tape, run._problem
     if found.graph is not run._graph:

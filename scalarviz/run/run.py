@@ -30,8 +30,8 @@ from .core.graph import Forward, Graph
 from .core.history import History
 from .core.optimizer import Given, LossScale, hand_back, spans_in
 from .core.setup import Dataset
-from .core.training import Training, handed_on, in_turn
-from .editing import AS_NOW, AsNow, RunHands
+from .core.training import Training, on_training_thread, in_turn
+from .editing import UNCHANGED, Unchanged, RunHands
 from .edits import AddSamples, Applied, Edit, Refill, SetNumbers, SetOptimizer, SetSchedule, SetTargets, SetWeights
 from .looking import FrameRequest, Sample
 from .opened.network import Network
@@ -181,7 +181,7 @@ class Run:
 
     # ---- training
 
-    @handed_on
+    @on_training_thread
     def step(self, n: int = 1, *, progress: Callable[[Run], bool | None] | None = None) -> None:
         """Do `n` training steps; a breakpoint (:meth:`break_on`) ends them earlier, see :attr:`stopped_by`.
 
@@ -417,7 +417,7 @@ class Run:
         --------
         >>> opened = run.open(step=3)
         """
-        return Opened(looking.to_open(self, frame, sample, step), trial=sample is not None)
+        return Opened(looking.data_to_open(self, frame, sample, step), trial=sample is not None)
 
     def why(self, weight: Weight | str | int, step: int | None = None) -> Why:
         """Print why a weight moved: the terms of its gradient, their sum, the optimiser's rule; returns the numbers.
@@ -556,8 +556,8 @@ class Run:
         self, *, batch_size: int | None = None, sampling: Sampling | None = None, engine: str | None = None,
         activation: str | Activation | None = None, loss: str | Callable[..., Any] | None = None,
         optimizer: str | Optimizer | type[Optimizer] | None = None, model: Callable[..., Any] | None = None,
-        l1: float | AsNow = AS_NOW, l2: float | AsNow = AS_NOW, clip_norm: float | AsNow | None = AS_NOW,
-        clip_value: float | AsNow | None = AS_NOW, **numbers: Any,
+        l1: float | Unchanged = UNCHANGED, l2: float | Unchanged = UNCHANGED, clip_norm: float | Unchanged | None = UNCHANGED,
+        clip_value: float | Unchanged | None = UNCHANGED, **numbers: Any,
     ) -> None:  # fmt: skip
         """Change how the run trains, from the next step on; weights, steps and history stay.
 
@@ -688,7 +688,7 @@ class Run:
         --------
         >>> run.add_samples([[0.5, 0.5]], [[0]])
         """
-        self.do(AddSamples(*editing.both(inputs, targets, "add_samples")))
+        self.do(AddSamples(*editing.checked_pair(inputs, targets, "add_samples")))
 
     def refill(self, inputs: ArrayLike, targets: ArrayLike) -> None:
         """Replace the data by (N, n_inputs) and (N, n_targets), from the next step on; see :meth:`add_samples`.
@@ -699,7 +699,7 @@ class Run:
         --------
         >>> run.refill(X, Y)
         """
-        self.do(Refill(*editing.both(inputs, targets, "refill")))
+        self.do(Refill(*editing.checked_pair(inputs, targets, "refill")))
 
     # ---- going back
 
@@ -973,8 +973,8 @@ class Run:
         self.timeline.enter()
 
     def _check_stands(self) -> None:
-        if self.timeline.away:
-            away = f"the run is going {self.timeline.away}; wait until it arrives."
+        if self.timeline.destination:
+            away = f"the run is going {self.timeline.destination}; wait until it arrives."
             raise StateError(f"{away} A progress function cancels by returning False")
 
     def _lend(self) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import StateError, UnknownNameError, listing
 from .checks import flat
 from .core.frame import NO_CURVE, Curve, Frame, Stage, Tensor
-from .looking import AskedCall, FrameRequest, evaluated, sample
+from .looking import PendingCall, FrameRequest, evaluated, sample
 from .opened.network import SampleGradient
 from .travel import span
 
@@ -34,7 +34,7 @@ Float = NDArray[np.floating]
 
 
 @dataclass(frozen=True, slots=True)
-class Can:
+class Abilities:
     """What a source can do."""
 
     predict: bool = False  # send samples through the network at the values of any frame
@@ -67,7 +67,7 @@ class Source(Protocol):
     """Base of the sources: it refuses what a subclass does not define. `what` is its name in messages."""
 
     what: str = "this"
-    can: Can = Can()
+    can: Abilities = Abilities()
 
     @property
     @abstractmethod
@@ -202,7 +202,7 @@ class Source(Protocol):
         """Inputs (n_inputs,) and targets (n_targets,) of the first sample of the data; None where there is none."""
         return None
 
-    def ask(self, function: Callable[[Run], Any]) -> AskedCall:
+    def ask(self, function: Callable[[Run], Any]) -> PendingCall:
         """Call a function with the run between two steps, without waiting where a thread trains."""
         raise self._cannot("open a step")
 
@@ -285,7 +285,7 @@ class Moment:
 class RunSource(Source):
     """A run as it stands, changed between two of its steps."""
 
-    what, can = "the run", Can(predict=True, train=True, edit=True, open=True)
+    what, can = "the run", Abilities(predict=True, train=True, edit=True, open=True)
 
     def __init__(self, run: Run) -> None:
         self.run, self._way = run, run._forward
@@ -306,7 +306,7 @@ class RunSource(Source):
             self._way = frame.forward
             self.__dict__.pop("_gradient", None)
 
-    def _of(self, values: NDArray[Any] | None) -> tuple[Forward, NDArray[Any]]:
+    def _network_of(self, values: NDArray[Any] | None) -> tuple[Forward, NDArray[Any]]:
         """The network that flat values are of, None: those of now."""
         if values is None:
             return self.run._forward, self.run.values
@@ -355,22 +355,22 @@ class RunSource(Source):
         return self.run.request_frame(probe, state=state)
 
     def activations(self, probe: ArrayLike, values: NDArray[Any] | None = None) -> dict[str, NDArray[Any]]:
-        way, numbers = self._of(values)
+        way, numbers = self._network_of(values)
         return way.activations(probe, numbers)
 
     def rows(
         self, inputs: ArrayLike, stages: Sequence[str], values: NDArray[Any] | None = None
     ) -> dict[str, NDArray[Any]]:
         """In float64; pictures may come as N x C x H x W, and stage ``"input"`` is the samples themselves."""
-        way, numbers = self._of(values)
+        way, numbers = self._network_of(values)
         return way.rows(inputs, stages, numbers)
 
     def predict(self, inputs: ArrayLike, values: NDArray[Any] | None = None) -> NDArray[Any]:
-        way, numbers = self._of(values)
+        way, numbers = self._network_of(values)
         return way.predict(inputs, numbers)
 
     def evaluate(self, inputs: ArrayLike, targets: ArrayLike, values: NDArray[Any] | None = None) -> float:
-        way, numbers = self._of(values)
+        way, numbers = self._network_of(values)
         return evaluated(self.run, way, inputs, targets, numbers)
 
     def sample_gradient(self, sample: ArrayLike, target: ArrayLike, values: ArrayLike) -> NDArray[np.float64]:
@@ -391,9 +391,9 @@ class RunSource(Source):
     def samples(self) -> tuple[NDArray[Any], NDArray[Any]]:
         return self.run.samples()
 
-    def ask(self, function: Callable[[Run], Any]) -> AskedCall:
+    def ask(self, function: Callable[[Run], Any]) -> PendingCall:
         """At once, in the thread that asks."""
-        asked = AskedCall(partial(function, self.run))
+        asked = PendingCall(partial(function, self.run))
         asked.run()
         return asked
 

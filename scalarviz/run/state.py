@@ -70,7 +70,7 @@ class State:
     graph: Graph
     engine: EngineChoice
     data: Dataset
-    files: int  # how often data that is not ours was found changed
+    data_version: int  # how often data that is not ours was found changed
     # what the last step left; None in a keyframe: one more step brings it
     gradient: NDArray[Any] | None = None
     previous: NDArray[Any] | None = None
@@ -136,7 +136,7 @@ def keyframe_of(
     )  # fmt: skip
 
 
-def whole(run: Run) -> State:
+def whole_state(run: Run) -> State:
     """All that differs from step to step, the last step's gradient and update included."""
     gradient, previous = run._store.grad.copy(), run._problem.previous.copy()
     return replace(keyframe(run), gradient=gradient, previous=previous, update=run._training._update)
@@ -150,7 +150,7 @@ def of_now(run: Run) -> State:
     modes = {name: module.training for name, module in asked(run.model, "named_modules")}
     place = run.timeline.place()
     place.line.settle(place.edits)  # somebody may come back
-    return replace(whole(run), buffers=constants_of(run.model), modes=modes, place=place)
+    return replace(whole_state(run), buffers=constants_of(run.model), modes=modes, place=place)
 
 
 @in_turn
@@ -160,10 +160,10 @@ def take(run: Run, state: State) -> None:
     if not isinstance(state, State):
         raise TypeMismatchError(f"take: a State is wanted, as run.state() gives it; got {type(state).__name__}")
     with Atomic(run, lines=True), run.timeline.jump("return to a saved state", state.place):
-        put(run, state)
+        put_state(run, state)
 
 
-def put(run: Run, state: State) -> None:
+def put_state(run: Run, state: State) -> None:
     """Go back to what a state holds; what it does not hold stays."""
     state.check(run)
     with Atomic(run) as atomic:
@@ -209,7 +209,7 @@ def put_numbers(training: Training, state: State, keep: Callable[[NDArray[Any]],
     store.revision += 1
     training._revision, training.data_changed, training.flags_changed = store.revision, state.edited, True
     training._update = state.update  # never written to
-    training.stands_at(state.step, state.loss, state.lr)
+    training.set_position(state.step, state.loss, state.lr)
 
 
 Rule = tuple[Setup, NDArray[np.bool_] | None]
@@ -277,10 +277,10 @@ def save_run(run: Run, path: str | Path, notes: Mapping[str, str] | None = None)
     for name, note in mapping({} if notes is None else notes, "save: the notes").items():
         text(note, f"save: the note {shown(name)}")
     state = {OPTIMIZER + name: array for name, array in optimizer_state(run).items()}
-    save_tensors(path, {**run.state_dict(), **state}, {KEY: said_of(run, notes)})
+    save_tensors(path, {**run.state_dict(), **state}, {KEY: training_entries(run, notes)})
 
 
-def said_of(run: Run, notes: Mapping[str, str] | None = None) -> str:
+def training_entries(run: Run, notes: Mapping[str, str] | None = None) -> str:
     """What is said of `run` beside its weights and its optimiser's arrays, as JSON."""
     about = {
         "steps": run.steps,
@@ -382,7 +382,7 @@ def restore(
         put_by_name(run._graph.kept, targets, {**tensors, **optimizer_state})
         run._problem.previous[:], run._training._update = run._store.value, None
         run._store.revision += 1
-        run._training.stands_at(steps)
+        run._training.set_position(steps)
 
 
 def _with_own_scale(run: Run, tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

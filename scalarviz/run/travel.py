@@ -43,7 +43,7 @@ def span(run: Run) -> tuple[int, int]:
     return run.timeline.span
 
 
-BESIDE = ("numpy", "numba")
+TWIN_ENGINES = ("numpy", "numba")
 """The engines of which a second one computes beside the run's."""
 
 
@@ -71,11 +71,11 @@ class Traveller:
 
     def whole(self) -> State:
         """All of the moment."""
-        return state.whole(self.run)
+        return state.whole_state(self.run)
 
     def same_data(self, kept: State) -> bool:
         """Whether the data is as it was then: not so where a file was changed by others."""
-        return bool(kept.data.version == kept.files)
+        return bool(kept.data.version == kept.data_version)
 
     def forget_step(self) -> None:
         """Gradient and update of the step before are not known here."""
@@ -92,13 +92,13 @@ class Traveller:
                 f"step {kept.step:,} cannot be recomputed: this process has lost {engine}, which computed it"
             )
         with Atomic(self.run, numbers=False):  # who travels puts back the numbers
-            state.put(self.run, kept)
+            state.put_state(self.run, kept)
 
     def advance(self, most: int) -> int:
         """One call of the engine, of new steps."""
         return advance(self.run, most)
 
-    def again(self, edit: Edit) -> None:
+    def redo_edit(self, edit: Edit) -> None:
         """Do an edit that was done before."""
         with Atomic(self.run):
             edit.apply(self.run._hands)
@@ -110,7 +110,7 @@ class Traveller:
         alike = (
             kept.graph is run._graph
             and kept.data is run._dataset
-            and kept.engine.name == run._choice.name in BESIDE
+            and kept.engine.name == run._choice.name in TWIN_ENGINES
             and self.same_data(kept)
             and replace(then, pace=now.pace) == now
             and then.pace.schedule is now.pace.schedule
@@ -127,7 +127,7 @@ class Traveller:
     def keyframe_of(self, twin: Training, kept: State) -> State:
         """What it takes to do the next step of a twin that began at a kept moment."""
         setup = replace(kept.setup, pace=twin.pace.moment())
-        return state.keyframe_of(twin, kept.gathered, setup, kept.graph, kept.engine, kept.data, kept.files)
+        return state.keyframe_of(twin, kept.gathered, setup, kept.graph, kept.engine, kept.data, kept.data_version)
 
     # ---- what nobody announced
 
@@ -137,13 +137,13 @@ class Traveller:
             store = self.run._store
             self._shadow = store.value.copy(), store.frozen.copy()
 
-    def looked(self) -> None:
+    def announce(self) -> None:
         """The numbers of now are announced, and whoever records them is told."""
-        self.announced()
+        self.mark_announced()
         for recorder in self.run._recorders:
             recorder.look(self.run)
 
-    def announced(self) -> None:
+    def mark_announced(self) -> None:
         """What was written so far is known of."""
         if self._shadow is not None:
             store = self.run._store
@@ -153,7 +153,7 @@ class Traveller:
                 np.copyto(self._shadow[0], store.value)
                 np.copyto(self._shadow[1], store.frozen)
 
-    def found(self) -> list[Applied]:
+    def find_changes(self) -> list[Applied]:
         """Changes since the last look, as edits."""
         if self._shadow is None:
             return []
@@ -195,16 +195,16 @@ def restart(run: Run, seed: int | None) -> None:
     """Begin anew on a branch of its own."""
     run._enter()
     values = None if seed is None else seeded(run, seed)
-    here, today = run._training.steps, state.whole(run)
+    here, today = run._training.steps, state.whole_state(run)
     run.timeline.to(span(run)[0])
-    home, place = state.whole(run), run.timeline.place()
+    home, place = state.whole_state(run), run.timeline.place()
     run.timeline.to(here)
     if values is None and home.graph.blocks != today.graph.blocks:
         values = seeded_as_before(run, home)
     again = _again(values, home, today)
     why = "restart" if seed is None else f"restart with seed {seed}"
     with Atomic(run, lines=True), run.timeline.jump(why, place, run.timeline.line.seed if seed is None else seed):
-        state.put(run, again)
+        state.put_state(run, again)
 
 
 def _again(values: NDArray[Any] | None, home: State, today: State) -> State:
@@ -229,7 +229,7 @@ def _again(values: NDArray[Any] | None, home: State, today: State) -> State:
     setup = replace(today.setup, before=before, pace=pace.restarted())
     return replace(
         first, gathered=gathered, setup=setup, frozen=today.frozen, graph=today.graph, engine=today.engine,
-        data=today.data, files=today.files,
+        data=today.data, files=today.data_version,
     )  # fmt: skip
 
 
@@ -362,7 +362,7 @@ def weight_record(run: Run, index: int) -> WeightRecord:
         looks = visited(run, sorted(step for step in places if first <= step <= newest), now)
         found = {step: value for step, value in looks.items() if value is not None}
     else:
-        found = _kept(run, place_in)
+        found = _keyframe_values(run, place_in)
     found[run.steps] = float(run._store.value[index])
     steps = sorted(found)
     return WeightRecord(index, np.array(steps, np.int64), np.array([found[step] for step in steps], np.float64))
@@ -379,14 +379,14 @@ def _follower(tape: Tape, index: int) -> Callable[[Tape], int | None]:
     return place_in
 
 
-def _kept(run: Run, place_in: Callable[[Tape], int | None]) -> dict[int, float]:
+def _keyframe_values(run: Run, place_in: Callable[[Tape], int | None]) -> dict[int, float]:
     """The values in the keyframes of the way here."""
     found: dict[int, float] = {}
     now = run.timeline.line
     moments: list[tuple[int, Any]] = [] if now.tip is None else [(now.newest, now.tip)]
     for line, last, _ in now.path():
         keys = (key for key in line.keys if key.step <= last)
-        moments += [(key.step, key.kept) for key in keys if key.edits == now.done(key.step)]  # after all edits there
+        moments += [(key.step, key.state) for key in keys if key.edits == now.count_edits(key.step)]  # after all edits there
     for step, kept in moments:
         if (place := place_in(kept.graph.tape)) is not None:
             found.setdefault(step, float(kept.values[place]))

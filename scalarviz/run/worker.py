@@ -35,7 +35,7 @@ from ..errors import StateError
 from .checks import waiting
 from .core.frame import Frame
 from .edits import Call, Edit, SetFrozen, SetOptimizer, SetWeights
-from .looking import LOOK, AskedCall, FrameRequest, frame_now
+from .looking import LOOK, PendingCall, FrameRequest, frame_now
 from .questions.breakpoints import Stop
 from .travel import span
 
@@ -65,7 +65,7 @@ class Journey:
     nearest: bool = False
 
 
-Item = tuple[Edit, str] | AskedCall | FrameRequest | Journey
+Item = tuple[Edit, str] | PendingCall | FrameRequest | Journey
 """What may wait for its turn: an edit with its gesture, a call, a frame, a way to another step."""
 R = TypeVar("R")
 
@@ -104,8 +104,8 @@ class Worker:
         self._begun = 0  # of those that wait, the first so many; -1 in the middle of an edit
         self._serving, self._condition = threading.RLock(), threading.Condition()
         self.latest = frame_now(run)
-        self.journey: float | None = None
-        self._set_out, self._given_up = 0.0, False
+        self.journey_progress: float | None = None
+        self._set_out, self._cancelled = 0.0, False
         self.stopped: Stop | None = None
         self.error: Exception | None = None
         self._logged = len(run.log)
@@ -214,12 +214,12 @@ class Worker:
                 self.error = None  # asked to go on after an error: try again
             self._condition.notify_all()
 
-    def ask(self, function: Callable[[Run], object]) -> AskedCall:
+    def ask(self, function: Callable[[Run], object]) -> PendingCall:
         """Let a function of the run be called at the next call boundary, without waiting; it is no edit.
 
         ``done()`` of what it returns says whether it was; ``result()`` gives its result, or raises its error.
         """
-        asked = AskedCall(partial(function, self.run))
+        asked = PendingCall(partial(function, self.run))
         if not self._queue(asked):
             asked.run()
         return asked
@@ -244,9 +244,9 @@ class Worker:
         timeout = waiting(timeout, "settle: timeout")
         request = self.request()
         with self._condition:
-            if not self._condition.wait_for(lambda: self._gone() or (self._resting and not self._called()), timeout):
+            if not self._condition.wait_for(lambda: self._has_ended() or (self._resting and not self._has_work()), timeout):
                 raise StateError(f"the training thread is still busy after {timeout:g} s; call pause() first")
-        return request.result() if self._gone() else self.latest
+        return request.result() if self._has_ended() else self.latest
 
     def request(self, sample: NDArray[Any] | None = None, *, state: bool = False) -> FrameRequest:
         """Ask for a new frame; see :meth:`scalarviz.Run.request_frame`.
@@ -256,7 +256,7 @@ class Worker:
         request = FrameRequest(sample, self.see_to, state=state)
         while not (self._over or self.mine()):
             with self._condition:
-                if not self._gone():
+                if not self._has_ended():
                     self._queue(request)
                     return request
             self._finish_dead()
@@ -264,16 +264,16 @@ class Worker:
 
     def see_to(self, request: FrameRequest) -> None:
         """Somebody waits for `request`: if no other thread is there to answer it, it is answered now."""
-        if self.mine() and not self._gone():
+        if self.mine() and not self._has_ended():
             request.give(frame_now(self.run, request.state))
         self._finish_dead()
 
     def _finish_dead(self) -> None:
         """Where the thread has ended before it came to all that waits, that is done now."""
-        if self._gone():
+        if self._has_ended():
             self.error = self._finish() or self.error
 
-    def _gone(self) -> bool:
+    def _has_ended(self) -> bool:
         """Whether there was a thread, and is none any more."""
         return self._ended or (self._thread.ident is not None and not self._thread.is_alive())
 
@@ -297,14 +297,14 @@ class Worker:
         """
         journey = Journey(integer("travel: step", step, -FAR), nearest)
         with self._condition:
-            self._target, self.error, self.stopped, self._given_up = 0, None, None, False
+            self._target, self.error, self.stopped, self._cancelled = 0, None, None, False
         if not self._queue(journey):
             self._go(journey)
 
     @property
     def moving(self) -> bool:
         """Whether there is somewhere to go, by steps or by :meth:`travel`."""
-        return self.busy or self.journey is not None or any(isinstance(item, Journey) for item in list(self._waiting))
+        return self.busy or self.journey_progress is not None or any(isinstance(item, Journey) for item in list(self._waiting))
 
     @property
     def remark(self) -> str:
@@ -313,7 +313,7 @@ class Worker:
 
     def cancel(self) -> None:
         """Let the run stay where it set out."""
-        self._given_up = True
+        self._cancelled = True
 
     def _superseded(self, served: int) -> bool:
         """Whether of those that wait, the first so many left out, a journey comes before anything is changed."""
@@ -322,29 +322,29 @@ class Worker:
 
     def _prepare(self) -> None:
         """While nothing is asked for: make the way back short."""
-        while not self._called() and self.run.timeline.prepare():
+        while not self._has_work() and self.run.timeline.prepare():
             pass
 
     def _go(self, journey: Journey, served: int = 0) -> None:
         """Go where one can stand nearest to where it was asked for."""
-        if self._superseded(served) or self._given_up:
+        if self._superseded(served) or self._cancelled:
             return
         first, newest = span(self.run)
         step = min(max(journey.step, first), newest)
-        self.journey, self._set_out = 0.0, time.monotonic()
+        self.journey_progress, self._set_out = 0.0, time.monotonic()
 
         def on_the_way(done: float) -> bool:
-            self.journey = done
+            self.journey_progress = done
             late = time.monotonic() - self._set_out > LATE  # not so often that one never arrives
-            return not (self._given_up or self._closing or (late and self._superseded(served)))
+            return not (self._cancelled or self._closing or (late and self._superseded(served)))
 
         try:
-            self.run.to(self.run.timeline.near(step) if journey.nearest else step, progress=on_the_way)
+            self.run.to(self.run.timeline.nearest_quick_step(step) if journey.nearest else step, progress=on_the_way)
         finally:
             try:
                 self._publish()  # before it is said that it has arrived
             finally:
-                self.journey = None
+                self.journey_progress = None
 
     # ---- the gate of the weights; see :class:`scalarviz.scalar.store.Gate`
 
@@ -355,7 +355,7 @@ class Worker:
                 return dict(edit.numbers)[name]
         return getattr(self.run.optimizer, name)
 
-    def seen(self, what: Literal["value", "grad", "frozen"], span: slice) -> NDArray[Any]:
+    def read_numbers(self, what: Literal["value", "grad", "frozen"], span: slice) -> NDArray[Any]:
         """A read-only copy of flat numbers: the last frame's, with own edits that wait."""
         if self.mine():
             found: NDArray[Any] = getattr(self.run._store, what)[span].copy()
@@ -382,7 +382,7 @@ class Worker:
             if isinstance(item, tuple) and isinstance(item[0], SetWeights | SetFrozen):
                 edit: Any = item[0]
                 start = place(edit.start, len(edit.numbers if isinstance(edit, SetWeights) else edit.flags))
-                self._waiting[k] = AskedCall(lambda: None) if start is None else (replace(edit, start=start), item[1])
+                self._waiting[k] = PendingCall(lambda: None) if start is None else (replace(edit, start=start), item[1])
 
     def _edits(self, kind: type[Any]) -> list[Any]:
         """Edits of a kind that wait, the latest first."""
@@ -397,7 +397,7 @@ class Worker:
 
     def call(self, function: Callable[[], R]) -> R:
         """What `function` returns or raises, called at the next call boundary; waits for it."""
-        asked = AskedCall(function)
+        asked = PendingCall(function)
         if not self._queue(asked):  # closed meanwhile: the run may have another worker
             gate = self.run._store.gate_here()
             return function() if gate is None else cast(R, gate.call(function))
@@ -435,7 +435,7 @@ class Worker:
                     elif isinstance(item, Journey):
                         edited, fresh, self._begun = True, False, -1
                         self._go(item, served)
-                    elif isinstance(item, AskedCall):
+                    elif isinstance(item, PendingCall):
                         self._begun = served  # it may do steps: who waits for a frame gets one meanwhile
                         fresh = item.run(before_answer=self._publish) or fresh
                     else:
@@ -485,9 +485,9 @@ class Worker:
 
     def _readback(self) -> Readback | None:
         """The engine asks, in its thread and in the middle of a call, whether anybody waits who is new."""
-        new = [request for request in self._first() if not (request.told or request.state)]
+        new = [request for request in self._first() if not (request.known_to_engine or request.state)]
         for request in new:
-            request.told = True
+            request.known_to_engine = True
         return _Readback(self, new) if new else None
 
     # ---- the thread
@@ -499,7 +499,7 @@ class Worker:
                 self._condition.notify_all()
             self._prepare()
             with self._condition:
-                self._condition.wait_for(self._called)
+                self._condition.wait_for(self._has_work)
                 self._resting = False
                 if self._closing and not any(isinstance(item, FrameRequest) for item in list(self._waiting)):
                     self._ended = True
@@ -521,7 +521,7 @@ class Worker:
                 finally:
                     self.error = said  # not before the numbers of its moment are there
 
-    def _called(self) -> bool:
+    def _has_work(self) -> bool:
         return bool(self._closing or self._waiting or self.busy)
 
     def _after_call(self, run: Run) -> bool:

@@ -38,7 +38,7 @@ class Gate(Protocol):
     def number(self, name: str) -> Any:
         """A number of the optimiser, with what waits to be set."""
 
-    def seen(self, what: Literal["value", "grad", "frozen"], span: slice) -> NDArray[Any]:
+    def read_numbers(self, what: Literal["value", "grad", "frozen"], span: slice) -> NDArray[Any]:
         """A read-only copy of values, gradients or flags of frozen weights, of one consistent moment."""
 
     def do(self, edit: Any, *, gesture: str = "") -> None:
@@ -157,7 +157,7 @@ class Block:
         """Values: a live view, or a read-only copy beside a thread that trains them."""
         gate = self._gate()
         if gate is not None:
-            return gate.seen("value", self._span(start, stop))
+            return gate.read_numbers("value", self._span(start, stop))
         if (owner := self._owner()) is not None:
             owner._lend()
         return self.flat_value[start:stop]
@@ -165,12 +165,12 @@ class Block:
     def _seen_grads(self, start: int, stop: int) -> NDArray[Any]:
         """Gradients, likewise."""
         gate = self._gate()
-        return self.flat_grad[start:stop] if gate is None else gate.seen("grad", self._span(start, stop))
+        return self.flat_grad[start:stop] if gate is None else gate.read_numbers("grad", self._span(start, stop))
 
     def _seen_frozen(self, start: int, stop: int) -> NDArray[Any]:
         """Flags of frozen values, likewise."""
         gate = self._gate()
-        return self.frozen_flags[start:stop] if gate is None else gate.seen("frozen", self._span(start, stop))
+        return self.frozen_flags[start:stop] if gate is None else gate.read_numbers("frozen", self._span(start, stop))
 
     def _own_grads(self) -> None:
         """Raise a StateError where a thread trains these weights: the gradient is its own."""

@@ -218,7 +218,7 @@ class Total(_Several):
         if tracing.active() is None:
             block, start, stop = row.block, row.start, row.start + len(row)
             gate, span = block._gate(), block._span(start, stop)
-            seen = block.store.value[span] if gate is None else gate.seen("value", span)
+            seen = block.store.value[span] if gate is None else gate.read_numbers("value", span)
             self.numbers = seen.astype(np.float64)  # a copy: weights may move before backward
             with np.errstate(all="ignore"):
                 terms = {"square": np.square, "abs": np.abs}.get(how, np.asarray)(self.numbers)

@@ -108,7 +108,7 @@ class Weight(Value):
             tracing.forbid(".data")
         block = self._block
         if block.store.gate is not None:
-            return float(block.store.gate.seen("value", block._span(self._index, self._index + 1))[0])
+            return float(block.store.gate.read_numbers("value", block._span(self._index, self._index + 1))[0])
         number: float = block.values[self._index]
         return number
 
@@ -126,7 +126,7 @@ class Weight(Value):
         """Accumulated derivative; 0.0 before any backward (see `has_grad`), and cleared by ``grad = None``."""
         block = self._block
         if block.store.gate is not None:
-            return float(block.store.gate.seen("grad", block._span(self._index, self._index + 1))[0])
+            return float(block.store.gate.read_numbers("grad", block._span(self._index, self._index + 1))[0])
         number: float = block.grads[self._index]
         return number
 

@@ -54,7 +54,7 @@ class SceneBuild:
     def built(self, given: Mapping[str, Any], seed: int) -> Built:
         """The scene of some options, ready to be trained."""
         options, loaded = self.options(given, seed), self.loaded
-        scene = loaded.begun(options)
+        scene = loaded.build_loaded(options)
         for condition in options.break_on:
             scene.run.break_on(condition)
         made = settled(scene, options)

@@ -157,10 +157,10 @@ def summary(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
     names = swept(results)
     ordered = sorted(results, key=lambda result: result.number)
     combined = _grouped(ordered, lambda result: [result.options.get(name) for name in names])
-    lines = [([_told(value) for value in group.value], group) for group in combined]
+    lines = [([_short_text(value) for value in group.value], group) for group in combined]
     heads = names
     if len(lines) > MOST_LINES:
-        lines = [([name, _told(group.value)], group) for name in names for group in groups(results, name)]
+        lines = [([name, _short_text(group.value)], group) for name in names for group in groups(results, name)]
         heads = ["option", "value"]
     metrics = metrics_of(results)
     whole = Group(None, tuple(results))
@@ -175,11 +175,11 @@ def _numbers(group: Group, more: Sequence[str], metrics: Sequence[str]) -> list[
     counts = {"learnt": group.learnt, "diverged": group.count("diverged"), "failed": group.count("failed")}
     return [
         f"{len(group.results):,}", *("" if counts[name] is None else f"{counts[name]:,}" for name in more),
-        *(_told(number) for number in group.quartiles), *(_told(group.of_metric(name)[1]) for name in metrics),
+        *(_short_text(number) for number in group.quartiles), *(_short_text(group.of_metric(name)[1]) for name in metrics),
     ]  # fmt: skip
 
 
-def _told(value: Any) -> str:
+def _short_text(value: Any) -> str:
     """A value of an option, or a number, in few letters."""
     if isinstance(value, float):
         return "" if math.isnan(value) else f"{value:.4g}"
@@ -218,7 +218,7 @@ ALL = "all runs"
 """What its runs are called together."""
 
 
-class Kept(ABC):
+class StoredResults(ABC):
     """Results in a file, and what built their runs where that is known."""
 
     @abstractmethod

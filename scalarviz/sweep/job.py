@@ -15,7 +15,7 @@ from ..errors import DivergedError, ScalarvizError
 from ..run.run import Run
 from ..run.source import Moment, RunSource
 from ..run.state import optimizer_state
-from ..run.state import said_of as said_of_run
+from ..run.state import training_entries as said_of_run
 from .build import Build, Built
 from .result import Arrays, Label, Result, State, thinned
 
@@ -54,7 +54,7 @@ def compute(job: Job) -> Result:
             return _looked_at(job, built, "diverged", diverged.fact, keyframes, began)
         return _looked_at(job, built, "done", "", keyframes, began)
     except (Exception, SystemExit) as failed:  # what a scene or a function does ends its run alone
-        return failure(job, said_of(failed), time.perf_counter() - began)
+        return failure(job, error_words(failed), time.perf_counter() - began)
 
 
 def failure(job: Job, error: str, seconds: float = 0.0) -> Result:
@@ -76,7 +76,7 @@ def _train(job: Job, built: Built, keyframes: dict[int, Arrays]) -> None:
             keyframes[run.steps] = run.state_dict()
 
 
-def said_of(error: BaseException) -> str:
+def error_words(error: BaseException) -> str:
     """An error in one line; of one that is not the package's, also where it was raised."""
     words = " ".join(str(error).split())
     if isinstance(error, ScalarvizError):

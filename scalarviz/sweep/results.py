@@ -9,17 +9,17 @@ from typing import Any, Self
 from ..checks import integer
 from ..errors import FileFormatError, InputError
 from ..io.atomic import StrPath, path_text
-from ..run.sources.recording.contents import Opened
+from ..run.sources.recording.contents import OpenDatabase
 from ..run.sources.recording.file import DAMAGED, is_written
 from .about import About, alike, read_about
-from .groups import Kept
+from .groups import StoredResults
 from .result import Result
 from .rows import AT_THE_END, COLUMNS, OF_OPTIMIZER, RESULTS, read_row, read_said, read_weights, sound
 
 __all__ = ["About", "Result", "Results"]
 
 
-class Results(Kept):
+class Results(StoredResults):
     """A file of results at one moment; a context manager. Open it again to see what was written since.
 
     Parameters
@@ -45,10 +45,10 @@ class Results(Kept):
     def __init__(self, path: StrPath) -> None:
         self.path = path
         self.damaged: dict[int, str] = {}
-        self._opened = Opened(path, RESULTS)
+        self._opened = OpenDatabase(path, RESULTS)
         try:
-            with self._told():
-                found = self._all("SELECT value FROM meta WHERE name = 'about'")
+            with self._catching_errors():
+                found = self._fetch_all("SELECT value FROM meta WHERE name = 'about'")
                 self.about = read_about(str(found[0][0]) if found else "")
         except BaseException:
             self.close()
@@ -61,7 +61,7 @@ class Results(Kept):
 
     def results(self) -> Iterator[Result]:
         """Every result that is there, by number, without its weights."""
-        with self._told():
+        with self._catching_errors():
             rows = self._opened.database.execute(f"SELECT {', '.join(COLUMNS)}, checksum FROM result ORDER BY number")
             for row in rows:
                 try:
@@ -96,8 +96,8 @@ class Results(Kept):
     @property
     def written(self) -> bool:
         """Whether a sweep of this machine writes it now."""
-        with self._told():
-            found = self._all("SELECT value FROM meta WHERE name = 'writer'")
+        with self._catching_errors():
+            found = self._fetch_all("SELECT value FROM meta WHERE name = 'writer'")
         return bool(found) and is_written(str(found[0][0]))
 
     def weights(self, number: int) -> dict[str, Any]:
@@ -142,7 +142,7 @@ class Results(Kept):
 
     def torn(self) -> set[int]:
         """Numbers of the runs of which weights or what their optimiser remembers are damaged; reads all of them."""
-        with self._told():
+        with self._catching_errors():
             rows = self._opened.database.execute("SELECT number, step, tensors, checksum FROM weights")
             return {row[0] for row in rows if row[0] in range(self.about.total) and not sound(row)}
 
@@ -156,19 +156,19 @@ class Results(Kept):
         number = integer("the number of a run", number, 0)
         if number >= self.about.total:
             raise InputError(f"{path_text(self.path)} has {self.about.total:,} runs, counted from 0; got {number:,}")
-        with self._told():
-            return self._all(
+        with self._catching_errors():
+            return self._fetch_all(
                 "SELECT number, step, tensors, checksum FROM weights "
                 f"WHERE number = ? AND step {which} ? ORDER BY step",
                 number,
                 step,
             )
 
-    def _all(self, query: str, *values: int) -> list[Any]:
+    def _fetch_all(self, query: str, *values: int) -> list[Any]:
         return self._opened.database.execute(query, values).fetchall()
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _catching_errors(self) -> Iterator[None]:
         """Errors of SQLite as one of ours, which names the file."""
         try:
             yield

@@ -20,8 +20,8 @@ from ..errors import InputError, StateError, TypeMismatchError, shown
 from ..io.atomic import StrPath
 from .about import About
 from .build import Build
-from .groups import Kept
-from .job import Job, compute, failure, said_of
+from .groups import StoredResults
+from .job import Job, compute, failure, error_words
 from .plan import Plan, check_sent, plan_of
 from .pool import AHEAD, Pool
 from .result import Result
@@ -32,7 +32,7 @@ _AHEAD_ELSEWHERE = 20_000
 """Jobs that an executor of somebody else has at a time."""
 
 
-class Sweep(Iterator[Result], Kept):
+class Sweep(Iterator[Result], StoredResults):
     """A sweep that goes on: iterate over it for the results, as they come. A context manager, which ends it.
 
     Those that its file has already come first.
@@ -57,7 +57,7 @@ class Sweep(Iterator[Result], Kept):
         self.futures: dict[int, Future[Result]] = self._driver.futures
         self._stored = iter(()) if file is None or not self.before else _stored(file)
         self._file, self._build = None if file is None else file.path, plan.build
-        self._waits = isinstance(executor, Here)
+        self._waits = isinstance(executor, InlineExecutor)
         self._end = weakref.finalize(self, _end, self._driver, executor if owned else None, file)
         if not self._waits:
             self._driver.start()
@@ -201,7 +201,7 @@ def _owner(plan: Plan, workers: int | None, executor: Executor | None) -> tuple[
         return executor, _AHEAD_ELSEWHERE
     count = processors() if workers is None else integer("sweep: workers", workers, 0, 1024)
     if not count:
-        return Here(), 1
+        return InlineExecutor(), 1
     check_sent(plan.build)
     return Pool(min(count, plan.about.total)), AHEAD * count
 
@@ -213,7 +213,7 @@ def _check_not_imported() -> None:
         )
 
 
-class Here(Executor):
+class InlineExecutor(Executor):
     """Calls what it is given; for whoever wants no other process (a debugger, a notebook's own functions)."""
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **named: Any) -> Future[Any]:
@@ -262,9 +262,9 @@ class Driver:
         """Wait until nothing is done any more; whoever waits for a run is told that there will be none."""
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
-        self._give_up(StateError("the sweep was closed before this run was done"))
+        self._cancel(StateError("the sweep was closed before this run was done"))
 
-    def _give_up(self, error: Exception) -> None:
+    def _cancel(self, error: Exception) -> None:
         for future in list(self.futures.values()):  # who iterates takes some away meanwhile
             if not future.cancel() and not future.done():
                 future.set_exception(error)
@@ -287,7 +287,7 @@ class Driver:
                 pass
         except Exception as error:  # the disk is full, the pool cannot begin: the sweep ends with that
             if not self._stopped:
-                self._give_up(error)
+                self._cancel(error)
                 self.results.put(error)
         self.results.put(None)
 
@@ -312,7 +312,7 @@ class Driver:
             if job.tries < TRIES:
                 self._waiting.appendleft(replace(job, tries=job.tries + 1))
                 return
-            result = failure(job, f"tried {job.tries} times; {said_of(error)}")
+            result = failure(job, f"tried {job.tries} times; {error_words(error)}")
         if self._file is not None:
             self._file.add(result)
         self.futures[job.number].set_result(result)

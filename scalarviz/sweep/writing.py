@@ -34,7 +34,7 @@ class ResultsFile:
         self._said = path_text(path)
         target = check_results(path)
         if not target.exists():
-            with self._told():
+            with self._catching_errors():
                 _create(target, about)
         with Results(target) as there:
             if there.left_out:  # SQLite would put it into the file, in place of its results
@@ -45,20 +45,20 @@ class ResultsFile:
             check_same(there.about, about, self._said)
             about = about if len(about.seeds) > len(there.about.seeds) else there.about
         self.about = about
-        with self._told():
+        with self._catching_errors():
             self._database = sqlite3.connect(target, isolation_level=None, check_same_thread=False, timeout=_WAIT)
         try:
             self.path, self._file = target, FileUse(target)
-            self._take()
+            self._claim_file()
             with Results(target) as there:
                 self.missing = sorted({*there.missing(), *there.torn()})
         except BaseException:
             self._database.close()
             raise
 
-    def _take(self) -> None:
+    def _claim_file(self) -> None:
         """Be the one who writes."""
-        with self._told():
+        with self._catching_errors():
             self._database.execute("BEGIN IMMEDIATE")
             found = self._database.execute("SELECT value FROM meta WHERE name = 'writer'").fetchone()
             if found is not None and is_written(str(found[0])):
@@ -79,10 +79,10 @@ class ResultsFile:
 
     def add(self, result: Result) -> None:
         """Write a result in place of one that its run may have had; InputError: the disk is full, the file is gone."""
-        if not self._file.there:
+        if not self._file.is_same_file:
             raise InputError(f"{self._said} was removed or replaced during its sweep; no result can be written")
         marks = ", ".join("?" * (len(COLUMNS) + 1))
-        with self._told("; its results are kept, and the same sweep resumes it"), self._database:
+        with self._catching_errors("; its results are kept, and the same sweep resumes it"), self._database:
             self._database.execute("BEGIN IMMEDIATE")
             self._database.execute(f"INSERT OR REPLACE INTO result VALUES ({marks})", row_of(result))
             self._database.execute("DELETE FROM weights WHERE number = ?", (result.number,))
@@ -96,7 +96,7 @@ class ResultsFile:
         self._database.execute("INSERT INTO weights VALUES (?, ?, ?, ?)", row)
 
     @contextmanager
-    def _told(self, hint: str = "") -> Iterator[None]:
+    def _catching_errors(self, hint: str = "") -> Iterator[None]:
         """Errors of SQLite as one of ours."""
         try:
             yield

@@ -192,8 +192,8 @@ class Comparison:
         if self._past is not frame.past:  # a file has grown
             self._past, self._bench.bar.other = frame.past, self._pair.other_curve
             self._records = Cached()
-        whole, rows = self._larger(frame.both), both_rows(*frame.both)
-        return [*((one, whole, rows) for one in frame.both), (frame, None, frame)]
+        whole, rows = self._larger(frame.frames), both_rows(*frame.frames)
+        return [*((one, whole, rows) for one in frame.frames), (frame, None, frame)]
 
     def _larger(self, both: tuple[Frame, Frame]) -> Float:
         """The larger size of each number in the two; kept of numbers that stay."""
@@ -214,7 +214,7 @@ class Comparison:
         for part in touch.outline(touch.selection) if touch.selection is not None else ():
             outline.polyline(part, self._bench.theme.selection, 2.6)
         marks = [outline] if touch.hovered is None else [outline, touch.brackets(touch.hovered)]
-        for view, one in zip(self._bench.views, frame.both, strict=False):
+        for view, one in zip(self._bench.views, frame.frames, strict=False):
             view.sketches = [*scenery.static, *scenery.cubes(one, view.colouring, view.activations),
                              *scenery.around(one, view.colouring, None), *marks]  # fmt: skip
         return [outline]
@@ -248,7 +248,7 @@ class Comparison:
         """That of the two, and that of the difference, each with the marks that its cubes have."""
         bench, found = self._bench, list[Sketch]()
         for box, views, one, most in zip(self.columns.legends, (bench.views[:2], bench.views[2:]),
-                                         (frame.both[0], frame), (LEGEND, np.inf), strict=True):  # fmt: skip
+                                         (frame.frames[0], frame), (LEGEND, np.inf), strict=True):  # fmt: skip
             x, y, wide, high = box
             own, of = min(wide, most), views[0].colouring
             marks = {name: 0 for view in views for name in marks_on(view.slab, of, bench.camera, bench.density)}
@@ -280,7 +280,7 @@ class Comparison:
             if pair.heads:
                 sketch.text(x, y + _LINE + 4, fitted(pair.heads[k], box[2]), LABEL, theme.text2)
             else:
-                self._moment(sketch, box, y + _LINE + 4, frame.step, frame.both[k])
+                self._moment(sketch, box, y + _LINE + 4, frame.step, frame.frames[k])
 
     def _moment(self, sketch: Sketch, box: Box, y: float, step: int, frame: Frame) -> None:
         """Its true step, said loudly where it is not the one that is asked for, and its loss."""
@@ -327,8 +327,8 @@ class Comparison:
             there = bool(one.known(colouring.quantity)[index])
             return figure(float(numbers[index])) if numbers is not None and there else "not computed yet"
 
-        when = [f"  at step {one.step:,}" * (not self._pair.heads) for one in frame.both]
-        lines = [f"{name}: {number(one)}{at}" for name, one, at in zip(NAMES, frame.both, when, strict=True)]
+        when = [f"  at step {one.step:,}" * (not self._pair.heads) for one in frame.frames]
+        lines = [f"{name}: {number(one)}{at}" for name, one, at in zip(NAMES, frame.frames, when, strict=True)]
         return "", [*lines, f"{self._pair.of}: {number(frame)}"]
 
     def _card(self, sketch: Sketch, box: Box, frame: Compared, index: int) -> None:
@@ -338,7 +338,7 @@ class Comparison:
         page = Page(x + _PAD, y, wide - 2 * _PAD, theme, sketch=sketch)
         known = [part for name, part in _PARTS.items() if not pair.lacks(name)]
         names = [name if one.step == frame.step else f"{name} at {one.step:,}"
-                 for name, one in zip(NAMES, frame.both, strict=True)]  # fmt: skip
+                 for name, one in zip(NAMES, frame.frames, strict=True)]  # fmt: skip
         first = page.x + max(measure(word, LABEL) for word in (*names, pair.of)) + 16
         used = first - x + _STEP * len(known)
         curve = wide - used - _PAD >= _CURVE_FROM and self.records(index) != (None, None)
@@ -346,7 +346,7 @@ class Comparison:
         draw_heading(page, y + _HEAD, end, known_as.name, known_as.code_words)
         for k, (word, _) in enumerate(known):
             sketch.text(first + _STEP * k, y + _HEAD + _ROW, word, LABEL, theme.text3)
-        for line, (name, of) in enumerate(zip((*names, pair.of), (*frame.both, frame), strict=True)):
+        for line, (name, of) in enumerate(zip((*names, pair.of), (*frame.frames, frame), strict=True)):
             down = y + _HEAD + (line + 2) * _ROW
             sketch.text(page.x, down, name, LABEL, theme.text2, bold=line < 2)
             for k, (_, part) in enumerate(known):
@@ -363,7 +363,7 @@ class Comparison:
     def _curves(self, page: Page, box: Box, frame: Compared, index: int) -> None:
         """How both moved up to the last step that is shown."""
         (x, y, wide, high), (first, last), ways = box, self._pair.span, list[Moved]()
-        for record, one in zip(self.records(index), frame.both, strict=True):
+        for record, one in zip(self.records(index), frame.frames, strict=True):
             steps: Float = np.zeros(0) if record is None else np.minimum(record.steps, last).astype(float)
             there = steps >= first
             values: Float = np.zeros(0) if record is None else record.values[there]

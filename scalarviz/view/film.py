@@ -122,7 +122,7 @@ def film(
     else:
         assert isinstance(source, Played)
         last = len(source.steps) - 1 if steps is None else integer("film: steps", steps, 1, len(source.steps)) - 1
-        stops_of_record = pace(last, duration, fps, source.seen(last))  # what there is to see
+        stops_of_record = pace(last, duration, fps, source.recorded_rehearsal(last))  # what there is to see
         with Reel([file], easel, fps) as reel:
             for _ in frames_of_record(source, stops_of_record, reel):
                 pass
@@ -185,7 +185,7 @@ def film_of_step(reel: Reel, easel: Easel, stopped: Callable[[], bool] = lambda:
 def frames_of_record(source: Played, stops: NDArray[np.int64], reel: Reel) -> Iterator[int]:
     """Film a recording at the places `stops`; yields how many frames are done."""
     for number, place in enumerate(stops):
-        source.stand(int(place))
+        source.show_frame(int(place))
         if not reel.add(words_of_record(source)):
             return
         yield number + 1

@@ -12,7 +12,7 @@ import numpy as np
 from ..arguments import check_names, parameters_of
 from ..checks import integer, text
 from ..errors import StateError
-from ..sweep.groups import Kept
+from ..sweep.groups import StoredResults
 from .cubes.atlas import Sizing
 from .cubes.scale import quantity_of
 from .ink.boxes import check_size
@@ -96,7 +96,7 @@ def rendered(
     """The picture that :func:`render` returns, the words that stand in its place, and what writes it as SVG."""
     require_vispy()
     look = presenting(theme, presenter)
-    if isinstance(x, Kept):
+    if isinstance(x, StoredResults):
         from .walls.run_plots import sentence
         from .walls.run_wall import wall_picture
 

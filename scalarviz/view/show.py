@@ -16,7 +16,7 @@ from ..run.source import Source
 from ..run.sources.played import Played, RecordedSource
 from ..run.sources.recording.recorded import Recorded
 from ..run.sources.watched import RATE, SHARE, Pace, Watched
-from ..sweep.groups import Kept
+from ..sweep.groups import StoredResults
 from .cubes.atlas import Sizing
 from .ink.theme import Theme, presenting
 from .out.desktop import Window
@@ -204,7 +204,7 @@ def show(
         No display, Qt or OpenGL; the message says what to do or to install.
     """
     look = presenting(theme, presenter)
-    if isinstance(x, Kept):
+    if isinstance(x, StoredResults):
         check_plain(show, cmap=cmap, quantity=quantity, sized=sized, steps=steps, duration=duration,
                     threshold=threshold, paused=paused)  # fmt: skip
         from .walls.run_wall import wall_of
@@ -222,7 +222,7 @@ def show(
     try:
         window = Window(make, title_of(x), size, look=look.name, on_note=on_note)
     except MissingDependencyError as missing:
-        if block or required or isinstance(x, Kept | Recorded | Played):  # of files nothing would go on
+        if block or required or isinstance(x, StoredResults | Recorded | Played):  # of files nothing would go on
             raise
         on_note(f"no window is shown, training continues: {missing}")
         return Handle(subject_of(x).source)

@@ -151,7 +151,7 @@ def _sentence(points: PointSet) -> str:
 
 def _anew(moment: Moment, *, first: PointSet) -> str:
     """The sentence at the start, after a user chose other points before the first step."""
-    return _sentence(first.of(moment.frame.data))
+    return _sentence(first.points_in(moment.frame.data))
 
 
 def _aim(points: PointSet) -> str:
@@ -169,9 +169,9 @@ def _aim(points: PointSet) -> str:
 
 def _claim(moment: Moment, *, first: PointSet) -> str:
     """The sentence that states the accuracy, or the mean error, on held-out points."""
-    points = first.of(moment.frame.data)
+    points = first.points_in(moment.frame.data)
     inputs, targets = points.test
-    right = points.sort.right(moment.predict(inputs), targets)
+    right = points.sort.are_right(moment.predict(inputs), targets)
     if right is None:
         away = float(np.abs(moment.predict(inputs) - targets).mean())
         return f"Their mean error on held-out points is {away:.2g}."
@@ -180,10 +180,10 @@ def _claim(moment: Moment, *, first: PointSet) -> str:
 
 def report(scene: Playground) -> dict[str, float]:
     """Numbers that this scene adds to the last line and to the JSON: loss and accuracy on held-out points."""
-    run, points = scene.run, scene.first.of(scene.run.frame().data)
+    run, points = scene.run, scene.first.points_in(scene.run.frame().data)
     inputs, targets = points.test
     found = {"test_loss": run.evaluate(inputs, targets)}
-    right = points.sort.right(run.predict(inputs), targets)
+    right = points.sort.are_right(run.predict(inputs), targets)
     return found if right is None else {**found, "accuracy": float(right.mean())}
 
 

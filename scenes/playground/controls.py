@@ -47,7 +47,7 @@ def controls_of(first: PointSet, hand: Hand, options: type[SceneOptions]) -> tup
         """How a control reads and changes one field of the recipe, within `ends`; a table has no noise and no kind."""
 
         def value(reader: Reader) -> Any:
-            recipe = first.of(reader.data).recipe
+            recipe = first.points_in(reader.data).recipe
             none = shape_of(reader.frame) is None or (recipe.own is not None and name != "split")
             return None if none else getattr(recipe, name)
 
@@ -62,7 +62,7 @@ def controls_of(first: PointSet, hand: Hand, options: type[SceneOptions]) -> tup
         return shape.activation if shape is not None and shape.hidden else None
 
     def renewed(value: object, reader: Reader) -> Edit | None:
-        return _other(first, reader, "new points", seed=first.of(reader.data).recipe.seed + 1)
+        return _other(first, reader, "new points", seed=first.points_in(reader.data).recipe.seed + 1)
 
     return (
         control(
@@ -104,7 +104,7 @@ def controls_of(first: PointSet, hand: Hand, options: type[SceneOptions]) -> tup
 
 def _other(first: PointSet, reader: Reader, said: str, **changes: Any) -> Edit | None:
     """The edit to points with a changed recipe; None if it would change nothing."""
-    before = first.of(reader.data).recipe
+    before = first.points_in(reader.data).recipe
     recipe = replace(before, added=(), without=(), foreign=0, **changes)
     if shape_of(reader.frame) is None or recipe == before:
         return None
@@ -114,7 +114,7 @@ def _other(first: PointSet, reader: Reader, said: str, **changes: Any) -> Edit |
 def _feature(first: PointSet, name: str) -> Switch:
     def value(reader: Reader) -> bool | None:
         shape = shape_of(reader.frame)
-        if shape is None or FEATURES[name].inputs > len(first.of(reader.data).units.inputs):
+        if shape is None or FEATURES[name].inputs > len(first.points_in(reader.data).units.inputs):
             return None
         return name in shape.on
 
@@ -131,7 +131,7 @@ def _click(first: PointSet, hand: Hand) -> Segments:
     words = hand.words(first)
 
     def value(reader: Reader) -> str | None:
-        points = first.of(reader.data)
+        points = first.points_in(reader.data)
         if len(points.units.inputs) == 1:  # the height of the click is the target
             return None
         found = hand.words(points)
@@ -161,7 +161,7 @@ def own_flags(first: PointSet) -> OwnFlags:
 
 def _flags(first: PointSet, reader: Reader) -> dict[str, Any] | None:
     """The flags of points and features; None if the network is not a playground's."""
-    shape, recipe = shape_of(reader.frame), first.of(reader.data).recipe
+    shape, recipe = shape_of(reader.frame), first.points_in(reader.data).recipe
     if shape is None:
         return None
     own = {} if recipe.own is None else {"csv": recipe.data, "columns": recipe.columns, "data": None, "noise": None}
@@ -171,5 +171,5 @@ def _flags(first: PointSet, reader: Reader) -> dict[str, Any] | None:
 
 def _lost(first: PointSet, reader: Reader) -> Iterator[str]:
     """Parts of a moment that no flag can express."""
-    if foreign := first.of(reader.data).recipe.foreign:
+    if foreign := first.points_in(reader.data).recipe.foreign:
         yield f"{foreign} {'point' if foreign == 1 else 'points'} of another data set"

@@ -150,7 +150,7 @@ def remove_point(shown: PointSet, index: int) -> InTurn:
 
 def _points(first: PointSet, hands: RunHands) -> PointSet:
     """The points of the run that gets the edit."""
-    return first.of(hands.run._problem.data)
+    return first.points_in(hands.run._problem.data)
 
 
 def table_edit(first: PointSet, table: CsvTable) -> Edit:

@@ -86,7 +86,7 @@ class Features(nn.Module):
 
 
 @dataclass(frozen=True, slots=True)
-class Sort:
+class TargetKind:
     """The kind of target: one of these classes, or a number if there are none."""
 
     classes: tuple[str, ...] = ()
@@ -105,7 +105,7 @@ class Sort:
         """The loss: half the squared error; for more than two classes, the cross-entropy of the softmax."""
         return nn.CrossEntropyLoss() if self.outputs > 1 else nn.MSELoss(factor=0.5)
 
-    def right(self, outputs: NDArray[Any], targets: NDArray[Any]) -> NDArray[np.bool_] | None:
+    def are_right(self, outputs: NDArray[Any], targets: NDArray[Any]) -> NDArray[np.bool_] | None:
         """Whether each sample is classified correctly, for outputs (N, n) and targets (N, 1); None for numbers."""
         if not self.classes:
             return None
@@ -131,7 +131,7 @@ class Shape:
     features: tuple[str, ...]  # names in `FEATURES`; each has a column of weights
     hidden: tuple[int, ...]
     activation: str  # one of `BETWEEN`, after each hidden layer
-    sort: Sort
+    sort: TargetKind
     seed: int  # of the first weights; layers with the same place and shape always get the same ones
     off: frozenset[str] = frozenset()  # features that are switched off, and 0
 
@@ -173,7 +173,7 @@ class PlayNet(nn.Sequential):
         """A network with other hidden layers and first weights."""
         return PlayNet(replace(self.shape, hidden=tuple(hidden)))
 
-    def with_sort(self, sort: Sort, inputs: int) -> PlayNet:
+    def with_sort(self, sort: TargetKind, inputs: int) -> PlayNet:
         """A network for other points: another output, and only features that this number of inputs allows."""
         shape = self.shape
         fits = tuple(name for name in shape.features if FEATURES[name].inputs <= inputs) or ("x",)

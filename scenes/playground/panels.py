@@ -29,7 +29,7 @@ from scalarviz.run.panels import (
 
 from .. import kit
 from .edits import add_point, remove_point, set_hidden, switch_feature
-from .net import FEATURES, MOST_LAYERS, MOST_UNITS, Sort, shape_of
+from .net import FEATURES, MOST_LAYERS, MOST_UNITS, TargetKind, shape_of
 from .points import Column, PointSet, Units
 
 UP, ACROSS = 9, 24
@@ -49,9 +49,9 @@ def panels_of(first: PointSet, hand: Hand, batch: int) -> tuple[Panel, ...]:
         return LossCurve(f"{batch:,} points a step" if batch > 1 else "one point a step", test, at=now)
 
     @cache
-    def others(units: Units, sort: Sort, own: bool) -> tuple[Panel, ...]:
+    def others(units: Units, sort: TargetKind, own: bool) -> tuple[Panel, ...]:
         def at(moment: Moment, number: int) -> Panel:
-            return of(first.of(moment.frame.data))[number]
+            return of(first.points_in(moment.frame.data))[number]
 
         across, up = axes_of(units, own)
         names = [name for name, feature in FEATURES.items() if feature.inputs <= len(units.inputs)]
@@ -85,7 +85,7 @@ def _axis(column: Column) -> Axis:
     return Axis(column.name, column.least, column.most, column.shown)
 
 
-def plane(across: Axis, up: Axis, units: Units, sort: Sort, hand: Hand) -> PlaneMap:
+def plane(across: Axis, up: Axis, units: Units, sort: TargetKind, hand: Hand) -> PlaneMap:
     """The panel of the output over the plane, with the points."""
     target, classes = units.target, sort.classes
     says = classes if len(classes) == 2 else tuple(f"{number:.3g}" for number in target.shown)
@@ -116,8 +116,8 @@ def held_out(first: PointSet) -> HeldOut:
     """The curve of the held-out points of the moment."""
     return HeldOut(
         "test",
-        lambda moment: first.of(moment.frame.data).test,
-        lambda moment, outputs, targets: first.of(moment.frame.data).sort.right(outputs, targets),
+        lambda moment: first.points_in(moment.frame.data).test,
+        lambda moment, outputs, targets: first.points_in(moment.frame.data).sort.are_right(outputs, targets),
     )
 
 
@@ -181,7 +181,7 @@ class Hand:
 
     def points(self, moment: Moment) -> Points:
         """The points to draw at a moment."""
-        points = self._shown = self._first.of(moment.frame.data)
+        points = self._shown = self._first.points_in(moment.frame.data)
         some = points.drawn()
         return Points(points.inputs[some], points.targets[some], points.held_out[some])
 

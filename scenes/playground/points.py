@@ -15,7 +15,7 @@ from scalarviz.engine.data import Data
 from scalarviz.errors import FileFormatError, InputError, listing, shown
 from scalarviz.io import CsvTable
 
-from .net import Sort
+from .net import TargetKind
 
 # ---- `Units`: the names of a playground's numbers, and their units before standardising.
 
@@ -108,7 +108,7 @@ class OwnPoints:
     what: str  # the name of its file
     inputs: Array  # (N, 2), standardised; with one input, the second number is 0
     targets: Array  # (N,): -1 and 1; class numbers; or standardised numbers
-    sort: Sort
+    sort: TargetKind
     units: Units
     notes: tuple[str, ...] = ()  # remarks for the user
 
@@ -146,7 +146,7 @@ def own_points(table: CsvTable, columns: Sequence[str] = ()) -> OwnPoints:
     return OwnPoints(table.what, np.stack(places, axis=1), wanted, sort, Units(units, last), (*table.notes, *same))
 
 
-def _targets(table: CsvTable, name: str, *, curve: bool) -> tuple[Array, Sort, Column]:
+def _targets(table: CsvTable, name: str, *, curve: bool) -> tuple[Array, TargetKind, Column]:
     if len(table) < 2:
         raise FileFormatError(f"{table.what} has one row; allowed: at least two, for training and test")
     if curve or table.are_numbers(name):
@@ -159,7 +159,7 @@ def _targets(table: CsvTable, name: str, *, curve: bool) -> tuple[Array, Sort, C
         few = len(different) == 2 or (len(different) <= MOST_CLASSES and (different == different.round()).all())
         if curve or not few:
             found, column = standardised(name, numbers)
-            return found, Sort(), column
+            return found, TargetKind(), column
         return _numbered(name, [f"{number:g}" for number in different], np.searchsorted(different, numbers))
     words = table.words(name)
     classes, places = np.unique(np.asarray(words, dtype=object), return_inverse=True)
@@ -174,10 +174,10 @@ def _targets(table: CsvTable, name: str, *, curve: bool) -> tuple[Array, Sort, C
     return _numbered(name, [str(one) for one in classes], places)
 
 
-def _numbered(name: str, classes: list[str], places: NDArray[np.integer]) -> tuple[Array, Sort, Column]:
+def _numbered(name: str, classes: list[str], places: NDArray[np.integer]) -> tuple[Array, TargetKind, Column]:
     """Targets from class numbers: two classes become -1 and 1, more keep their numbers."""
     targets = places.astype(np.float64)
-    return (2 * targets - 1 if len(classes) == 2 else targets), Sort(tuple(classes)), Column(name, -1.0, 1.0)
+    return (2 * targets - 1 if len(classes) == 2 else targets), TargetKind(tuple(classes)), Column(name, -1.0, 1.0)
 
 
 def _example(names: tuple[str, ...]) -> str:
@@ -195,7 +195,7 @@ Point = tuple[tuple[float, float], float]
 """Two numbers of a place, and its target, as a network gets them."""
 
 
-def written(at: tuple[float, float], target: float, units: Units, sort: Sort) -> str:
+def written(at: tuple[float, float], target: float, units: Units, sort: TargetKind) -> str:
     """A point as text in the units of the table, with as many digits as :data:`FINE` needs: ``1.5,-2,1``."""
     places = [_rounded(number, column) for number, column in zip(at, units.inputs, strict=False)]
     kind = sort.kind
@@ -206,7 +206,7 @@ def written(at: tuple[float, float], target: float, units: Units, sort: Sort) ->
     return ",".join([*places, word])
 
 
-def point_of(text: str, units: Units, sort: Sort) -> Point:
+def point_of(text: str, units: Units, sort: TargetKind) -> Point:
     """The point that such a text describes.
 
     Raises
@@ -283,10 +283,10 @@ class PointSet:
     inputs: Array  # (N, 2)
     targets: Array  # (N,): -1 and 1; class numbers for more than two classes; or numbers
     learnt: int  # the number of training points; the others are held-out
-    sort: Sort  # the kind of target
+    sort: TargetKind  # the kind of target
     units: Units  # names and original units of the numbers
 
-    def of(self, data: Data | None) -> PointSet:
+    def points_in(self, data: Data | None) -> PointSet:
         """The points in the data of a moment; data from Python gets the units of these points."""
         if data is None:
             return self
@@ -360,7 +360,7 @@ def points_for(recipe: Recipe) -> PointSet:
     own = recipe.own
     if own is None:
         inputs, targets = points_of(recipe.data, recipe.noise, recipe.seed)
-        sort, units = Sort(() if KINDS[recipe.data].number else CLASSES), PLAIN
+        sort, units = TargetKind(() if KINDS[recipe.data].number else CLASSES), PLAIN
     else:
         count = len(own.targets)
         order = rng.permute(np.arange(count), count, recipe.seed, ORDER)

@@ -66,7 +66,7 @@ def paged(browse, recordings, tmp_path):
 
 def source_of(recording, place=1):
     source = RecordedSource(recording)
-    source.stand(place)
+    source.show_frame(place)
     return source, subject_of(source)
 
 

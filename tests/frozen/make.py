@@ -186,7 +186,7 @@ class Numbers:
         """A scene's run after some steps."""
         options = {"engine": engine, "dtype": ENGINES[engine], "threads": 1} | self._told(scene, given, engine)
         loaded = load_scene(scene)
-        run = loaded.begun(loaded.options(**options)).run
+        run = loaded.build_loaded(loaded.options(**options)).run
         run.step(STEPS)
         return run
 
@@ -316,7 +316,7 @@ def in_checkpoint(path: Path) -> Iterator[tuple[str, Any]]:
     """What a run takes over from it, and that it trains on."""
     yield from in_weights(path)
     loaded = load_scene("rgb")
-    run = loaded.begun(loaded.options(load=path, engine="numpy", threads=1, batch=16)).run
+    run = loaded.build_loaded(loaded.options(load=path, engine="numpy", threads=1, batch=16)).run
     yield from {"values": run.values, "steps": run.steps, "lr": f"{run.lr:.9g}"}.items()
     yield from ((f"state {name}", array) for name, array in optimizer_state(run).items())
     yield "losses", [f"{loss:.6g}" for loss in run.history.loss]
@@ -546,7 +546,7 @@ def picture_of(folder: Path, name: str, state: str, size: tuple[int, int]) -> li
     numbers = Numbers(folder)
     given = {flag: numbers._place(value) for flag, value in BEGUN.get(name, {}).items()}
     loaded = load_scene(name)
-    scene = loaded.begun(loaded.options(engine="numpy", dtype="float64", threads=1, **given))
+    scene = loaded.build_loaded(loaded.options(engine="numpy", dtype="float64", threads=1, **given))
     scene.run.step(0 if state == "start" else DONE)
     with viewer(scene, size, playing=state == "start", wait=None) as view:  # which waits for a hand, and says so
         settle(view)
@@ -652,7 +652,7 @@ def _controls() -> Iterator[str]:
         for name in scene_names():
             loaded = load_scene(name)
             given = {flag: numbers._place(value) for flag, value in BEGUN.get(name, {}).items()}
-            scene = loaded.begun(loaded.options(engine="numpy", threads=1, **given))
+            scene = loaded.build_loaded(loaded.options(engine="numpy", threads=1, **given))
             for thing in (scene, scene.run, scene.run.optimizer) if name == "rgb" else ():
                 kind = type(thing).__name__
                 yield from (f"name sv.{kind}.{member}" for member in getattr(thing, "__dict__", ()) if member[0] != "_")

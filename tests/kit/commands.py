@@ -132,7 +132,7 @@ def write_small_files(folder: Path) -> None:
 def make_scene(name: str, **flags) -> sv.Scene:
     """A scene as its command makes it, with the engine that needs no compiling."""
     loaded = load_scene(name)
-    return loaded.begun(loaded.options(**{"engine": "numpy", **flags}))
+    return loaded.build_loaded(loaded.options(**{"engine": "numpy", **flags}))
 
 
 def flags_of(command: str) -> set[str]:

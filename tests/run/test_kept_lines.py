@@ -42,11 +42,11 @@ def test_what_is_prepared_beside_the_run_is_what_the_run_comes_to(seed, monkeypa
     prepared = [(key, line) for line in run.timeline.lines for key in line.keys if key.fine]
     assert len(prepared) >= 4
     for key, line in prepared:
-        if key.edits != line.done(key.step):  # it was kept before the edits of its step
+        if key.edits != line.count_edits(key.step):  # it was kept before the edits of its step
             continue
         assert line.has(key.step, key.edits)
         run.timeline.to(key.step, line.number)
-        own, kept = run.state(), key.kept
+        own, kept = run.state(), key.state
         assert (own.step, own.loss, own.lr) == (kept.step, kept.loss, kept.lr)
         for name in ("values", "frozen", "computed", "edited"):
             assert np.array_equal(getattr(own, name), getattr(kept, name)), name

@@ -226,7 +226,7 @@ def test_terms_of_a_convolution_stand_at_its_positions(torch):
         padded = np.pad(pictures[sample, 0], 1)
         np.testing.assert_array_equal(mine["x"].reshape(6, 6), padded[2:8, 0:6])
         np.testing.assert_array_equal(mine["delta"], opened.deltas["0"][36:72, place])
-    (at,), (met,) = terms.at, terms.met
+    (at,), (met,) = terms.delta_places, terms.factor_places
     assert (at.stage, at.units) == ("0", tuple(range(36, 72)))
     numbered = np.pad(np.arange(36).reshape(6, 6), 1, constant_values=-1)
     assert (met.stage, met.units) == ("input", tuple(numbered[2:8, 0:6].ravel().tolist()))
@@ -408,10 +408,10 @@ def test_numbers_inside_a_function_belong_to_the_stage_that_is_made_of_them():
     opened = Run(model, nn.MSELoss(), rule, make_data("mlp", "mse", 8), engine="numpy", dtype="float64").open()
     (stage,) = opened.stages
     for k in range(3):
-        (use,), (met,) = opened.terms(f"w{k}").at, opened.terms(f"w{k}").met
+        (use,), (met,) = opened.terms(f"w{k}").delta_places, opened.terms(f"w{k}").factor_places
         assert (use.stage, use.units, met.stage, met.units) == (stage.name, (-1,), "input", (k,))
     terms, update = opened.terms("w3"), opened.update("w3")  # nothing reads it
-    assert (len(terms), terms.count, terms.sum, terms.uses, terms.said, terms.at) == (0, 0, 0.0, (), "0", ())
+    assert (len(terms), terms.count, terms.sum, terms.uses, terms.count_words, terms.delta_places) == (0, 0, 0.0, (), "0", ())
     assert (np.asarray(terms).shape, update.after, update.lines, update.why in str(update)) == ((0,), 3.3, (), True)
 
 
@@ -437,7 +437,7 @@ def test_a_batch_that_is_too_large_to_keep_is_the_sum_of_its_blocks():
     np.testing.assert_allclose(opened.joined["0"], deltas.sum(axis=0), rtol=1e-9)
     terms, products = opened.terms(5, 7), deltas[:, 1] * x[:, 2]
     largest = np.sort(np.argsort(-np.abs(products))[:7])
-    assert (terms.count, terms["sample"].tolist(), terms.said) == (count, largest.tolist(), "7 of 360,000")
+    assert (terms.count, terms["sample"].tolist(), terms.count_words) == (count, largest.tolist(), "7 of 360,000")
     assert terms.sum == pytest.approx(products.sum(), rel=1e-9)
     for part in opened.outer_products("0", [3, 20_000, 350_000]):
         np.testing.assert_allclose(part.total, deltas[: part.count].T @ x[: part.count], rtol=1e-8, atol=1e-16)

@@ -298,7 +298,7 @@ def test_the_run_does_what_was_rehearsed_and_nothing_before(engine, batch):
     np.testing.assert_allclose(found.loss, run.history.loss[-steps:], rtol=0 if engine != "objects" else 1e-9)
     for k, (here, there) in enumerate(zip(found.marks[:-1], found.marks[1:], strict=True), start=1):
         way += float(np.linalg.norm(values[there] - values[here]) / np.linalg.norm(values[there]))
-        assert found.way[k] == pytest.approx(way)
+        assert found.distances[k] == pytest.approx(way)
 
 
 def test_a_rehearsal_gives_up_in_time_and_is_not_begun_in_vain():

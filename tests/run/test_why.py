@@ -310,7 +310,7 @@ def test_a_layer_of_a_gpt_has_eight_forward_steps_and_two_have_twenty_at_most(la
     for layer in range(layers):
         names = [f"layers.{layer}.{name}" for name in "qkv"]
         together = next(step for step in forward if step.stage == names[0] and len(step.units))
-        assert {name.partition(" ")[0] for name in (together.stage, *together.also)} == {*names}
+        assert {name.partition(" ")[0] for name in (together.stage, *together.other_calls)} == {*names}
         tensors = [tensor for tensor in scene.run.tensors if tensor.name.removesuffix(".weight") in names]
         assert together.weights.tolist() == [k for t in tensors for k in range(t.start, t.start + t.size)]
 
@@ -338,11 +338,11 @@ def test_who_looks_at_whom_follows_from_the_recorded_q_k_and_v_and_gives_what_th
             np.testing.assert_allclose(seen.scores, scores, rtol=1e-9)
             np.testing.assert_allclose(seen.shares, soft(scores), rtol=1e-9)
             np.testing.assert_allclose(seen.values, v[:, : place + 1], rtol=1e-12)
-            np.testing.assert_allclose(seen.taken, seen.parts.sum(axis=1), rtol=1e-9, atol=1e-12)
-            np.testing.assert_allclose(weight @ seen.taken.ravel(), made["o"][place], rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(seen.outputs, seen.parts.sum(axis=1), rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(weight @ seen.outputs.ravel(), made["o"][place], rtol=1e-9, atol=1e-12)
             delta = (weight.T @ opened.deltas[f"layers.{layer}.o{call}"][:, 0]).reshape(2, d)
-            np.testing.assert_allclose(back.taken, delta, rtol=1e-9, atol=1e-15)
-            np.testing.assert_array_equal(back.parts, seen.shares[..., None] * back.taken[:, None])
+            np.testing.assert_allclose(back.outputs, delta, rtol=1e-9, atol=1e-15)
+            np.testing.assert_array_equal(back.parts, seen.shares[..., None] * back.outputs[:, None])
             of_shares = np.einsum("hd,hnd->hn", delta, seen.values)
             slope = seen.shares * (of_shares - (seen.shares * of_shares).sum(axis=1, keepdims=True))
             np.testing.assert_allclose(back.scores, slope, rtol=1e-7, atol=1e-14)
@@ -359,13 +359,13 @@ def test_attention_of_a_module_comes_step_by_step_and_back():
     run.step(2)
     opened = run.open(sample=3)
     looking = [opened.looking(at) for at in range(1, 1 + len(opened.micro_steps()))]
-    comes = [now.come for now in looking]
+    comes = [now.reached for now in looking]
     assert (comes, {*comes}) == (sorted(comes), {*range(6)})
     assert (looking[-1].places, looking[-1].reads) == (3, "heads.out_proj.weight")
-    assert [looking[0].at(place).shares.shape for place in range(3)] == [(2, 1), (2, 2), (2, 3)]
-    back = looking[-1].at(2)
-    np.testing.assert_array_equal(back.taken, opened.attention("heads.out_proj (3)", back=True).taken)
-    assert looking[0].at(3) is None
+    assert [looking[0].attention_at(place).shares.shape for place in range(3)] == [(2, 1), (2, 2), (2, 3)]
+    back = looking[-1].attention_at(2)
+    np.testing.assert_array_equal(back.outputs, opened.attention("heads.out_proj (3)", back=True).outputs)
+    assert looking[0].attention_at(3) is None
     assert make_run("mlp").open(sample=3).looking(5) is None
 
 

@@ -289,7 +289,7 @@ def test_the_last_goal_is_where_it_stands_and_training_has_stopped():
         for goal, wanted in ((47, 47), (10**9, 120), (-5, 0)):
             worker.travel(goal)
             frame = worker.settle()
-            assert (frame.step, frame.past.newest, worker.journey, worker.moving) == (wanted, 120, None, False)
+            assert (frame.step, frame.past.newest, worker.journey_progress, worker.moving) == (wanted, 120, None, False)
             assert frame.loss == losses[wanted - 1] if wanted else np.isnan(frame.loss)
         worker.train_to(30)  # follows the record
         assert worker.settle().step == 30
@@ -316,9 +316,9 @@ def test_what_is_given_up_stays_where_it_set_out():
     run.timeline.budget = 1  # nothing is kept but the first step
     with Worker(run) as worker:
         worker.travel(140)
-        wait(lambda: (worker.journey or 0) > 0.03)
+        wait(lambda: (worker.journey_progress or 0) > 0.03)
         worker.cancel()
-        assert (worker.settle().step, worker.journey) == (150, None)
+        assert (worker.settle().step, worker.journey_progress) == (150, None)
 
 
 def test_an_error_reaches_the_viewer_and_an_edit_heals_it():

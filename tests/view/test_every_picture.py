@@ -50,7 +50,7 @@ def scene(request, tmp_path):
     numbers, name = make.Numbers(tmp_path), request.param
     given = {flag: numbers._place(value) for flag, value in make.BEGUN.get(name, {}).items()}
     loaded = make.load_scene(name)
-    made = loaded.begun(loaded.options(engine="numpy", dtype="float64", threads=1, **given))
+    made = loaded.build_loaded(loaded.options(engine="numpy", dtype="float64", threads=1, **given))
     yield made
     made.run.close()
 

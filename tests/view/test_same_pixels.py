@@ -57,7 +57,7 @@ def build(request, tmp_path, monkeypatch):
 
     def built():
         options = loaded.options(engine="numpy", size=SIZE, **given)
-        scene = loaded.begun(options)
+        scene = loaded.build_loaded(options)
         scene.run.step(37)
         return scene, options
 

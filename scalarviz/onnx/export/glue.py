@@ -89,7 +89,7 @@ class _Writer:
                 return self.node(BINARY[type(op)], self.number(left), self.number(right))
             case ast.Call(func=ast.Name(id=name), args=args):
                 return self._call(name, args)
-        return self.node("Cast", self.truth(tree), to=self.sheet.kind)  # a comparison
+        return self.node("Cast", self.truth(tree), to=self.sheet.dtype_code)  # a comparison
 
     def _call(self, name: str, args: list[ast.expr]) -> Operand:
         if name == "where":
@@ -161,15 +161,15 @@ def write_rows(sheet: Sheet, places: Places, tape: Tape, key: Any, rows: Sequenc
         sums(sheet, places, tape, found)
     elif code.startswith("total "):
         for row in rows:
-            places.put(np.array([row]), _total(sheet, places, tape, row))
+            places.place_rows(np.array([row]), _total(sheet, places, tape, row))
     elif code == "gather":
-        places.put(found, _gathered(sheet, places, tape, rows))
+        places.place_rows(found, _gathered(sheet, places, tape, rows))
     elif code in ("max", "batch_mean"):
-        places.put(found, _reduced(sheet, places, tape, code, rows))
+        places.place_rows(found, _reduced(sheet, places, tape, code, rows))
     elif code in ops.TABLE:
         columns = np.array([tape.nodes[row].args for row in rows], np.int64).T
         operands, shape = operands_of(sheet, places, columns)
-        places.put(found, operation(sheet, code, operands, shape))
+        places.place_rows(found, operation(sheet, code, operands, shape))
     else:
         raise InputError(
             f"to_onnx: a {code} is redrawn in every step, which ONNX cannot express; call net.eval() first"
@@ -181,7 +181,7 @@ def operands_of(sheet: Sheet, places: Places, columns: Rows) -> tuple[list[Opera
 
     Equal constants are one number, and a weight is read as it is, where another operand is a tensor.
     """
-    wholes = [places.whole(column) for column in columns]
+    wholes = [places.whole_tensor(column) for column in columns]
     shape = next((whole.shape for whole in wholes if whole is not None), columns.shape[1:])
     found: list[Operand] = []
     for column in columns:
@@ -229,7 +229,7 @@ def _total(sheet: Sheet, places: Places, tape: Tape, row: int) -> Tensor:
     """The sum of parameters, of their squares or of their absolutes."""
     node = tape.nodes[row]
     index = np.arange(node.index, node.index + int(node.number))
-    x: Tensor = places.chosen(*places.of_theta(index), index.shape)
+    x: Tensor = places.gather(*places.of_theta(index), index.shape)
     how = node.code.removeprefix("total ")
     if how != "identity":
         x = operation(sheet, how, [x], x.shape)

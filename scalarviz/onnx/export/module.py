@@ -399,7 +399,7 @@ class _Writer:
     def input(self, number: int, group: Group, kind: str) -> Tensor:
         """Number `number` of what the module gets."""
         tensor = self.sheet.input(self.inputs[number], group.shape)
-        self.places.put(group.rows, tensor)
+        self.places.place_rows(group.rows, tensor)
         if kind == "int64":
             self.sheet.whole.add(tensor.name)
         return tensor
@@ -421,14 +421,14 @@ class _Writer:
             self.places.take(np.concatenate([call.inputs[k].rows for call in calls]), (*side, *first.inputs[k].shape))
             for k in range(len(first.inputs))
         ]
-        with self.sheet.of(self.names.get(id(module)) or type(module).__name__.lower()):
+        with self.sheet.in_scope(self.names.get(id(module)) or type(module).__name__.lower()):
             made = module.write_onnx(self.sheet, *given, *first.more)
         made = replace(made, shape=(*side, *first.output.shape))
         self._put(np.concatenate([call.output.rows for call in calls]), made)
 
     def _put(self, rows: Rows, made: Tensor) -> None:
         own = (self.places.tensor[rows] == -1) & (self.units.owner[rows] >= 0)
-        self.places.put(rows[own], made, np.arange(prod(made.shape))[own])
+        self.places.place_rows(rows[own], made, np.arange(prod(made.shape))[own])
 
     def outputs(self, groups: Sequence[Group]) -> list[Tensor]:
         """What the module returned: all of it is put together before any of it gets its name."""

@@ -53,7 +53,7 @@ class Sheet:
     # ---- names
 
     @contextmanager
-    def of(self, scope: str) -> Iterator[None]:
+    def in_scope(self, scope: str) -> Iterator[None]:
         """Within it the names of nodes begin with that of a module."""
         before, self.scope = self.scope, scope
         try:
@@ -134,17 +134,17 @@ class Sheet:
             return x
         key, sides = ("reshaped", x.name, shape), self.sided(shape, -1 if self.last else 0)
         if shape == (prod(x.shape),) and not self.last:
-            return self.once(key, lambda: self.node("Flatten", x, shape=shape, axis=1))
-        return self.once(key, lambda: self.node("Reshape", x, self.integers(sides), shape=shape))
+            return self.cached(key, lambda: self.node("Flatten", x, shape=shape, axis=1))
+        return self.cached(key, lambda: self.node("Reshape", x, self.integers(sides), shape=shape))
 
     def turned(self, weight: str) -> str:
         """The transpose of a matrix of weights."""
-        return self.once(("turned", weight), lambda: self.fixed("Transpose", weight, perm=(1, 0)))
+        return self.cached(("turned", weight), lambda: self.fixed("Transpose", weight, perm=(1, 0)))
 
     def flat(self, block: Block) -> Tensor:
         """A weight as a row, the same for every sample."""
         name, sides = self.weight(block), self.integers(self.sided((-1,), 1))
-        return Tensor(self.once(("flat", name), lambda: self.fixed("Reshape", name, sides)), (block.size,), lanes=False)
+        return Tensor(self.cached(("flat", name), lambda: self.fixed("Reshape", name, sides)), (block.size,), lanes=False)
 
     def sided(self, shape: Shape, samples: int) -> Shape:
         """A shape with the axis of the samples."""
@@ -152,14 +152,14 @@ class Sheet:
 
     def count(self) -> str:
         """How many samples there are, shape (1,)."""
-        return self.once(("count", self.first), lambda: self.fixed("Shape", self.first, start=0, end=1))
+        return self.cached(("count", self.first), lambda: self.fixed("Shape", self.first, start=0, end=1))
 
     def samples(self) -> str:
         """The same as a number of the file's dtype."""
-        return self.once(("samples", self.count()), lambda: self.fixed("Cast", self.count(), to=self.kind))
+        return self.cached(("samples", self.count()), lambda: self.fixed("Cast", self.count(), to=self.dtype_code))
 
     @property
-    def kind(self) -> int:
+    def dtype_code(self) -> int:
         """ONNX's number of the file's dtype."""
         return FLOAT if self.dtype.itemsize == 4 else DOUBLE
 
@@ -169,20 +169,20 @@ class Sheet:
             return x
         ones = self.integers((1,) * len(x.shape))
         sides = (ones, self.count()) if self.last else (self.count(), ones)
-        many = self.once(("sides", *sides), lambda: self.fixed("Concat", *sides, axis=0))
+        many = self.cached(("sides", *sides), lambda: self.fixed("Concat", *sides, axis=0))
         key = ("spread", x.name, x.shape, many)
-        return self.once(key, lambda: self.node("Expand", x, many, shape=x.shape, lanes=True))
+        return self.cached(key, lambda: self.node("Expand", x, many, shape=x.shape, lanes=True))
 
     def ids(self, x: Tensor) -> Tensor:
         """The numbers as int64; an input that is nothing else is that already."""
         if x.name in self.whole:
             return x
-        return self.once(("ids", x.name), lambda: self.node("Cast", x, shape=x.shape, to=INT64))
+        return self.cached(("ids", x.name), lambda: self.node("Cast", x, shape=x.shape, to=INT64))
 
-    def once(self, key: tuple[Any, ...], make: Callable[[], Made]) -> Made:
+    def cached(self, key: tuple[Any, ...], make: Callable[[], Made]) -> Made:
         """What `make` makes, the first time; nodes of no module."""
         if key not in self._made:
-            with self.of(""):
+            with self.in_scope(""):
                 self._made[key] = make()
         made: Made = self._made[key]
         return made

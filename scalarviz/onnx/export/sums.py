@@ -52,7 +52,7 @@ class Places:
                 found.tensor[row], found.index[row] = (int(x) for x in found.of_theta(np.array(node.index)))
         return found
 
-    def put(self, rows: Rows, tensor: Tensor, places: Rows | None = None) -> None:
+    def place_rows(self, rows: Rows, tensor: Tensor, places: Rows | None = None) -> None:
         """The rows stand in a tensor, one after the other or at these places of it."""
         self.tensor[rows] = len(self.tensors)
         self.index[rows] = np.arange(len(rows)) if places is None else places
@@ -67,7 +67,7 @@ class Places:
         """Which of the rows are constants."""
         return np.asarray(self.tensor[rows] == CONSTANT)
 
-    def whole(self, rows: Rows) -> Tensor | None:
+    def whole_tensor(self, rows: Rows) -> Tensor | None:
         """The tensor of a layer or a node, or the input, that the rows are, all of it in its order."""
         number = int(self.tensor[rows[0]])
         found = self.tensors[number] if number >= 0 else None
@@ -86,9 +86,9 @@ class Places:
         block = self.parameter(tensors, index, shape) if 0 <= tensors[0] < len(self.blocks) else None
         if block is not None:
             return self.sheet.weight(block)
-        flat = self.chosen(tensors, index, index.shape)
+        flat = self.gather(tensors, index, index.shape)
         sides = self.sheet.integers(shape)
-        return self.sheet.once(("matrix", flat.name, shape), lambda: self.sheet.fixed("Reshape", flat, sides))
+        return self.sheet.cached(("matrix", flat.name, shape), lambda: self.sheet.fixed("Reshape", flat, sides))
 
     def weight(self, rows: Rows, shape: Shape) -> Block | None:
         """The parameter that the rows are: all of it in its order, where it has that shape, or one number for all."""
@@ -101,9 +101,9 @@ class Places:
 
     def take(self, rows: Rows, shape: Shape) -> Tensor:
         """A tensor of the numbers of these rows."""
-        return self.chosen(self.tensor[rows], self.index[rows], shape, self.number[rows])
+        return self.gather(self.tensor[rows], self.index[rows], shape, self.number[rows])
 
-    def chosen(self, tensors: Rows, index: Rows, shape: Shape, numbers: Any = 0.0) -> Tensor:
+    def gather(self, tensors: Rows, index: Rows, shape: Shape, numbers: Any = 0.0) -> Tensor:
         """A tensor of numbers that stand at such places of such tensors, where it is `CONSTANT` of `numbers`."""
         constant = tensors == CONSTANT
         if constant.all():
@@ -163,7 +163,7 @@ class Places:
             return parts[0]
         key = ("concat", *(part.name for part in parts))
         shape = (sum(part.shape[0] for part in parts),)
-        return self.sheet.once(key, lambda: self.sheet.node("Concat", *parts, shape=shape, axis=self.sheet.numbered))
+        return self.sheet.cached(key, lambda: self.sheet.node("Concat", *parts, shape=shape, axis=self.sheet.numbered))
 
 
 def sums(sheet: Sheet, places: Places, tape: Tape, rows: Rows) -> None:
@@ -176,7 +176,7 @@ def sums(sheet: Sheet, places: Places, tape: Tape, rows: Rows) -> None:
         else:
             _layer(sheet, places, tape, np.array(layer, np.int64))
     if alone:
-        _each(sheet, places, tape, np.array(alone, np.int64))
+        _single_sums(sheet, places, tape, np.array(alone, np.int64))
 
 
 def _layers(tape: Tape, rows: Rows) -> list[list[list[int]]]:
@@ -210,7 +210,7 @@ def _layer(sheet: Sheet, places: Places, tape: Tape, layer: Rows) -> None:
         made = made if bias is None else sheet.node("Add", made, bias, shape=shape)
     else:
         made = sheet.node("Gemm", x, weight, *([] if bias is None else [bias]), shape=shape, transB=1)
-    places.put(layer.ravel(), made)
+    places.place_rows(layer.ravel(), made)
 
 
 def _matrix(sheet: Sheet, places: Places, nodes: list[Node]) -> str:
@@ -232,7 +232,7 @@ def _bias(sheet: Sheet, places: Places, nodes: list[Node]) -> str | None:
     return sheet.numbers(offsets) if found is None else sheet.fixed("Add", found, sheet.numbers(offsets))
 
 
-def _each(sheet: Sheet, places: Places, tape: Tape, rows: Rows) -> None:
+def _single_sums(sheet: Sheet, places: Places, tape: Tape, rows: Rows) -> None:
     """Sums that have nothing in common: products, then sums along an axis; shorter ones are filled up with 0."""
     nodes = [tape.nodes[row] for row in rows]
     terms = [terms_of(node) for node in nodes]
@@ -257,7 +257,7 @@ def _each(sheet: Sheet, places: Places, tape: Tape, rows: Rows) -> None:
         x = sheet.node("Mul", x, factor, shape=shape)
     made = sheet.node("ReduceSum", x, sheet.integers([2]), shape=(count,), keepdims=0)
     bias = _bias(sheet, places, nodes)
-    places.put(rows, made if bias is None else sheet.node("Add", made, bias, shape=(count,)))
+    places.place_rows(rows, made if bias is None else sheet.node("Add", made, bias, shape=(count,)))
 
 
 def _filled(places: Places, there: Any, tensors: Rows, index: Rows, numbers: Any = 0.0) -> Tensor:
@@ -265,4 +265,4 @@ def _filled(places: Places, there: Any, tensors: Rows, index: Rows, numbers: Any
     where = np.full(there.shape, CONSTANT), np.zeros(there.shape, np.int64), np.zeros(there.shape)
     for whole, part in zip(where, (tensors, index, numbers), strict=True):
         whole[there] = part
-    return places.chosen(where[0].ravel(), where[1].ravel(), there.shape, where[2].ravel())
+    return places.gather(where[0].ravel(), where[1].ravel(), there.shape, where[2].ravel())

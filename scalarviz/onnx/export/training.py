@@ -30,7 +30,7 @@ NEW = "new."  # ``new.0.weight`` is what ``0.weight`` becomes
 COLUMNS = 3  # so many gradients of a row are added one after the other; more of them are gathered and summed
 
 
-class Flow(Places):
+class GradientFlow(Places):
     """Where rows stand, and the gradients that flow back to those that are `wanted`."""
 
     def __init__(self, sheet: Sheet, wanted: Any = (), blocks: Sequence[Block] = ()) -> None:
@@ -41,7 +41,7 @@ class Flow(Places):
         # by tensor: gradients, which of their rows flow to it, and to which of its places
         self.flowing: dict[int, list[tuple[Tensor, Rows, Rows]]] = defaultdict(list)
 
-    def at(self, rows: Any) -> Tensor:
+    def values_at(self, rows: Any) -> Tensor:
         """The numbers of these rows, in their shape."""
         rows = np.asarray(rows)
         return self.take(rows.ravel(), rows.shape)
@@ -70,7 +70,7 @@ class Flow(Places):
         given, start = Places(sheet, (), len(places) + 1), 0
         given.tensor[-1] = CONSTANT
         for x, there, _ in parts:
-            given.put(np.arange(start, start + len(there)), x, there)
+            given.place_rows(np.arange(start, start + len(there)), x, there)
             start += len(there)
         order, terms = np.argsort(places, kind="stable"), np.bincount(places, minlength=shape[0])
         table = np.full((*shape, terms.max()), len(places))
@@ -87,19 +87,19 @@ class Flow(Places):
 class Pass:
     """A program that is written forward at once, and backward when it is asked."""
 
-    def __init__(self, sheet: Sheet, program: Program, theta: Flow, inputs: Flow) -> None:
+    def __init__(self, sheet: Sheet, program: Program, theta: GradientFlow, inputs: GradientFlow) -> None:
         self.sheet, self.program, self.theta = sheet, program, theta
-        self.rows = rows = Flow(sheet, program.needs_gradient)
+        self.rows = rows = GradientFlow(sheet, program.needs_gradient)
         rows.tensors = list(inputs.tensors)
         rows.tensor[program.input_rows] = inputs.tensor[program.input_index]
         rows.index[program.input_rows] = inputs.index[program.input_index]
         rows.tensor[program.constant_rows], rows.number[program.constant_rows] = CONSTANT, program.constants
         for i in program.instructions:
-            rows.put(np.arange(i.dst, i.dst + i.count), self._forward(i))
+            rows.place_rows(np.arange(i.dst, i.dst + i.count), self._forward(i))
 
     def outputs(self) -> Tensor:
         """The results of the program."""
-        return self.rows.at(self.program.outputs)
+        return self.rows.values_at(self.program.outputs)
 
     def backward(self) -> None:
         """Write what flows back, from the last instruction to the first."""
@@ -113,7 +113,7 @@ class Pass:
         """So many rows, in each of which places stand before the samples as if they were samples too."""
         if x.shape == (rows,):
             return x
-        name = self.sheet.once(("flat", x.name, rows), lambda: self._shaped(x.name, (rows, -1)))
+        name = self.sheet.cached(("flat", x.name, rows), lambda: self._shaped(x.name, (rows, -1)))
         return Tensor(name, (rows,), x.lanes)
 
     def _shaped(self, name: str, shape: Shape) -> str:
@@ -130,21 +130,21 @@ class Pass:
         outputs, n = len(i.weights), i.args.shape[1]
         span = i.weights[0] + np.arange(outputs * n).reshape(outputs, n)
         rows = i.args[0] if len(i.args) == 1 else np.ascontiguousarray(i.args.T)
-        return span, self.theta.matrix_at(span), rows, self._flat(self.rows.at(rows), n), i.bias + np.arange(outputs)
+        return span, self.theta.matrix_at(span), rows, self._flat(self.rows.values_at(rows), n), i.bias + np.arange(outputs)
 
-    def _factors(self, i: Instruction) -> tuple[Rows, Tensor, Flow | None, Rows]:
+    def _factors(self, i: Instruction) -> tuple[Rows, Tensor, GradientFlow | None, Rows]:
         """The rows (sums, n) of a sum and what they are multiplied by, of which parameters or rows."""
         shape = i.count, i.terms
         if i.kind == "weighted":
             return i.args, Tensor(self.sheet.numbers(i.numbers[None, :, None]), (1, i.terms), lanes=False), None, i.args
         source, others = (self.theta, i.weights) if i.kind == "dot" else (self.rows, i.args[1])
         others = others.reshape(shape)
-        return (i.args if i.kind == "dot" else i.args[0].reshape(shape)), source.at(others), source, others
+        return (i.args if i.kind == "dot" else i.args[0].reshape(shape)), source.values_at(others), source, others
 
     def _table(self, i: Instruction) -> tuple[Rows, Tensor]:
         """The places (entries, numbers) of the parameters that a gather may read, and the numbers that choose."""
         assert i.table is not None
-        return i.weights + np.arange(i.table.rows)[:, None] * i.table.step, self.sheet.ids(self.rows.at(i.args[0]))
+        return i.weights + np.arange(i.table.rows)[:, None] * i.table.step, self.sheet.ids(self.rows.values_at(i.args[0]))
 
     # ---- forward
 
@@ -154,17 +154,17 @@ class Pass:
             case "op":
                 return operation(sheet, i.op, operands_of(sheet, rows, i.args)[0], shape)
             case "param":
-                return self.theta.at(i.weights)
+                return self.theta.values_at(i.weights)
             case "layer" | "conv":
                 _, matrix, _, x, bias = self._layer(i)
                 made = sheet.node("MatMul", matrix, x, shape=bias.shape)
                 if i.bias >= 0:
-                    made = sheet.node("Add", made, self.theta.at(bias), shape=bias.shape)
+                    made = sheet.node("Add", made, self.theta.values_at(bias), shape=bias.shape)
                 return self._flat(made, i.count)
             case "max":
-                return sheet.node("ReduceMax", rows.at(i.args), shape=shape, axes=(1,), keepdims=0)
+                return sheet.node("ReduceMax", rows.values_at(i.args), shape=shape, axes=(1,), keepdims=0)
             case "squares":
-                difference = sheet.node("Sub", *map(rows.at, i.args), shape=i.args.shape[1:])
+                difference = sheet.node("Sub", *map(rows.values_at, i.args), shape=i.args.shape[1:])
                 square = sheet.node("ReduceSumSquare", difference, shape=shape, axes=(0,), keepdims=1)
                 return sheet.node("Mul", square, float(i.numbers[0]), shape=shape)
             case "gather":
@@ -173,17 +173,17 @@ class Pass:
                 turned = sheet.fixed("Transpose", found, perm=(0, 2, 1))
                 return Tensor(self._shaped(turned, (i.count, -1)), shape, ids.lanes)
             case "batch_mean":
-                return sheet.node("ReduceMean", rows.at(i.args[0]), shape=shape, lanes=False, axes=(-1,), keepdims=1)
+                return sheet.node("ReduceMean", rows.values_at(i.args[0]), shape=shape, lanes=False, axes=(-1,), keepdims=1)
             case "mask":
                 raise InputError(
                     "to_onnx: Dropout draws a new mask in every step, which ONNX cannot repeat; call net.eval(), then "
                     "run.change(model=net)"
                 )
         args, factors, _, _ = self._factors(i)
-        products = sheet.node("Mul", rows.at(args), factors, shape=args.shape)
+        products = sheet.node("Mul", rows.values_at(args), factors, shape=args.shape)
         made = sheet.node("ReduceSum", products, sheet.integers([1]), shape=shape, keepdims=0)
         if i.bias >= 0:
-            made = sheet.node("Add", made, self.theta.at([i.bias]), shape=shape)
+            made = sheet.node("Add", made, self.theta.values_at([i.bias]), shape=shape)
         return sheet.node("Add", made, i.offset, shape=shape) if i.offset else made
 
     # ---- backward
@@ -209,12 +209,12 @@ class Pass:
                     back = sheet.fixed("Gemm", matrix, part, transA=1)
                     rows.add(args, Tensor(self._shaped(back, (args.size, -1)), (args.size,), up.lanes))
             case "max":
-                x = rows.at(i.args)
+                x = rows.values_at(i.args)
                 first = sheet.node("ArgMax", x, shape=(i.count, 1), axis=1, keepdims=1)
                 chosen = sheet.node("Equal", first, sheet.integers(np.arange(x.shape[1])[None, :, None]), shape=x.shape)
                 rows.add(i.args, sheet.node("Where", chosen, sheet.reshaped(up, (i.count, 1)), 0.0, shape=x.shape))
             case "squares":
-                operands = {"a": rows.at(i.args[0]), "b": rows.at(i.args[1]), "up": up}
+                operands = {"a": rows.values_at(i.args[0]), "b": rows.values_at(i.args[1]), "up": up}
                 for args, factor in zip(i.args, (2.0, -2.0), strict=True):
                     text = f"{factor * float(i.numbers[0])!r} * up * (a - b)"
                     rows.add(args, formula(sheet, text, operands, args.shape))
@@ -223,7 +223,7 @@ class Pass:
                 entries, width = places.shape
                 turned = sheet.fixed("Transpose", self._shaped(up.name, (len(i.args[0]), width, -1)), perm=(0, 2, 1))
                 same = sheet.fixed("Equal", self._shaped(ids.name, (-1, 1)), sheet.integers([range(entries)]))
-                ones = sheet.fixed("Cast", same, to=sheet.kind)
+                ones = sheet.fixed("Cast", same, to=sheet.dtype_code)
                 self._to_theta(places, sheet.fixed("Gemm", ones, self._shaped(turned, (-1, width)), transA=1))
             case "batch_mean":
                 rows.add(i.args[0], sheet.spread(sheet.node("Div", up, sheet.samples(), shape=up.shape)))
@@ -235,7 +235,7 @@ class Pass:
                 if rows.wanted[args].any():
                     rows.add(args, sheet.node("Mul", factors, up, shape=args.shape))
                 if source is not None and source.wanted[others].any():
-                    source.add(others, sheet.node("Mul", rows.at(args), up, shape=args.shape))
+                    source.add(others, sheet.node("Mul", rows.values_at(args), up, shape=args.shape))
 
 
 class TrainingStep:
@@ -257,7 +257,7 @@ class TrainingStep:
         steps that the optimiser has done.
         """
         sheet, problem, plan, real = self.sheet, self.problem, self.problem.plan, self.sheet.dtype.name
-        theta = Flow(sheet, np.append(problem.trained, [True] * plan.n_derived), [*sheet.known])
+        theta = GradientFlow(sheet, np.append(problem.trained, [True] * plan.n_derived), [*sheet.known])
         names, spans = [sheet.weight(block) for block in sheet.known], list(pairwise(theta.starts.tolist()))
         self.inputs = [(name, real, sheet.constants[name].shape) for name in names]
         own = [k for k, (start, _) in enumerate(spans) if start < problem.n_weights]  # others are a norm's statistics
@@ -267,12 +267,12 @@ class TrainingStep:
         ]
         step, carried = self.given("step", "int64", (), done), list(self.inputs)
         data, rate = self.data(samples), self.given("lr", real, np.shape(lr), lr)
-        first = None if plan.prologue is None else Pass(sheet, plan.prologue, theta, Flow(sheet))
+        first = None if plan.prologue is None else Pass(sheet, plan.prologue, theta, GradientFlow(sheet))
         if first is not None:
-            theta.put(plan.n_parameters + np.arange(plan.n_derived), first.outputs())
+            theta.place_rows(plan.n_parameters + np.arange(plan.n_derived), first.outputs())
         body, end, scale = Pass(sheet, plan.body, theta, data), np.array([plan.body.loss]), self.scale(data)
         body.rows.add(end, sheet.spread(Tensor(scale, (1,), lanes=False)))
-        losses = sheet.fixed("ReduceSum", sheet.spread(body.rows.at(end)), keepdims=0)
+        losses = sheet.fixed("ReduceSum", sheet.spread(body.rows.values_at(end)), keepdims=0)
         body.backward()
         if first is not None and (flowing := theta.gradient(len(theta.tensors) - 1)) is not None:
             first.rows.add(first.program.outputs, flowing)
@@ -283,7 +283,7 @@ class TrainingStep:
         after = self.updated(now, gradients, self.hyper(rate, np.size(lr), t, now[0], gradients))
         self.follow(after[0], body)
         changed = [(after[0], k) for k in range(len(names))] + [(flow, k) for flow in after[1:] for k in own]
-        ends = [sheet.fixed("Reshape", f.at(range(*spans[k])), sheet.integers(self.inputs[k][2])) for f, k in changed]
+        ends = [sheet.fixed("Reshape", f.values_at(range(*spans[k])), sheet.integers(self.inputs[k][2])) for f, k in changed]
         loss = sheet.fixed("Reshape", sheet.fixed("Mul", losses, scale), sheet.integers(np.zeros(0)))
         if problem.limits.penalised:
             text = f"{problem.limits.l1!r} * abs(w) + {problem.limits.l2!r} * w * w"
@@ -308,21 +308,21 @@ class TrainingStep:
         flat = [self.sheet.fixed("Reshape", name, self.sheet.integers((1, -1))) for name in tensors]
         return Tensor(flat[0] if len(flat) == 1 else self.sheet.fixed("Concat", *flat, axis=1), (1,))
 
-    def data(self, samples: Sequence[Ends]) -> Flow:
+    def data(self, samples: Sequence[Ends]) -> GradientFlow:
         """The samples, with the features that are computed of them alone."""
         sheet, plan, first = self.sheet, self.problem.plan, 0
-        found = Flow(sheet, np.zeros(plan.n_inputs + plan.n_targets + plan.n_features, bool))
+        found = GradientFlow(sheet, np.zeros(plan.n_inputs + plan.n_targets + plan.n_features, bool))
         for sample, size in zip(samples, (plan.n_inputs, plan.n_targets), strict=True):
             flat = sheet.fixed("Flatten", self.given(*sample), axis=1)
-            turned = sheet.fixed("Transpose", sheet.fixed("Cast", flat, to=sheet.kind), perm=(1, 0))
-            found.put(np.arange(first, first + size), Tensor(turned, (size,)))
+            turned = sheet.fixed("Transpose", sheet.fixed("Cast", flat, to=sheet.dtype_code), perm=(1, 0))
+            found.place_rows(np.arange(first, first + size), Tensor(turned, (size,)))
             first += size
         sheet.first = self.inputs[-2][0]
         if plan.encode is not None:
-            found.put(np.arange(first, len(found.tensor)), Pass(sheet, plan.encode, Flow(sheet), found).outputs())
+            found.place_rows(np.arange(first, len(found.tensor)), Pass(sheet, plan.encode, GradientFlow(sheet), found).outputs())
         return found
 
-    def scale(self, data: Flow) -> str:
+    def scale(self, data: GradientFlow) -> str:
         """What the sum of all samples' losses is multiplied by, one number."""
         sheet, problem, plan = self.sheet, self.problem, self.problem.plan
         loss: Any = getattr(problem.share, "__self__", problem.share)
@@ -332,7 +332,7 @@ class TrainingStep:
             return sheet.fixed("Div", 1.0, sheet.samples())
         if not hasattr(loss, "divides"):
             raise InputError(f"to_onnx: training=True does not support batch_shares, which {loss!r} has")
-        classes: Operand = data.at([plan.n_inputs])
+        classes: Operand = data.values_at([plan.n_inputs])
         ignored = -1.0 if loss.ignore_index is None else float(loss.ignore_index)
         share: Operand = 1.0
         if loss.weight is not None:  # of each sample the weight of its class
@@ -341,25 +341,25 @@ class TrainingStep:
         shares = formula(sheet, "where(t == i, 0, s)", {"t": classes, "i": ignored, "s": share}, (1,))
         return sheet.fixed("Div", 1.0, sheet.fixed("ReduceSum", shares))
 
-    def hyper(self, lr: str, rates: int, t: str, weights: Tensor, gradients: Tensor) -> Flow:
+    def hyper(self, lr: str, rates: int, t: str, weights: Tensor, gradients: Tensor) -> GradientFlow:
         """The parameters of the optimiser's rule: rates, the step's number, what limits the gradient, derived ones.
 
         As in a run they are computed in float64: ``1 - beta2**t`` loses four digits in float32.
         """
         sheet, update, real = self.sheet, self.problem.update, self.sheet.dtype
         n, places = update.n_parameters, np.arange(update.n_parameters + update.n_derived)
-        wide, narrow = (Flow(sheet, np.zeros(len(places), bool)) for _ in range(2))
+        wide, narrow = (GradientFlow(sheet, np.zeros(len(places), bool)) for _ in range(2))
         sheet.dtype = np.dtype(np.float64)
         wide.tensor[:] = CONSTANT  # what limits the gradient is not known yet
         for own, name in (([0, *range(n - rates + 1, n)], lr), ([1], t)):
             column = sheet.fixed("Reshape", sheet.fixed("Cast", name, to=DOUBLE), sheet.integers((-1, 1)))
-            wide.put(np.array(own), Tensor(column, (len(own),), lanes=False))
+            wide.place_rows(np.array(own), Tensor(column, (len(own),), lanes=False))
         if update.prologue is not None:
-            wide.put(places[n:], Pass(sheet, update.prologue, wide, Flow(sheet)).outputs())
-        found, sheet.dtype = wide.at(places), real
-        narrow.put(places, sheet.node("Cast", found, shape=places.shape, to=sheet.kind))
+            wide.place_rows(places[n:], Pass(sheet, update.prologue, wide, GradientFlow(sheet)).outputs())
+        found, sheet.dtype = wide.values_at(places), real
+        narrow.place_rows(places, sheet.node("Cast", found, shape=places.shape, to=sheet.dtype_code))
         if self.problem.limits.clip_norm is not None:
-            narrow.put(places[2:3], self.factor(weights, gradients))
+            narrow.place_rows(places[2:3], self.factor(weights, gradients))
         return narrow
 
     def factor(self, weights: Tensor, gradients: Tensor) -> Tensor:
@@ -371,27 +371,27 @@ class TrainingStep:
         share = sheet.fixed("Div", float(limits.clip_norm or 0.0), sheet.fixed("Add", length, self.tiny))
         return Tensor(sheet.fixed("Min", 1.0, share), (1,), lanes=False)
 
-    def updated(self, now: Sequence[Tensor], gradients: Tensor, hyper: Flow) -> list[Flow]:
+    def updated(self, now: Sequence[Tensor], gradients: Tensor, hyper: GradientFlow) -> list[GradientFlow]:
         """All numbers after the step, then the optimiser's arrays."""
         sheet, n, trained = self.sheet, self.problem.n_weights, self.problem.trained[: self.problem.n_weights]
         columns = (Tensor(sheet.numbers(column[None, :n]), (1,)) for column in self.problem.columns)
         inputs = [now[0], gradients, *now[1:], *columns]
-        given = Flow(sheet, np.zeros(len(inputs), bool))
+        given = GradientFlow(sheet, np.zeros(len(inputs), bool))
         for k, x in enumerate(inputs):
-            given.put(np.array([k]), x)
+            given.place_rows(np.array([k]), x)
         first, sheet.first = sheet.first, sheet.fixed("Reshape", now[0], sheet.integers((-1, 1)))  # samples are weights
-        program, found = Pass(sheet, self.problem.update.body, hyper, given), list[Flow]()
+        program, found = Pass(sheet, self.problem.update.body, hyper, given), list[GradientFlow]()
         for old, row in zip(now, program.program.outputs, strict=True):
-            new = sheet.spread(program.rows.at([row])).name
+            new = sheet.spread(program.rows.values_at([row])).name
             if not trained.all():
                 new = sheet.fixed("Where", sheet.fixed("Cast", sheet.numbers(trained[None]), to=BOOL), new, old)
-            found.append(Flow(sheet, np.zeros(len(self.problem.trained), bool), [*sheet.known]))
+            found.append(GradientFlow(sheet, np.zeros(len(self.problem.trained), bool), [*sheet.known]))
             column = sheet.fixed("Reshape", new, sheet.integers((n, 1)))
-            found[-1].put(np.arange(n), Tensor(column, (n,), lanes=False))
+            found[-1].place_rows(np.arange(n), Tensor(column, (n,), lanes=False))
         sheet.first = first
         return found
 
-    def follow(self, after: Flow, body: Pass) -> None:
+    def follow(self, after: GradientFlow, body: Pass) -> None:
         """Let a norm's statistics follow the batch."""
         sheet, frozen = self.sheet, self.problem.store.frozen
         tracks = [track for track in self.problem.plan.body.tracks if not frozen[track.index]]
@@ -400,12 +400,12 @@ class TrainingStep:
         ):
             group = list(some)
             places = np.array([track.index for track in group])
-            operands: dict[str, Operand] = {"a": after.at(places), "r": float(rate)}
+            operands: dict[str, Operand] = {"a": after.values_at(places), "r": float(rate)}
             if not counts:
-                operands["s"] = body.rows.at([track.row for track in group])
+                operands["s"] = body.rows.values_at([track.row for track in group])
                 operands["n"] = sheet.node("Mul", sheet.samples(), float(positions), shape=(1,))
                 if rate == "nan":
-                    operands["r"] = sheet.node("Div", 1.0, after.at([count]), shape=(1,))
+                    operands["r"] = sheet.node("Div", 1.0, after.values_at([count]), shape=(1,))
             stat = "n / (n - 1) * s" if positions else "s"  # a variance is divided by n - 1
             text = "a + 1" if counts else f"(1 - r) * a + r * ({stat})"
-            after.put(places, formula(sheet, text, operands, places.shape))
+            after.place_rows(places, formula(sheet, text, operands, places.shape))

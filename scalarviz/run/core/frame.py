@@ -314,7 +314,7 @@ class Units:
         self._found: tuple[Mapping[str, BoolArray], Mapping[str, FloatArray]] = ({}, {})
         self._finding = threading.Lock()
 
-    def found(self) -> tuple[Mapping[str, BoolArray], Mapping[str, FloatArray]]:
+    def find(self) -> tuple[Mapping[str, BoolArray], Mapping[str, FloatArray]]:
         """Dead and saturated units; any thread may ask."""
         with self._finding:
             if self._asked is not None:
@@ -359,13 +359,13 @@ class _Part(Mapping[str, NDArray[Any]]):
         self._units, self._which = units, which
 
     def __getitem__(self, stage: str) -> NDArray[Any]:
-        return self._units.found()[self._which][stage]
+        return self._units.find()[self._which][stage]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._units.found()[self._which])
+        return iter(self._units.find()[self._which])
 
     def __len__(self) -> int:
-        return len(self._units.found()[self._which])
+        return len(self._units.find()[self._which])
 
     def __repr__(self) -> str:
         return repr(dict(self))
@@ -445,7 +445,7 @@ class Past:
         near = self.steps[max(after - 1, 0) : after + 1]
         return int(near[np.argmin(np.abs(near - step))])
 
-    def beside(self, step: int, by: int) -> int:
+    def neighbour(self, step: int, by: int) -> int:
         """Where one stands `by` steps of those at which one can after `step` (before it, below 0); perhaps nowhere.
 
         From a step between two of them the first one is the next in that direction.

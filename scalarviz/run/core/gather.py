@@ -305,7 +305,7 @@ class _Finder:
         self.stages: list[tuple[Stage, int]] = []
         self.made_of = MadeOf(tape.nodes, tape.n_inputs)
         self.owner = self.made_of.owner
-        self.called = [INPUT]
+        self.stage_names = [INPUT]
         self.rows: dict[str, Rows] = {INPUT: tuple(range(tape.n_inputs))}
         self.shape: dict[str, Shape] = {INPUT: shape}
 
@@ -314,7 +314,7 @@ class _Finder:
         if all(row in self.owner for row in rows):
             self._passed_on(module, rows)
             return
-        sources = tuple(self.called[stage] for stage in self.made_of.stages(rows))
+        sources = tuple(self.stage_names[stage] for stage in self.made_of.stages(rows))
         if not sources and number != OUTPUTS:
             return  # made of weights and constants alone: no sample comes by
         kind = self._kind(module, rows, sources)
@@ -328,12 +328,12 @@ class _Finder:
         whole = kind != "linear" or self._whole(self.tape.nodes[rows[0]].args, sources)
         self.stages.append((Stage(name, kind, len(rows), weight, bias, made, before, sources, whole), number))
         self.rows[name], self.shape[name] = rows, made
-        self.made_of.claim(rows, len(self.called))
-        self.called.append(name)
+        self.made_of.claim(rows, len(self.stage_names))
+        self.stage_names.append(name)
 
     def _passed_on(self, module: Any, rows: Rows) -> None:
         """Nothing new: what reshapes a stage's rows says in which shape the next module gets them."""
-        name = self.called[self.owner[rows[0]]] if rows else ""
+        name = self.stage_names[self.owner[rows[0]]] if rows else ""
         if self.rows.get(name) == rows:
             now = self.shape[name]
             flat = module.flat_shape(now) if isinstance(module, Flatten) else getattr(module, "unflattened_size", now)

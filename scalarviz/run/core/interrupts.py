@@ -24,7 +24,7 @@ def ending_signals() -> tuple[signal.Signals, ...]:
     return (*found, hangup)
 
 
-class Whole:
+class DelayedInterrupt:
     """While the block runs, Ctrl-C waits for its end: what the block changes belongs together.
 
     Outside of the main thread nothing is done: no signal arrives there. Of blocks in one another the innermost says
@@ -46,8 +46,8 @@ class Whole:
             former = plain.getsignal(_INTERRUPT)
             if callable(former):  # neither ignored nor the system's own
                 outer = getattr(former, "__self__", None)
-                self._former, self._outermost = former, outer._outermost if isinstance(outer, Whole) else former
-                plain.signal(_INTERRUPT, self._came)
+                self._former, self._outermost = former, outer._outermost if isinstance(outer, DelayedInterrupt) else former
+                plain.signal(_INTERRUPT, self._on_interrupt)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -57,7 +57,7 @@ class Whole:
         if noted is not None:
             self._former(*noted)
 
-    def _came(self, number: int, frame: FrameType | None) -> None:
+    def _on_interrupt(self, number: int, frame: FrameType | None) -> None:
         if self.waits:
             self._noted = number, frame
         else:

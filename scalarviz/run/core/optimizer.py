@@ -96,19 +96,19 @@ def float16_weights(values: NDArray[Any], tensors: Sequence[Tensor]) -> NDArray[
     return found
 
 
-class Told(NamedTuple):
+class LossScaleState(NamedTuple):
     """What a frame of a run in float16 says of its loss scale."""
 
     scale: int
     skipped: int
 
 
-def told_of(frame: Frame, tensors: Sequence[Tensor] = ()) -> Told | None:
+def loss_scale_state(frame: Frame, tensors: Sequence[Tensor] = ()) -> LossScaleState | None:
     """Loss scale and skipped steps at a frame, which may know its `tensors` itself; None where there is no scale."""
     for tensor in tensors if frame.forward is None else frame.forward.tensors:
         if tensor.name == SCALE_NAME and tensor.role == "count":
             scale, _, skipped = frame.values[tensor.span]
-            return Told(int(scale), int(skipped))
+            return LossScaleState(int(scale), int(skipped))
     return None
 
 

@@ -19,7 +19,7 @@ from ...optim._pace import Pace
 from ...scalar.store import Store
 from ...tape.half import TOO_LARGE
 from .history import History
-from .interrupts import Whole
+from .interrupts import DelayedInterrupt
 from .optimizer import LossScale
 
 P = ParamSpec("P")
@@ -27,7 +27,7 @@ R = TypeVar("R")
 S = TypeVar("S", bound=Any)
 
 
-def handed_on(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+def on_training_thread(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
     """Let a method of a run wait for its turn: while a worker trains, its thread calls it between two engine calls.
 
     What it returns or raises comes back to the caller. Without a worker, and in its own thread, nothing is in between.
@@ -41,7 +41,7 @@ def handed_on(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S,
     return taken
 
 
-def alone(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+def exclusive(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
     """Let a method of a run wait until no other thread is in one: several may step a run, or change it, by hand."""
 
     @wraps(method)
@@ -54,7 +54,7 @@ def alone(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P],
 
 def in_turn(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
     """Both: a method that changes a run, or looks at more than one number of it."""
-    return handed_on(alone(method))
+    return on_training_thread(exclusive(method))
 
 
 # ---- `Training`: an engine at work. Cuts the steps into calls of a steady length and stops where a run diverges
@@ -137,7 +137,7 @@ class Training:
         self.call_seconds = CALL_SECONDS
         self.data_changed, self.flags_changed = False, True
         self.onlooker: Onlooker | None = None
-        self._asked: NextReadback | None = None
+        self._readback: NextReadback | None = None
         self._revision = problem.store.revision
         self._held, self._name_of, self.pace, self._scale = held, name_of, pace, scale
         self._seconds_a_step = math.inf
@@ -148,13 +148,13 @@ class Training:
         """Let another engine do the steps from here on; speed and length of a call are found anew."""
         self.trainer.next_readback = None
         self.trainer = trainer
-        trainer.next_readback = self._asked
+        trainer.next_readback = self._readback
         self._seconds_a_step = math.inf
         self._seconds, self._timed = 0.0, 0
 
     def watch(self, asked: NextReadback | None) -> None:
         """From now on an engine whose calls are long may be asked for numbers in the middle of one; None ends it."""
-        self._asked = self.trainer.next_readback = asked
+        self._readback = self.trainer.next_readback = asked
 
     def twin(self, make_trainer: Callable[[Problem], Trainer]) -> Training:
         """The same training on copies of all numbers: what is done with it leaves this one as it is."""
@@ -200,7 +200,7 @@ class Training:
         count = self.problem.read_ahead(self.steps, self._count(trainer, most))
         reading = time.perf_counter() - begun
         count, lr = self._rates(count)
-        with Whole() as whole:
+        with DelayedInterrupt() as whole:
             # one compiled step alone is never undone, and stands at the bad step anyhow; what was done does not diverge
             several = count > 1 and (not again or self.onlooker is not None)
             kept = several or trainer.breakable or self._scale is not None
@@ -214,7 +214,7 @@ class Training:
                 trainer.rewind()
                 losses = self._called(trainer, at, lr, True, whole)
             if again:
-                self._stand_after(losses, lr)
+                self._finish_steps(losses, lr)
             else:
                 if not is_finite(trainer, losses):
                     stop_at_divergence(self, kept and count > 1, losses, lr)
@@ -246,7 +246,7 @@ class Training:
         self._seconds += seconds
         self._timed += count
 
-    def _called(self, trainer: Trainer, count: int, lr: Rates, kept: bool, whole: Whole) -> NDArray[np.float64]:
+    def _called(self, trainer: Trainer, count: int, lr: Rates, kept: bool, whole: DelayedInterrupt) -> NDArray[np.float64]:
         """The losses of `count` steps; where they are broken off all is as it was `kept`."""
         try:
             whole.waits = not trainer.breakable
@@ -278,18 +278,18 @@ class Training:
 
     def _book(self, losses: NDArray[np.float64], lr: Rates) -> None:
         self.history.extend(self.steps, losses, lr[: len(losses), 0] if isinstance(lr, np.ndarray) else lr)
-        self._stand_after(losses, lr)
+        self._finish_steps(losses, lr)
 
     def first(self, flags: NDArray[np.bool_]) -> tuple[int, str] | None:
         """Index and name of the first flat number with a flag."""
         found = np.flatnonzero(flags)
         return (int(found[0]), self._name_of(int(found[0]))) if len(found) else None
 
-    def stands_at(self, step: int, loss: float = math.nan, lr: float | None = None) -> None:
+    def set_position(self, step: int, loss: float = math.nan, lr: float | None = None) -> None:
         """The numbers are those after step `step` now; which history goes on is for whoever put them there."""
         self.steps, self.loss, self.lr = step, loss, lr
 
-    def _stand_after(self, losses: NDArray[np.float64], lr: Rates) -> None:
+    def _finish_steps(self, losses: NDArray[np.float64], lr: Rates) -> None:
         self.problem.store.computed[: self.problem.n_weights] = 1
         last = float(lr[len(losses) - 1, 0]) if isinstance(lr, np.ndarray) else lr
         self.loss, self.lr, self._update = float(losses[-1]), last, None

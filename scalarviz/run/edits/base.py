@@ -120,7 +120,7 @@ def full_name(part: Any) -> str:
     return f"{getattr(part, '__module__', kind.__module__)}.{getattr(part, '__qualname__', kind.__qualname__)}"
 
 
-def fix(edit: Edit, **parts: Any) -> None:
+def set_fields(edit: Edit, **parts: Any) -> None:
     """Set checked fields of a frozen dataclass; arrays become read-only copies."""
     for name, part in parts.items():
         own = part.copy() if isinstance(part, np.ndarray) else part

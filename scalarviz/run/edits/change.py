@@ -14,7 +14,7 @@ from ...engine.outside import as_source
 from ...engine.problem import SAMPLINGS, Sampling
 from ...errors import InputError, TypeMismatchError, listing, shown
 from ..checks import as_samples
-from .base import Edit, Names, Setting, fix, numbered
+from .base import Edit, Names, Setting, set_fields, numbered
 from .numbers import Call, SetOptimizer
 
 if TYPE_CHECKING:
@@ -60,33 +60,33 @@ class Change(Edit):
     made: Any = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        fix(self, activation=_activation(self.activation), loss=_loss(self.loss), optimizer=_optimizer(self.optimizer))
+        set_fields(self, activation=_activation(self.activation), loss=_loss(self.loss), optimizer=_optimizer(self.optimizer))
         if self.numbers:
-            fix(self, numbers=SetOptimizer(self.numbers).numbers)
+            set_fields(self, numbers=SetOptimizer(self.numbers).numbers)
         if self.model is not None and (isinstance(self.model, type) or not callable(self.model)):
             raise TypeMismatchError(
                 f"change: model must be a module or a function of Values, got {type(self.model).__name__}"
             )
         if self.batch_size is not None:
-            fix(self, batch_size=integer("batch_size", self.batch_size, 1))
+            set_fields(self, batch_size=integer("batch_size", self.batch_size, 1))
         if self.sampling is not None:
             one_of(self.sampling, SAMPLINGS, "sampling")
         if not self._parts():
             raise InputError("change: got no argument; name what to change, such as change(activation='relu')")
 
     def resolved(self, hands: RunHands) -> Edit:
-        if hands.goes_on_with(self.made):
+        if hands.is_prepared_for_now(self.made):
             return self
         found = replace(self)
-        fix(found, made=hands.made(found))
+        set_fields(found, made=hands.prepare_change(found))
         return found
 
     def check(self, hands: RunHands) -> None:
         if self.made is not None:
-            hands.check_made(self.made)
+            hands.check_prepared(self.made)
 
     def apply(self, hands: RunHands) -> None:
-        hands.put_made(self.made)
+        hands.put_prepared(self.made)
 
     def words(self, name: Names = numbered) -> str:
         """``activation = relu, optimizer = Adam, lr = 0.01``."""
@@ -169,7 +169,7 @@ class SetTargets(Setting, Edit):
     def __post_init__(self) -> None:
         what = "set_targets: the targets"
         as_samples(self.targets, what)
-        fix(self, targets=real_array(self.targets, what))
+        set_fields(self, targets=real_array(self.targets, what))
 
     def check(self, hands: RunHands) -> None:
         hands.check_targets(self.targets)
@@ -190,7 +190,7 @@ class AddSamples(Edit):
 
     def __post_init__(self) -> None:
         inputs, targets = _samples(self.inputs, "add_samples: the inputs"), _samples(self.targets, "the targets")
-        fix(self, inputs=inputs, targets=targets)
+        set_fields(self, inputs=inputs, targets=targets)
 
     def check(self, hands: RunHands) -> None:
         hands.check_samples(self.inputs, self.targets, "add_samples")
@@ -211,7 +211,7 @@ class Refill(Setting, Edit):
 
     def __post_init__(self) -> None:
         inputs, targets = _samples(self.inputs, "refill: the inputs"), _samples(self.targets, "refill: the targets")
-        fix(self, inputs=inputs, targets=targets)
+        set_fields(self, inputs=inputs, targets=targets)
 
     def check(self, hands: RunHands) -> None:
         hands.check_samples(self.inputs, self.targets, "refill")
@@ -241,7 +241,7 @@ class Several(Edit):
             raise InputError("Several: a Call or another Several cannot be one of its edits")
         if not given or sum(isinstance(edit, Change) for edit in given) > 1:
             raise InputError("Several: expected at least one edit, and at most one Change")
-        fix(self, edits=tuple(given), said=text(self.said, "Several: the words"))
+        set_fields(self, edits=tuple(given), said=text(self.said, "Several: the words"))
 
     def resolved(self, hands: RunHands) -> Edit:
         return Several(tuple(edit.resolved(hands) for edit in self.edits), self.said)

@@ -18,7 +18,7 @@ from ...errors import InputError, TypeMismatchError, shown
 from ...optim import Schedule
 from ...scalar.single import as_number
 from ..checks import limits_of
-from .base import Edit, Names, Setting, fix, full_name, numbered, several, within
+from .base import Edit, Names, Setting, set_fields, full_name, numbered, several, within
 
 if TYPE_CHECKING:
     from ..editing import RunHands
@@ -49,7 +49,7 @@ class _OfWeights(Edit):
 
     def __post_init__(self) -> None:
         kind = type(self).__name__
-        fix(self, start=integer(f"{kind}: start", self.start, 0), numbers=_numbers(self.numbers, kind))
+        set_fields(self, start=integer(f"{kind}: start", self.start, 0), numbers=_numbers(self.numbers, kind))
 
     def check(self, hands: RunHands) -> None:
         within(hands, self.start, len(self.numbers))
@@ -93,7 +93,7 @@ class SetFrozen(Edit):
         flags = real_array(self.flags, "SetFrozen: the flags")
         if flags.dtype != np.bool_ or flags.ndim != 1 or flags.size == 0:
             raise TypeMismatchError(f"SetFrozen: flags must be an array of True and False, got {shown(self.flags)}")
-        fix(self, start=integer("SetFrozen: start", self.start, 0), flags=flags)
+        set_fields(self, start=integer("SetFrozen: start", self.start, 0), flags=flags)
 
     def check(self, hands: RunHands) -> None:
         within(hands, self.start, len(self.flags))
@@ -136,7 +136,7 @@ def _apart(spans: list[tuple[int, int]], what: str) -> None:
             raise InputError(f"{what}: weight {other} is in two of its parts; name it in one")
 
 
-def called(said: str, spans: Spans, name: Names) -> str:
+def spans_words(said: str, spans: Spans, name: Names) -> str:
     """The words that came with it, else the first weight and how many more."""
     return said or several(name, spans[0][0], sum(count for _, count in spans))
 
@@ -159,7 +159,7 @@ class Together(Edit):
                 )
         for flags in (True, False):
             _apart(sorted(e.sets() for e in given if isinstance(e, SetFrozen) is flags), "Together")
-        fix(self, edits=tuple(given), said=text(self.said, "Together: the words"))
+        set_fields(self, edits=tuple(given), said=text(self.said, "Together: the words"))
 
     def check(self, hands: RunHands) -> None:
         for edit in self.edits:
@@ -196,7 +196,7 @@ class ScaleWeights(Edit):
         if not math.isfinite(factor):
             raise InputError(f"ScaleWeights: the factor must be finite, got {factor}")
         spans, said = spans_of(self.spans, "ScaleWeights"), text(self.said, "ScaleWeights: the words")
-        fix(self, spans=spans, factor=factor, said=said)
+        set_fields(self, spans=spans, factor=factor, said=said)
 
     def check(self, hands: RunHands) -> None:
         for start, count in self.spans:
@@ -212,7 +212,7 @@ class ScaleWeights(Edit):
         return Together(tuple(parts), said)
 
     def words(self, name: Names = numbered) -> str:
-        return f"{called(self.said, self.spans, name)} × {self.factor:.6g}"
+        return f"{spans_words(self.said, self.spans, name)} × {self.factor:.6g}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -223,20 +223,20 @@ class RedrawWeights(Edit):
     said: str = ""
 
     def __post_init__(self) -> None:
-        fix(self, spans=spans_of(self.spans, "RedrawWeights"), said=text(self.said, "RedrawWeights: the words"))
+        set_fields(self, spans=spans_of(self.spans, "RedrawWeights"), said=text(self.said, "RedrawWeights: the words"))
 
     def check(self, hands: RunHands) -> None:
         for start, count in self.spans:
             within(hands, start, count)
-        hands.drawn(*self.spans[0])
+        hands.initial_values(*self.spans[0])
 
     def resolved(self, hands: RunHands) -> Edit:
         self.check(hands)
-        parts = tuple(SetWeights(start, hands.drawn(start, count)) for start, count in self.spans)
+        parts = tuple(SetWeights(start, hands.initial_values(start, count)) for start, count in self.spans)
         return Together(parts, f"re-initialise {self.said}" if self.said else "")
 
     def words(self, name: Names = numbered) -> str:
-        return f"re-initialise {called(self.said, self.spans, name)}"
+        return f"re-initialise {spans_words(self.said, self.spans, name)}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -257,9 +257,9 @@ class SetOptimizer(Edit):
         pairs = tuple((str(name), _plain(number)) for name, number in given.items())
         if not pairs:
             raise InputError("SetOptimizer: got no number; name one, such as SetOptimizer({'momentum': 0.9})")
-        fix(self, numbers=pairs)
+        set_fields(self, numbers=pairs)
         if self.group is not None:
-            fix(self, group=integer("SetOptimizer: group", self.group, 0))
+            set_fields(self, group=integer("SetOptimizer: group", self.group, 0))
 
     def check(self, hands: RunHands) -> None:
         hands.check_numbers(dict(self.numbers), self.group)
@@ -288,7 +288,7 @@ class SetLimits(Setting, Edit):
 
     def __post_init__(self) -> None:
         found = limits_of(self.l1, self.l2, self.clip_norm, self.clip_value)
-        fix(self, l1=found.l1, l2=found.l2, clip_norm=found.clip_norm, clip_value=found.clip_value)
+        set_fields(self, l1=found.l1, l2=found.l2, clip_norm=found.clip_norm, clip_value=found.clip_value)
 
     def apply(self, hands: RunHands) -> None:
         hands.put_limits(Limits(self.l1, self.l2, self.clip_norm, self.clip_value))
@@ -346,7 +346,7 @@ class SetBatchSize(Setting, Edit):
     batch_size: int
 
     def __post_init__(self) -> None:
-        fix(self, batch_size=integer("batch_size", self.batch_size, 1))
+        set_fields(self, batch_size=integer("batch_size", self.batch_size, 1))
 
     def check(self, hands: RunHands) -> None:
         hands.check_batch(self.batch_size)
@@ -368,7 +368,7 @@ class SetSampling(Edit):
     def __post_init__(self) -> None:
         one_of(self.sampling, SAMPLINGS, "sampling")
         if self.batch_size is not None:
-            fix(self, batch_size=integer("batch_size", self.batch_size, 1))
+            set_fields(self, batch_size=integer("batch_size", self.batch_size, 1))
 
     def check(self, hands: RunHands) -> None:
         hands.check_batch(self.batch_size, self.sampling)
@@ -416,7 +416,7 @@ class Call(Edit):
 
     def __post_init__(self) -> None:
         function(self.function, "Call: what it calls")
-        fix(self, what=text(self.what, "Call: what") or self.name)
+        set_fields(self, what=text(self.what, "Call: what") or self.name)
 
     @property
     def name(self) -> str:
@@ -445,7 +445,7 @@ class SetNumbers(Edit):
 
     def __post_init__(self) -> None:
         numbers = SetOptimizer(self.numbers).numbers
-        fix(self, spans=spans_of(self.spans, "SetNumbers"), numbers=numbers, said=text(self.said, "SetNumbers: said"))
+        set_fields(self, spans=spans_of(self.spans, "SetNumbers"), numbers=numbers, said=text(self.said, "SetNumbers: said"))
 
     def check(self, hands: RunHands) -> None:
         hands.check_numbers_of(self.spans, dict(self.numbers))
@@ -455,7 +455,7 @@ class SetNumbers(Edit):
 
     def words(self, name: Names = numbered) -> str:
         """``row 2 of 0.weight: lr = 0.01``."""
-        return f"{called(self.said, self.spans, name)}: {SetOptimizer(self.numbers).words()}"
+        return f"{spans_words(self.said, self.spans, name)}: {SetOptimizer(self.numbers).words()}"
 
     def sets(self) -> Any:
         return self.spans, {name for name, _ in self.numbers}

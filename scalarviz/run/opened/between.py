@@ -33,13 +33,13 @@ MERGED = (BETWEEN["norm"][1], BETWEEN["activation"][1])
 _STRAIGHT = ("exp", "log", "sqrt", "neg", "square", "abs", "float16")
 
 
-class Looks(NamedTuple):
+class AttentionRows(NamedTuple):
     """The rows of one position's attention."""
 
     scores: Rows  # (heads, n), of each position that it looks at
     shares: Rows  # (heads, n)
     values: Rows  # (heads, n, d), what it is offered
-    taken: Rows  # (heads, d)
+    outputs: Rows  # (heads, d)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +49,7 @@ class Attention:
     scores: Float  # (heads, n), q · k
     shares: Float  # (heads, n), what a softmax makes of them
     values: Float  # (heads, n, d), the v of each position; of what comes back the derivative by `taken`
-    taken: Float  # (heads, d), the sum of `parts`
+    outputs: Float  # (heads, d), the sum of `parts`
 
     @property
     def parts(self) -> Float:
@@ -58,29 +58,29 @@ class Attention:
 
     def which(self, formula: str, column: int) -> tuple[int, int]:
         """Head and place of one of many shares, or of what is taken, where the `formula` is another."""
-        return divmod(column, len((self.shares if formula == SHARES else self.taken)[0]))
+        return divmod(column, len((self.shares if formula == SHARES else self.outputs)[0]))
 
 
-class Looking(NamedTuple):
+class AttentionState(NamedTuple):
     """Who looks at whom in an opened step, as far as it has come."""
 
-    at: Callable[[int], Attention | None]  # what a position does, from 0; or what has come back to it
+    attention_at: Callable[[int], Attention | None]  # what a position does, from 0; or what has come back to it
     places: int  # positions up to the last that matters
-    come: int  # it waits, its shares come now, its values flow now, it is done; deltas come now, are done: 0 to 5
+    reached: int  # it waits, its shares come now, its values flow now, it is done; deltas come now, are done: 0 to 5
     reads: str  # the name of the weights that read it
 
 
-class Between:
+class BetweenModules:
     """Looks it up by the stage of the layer that reads it."""
 
     def __init__(self, places: Places, rows_of: Mapping[str, Rows], constants: set[int]) -> None:
         self._places, self._rows_of, self._constants = places, rows_of, constants
         self._kinds: dict[str, dict[int, str]] = {}
-        self._looks: dict[str, Looks | None] = {}
+        self._attention_rows: dict[str, AttentionRows | None] = {}
 
     def reads(self, stage: str) -> list[int]:
         """The rows that the first output of a layer is a sum of; none of another stage."""
-        made = self._places.made_of(int(self._rows_of[stage][0]))
+        made = self._places.instruction_of(int(self._rows_of[stage][0]))
         return [] if made is None or made[0].kind not in LAYERS else made[2].tolist()
 
     def kinds(self, stage: str) -> dict[int, str]:
@@ -88,28 +88,28 @@ class Between:
         if stage not in self._kinds:
             what = self._kinds[stage] = dict[int, str]()
             for row in self._places.inside(stage) if self.reads(stage) else ():
-                if (made := self._places.made_of(row)) is not None:
+                if (made := self._places.instruction_of(row)) is not None:
                     below = {what.get(k, "") for k in made[2].tolist()}
                     what[row] = _made(made[0], below, made[2], self._constants)
         return self._kinds[stage]
 
-    def looks(self, stage: str) -> Looks | None:
+    def attention_rows(self, stage: str) -> AttentionRows | None:
         """The attention that a layer reads; None where it reads none."""
-        if stage not in self._looks:
+        if stage not in self._attention_rows:
             heads: dict[tuple[int, ...], list[tuple[int, list[int]]]] = {}
             for row in (row for row, kind in self.kinds(stage).items() if kind == "values"):
                 shares, offered = self._operands(row).reshape(2, -1).tolist()
                 heads.setdefault(tuple(shares), []).append((row, offered))
             alike = len({(len(shares), len(taken)) for shares, taken in heads.items()}) == 1
-            self._looks[stage] = None if not alike else Looks(
+            self._attention_rows[stage] = None if not alike else AttentionRows(
                 np.array([[self._score(row, stage) for row in shares] for shares in heads]), np.array([*heads]),
                 np.array([[offered for _, offered in taken] for taken in heads.values()]).swapaxes(1, 2),
                 np.array([[row for row, _ in taken] for taken in heads.values()]),
             )  # fmt: skip
-        return self._looks[stage]
+        return self._attention_rows[stage]
 
     def _operands(self, row: int) -> Rows:
-        made = self._places.made_of(row)
+        made = self._places.instruction_of(row)
         return np.zeros(0, np.int64) if made is None else made[2]
 
     def _score(self, share: int, stage: str) -> int:

@@ -53,7 +53,7 @@ def slope(op: str, operand: int = 0, names: Sequence[str] = (), made: str = "y")
 
 def equation(tokens: Sequence[Token], result: float, again: Callable[[int], float]) -> str:
     """Numbers and what they give, true as printed; ``≈`` where no digits are enough."""
-    return Line("", tuple(tokens), result, again=again).equation(DIGITS)
+    return Line("", tuple(tokens), result, evaluate_rounded=again).equation(DIGITS)
 
 
 USUAL = {"elu": (1.0,), "leaky_relu": (0.01,), "softplus_up_to": (1.0, 20.0)}
@@ -84,7 +84,7 @@ def added(parts: Sequence[float], result: float, digits: int = DIGITS) -> str:
     """A sum."""
     tokens, shown = summed(parts)
     again = lambda k: sum(rounded(part, k) for part in shown)  # noqa: E731
-    return Line("", tuple(tokens), result, again=again).equation(digits)
+    return Line("", tuple(tokens), result, evaluate_rounded=again).equation(digits)
 
 
 def summed(parts: Sequence[float], most: int = MOST, largest: int = LARGEST) -> tuple[list[Token], Sequence[float]]:
@@ -111,7 +111,7 @@ def of_samples(parts: Floats, divisor: float, result: float) -> str:
     again = lambda k: sum(rounded(part, k) for part in shown) / divisor  # noqa: E731
     enough = {digits: digits_that_give(again, result, digits) for digits in (DIGITS, 3, 2)}
     chosen = next((digits for digits, needed in enough.items() if needed and needed <= MOST), 2)
-    return Line("", tuple(tokens), result, again=again).equation(chosen) if enough[chosen] else ""
+    return Line("", tuple(tokens), result, evaluate_rounded=again).equation(chosen) if enough[chosen] else ""
 
 
 def condensed(parts: Sequence[float], count: int) -> tuple[float, ...]:
@@ -134,7 +134,7 @@ def mixture(attention: Attention, head: int, number: int, digits: int = DIGITS) 
     tokens = [token for a, b in pairs for token in (" + ", Quantity("", a), " · ", Quantity("", b))][1:]
     tokens += [token for x in rest for token in (" + rest ", Quantity("", x))]
     again = lambda k: sum(rounded(a, k) * rounded(b, k) for a, b in pairs) + sum(rounded(x, k) for x in rest)  # noqa: E731
-    return Line("", tuple(tokens), float(attention.taken[head, number]), again=again).equation(digits)
+    return Line("", tuple(tokens), float(attention.outputs[head, number]), evaluate_rounded=again).equation(digits)
 
 
 def share_of(attention: Attention, head: int, place: int) -> str:
@@ -191,7 +191,7 @@ def operated(op: str, factors: Sequence[float], result: float, joined: str) -> s
     count = len(factors)
     nodes = *(Node("input", index=k) for k in range(count)), Node(op, tuple(range(count)))
     writer = Writer(Tape(nodes, count, 0, 0), dict.fromkeys(range(count), ""), [*factors, result], ())
-    return first + Line("", tuple(writer.line(count)), result, again=partial(writer.again, count)).equation(DIGITS)
+    return first + Line("", tuple(writer.line(count)), result, evaluate_rounded=partial(writer.evaluate_rounded, count)).equation(DIGITS)
 
 
 def _normed(x: float, mean: float, deviation: float, weight: float, bias: float) -> float:
@@ -246,7 +246,7 @@ def shares_of(outputs: Floats, classes: Floats) -> tuple[Floats, Floats]:
 # ---- What a number is made of
 
 
-class Given(NamedTuple):
+class RowOperation(NamedTuple):
     """The operation that makes a number, the numbers that it takes, and the operation in symbols where they are few.
 
     `linear`: whether the means over samples are made of means in the same way.
@@ -258,20 +258,20 @@ class Given(NamedTuple):
     linear: bool = False
 
 
-def given(passes: Passes, row: int) -> Given | None:
+def operation_of(passes: Passes, row: int) -> RowOperation | None:
     """What a row of the program is made of; None of what is drawn or given."""
-    made = passes.network.places.made_of(row)
+    made = passes.network.places.instruction_of(row)
     while made is not None and made[0].op == "float16":  # the rounding of half precision
         row = int(made[2][0])
-        made = passes.network.places.made_of(row)
+        made = passes.network.places.instruction_of(row)
     if made is None:
         return _given_feature(passes, row)
     i, part, operands = made
     taken, output = passes.means[operands], 0
     if i.kind == "gather":
-        return Given(TERMS, (), f"row {taken[0] + 1:.0f}" if passes.size == 1 else "")
+        return RowOperation(TERMS, (), f"row {taken[0] + 1:.0f}" if passes.size == 1 else "")
     if i.kind in ("op", MAX):
-        return Given(i.op or MAX, tuple(taken.tolist()), linear=i.op in ("add", "sub"))
+        return RowOperation(i.op or MAX, tuple(taken.tolist()), linear=i.op in ("add", "sub"))
     if i.kind == "product":
         taken = taken.reshape(2, -1).prod(axis=0)
     elif i.kind == "weighted":
@@ -281,33 +281,33 @@ def given(passes: Passes, row: int) -> Given | None:
         dotted = i.weights.ravel()[part * i.terms :][: i.terms]
         weights = passes.theta[dotted if i.kind == "dot" else i.weights[output] + np.arange(len(operands))]
         if len(operands) == 1 and i.bias < 0 and not i.offset:
-            return Given("mul", (float(weights[0]), float(taken[0])), "w · x")
+            return RowOperation("mul", (float(weights[0]), float(taken[0])), "w · x")
         taken = weights * taken
     else:
         return None
     more = [float(passes.theta[i.bias + output])] if i.bias >= 0 else []
     more += [i.offset] if i.offset else []
     formula = "Σ w · x + b" if i.bias >= 0 else "Σ w · x"
-    return Given(TERMS, condensed([*taken.tolist(), *more], MOST), formula, i.kind != "product")
+    return RowOperation(TERMS, condensed([*taken.tolist(), *more], MOST), formula, i.kind != "product")
 
 
-def _given_feature(passes: Passes, row: int) -> Given | None:
+def _given_feature(passes: Passes, row: int) -> RowOperation | None:
     """The same of a number that is made of a sample's inputs alone, such as ``sin(4π · x)``; None of an input."""
     encoder, tape, program = passes.network.runner.encoder, passes.network.tape, passes.network.body.program
     at = program.input_index[program.input_rows == row] - tape.n_inputs - tape.n_targets
     if encoder is None or not len(at) or at[0] < 0:
         return None
     places, rows = Places(encoder.program, {}), encoder.forward(np.empty(0), passes.first)[:, 0]
-    made, given = places.made_of(int(encoder.program.outputs[at[0]])), encoder.program.input_rows.tolist()
+    made, given = places.instruction_of(int(encoder.program.outputs[at[0]])), encoder.program.input_rows.tolist()
     if made is None or made[0].kind != "op":
         return None
-    op, inner = made[0].op, places.made_of(int(made[2][0]))
+    op, inner = made[0].op, places.instruction_of(int(made[2][0]))
     if op in ("sin", "cos") and inner is not None and inner[0].op == "mul":
         x, factor = sorted(inner[2].tolist(), key=lambda k: k not in given)
         if x in given and factor in encoder.program.constant_rows:
             letters = f"{op}({text_of((_turns(rows[factor]),))} · input {encoder.program.input_index[given.index(x)]})"
-            return Given(op, (float(rows[factor]), float(rows[x])), letters)
-    return Given(op, tuple(rows[made[2]].tolist()))
+            return RowOperation(op, (float(rows[factor]), float(rows[x])), letters)
+    return RowOperation(op, tuple(rows[made[2]].tolist()))
 
 
 def _turns(angle: float) -> Token:
@@ -317,12 +317,12 @@ def _turns(angle: float) -> Token:
     return f"{count if count != 1 else ''}π" if good else Quantity(digits_of(angle, DIGITS), angle)
 
 
-def given_norm(passes: Passes, stage: Stage, unit: int, tensors: Iterable[Tensor]) -> Given | None:
+def norm_operation(passes: Passes, stage: Stage, unit: int, tensors: Iterable[Tensor]) -> RowOperation | None:
     """The same of a norm; None of any other stage, and of a norm that has no mean."""
     places, parts = passes.network.places, dict[str, tuple[int, Rows]]()
     inside, below = {*places.inside(stage.name)}, [int(passes.network.rows_of[stage.name][unit])]
     for row in below if "norm" in stage.kind else ():
-        made = places.made_of(row)
+        made = places.instruction_of(row)
         if made is not None:
             parts.setdefault(made[0].op, (row, made[2]))
             below += [k for k in made[2].tolist() if k in inside and k not in below]
@@ -336,4 +336,4 @@ def given_norm(passes: Passes, stage: Stage, unit: int, tensors: Iterable[Tensor
         if part in scale and tensor.size and stage.name.partition(" (")[0] == path:
             scale[part] = float(passes.theta[tensor.start + unit * tensor.size // stage.outputs])
     factors = *passes.means[parts["sub"][1]].tolist(), float(passes.means[parts["sqrt"][0]]), *scale.values()
-    return Given(NORM, factors, f"(x {MINUS} mean) / deviation · γ + β")
+    return RowOperation(NORM, factors, f"(x {MINUS} mean) / deviation · γ + β")

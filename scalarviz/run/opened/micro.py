@@ -32,12 +32,12 @@ from .equations import (
     MOST_TERMS,
     SYMBOLS,
     TERMS,
-    Given,
+    RowOperation,
     added,
     applied,
     condensed,
-    given,
-    given_norm,
+    operation_of,
+    norm_operation,
     operated,
     scaled,
     shares_of,
@@ -83,10 +83,10 @@ class MicroStep:
     column: int = -1
     lines: tuple[Line, ...] = ()  # of an update: the optimiser's rule with numbers
     op: str = ""  # the operation that gives `value` of `factors`, of the table, `TERMS`, `MAX` or `NORM`
-    also: tuple[str, ...] = ()  # other calls of the stage's module, whose `units` come with its own
+    other_calls: tuple[str, ...] = ()  # other calls of the stage's module, whose `units` come with its own
 
 
-class Made(NamedTuple):
+class GradientTerms(NamedTuple):
     """What a gradient is the sum of."""
 
     terms: int  # how many ``delta * x`` there are; 0: nobody knows
@@ -110,12 +110,12 @@ def phases_of(steps: Sequence[MicroStep]) -> tuple[PhaseSpan, ...]:
     found, start = [], 0
     for name in PHASES:
         mine = [step for step in steps if step.phase == name]
-        found.append(PhaseSpan(name, start, len(mine), _said(name, mine)))
+        found.append(PhaseSpan(name, start, len(mine), _phase_words(name, mine)))
         start += len(mine)
     return tuple(found)
 
 
-def _said(name: Phase, steps: Sequence[MicroStep]) -> str:
+def _phase_words(name: Phase, steps: Sequence[MicroStep]) -> str:
     if name == "forward":
         return ", ".join(counted(label, count) for label, count in Counter(map(_label, steps)).items())
     if name == "loss":
@@ -151,12 +151,12 @@ def counted(label: str, count: int) -> str:
 
 def _alike(one: Stage, other: Stage) -> bool:
     """Whether two stages can come about together: calls of one module, or modules that read the same, as q, k and v."""
-    reads, others = ({called(name) for name in stage.sources} for stage in (one, other))
-    same = called(one.name) == called(other.name) or (reads == others != set())
+    reads, others = ({module_path(name) for name in stage.sources} for stage in (one, other))
+    same = module_path(one.name) == module_path(other.name) or (reads == others != set())
     return same and (one.kind, one.outputs) == (other.kind, other.outputs)
 
 
-def called(stage: str) -> str:
+def module_path(stage: str) -> str:
     """The path of the module of which a stage is a call: ``"cell"`` of ``"cell (2)"``."""
     return re.sub(r" ?\(\d+\)\Z", "", stage)
 
@@ -172,7 +172,7 @@ def _row_of(stage: Stage, index: int) -> int:
     return -1
 
 
-def most_of(step: MicroStep, gradient: NDArray[np.floating], change: NDArray[np.floating]) -> int:
+def largest_weight(step: MicroStep, gradient: NDArray[np.floating], change: NDArray[np.floating]) -> int:
     """The weight of which gradients or updates tell: the largest gradient, or what changes most."""
     sizes = (gradient if step.phase == "gradients" else change)[step.weights]
     return int(step.weights[np.argmax(np.abs(np.nan_to_num(sizes)))])
@@ -217,11 +217,11 @@ class Walk:
         self.rows_of = self.passes.network.rows_of
         products = sum(stage.weight.size for stage in opened.stages if stage.weight is not None)
         self.n_weights = sum(tensor.size for tensor in opened.tensors if not tensor.buffer)
-        self.each = self.n_weights <= EACH and products <= MOST_PRODUCTS
+        self.one_by_one = self.n_weights <= EACH and products <= MOST_PRODUCTS
         self.single = len(opened.batch) == 1
         self.many = f"{'mean' if opened.divisor != 1 else 'sum'} of {len(opened.batch):,}"
         self.using: set[str] = set()
-        self.formula = self.passes.network.formula if self.each else None
+        self.formula = self.passes.network.formula if self.one_by_one else None
         self.groups = self._groups()
         self.calls = self._calls()
 
@@ -241,14 +241,14 @@ class Walk:
         groups = [("" if own else name, group) for (name, own), group in self.groups.items()]
         for name, group in reversed(groups):
             weights = in_order(stages.get(name), group, arriving=True)
-            if self.each:
+            if self.one_by_one:
                 yield from (self._gradient(name, index) for index in weights.tolist())
             else:
                 words = f"{len(weights):,} gradients"
                 yield self._gradients(MicroStep("gradients", "stage", words, _NONE, weights, name, "Σ δ · x"))
         for name, group in groups:
             weights = in_order(stages.get(name), group, arriving=False)
-            if self.each:
+            if self.one_by_one:
                 yield from (self._update(name, index) for index in weights.tolist())
             else:
                 moved = weights[self.opened._taken.trained[weights]]
@@ -270,17 +270,17 @@ class Walk:
         groups: dict[str, dict[str, list[Rows]]] = {name: {} for name in (*self.rows_of, "")}
         for tensor in (tensor for tensor in self.opened.tensors if tensor.size and not tensor.buffer):
             span = np.arange(tensor.start, tensor.start + tensor.size)
-            for part in np.split(span, len(span)) if self.each else [span]:
+            for part in np.split(span, len(span)) if self.one_by_one else [span]:
                 uses = self.passes.uses_of(int(part[0]))
-                at = {self.passes.network.places.of(use.rows).stage for use in uses}
+                at = {self.passes.network.places.place_of(use.rows).stage for use in uses}
                 self.using |= at
                 name, own = next((name for name in groups if name in at), ""), tensor.name.rpartition(".")[0]
-                groups[name].setdefault("" if self.each or own == called(name) else own, []).append(part)
+                groups[name].setdefault("" if self.one_by_one or own == module_path(name) else own, []).append(part)
         return {(name, own): np.concatenate(parts) for name, of in groups.items() for own, parts in of.items()}
 
     def _calls(self) -> list[list[Stage]]:
         """The stages in their order; of large networks those together that are alike and need not wait for others."""
-        if self.each:
+        if self.one_by_one:
             return [[stage] for stage in self.opened.stages]
         waiting, done, found = [*self.opened.stages], {"input"}, list[list[Stage]]()
         while waiting:
@@ -300,11 +300,11 @@ class Walk:
         if self.formula is not None:
             yield from self._nodes(stage, self.formula)
             return
-        if self.each and stage.weight is not None:
+        if self.one_by_one and stage.weight is not None:
             yield from self._layer(stage, stage.weight, rows)
             return
-        if not (self.each and stage.kind in TABLE and stage.outputs <= MOST_UNITS):
-            between = [] if self.each else [*self._between([s for s in calls if called(s.name) == called(stage.name)])]
+        if not (self.one_by_one and stage.kind in TABLE and stage.outputs <= MOST_UNITS):
+            between = [] if self.one_by_one else [*self._between([s for s in calls if module_path(s.name) == module_path(stage.name)])]
             weights = np.concatenate([self.groups.get((call.name, ""), _NONE) for call in calls])
             words = f"{stage.kind}: {counted('number', sum(call.outputs for call in calls))}"
             step = self._stage("forward", words, calls, weights, self.passes.means[rows])
@@ -333,39 +333,39 @@ class Walk:
     ) -> MicroStep:
         """All numbers of a stage at once, and what they are where they are few."""
         said = ""
-        if self.each and 0 < len(made) <= FEW:
+        if self.one_by_one and 0 < len(made) <= FEW:
             joined = "mean" if phase == "forward" else self.many.partition(" ")[0]
             said = listed(made, joined, len(self.opened.batch), DIGITS)
         value = float(made[0]) if len(made) == 1 else nan
         step = MicroStep(
             phase, "stage", words, np.arange(len(made)), weights, calls[0].name, numbers=said, value=value,
-            also=tuple(call.name for call in calls[1:]),
+            other_calls=tuple(call.name for call in calls[1:]),
         )  # fmt: skip
-        if self.each:
+        if self.one_by_one:
             return step
         asked = self.passes.asked(calls)
         return (
-            self._returned(step, asked) if phase == "backward" else self._shown(step, asked, self.rows_of[asked.name])
+            self._with_largest_delta(step, asked) if phase == "backward" else self._with_row(step, asked, self.rows_of[asked.name])
         )
 
     def about(self, step: MicroStep, index: int) -> MicroStep:
         """A micro-step of many sums that shows the one to which a weight adds; any other as it is."""
-        names = (step.stage, *step.also) if step.phase == "forward" and len(step.units) else ()
+        names = (step.stage, *step.other_calls) if step.phase == "forward" and len(step.units) else ()
         calls = [stage for stage in self.opened.stages if stage.name in names and _row_of(stage, index) >= 0]
         if not calls:
             return step
         stage = self.passes.asked(calls)
-        return self._shown(step, stage, self.rows_of[stage.name], _row_of(stage, index))
+        return self._with_row(step, stage, self.rows_of[stage.name], _row_of(stage, index))
 
-    def _shown(self, step: MicroStep, stage: Stage, rows: Rows, unit: int = -1) -> MicroStep:
+    def _with_row(self, step: MicroStep, stage: Stage, rows: Rows, unit: int = -1) -> MicroStep:
         """A micro-step of many numbers that shows one of them, or the largest, where that is made of others."""
         which = unit if unit >= 0 else int(np.argmax(np.abs(np.nan_to_num(self.passes.means[rows]))))
         row, units = int(rows[which]), len(step.units)
-        normed = given_norm(self.passes, stage, which, self.opened.tensors) if units else None
-        found = normed or given(self.passes, row)
-        return step if found is None else self._told(step, found, float(self.passes.means[row]), which, "mean")
+        normed = norm_operation(self.passes, stage, which, self.opened.tensors) if units else None
+        found = normed or operation_of(self.passes, row)
+        return step if found is None else self._with_number(step, found, float(self.passes.means[row]), which, "mean")
 
-    def _told(self, step: MicroStep, found: Given, value: float, which: int, joined: str) -> MicroStep:
+    def _with_number(self, step: MicroStep, found: RowOperation, value: float, which: int, joined: str) -> MicroStep:
         """A micro-step of many numbers that shows one of them."""
         whole = (self.single or found.linear) and len(found.factors) <= MOST_TERMS
         factors = found.factors if whole else ()
@@ -373,18 +373,18 @@ class Walk:
         formula = step.formula or found.formula
         return replace(step, op=found.op, factors=factors, value=value, numbers=said, column=which, formula=formula)
 
-    def _returned(self, step: MicroStep, stage: Stage) -> MicroStep:
+    def _with_largest_delta(self, step: MicroStep, stage: Stage) -> MicroStep:
         """A micro-step of many deltas that shows the largest."""
         rows, sums = self.rows_of[stage.name], self.passes.adjoint_sums
         which = int(np.argmax(np.abs(np.nan_to_num(sums[rows]))))
         found = self._derivation(int(rows[which]))
         found = found._replace(formula="") if found.formula == "dL/dy" else found
-        return self._told(step, found, float(sums[rows[which]]), which, self.many.partition(" ")[0])
+        return self._with_number(step, found, float(sums[rows[which]]), which, self.many.partition(" ")[0])
 
     def _between(self, calls: Sequence[Stage]) -> Iterator[MicroStep]:
         """What is made on the way to a layer by no module: sums, norms, attention, each shown by its largest number."""
         between, stage = self.passes.network.between, self.passes.asked(calls)
-        if given_norm(self.passes, stage, 0, self.opened.tensors) is not None:  # the module says it
+        if norm_operation(self.passes, stage, 0, self.opened.tensors) is not None:  # the module says it
             return
         found: dict[tuple[str, bool], list[int]] = {}
         for row, kind in between.kinds(stage.name).items():  # a norm before another one goes on past the layer too
@@ -395,7 +395,7 @@ class Walk:
             words, formula = BETWEEN[kind]
             words = f"sum with {mine[0][1].rpartition('.')[2]}: number by number" if mine else words
             step = MicroStep("forward", "stage", words, _NONE, weights, stage.name, formula)
-            yield self._shown(step, stage, np.array(found[kind, apart]))
+            yield self._with_row(step, stage, np.array(found[kind, apart]))
 
     def _nodes(self, stage: Stage, tape: Tape, *, backward: bool = False) -> Iterator[MicroStep]:
         """The operations of a formula and of its loss, but that which is the loss: their numbers, or their deltas."""
@@ -455,7 +455,7 @@ class Walk:
 
     def _operation(self, row: int, kind: str) -> tuple[str, list[float]]:
         """The operation of an activation, and what goes into it beside the number that it shows, such as a slope."""
-        made = self.passes.network.places.made_of(row)
+        made = self.passes.network.places.instruction_of(row)
         if made is None:
             return kind, []
         op = made[0].op if made[0].op.startswith(kind) else kind  # such as gelu_tanh
@@ -463,9 +463,9 @@ class Walk:
 
     def _input(self, index: int, row: int, column: int) -> float:
         """What a weight of a layer meets at the sum `row`, the mean over the batch."""
-        made = self.passes.network.places.made_of(row)
+        made = self.passes.network.places.instruction_of(row)
         while made is not None and made[0].kind == "op" and len(made[2]) == 1:  # the rounding of half precision
-            made = self.passes.network.places.made_of(int(made[2][0]))
+            made = self.passes.network.places.instruction_of(int(made[2][0]))
         if made is None or made[0].kind not in LAYERS:
             return nan
         i, part, operands = made
@@ -486,7 +486,7 @@ class Walk:
         if self.formula is not None:
             yield from self._nodes(stage, self.formula, backward=True)
             return
-        if not (self.each and stage.weight is not None and stage.outputs <= MOST_UNITS):
+        if not (self.one_by_one and stage.weight is not None and stage.outputs <= MOST_UNITS):
             words = f"δ of {counted('output', sum(call.outputs for call in calls))}"
             yield self._stage("backward", words, calls, _NONE, self.passes.adjoint_sums[rows])
             return
@@ -494,12 +494,12 @@ class Walk:
             value = float(self.passes.adjoint_sums[row])
             words, found = f"δ of output {unit}", self._derivation(row)
             step = MicroStep("backward", "delta", words, np.array([unit]), _NONE, stage.name, found.formula)
-            step = self._told(step, found, value, unit, self.many.partition(" ")[0])
+            step = self._with_number(step, found, value, unit, self.many.partition(" ")[0])
             yield step if found.op != "mul" and step.factors else replace(step, op="", column=-1)
 
-    def _derivation(self, row: int) -> Given:
+    def _derivation(self, row: int) -> RowOperation:
         """How the delta of a row comes from what reads it, in symbols; the factors where one operation does."""
-        gap = self._gap(row)
+        gap = self._target_difference(row)
         if gap is not None:
             return gap
         above = list(readers(self.passes.network.body, row))
@@ -517,30 +517,30 @@ class Walk:
             if not linear and not np.isclose(fsum(a * b for a, b in pairs), sums[row], rtol=1e-9, atol=1e-14):
                 pairs = []  # one sample alone moves no mean of its batch
             if not linear and len(pairs) == 1:
-                return Given("mul", pairs[0], "δ · slope")
+                return RowOperation("mul", pairs[0], "δ · slope")
             parts = condensed([a * b for a, b in pairs], MOST)
             formula = "Σ δ · slope" if parts and not linear else formula
-            return Given(TERMS, parts if len(parts) > 1 else (), formula, linear)
+            return RowOperation(TERMS, parts if len(parts) > 1 else (), formula, linear)
         letters, factors, upper = [slope(above[0].kind)], [float(self._x(above[0])[0])], int(above[0].rows[0])
         while len(pool := list(readers(self.passes.network.body, upper))) == 1 and pool[0].kind == MAX:
             letters, factors = [slope(MAX), *letters], [float(self._x(pool[0])[0]), *factors]
             upper = int(pool[0].rows[0])
         above_it = self._upstream(upper)
         if letters == ["1"]:  # a difference, as of a logit and the largest: nothing is multiplied
-            return Given(TERMS, (), above_it)
+            return RowOperation(TERMS, (), above_it)
         letters = [f"({above_it})" if above_it.startswith("Σ") else above_it, *letters]
         factors = [float(self.passes.adjoint_sums[upper]), *factors]
         off = np.isnan(prod(factors)) and np.isfinite(self.passes.adjoint_sums[row])  # a ReLU sends back 0, not NaN · 0
-        return Given(TERMS if off else "mul", () if off else tuple(factors), " · ".join(letters))
+        return RowOperation(TERMS if off else "mul", () if off else tuple(factors), " · ".join(letters))
 
-    def _gap(self, row: int) -> Given | None:
+    def _target_difference(self, row: int) -> RowOperation | None:
         """A delta that is a number less its target, times a factor: of squared errors, and of shares of a softmax."""
         passes, opened, squared = self.passes, self.opened, self._squared(row)
         if squared is not None and passes.loss_scale == 1:
             (y, t), factor, letter = passes.means[[row, squared[0]]].tolist(), squared[1], "y"
         else:
-            stage, units = passes.network.places.of([row])
-            calls = [own.name for own in opened.stages if called(own.name) == called(stage)]
+            stage, units = passes.network.places.place_of([row])
+            calls = [own.name for own in opened.stages if module_path(own.name) == module_path(stage)]
             at = calls.index(stage) if stage in calls else -1
             if not 0 <= at < len(opened.targets) or opened.shown < passes.size:
                 return None
@@ -553,15 +553,15 @@ class Walk:
             if not (wrong <= CLOSE and np.abs(counts - counts.round()).max(initial=0.0) <= CLOSE):
                 return None
             if len(counts) < passes.size or np.ptp(counts) > CLOSE:  # words of several lengths
-                return Given(GAP, (), f"(p {MINUS} t) / n")
+                return RowOperation(GAP, (), f"(p {MINUS} t) / n")
             (y, t), factor, letter = (float(of[units[0]].mean()) for of in (shares, wanted)), 1 / counts[0].round(), "p"
         letters = text_of(scaled(factor, (f"{letter} {MINUS} t",)))
-        return Given(GAP, (y, t, factor), letters, opened.divisor == passes.size)
+        return RowOperation(GAP, (y, t, factor), letters, opened.divisor == passes.size)
 
     def _squared(self, row: int) -> tuple[int, float] | None:
         """The row of the target of a number whose error is squared, and what their difference is multiplied by."""
         above, program = list(readers(self.passes.network.body, row)), self.passes.network.body.program
-        made = self.passes.network.places.made_of(int(above[0].rows[0])) if len(above) == 1 else None
+        made = self.passes.network.places.instruction_of(int(above[0].rows[0])) if len(above) == 1 else None
         if made is None or made[0].kind != "squares":
             return None
         pairs = made[2].reshape(2, -1)
@@ -585,7 +585,7 @@ class Walk:
         path = tensor.name.rpartition(".")[0]
         name = path if path in stages else ""
         places = np.array([k for k in range(tensor.start, tensor.start + tensor.size) if self.opened.follows(k)], int)
-        if self.each:
+        if self.one_by_one:
             for index in places.tolist():
                 yield replace(self._update(name, index), kind="statistic")
         elif len(places):
@@ -609,7 +609,7 @@ class Walk:
     def _gradients(self, step: MicroStep) -> MicroStep:
         """A micro-step of many gradients that shows the largest, where that is a sum."""
         gradient = self.opened.gradient
-        index = most_of(step, gradient, gradient)
+        index = largest_weight(step, gradient, gradient)
         terms, value = self.opened.terms(index, MOST), float(gradient[index])
         if terms.count < 2:
             return step

@@ -23,7 +23,7 @@ from ...tape.half import loss_scale_of
 from ..core.frame import Stage
 from ..core.gather import INPUT, OUTPUTS
 from ..core.graph import Forward
-from .between import LAYERS, Between
+from .between import LAYERS, BetweenModules
 
 Float = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -42,7 +42,7 @@ def _parts(i: Instruction) -> Rows:
     return i.args.reshape(1, -1) if i.kind == "squares" else i.args
 
 
-def _made(i: Instruction, part: int, parts: int) -> Rows:
+def _part_rows(i: Instruction, part: int, parts: int) -> Rows:
     """The rows that are made of one of the parts: several of a layer, one a position of an output apart."""
     if i.kind == "gather":
         return i.dst + part * len(i.weights) + np.arange(len(i.weights))
@@ -137,7 +137,7 @@ def readers(program: RowProgram, row: int) -> Iterator[Use]:
         parts = _parts(i)
         for part, k in np.argwhere(parts == row).tolist():
             if i.kind != "op" or step.pulls[k] is not None:
-                made = _made(i, part, len(parts))
+                made = _part_rows(i, part, len(parts))
                 read, factor = _factor(step, parts[part], part, k, int(made[0]))
                 yield Use(i.op or i.kind, made, read, factor)
 
@@ -251,7 +251,7 @@ class Places:
             self._owner[rows[new]], self._unit[rows[new]] = stage, np.flatnonzero(new)
             self._claim_below(rows[new].tolist(), stage)
 
-    def made_of(self, row: int) -> tuple[Instruction, int, Rows] | None:
+    def instruction_of(self, row: int) -> tuple[Instruction, int, Rows] | None:
         """The instruction that makes a row, of which part of what it reads, and the rows that this is.
 
         None for an input and what is made of no rows.
@@ -272,14 +272,14 @@ class Places:
         """What rows are made of and belongs to nobody yet is inside their stage."""
         seen: set[tuple[int, int]] = set()  # the rows of a layer share their operands
         while stack:
-            found = self.made_of(stack.pop())
+            found = self.instruction_of(stack.pop())
             if found is not None and (found[0].dst, found[1]) not in seen:
                 seen.add((found[0].dst, found[1]))
                 fresh = np.unique(found[2][self._owner[found[2]] == self._unknown])
                 self._owner[fresh] = stage
                 stack += fresh.tolist()
 
-    def of(self, rows: Iterable[int]) -> Place:
+    def place_of(self, rows: Iterable[int]) -> Place:
         """The place of `rows`: the stage that the first of them with a unit is of; others may be a border's zeros."""
         found = np.fromiter(rows, np.int64)
         units = np.flatnonzero(self._unit[found] != INSIDE)
@@ -372,9 +372,9 @@ class Network:
         return Places(self.body.program, self.rows_of)
 
     @cached_property
-    def between(self) -> Between:
+    def between(self) -> BetweenModules:
         """What the body makes between modules."""
-        return Between(self.places, self.rows_of, {*self.body.program.constant_rows.tolist()})
+        return BetweenModules(self.places, self.rows_of, {*self.body.program.constant_rows.tolist()})
 
 
 class SampleGradient:

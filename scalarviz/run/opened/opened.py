@@ -16,11 +16,11 @@ from ...errors import InputError, StateError, TypeMismatchError, UnknownNameErro
 from ...tape import Tape
 from ..core.frame import Stage, Tensor
 from ..core.gather import INPUT, index_of, weight_name
-from .between import LAYERS, SHARES, VALUES, Attention, Looking
+from .between import LAYERS, SHARES, VALUES, Attention, AttentionState
 from .equations import of_samples
-from .micro import Made, MicroStep, PhaseSpan, Walk, called, phases_of
+from .micro import GradientTerms, MicroStep, PhaseSpan, Walk, module_path, phases_of
 from .network import Place, readers
-from .passes import MOST, OuterProduct, Own, Passes, Taken, Terms, products_of
+from .passes import MOST, OuterProduct, EngineStep, Passes, StepData, Terms, products_of
 from .rule import SKIPPED, Line, Rule, Update, moved
 
 Float = NDArray[np.float64]
@@ -74,13 +74,13 @@ def places(value: float, after: float, others: Float, points: int) -> Float:
 
 
 @np.errstate(all="ignore")
-def losses_at(taken: Taken, index: int, weights: Float) -> Float:
+def losses_at(taken: StepData, index: int, weights: Float) -> Float:
     """The loss of the batch with the weight at flat `index` at each of `weights`, as the run's dtype computes it."""
     runner, values, size, held = taken.network.kernel(), taken.values.copy(), len(taken.batch), None
     found, lanes, row = np.zeros(len(weights)), max(1, taken.network.lanes), np.array([runner.plan.body.loss])
-    if taken.beside is not None:
+    if taken.norm_batch is not None:
         every = np.arange(runner.plan.body.n_rows)
-        held = runner.rows(values, taken.beside, every, taken.draws(0))[:, 0]
+        held = runner.rows(values, taken.norm_batch, every, taken.draws(0))[:, 0]
     for start in range(0, size, lanes):
         data = taken.numbers(slice(start, min(start + lanes, size)))
         for k, weight in enumerate(weights):
@@ -119,7 +119,7 @@ class Opened:
     tensors : tuple of Tensor
     """
 
-    def __init__(self, taken: Taken, *, trial: bool = False) -> None:
+    def __init__(self, taken: StepData, *, trial: bool = False) -> None:
         self._taken, self.trial = taken, trial
         self._steps: tuple[MicroStep, ...] | None = None
         self._updates: dict[int, Update] = {}
@@ -161,9 +161,9 @@ class Opened:
         return self._taken.numbers(slice(0, self.shown)).astype(np.float64)
 
     @property
-    def own(self) -> Own | None:
+    def own(self) -> EngineStep | None:
         """What the engine computed, of a step that was opened by its number; None for one yet to be done."""
-        return self._taken.own
+        return self._taken.engine_step
 
     @property
     def dtype(self) -> str:
@@ -202,12 +202,12 @@ class Opened:
         index = self.index(weight)
         return index in self._followed and not self._taken.frozen[index]
 
-    def made(self, index: int) -> Made:
+    def made(self, index: int) -> GradientTerms:
         """How many terms the gradient of the weight at a flat index has, and the factors of a single one."""
         terms = self.terms(index, 1)
         if terms.count != 1:
-            return Made(terms.count)
-        return Made(1, float(terms.array["delta"][0]), float(terms.array["x"][0]), terms.uses[0].kind == "bias")
+            return GradientTerms(terms.count)
+        return GradientTerms(1, float(terms.array["delta"][0]), float(terms.array["x"][0]), terms.uses[0].kind == "bias")
 
     def products(self, index: int) -> Float | None:
         """What each sample of the batch asks of a weight (B,), not yet divided; None where it is used several times."""
@@ -279,7 +279,7 @@ class Opened:
         """Numbers that the step changes beside the weights, and what they become, in the run's dtype."""
         taken, tracks = self._taken, self._taken.network.body.program.tracks
         after = taken.values.copy()
-        size = len(taken.batch) if taken.beside is None else taken.beside.shape[1]
+        size = len(taken.batch) if taken.norm_batch is None else taken.norm_batch.shape[1]
         if not self.skipped:
             follow(tracks, size, self._passes.stats, after, taken.frozen)
         found = {track.index: float(after[track.index]) for track in tracks if not self.skipped}
@@ -340,13 +340,13 @@ class Opened:
 
     def window(self, stage: str, unit: int) -> Window | None:
         """What a convolution or a pooling makes a number of; None of any other stage."""
-        made, passes = self._passes.network.places.made_of(int(self._passes.network.rows_of[stage][unit])), self._passes
+        made, passes = self._passes.network.places.instruction_of(int(self._passes.network.rows_of[stage][unit])), self._passes
         if made is None or made[0].kind not in WINDOWED:
             return None
         i, _, operands = made
         weights = np.add.outer(i.weights if i.kind == "conv" else i.weights[:0], np.arange(len(operands)))
         products = passes.theta[weights] * passes.means[operands]
-        return Window(passes.network.places.of(operands), weights.ravel(), products.ravel())
+        return Window(passes.network.places.place_of(operands), weights.ravel(), products.ravel())
 
     def origins(self, step: MicroStep, index: int = -1) -> list[Place]:
         """On which maps what a micro-step tells of comes about: a δ and those that hand it on; of a gradient δ and x.
@@ -362,11 +362,11 @@ class Opened:
                 above = readers(network.body, int(found[-1][0]))
                 found.append(np.array(sorted({row for use in above for row in use.rows.tolist()}), int))
         maps = {INPUT, *(stage.name for stage in self.stages if len(stage.shape) == 3)}
-        return [place for place in (network.places.of(rows) for rows in found if len(rows)) if place.stage in maps]
+        return [place for place in (network.places.place_of(rows) for rows in found if len(rows)) if place.stage in maps]
 
     def _rows_told(self, step: MicroStep) -> NDArray[np.int64]:
         """The rows of the call of a stage of which a micro-step tells; none of no stage."""
-        calls = [stage for stage in self.stages if stage.name in (step.stage, *step.also)]
+        calls = [stage for stage in self.stages if stage.name in (step.stage, *step.other_calls)]
         return self._taken.network.rows_of[self._passes.asked(calls).name] if calls else np.zeros(0, np.int64)
 
     @property
@@ -432,7 +432,7 @@ class Opened:
         if not (given is None or isinstance(given, Iterable)) or (isinstance(given, np.ndarray) and given.ndim == 0):
             raise TypeMismatchError(f"outer_products: counts must be whole numbers, got {shown(counts)}; try [1, 2]")
         rows = self._passes.network.rows_of[found.name]
-        made = self._passes.network.places.made_of(int(rows[0]))
+        made = self._passes.network.places.instruction_of(int(rows[0]))
         if found.weight is None or made is None or made[0].kind not in LAYERS:
             linear = listing(repr(s.name) for s in self.stages if s.weight is not None) or "none"
             raise InputError(f"outer_products: stage {stage!r} is {found.kind}, not linear; allowed: {linear}")
@@ -463,11 +463,11 @@ class Opened:
 
         None where the layer reads no attention, or the step is of several samples.
         """
-        looks = self._taken.network.between.looks(stage) if len(self.batch) == 1 else None
+        looks = self._taken.network.between.attention_rows(stage) if len(self.batch) == 1 else None
         if looks is None:
             return None
         made, numbers = self._passes.means, self._passes.adjoint_sums if back else self._passes.means
-        taken = numbers[looks.taken]
+        taken = numbers[looks.outputs]
         values = np.broadcast_to(taken[:, None], looks.values.shape) if back else made[looks.values]
         return Attention(numbers[looks.scores], made[looks.shares], values, taken)
 
@@ -480,22 +480,22 @@ class Opened:
             return None
         reader = stages[steps[made[SHARES] - 1][1].stage]
         before, weights = {*reader.sources}, "" if reader.weight is None else reader.weight.name
-        back = (at for at, step in steps if step.phase == "backward" and before & {step.stage, *step.also})
+        back = (at for at, step in steps if step.phase == "backward" and before & {step.stage, *step.other_calls})
         return reader, weights, (made[SHARES], made[VALUES], next(back, len(steps)))
 
-    def looking(self, at: int) -> Looking | None:
+    def looking(self, at: int) -> AttentionState | None:
         """Who looks at whom in the last attention after micro-step `at`, from 1; None where nobody does."""
         found = None if self._attending is None else self.attention(self._attending[0].name)
         if found is None or self._attending is None:
             return None
         reader, weights, (shares, values, back) = self._attending
         come = (at >= shares) + (at >= values) + (at > values) + (at >= back) + (at > back)
-        calls = [stage.name for stage in self.stages if called(stage.name) == called(reader.name)]
+        calls = [stage.name for stage in self.stages if module_path(stage.name) == module_path(reader.name)]
 
         def seen(place: int) -> Attention | None:
             return self.attention(calls[place], back=come > 3) if place < len(calls) else None
 
-        return Looking(seen, found.shares.shape[1], come, weights)
+        return AttentionState(seen, found.shares.shape[1], come, weights)
 
     # ---- all weights
 

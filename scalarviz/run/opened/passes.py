@@ -22,7 +22,7 @@ from .network import Network, Place, Rows, Use, pulled_back, slopes, uses_in
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Own:
+class EngineStep:
     """What the engine itself computed in a step that is done."""
 
     engine: str  # its name
@@ -34,7 +34,7 @@ class Own:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Taken:
+class StepData:
     """One step's numbers: copies, or arrays that nobody writes to."""
 
     step: int  # which step it is, from 1: steps done before it, and one
@@ -64,11 +64,11 @@ class Taken:
     tensors: tuple[Tensor, ...]
     network: Network
     loss_scale: LossScale | None = None  # of a run in float16: how its three numbers change
-    own: Own | None = None  # what the engine computed, where the step is done
+    engine_step: EngineStep | None = None  # what the engine computed, where the step is done
     seed: int = 0  # the run's, for dropout masks
     # inputs and targets of the batch whose means a trial step with one sample takes; they are held still.
     # None: the step has its own, or needs none
-    beside: NDArray[Any] | None = None
+    norm_batch: NDArray[Any] | None = None
 
     def draws(self, place: int) -> Draws:
         """What dropout masks are drawn from, for the samples of the batch from `place` on."""
@@ -132,7 +132,7 @@ class Passes:
     `rows`, `deltas`: by stage, of the first `shown` samples. `stats`: what running statistics follow.
     """
 
-    def __init__(self, taken: Taken) -> None:
+    def __init__(self, taken: StepData) -> None:
         self._taken, self.network = taken, taken.network
         self.size = len(taken.batch)
         network = self.network
@@ -152,7 +152,7 @@ class Passes:
 
     def _means_beside(self) -> Float | None:
         """Rows of the batch whose means are held still."""
-        beside, network = self._taken.beside, self.network
+        beside, network = self._taken.norm_batch, self.network
         if beside is None:
             return None
         with one_blas_thread():
@@ -321,14 +321,14 @@ class Terms:
             self._parts = [(array[chosen], places[chosen])]
 
     @cached_property
-    def at(self) -> tuple[Place, ...]:
+    def delta_places(self) -> tuple[Place, ...]:
         """Of each use, the stage and the units that `delta` belongs to."""
-        return tuple(self._network.places.of(use.rows) for use in self.uses)
+        return tuple(self._network.places.place_of(use.rows) for use in self.uses)
 
     @cached_property
-    def met(self) -> tuple[Place | None, ...]:
+    def factor_places(self) -> tuple[Place | None, ...]:
         """Of each use, the stage and the units that `x` is read from; None where x is no number of a stage."""
-        return tuple(None if use.read is None else self._network.places.of(use.read) for use in self.uses)
+        return tuple(None if use.read is None else self._network.places.place_of(use.read) for use in self.uses)
 
     @property
     def products(self) -> Float:
@@ -337,7 +337,7 @@ class Terms:
         return found
 
     @property
-    def said(self) -> str:
+    def count_words(self) -> str:
         """How many are listed: ``"1,024 of 65,536"``, or ``"1,024"`` where they are all."""
         return f"{len(self.array):,}" if len(self.array) == self.count else f"{len(self.array):,} of {self.count:,}"
 
@@ -351,7 +351,7 @@ class Terms:
         return np.array(self.array, dtype=dtype, copy=copy)
 
     def __repr__(self) -> str:
-        return f"Terms({self.said}, sum {self.sum:.6g})"
+        return f"Terms({self.count_words}, sum {self.sum:.6g})"
 
 
 def _largest(products: Float, most: int) -> NDArray[np.int64]:

@@ -17,7 +17,7 @@ from ...engine.arrays.program import PlanRunner
 from ...tape import Node, Tape, Terms
 from ...tape.passes import kernel_of
 from .network import LEAVES
-from .passes import Taken
+from .passes import StepData
 
 MINUS = "−"
 DIGITS = 6
@@ -49,7 +49,7 @@ class Line:
     # every operation inside it, the innermost first: its formula and what it gives
     parts: tuple[tuple[str, float], ...] = ()
     # what the numbers give when each is printed with so many digits
-    again: Callable[[int], float] = field(default=lambda digits: math.nan, repr=False)
+    evaluate_rounded: Callable[[int], float] = field(default=lambda digits: math.nan, repr=False)
 
     @property
     def formula(self) -> str:
@@ -61,7 +61,7 @@ class Line:
 
         The result has so many digits, and the numbers as many as it takes that they give it; ``≈`` where none do.
         """
-        enough = digits_that_give(self.again, self.result, digits)
+        enough = digits_that_give(self.evaluate_rounded, self.result, digits)
         sign = "≈" if enough is None else "="
         return f"{self.numbers(enough or digits)} {sign} {digits_of(self.result, digits)}"
 
@@ -140,14 +140,14 @@ class Writer:
         node = self.nodes[row]
         return (self._written(row) if node.code in LEAVES else self._operation(node))[0]
 
-    def again(self, row: int, digits: int, *, inside: bool = False) -> float:
+    def evaluate_rounded(self, row: int, digits: int, *, inside: bool = False) -> float:
         """What the expression of `row` gives when its numbers are printed with so many digits."""
         node = self.nodes[row]
         if node.code in LEAVES or (inside and row in self.names):
             return rounded(self.values[row], digits)
         return result_of(
             node,
-            lambda below: self.again(below, digits, inside=True),
+            lambda below: self.evaluate_rounded(below, digits, inside=True),
             lambda index: rounded(self.theta[index], digits),
             lambda constant: rounded(constant, digits),
         )
@@ -234,7 +234,7 @@ class Rule:
         if known != name:  # one number under two names
             return Line(name, (Quantity(known, values[row]),), values[row], (), partial(rounded, values[row]))
         tokens = writer.line(row)
-        return Line(name, tuple(tokens), values[row], tuple(writer.seen.items()), partial(writer.again, row))
+        return Line(name, tuple(tokens), values[row], tuple(writer.seen.items()), partial(writer.evaluate_rounded, row))
 
     def _lines(self) -> list[tuple[str, int]]:
         """Name and row of every line but that of the weight, which comes last; their rows get names."""
@@ -374,7 +374,7 @@ class Update:
         return "\n".join(map(str, self.lines))
 
 
-def moved(taken: Taken, values: Float, gradient: Float, state: Sequence[NDArray[Any]]) -> Float:
+def moved(taken: StepData, values: Float, gradient: Float, state: Sequence[NDArray[Any]]) -> Float:
     """The weights (P,) after the step, in float64; those that the optimiser leaves alone are as before."""
     runner, after = PlanRunner(taken.update, np.float64), values.copy()
     with np.errstate(all="ignore"):

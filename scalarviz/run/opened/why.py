@@ -213,7 +213,7 @@ def why(opened: Opened, index: int) -> Why:
 
 def _where(opened: Opened, terms: Terms, use: int, position: int) -> str:
     """``"0[1][3][2]"``: which output of which stage delta belongs to."""
-    place: Place = terms.at[use]
+    place: Place = terms.delta_places[use]
     unit, name = place.units[position], place.stage or "the layer"
     if unit == INSIDE:
         return f"{name}, use {use + 1}"

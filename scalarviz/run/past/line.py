@@ -35,14 +35,14 @@ class Key:
 
     step: int  # step and edits: its place
     edits: int
-    kept: State
+    state: State
     at: float = 0.0  # seconds of the engine's work at which it was taken
     whole: bool = False  # whether one can stand at the place itself: where not, the next step shows all there is
     fine: bool = False  # whether it was taken for somebody who goes back and forth here
     nbytes: int = field(init=False)  # what it takes
 
     def __post_init__(self) -> None:
-        self.nbytes = self.kept.nbytes + OVERHEAD
+        self.nbytes = self.state.nbytes + OVERHEAD
 
 
 class Place(NamedTuple):
@@ -65,7 +65,7 @@ class Twig:
     newest: int = 0  # its last step
     flags: dict[int, str] = field(default_factory=dict)  # moments that were named, by step
 
-    def way(self, step: int, edits: int) -> Iterator[tuple[Self, int, int]]:
+    def path_to(self, step: int, edits: int) -> Iterator[tuple[Self, int, int]]:
         """It up to a place, and those that it comes from, each with the last place that belongs to the way there."""
         twig: Self | None = self
         while twig is not None:
@@ -76,12 +76,12 @@ class Twig:
     @property
     def begins(self) -> int:
         """The first step of the way to it."""
-        return min(twig.first for twig, _, _ in self.way(0, 0))
+        return min(twig.first for twig, _, _ in self.path_to(0, 0))
 
     def flags_to(self, step: int) -> tuple[Flag, ...]:
         """The named moments of the way to a step, by step."""
         found: dict[int, str] = {}
-        for twig, last, _ in self.way(step, 0):
+        for twig, last, _ in self.path_to(step, 0):
             found |= {at: name for at, name in twig.flags.items() if at <= last}
         return tuple(Flag(at, name) for at, name in sorted(found.items()))
 
@@ -92,7 +92,7 @@ class Line(Twig):
 
     history: History  # of all its steps, its parent's before it left included
     edits: list[Applied] = field(default_factory=list)  # likewise
-    came: tuple[Line, int] | None = None  # where the run stood before it began a line of its own by jumping
+    jumped_from: tuple[Line, int] | None = None  # where the run stood before it began a line of its own by jumping
     keys: list[Key] = field(default_factory=list)  # its own, by place
     tip: State | None = None  # all of its last moment, while the run stands elsewhere
     cut: bool = False  # whether it was cut down to the part that other lines branch from
@@ -105,12 +105,12 @@ class Line(Twig):
     seed: int | None = None  # what drew its first weights, where a restart did
 
     @property
-    def own(self) -> list[Applied]:
+    def own_edits(self) -> list[Applied]:
         """The edits since it left."""
         return self.edits[self.before :]
 
     @property
-    def open(self) -> Applied | None:
+    def open_edit(self) -> Applied | None:
         """Its last edit, where another one may still take its place."""
         return self.edits[-1] if len(self.edits) > max(self.before, self.settled) else None
 
@@ -121,20 +121,20 @@ class Line(Twig):
     @property
     def held(self) -> int:
         """Bytes of its own steps and edits."""
-        return self.history.nbytes + sum(done.nbytes for done in self.own) + OVERHEAD
+        return self.history.nbytes + sum(done.nbytes for done in self.own_edits) + OVERHEAD
 
     @property
     def empty(self) -> bool:
         """Whether nothing happened on it yet."""
         return self.newest == self.first and len(self.edits) == self.before
 
-    def done(self, step: int) -> int:
+    def count_edits(self, step: int) -> int:
         """How many edits are done where one stands at `step`."""
         return bisect_right(self.edits, step, key=lambda edit: edit.step)
 
     def path(self) -> Iterator[tuple[Line, int, int]]:
         """It and those that it comes from, each with the last place that belongs to the way here."""
-        return self.way(self.newest, len(self.edits))
+        return self.path_to(self.newest, len(self.edits))
 
     def owner(self, step: int, edits: int) -> Line:
         """The line of the way here that a place belongs to."""
@@ -327,7 +327,7 @@ SLICE = 0.005
 _HOPS = 256
 
 
-class Ahead:
+class KeyframeMaker:
     """Prepares the way back."""
 
     def __init__(self, traveller: Traveller, training: Training, keyframes: Keyframes) -> None:
@@ -345,7 +345,7 @@ class Ahead:
         key, end = gap
         here = (place.line, end, revision)
         if self._twin is None or self._gap != here or not key.step <= self._twin.steps < end:
-            self._twin, self._gap = self._run.twin(key.kept), here
+            self._twin, self._gap = self._run.twin(key.state), here
             if self._twin is None:
                 self._refused = key
                 return True
@@ -362,7 +362,7 @@ class Ahead:
             if key is None or key is self._refused or reached >= reach:
                 return None
             length = (end - key.step) * second
-            if length > 2 * FINE and end - key.step > 2 and key.edits == line.done(end - 1):
+            if length > 2 * FINE and end - key.step > 2 and key.edits == line.count_edits(end - 1):
                 return key, end
             reached += length
             end, edits = key.step, key.edits
@@ -372,5 +372,5 @@ class Ahead:
         start, edits = time.perf_counter(), begun.edits
         while twin.steps < end - 1 and time.perf_counter() - start < SLICE:
             twin.advance(min(end - 1 - twin.steps, max(1, int(FINE / self._training.seconds_a_step))), again=True)
-        owner, kept = place.line.owner(twin.steps, edits), self._run.keyframe_of(twin, begun.kept)
+        owner, kept = place.line.owner(twin.steps, edits), self._run.keyframe_of(twin, begun.state)
         self._keyframes.add(owner, Key(twin.steps, edits, kept, self._keyframes.clock, fine=True))

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from ...checks import function, integer, text
 from ...errors import InputError, StateError, TypeMismatchError, shown
 from ..core.frame import Branch, Past
-from ..core.interrupts import Whole
+from ..core.interrupts import DelayedInterrupt
 from ..core.training import Training
 from ..edits import Applied
-from .line import Ahead, Key, Keyframes, Line, Place
+from .line import KeyframeMaker, Key, Keyframes, Line, Place
 
 if TYPE_CHECKING:
     from ..state import State
@@ -45,8 +45,8 @@ class Timeline:
         self.line = Line(0, None, 0, 0, history=training.history)
         self.lines = [self.line]
         self.keyframes = Keyframes()
-        self._ahead = Ahead(traveller, training, self.keyframes)
-        self.revision, self.away = 0, ""
+        self._keyframe_maker = KeyframeMaker(traveller, training, self.keyframes)
+        self.revision, self.destination = 0, ""
         self._count = 1
         self._begun = self._closed = False
         self.redoable: list[tuple[Line, int, str]] = []
@@ -55,18 +55,18 @@ class Timeline:
     # ---- what there is
 
     @property
-    def behind(self) -> bool:
+    def is_behind(self) -> bool:
         """Whether the run stands before the end of its line."""
         return self._training.steps < self.line.newest
 
     @contextmanager
-    def going(self, where: str) -> Iterator[None]:
+    def travelling(self, where: str) -> Iterator[None]:
         """While the block runs the run stands nowhere: whoever is told of the way may not change it."""
-        former, self.away = self.away, where
+        former, self.destination = self.destination, where
         try:
             yield
         finally:
-            self.away = former
+            self.destination = former
 
     @property
     def span(self) -> tuple[int, int]:
@@ -76,7 +76,7 @@ class Timeline:
     @property
     def log(self) -> list[Applied]:
         """The edits on the way to where the run stands."""
-        return self.line.edits[: self.line.done(self._training.steps)]
+        return self.line.edits[: self.line.count_edits(self._training.steps)]
 
     @property
     def budget(self) -> int:
@@ -124,7 +124,7 @@ class Timeline:
         parent = None if line.parent is None else line.parent.number
         curve = line.history.curve(first=line.first)
         now, newest = line is self.line, line.newest
-        return Branch(line.number, parent, line.first, newest, curve, tuple(line.own), now, line.why)
+        return Branch(line.number, parent, line.first, newest, curve, tuple(line.own_edits), now, line.why)
 
     def past(self) -> Past | None:
         """What a picture shows; None where nothing is kept any more."""
@@ -148,7 +148,7 @@ class Timeline:
         first, newest = self.span
         if not first <= step <= newest:
             raise InputError(f"name: there is no step {step:,}; allowed: {first:,} to {newest:,}")
-        owner = self.line.owner(step, self.line.done(step))
+        owner = self.line.owner(step, self.line.count_edits(step))
         if label:
             owner.flags[step] = label
         else:
@@ -158,14 +158,14 @@ class Timeline:
     def place(self) -> Place:
         """Where the run stands."""
         steps = self._training.steps
-        return Place(self.line, steps, self.line.done(steps))
+        return Place(self.line, steps, self.line.count_edits(steps))
 
     def _undoable(self) -> tuple[Line | None, int]:
         """The line that began by a jump which is to be undone, or None and how many edits were done before the last."""
         line: Line | None = self.line
-        done = self.line.done(self._training.steps)
+        done = self.line.count_edits(self._training.steps)
         while line is not None and done <= line.before:
-            if line.came is not None:
+            if line.jumped_from is not None:
                 return line, 0
             line = line.parent
         return None, done - 1
@@ -173,10 +173,10 @@ class Timeline:
     def _left_by(self, edits: int) -> Place | None:
         """Where the edit of this number left a line with a future of its own, which is there again without it."""
         line = next((line for line, _, _ in self.line.path() if line.before <= edits), None)
-        if line is None or line.parent is None or line.came is not None or line.jumped or line.before != edits:
+        if line is None or line.parent is None or line.jumped_from is not None or line.jumped or line.before != edits:
             return None
         parent, first = line.parent, line.first
-        there = line.edits[edits].step == first and parent.done(first) == edits and parent.newest > first
+        there = line.edits[edits].step == first and parent.count_edits(first) == edits and parent.newest > first
         return Place(parent, first, edits) if there and parent in self.lines and not parent.cut else None
 
     @property
@@ -191,12 +191,12 @@ class Timeline:
 
     def enter(self) -> None:
         """Take down what was changed and not announced; the first time, where the run begins."""
-        if self._closed or self.away:
+        if self._closed or self.destination:
             return
         self.begin()
-        found = self._run.found()
+        found = self._run.find_changes()
         if found:
-            with Whole():
+            with DelayedInterrupt():
                 for change in found:
                     self.note(change)
 
@@ -204,7 +204,7 @@ class Timeline:
         """Keep the moment at which the run begins, before anybody can change it; later this does nothing."""
         if self._begun or self._closed:
             return
-        with Whole():
+        with DelayedInterrupt():
             self._begun = True
             steps = self._training.steps
             self.line.first = self.line.newest = steps
@@ -217,16 +217,16 @@ class Timeline:
         """
         if self._closed:
             return
-        if self.behind:
+        if self.is_behind:
             self._fork(self.place(), done.what)
-        last = self.line.open if done.gesture else None
+        last = self.line.open_edit if done.gesture else None
         same = last is not None and (last.gesture, last.step) == (done.gesture, done.step)
         if same and last is not None and done.edit.continues(last.edit):
             self.line.edits[-1] = done
         else:
             self.line.edits.append(done)
         self._nothing_to_redo()
-        self._run.looked()
+        self._run.announce()
 
     # ---- steps
 
@@ -235,8 +235,8 @@ class Timeline:
         self.enter()
         if self._closed:
             return self._run.advance(most)
-        with Whole():  # the steps are done and taken down, or neither
-            return self._follow(most) if self.behind else self._go_on(most)
+        with DelayedInterrupt():  # the steps are done and taken down, or neither
+            return self._follow(most) if self.is_behind else self._go_on(most)
 
     def _go_on(self, most: int) -> int:
         self._keep_changed()
@@ -246,9 +246,9 @@ class Timeline:
         finally:
             self.line.newest = self._training.steps
             self.keyframes.pass_time(time.perf_counter() - start)
-            self._run.looked()
+            self._run.announce()
         if self.keyframes.due:
-            self._keep(self.line, self.line.done(self._training.steps))
+            self._keep(self.line, self.line.count_edits(self._training.steps))
             self._fit()
         return done
 
@@ -261,9 +261,9 @@ class Timeline:
     def _keep_changed(self) -> None:
         """Where its data was changed by others, what follows can be done again from here."""
         steps, line = self._training.steps, self.line
-        here = steps, line.done(steps)
+        here = steps, line.count_edits(steps)
         key = line.last_key(*here)
-        if key is None or self._run.same_data(key.kept):
+        if key is None or self._run.same_data(key.state):
             return
         owner, whole = line.owner(*here), key.whole and (key.step, key.edits) == here
         self.keyframes.drop(owner, lambda other: (other.step, other.edits) == here)
@@ -276,7 +276,7 @@ class Timeline:
     def _follow(self, most: int) -> int:
         """Steps that were done before: one call of the engine, at most to the next edit, which is done too."""
         line, run = self.line, self._run
-        done = line.done(self._training.steps)
+        done = line.count_edits(self._training.steps)
         self._check_data(line, self._training.steps + 1, line.last_key(self._training.steps, done))
         upcoming = line.edits[done].step if done < len(line.edits) else line.newest
         most = min(self._training.steps + most, line.newest, upcoming) - self._training.steps
@@ -284,15 +284,15 @@ class Timeline:
         count = self._replay(most)
         if self._training.steps == upcoming:
             try:
-                self._edits(line, done, line.done(self._training.steps))
+                self._edits(line, done, line.count_edits(self._training.steps))
             except BaseException:
                 if before is not None:  # without its edits one cannot stand at a step
                     run.put(before)
-                    run.looked()
+                    run.announce()
                 raise
         if self._training.steps == line.newest:
             self.keyframes.keep_tip(line, None)
-        run.looked()
+        run.announce()
         return count
 
     def _replay(self, most: int) -> int:
@@ -303,10 +303,10 @@ class Timeline:
 
     def _edits(self, line: Line, first: int, last: int) -> None:
         """Do edits again; whoever calls puts the run back where one of them fails."""
-        with Whole():
+        with DelayedInterrupt():
             for done in line.edits[first:last]:
                 for edit in (done.edit,) if done.does is None else done.does:
-                    self._run.again(edit)
+                    self._run.redo_edit(edit)
 
     # ---- going somewhere
 
@@ -314,7 +314,7 @@ class Timeline:
         """Work some milliseconds on making the way back short; False if nothing is left to do."""
         if self._closed or not self._begun:
             return False
-        more = self._ahead.prepare(self.place(), self.revision)
+        more = self._keyframe_maker.prepare(self.place(), self.revision)
         self._fit()
         return more
 
@@ -331,7 +331,7 @@ class Timeline:
         first = line.begins
         if not first <= step <= line.newest:
             raise InputError(f"to: step {step:,} is not on this branch; allowed: {first:,} to {line.newest:,}")
-        return self._go(line, step, line.done(step), progress)
+        return self._go(line, step, line.count_edits(step), progress)
 
     def back(self, n: int) -> None:
         """Go so many steps back."""
@@ -349,13 +349,13 @@ class Timeline:
         run = self._run
         if why is None and Place(line, step, edits) == self.place():
             return True
-        with Whole() as whole:
-            before, ended = run.whole(), not self.behind
+        with DelayedInterrupt() as whole:
+            before, ended = run.whole(), not self.is_behind
             if ended:
                 self.keyframes.keep_tip(self.line, before)
             try:
                 whole.waits = False  # the way may be long
-                with self.going(f"to step {step:,}"):
+                with self.travelling(f"to step {step:,}"):
                     arrived = self._travel(line, step, edits, progress)
                 whole.waits = True
             except BaseException:
@@ -376,12 +376,12 @@ class Timeline:
             self._to_line(line)
         if why is None and place == Place(line, line.newest, len(line.edits)):
             self.keyframes.keep_tip(line, None)
-        self._run.looked()
+        self._run.announce()
         self._fit()
 
     def _stay(self, before: State, ended: bool) -> None:
         self._run.put(before)
-        self._run.looked()
+        self._run.announce()
         if ended:
             self.keyframes.keep_tip(self.line, None)
 
@@ -394,22 +394,22 @@ class Timeline:
         key, here = line.nearest(step, edits), self._training.steps
         onwards = line is self.line and here < step and (key is None or key.step <= here)
         if onwards:
-            done = line.done(here)
+            done = line.count_edits(here)
             self._check_data(line, step, line.last_key(here, done))
         elif key is None:
             raise StateError(f"step {step:,} is no longer kept; a larger run.timeline.budget keeps more of its branch")
         else:
-            bare = step > key.step and not run.same_data(key.kept)
+            bare = step > key.step and not run.same_data(key.state)
             if bare:  # its data was changed since: no step can be done again
                 key = self._bare_key(line, step, edits, key)
-            run.put(key.kept)
+            run.put(key.state)
             done = key.edits
             if bare:
                 run.forget_step()
         self.keyframes.begin()
         start = self._training.steps
         while True:
-            last = min(line.done(self._training.steps), edits)
+            last = min(line.count_edits(self._training.steps), edits)
             self._edits(line, done, last)
             done = last
             if self._training.steps >= step:
@@ -431,7 +431,7 @@ class Timeline:
 
     def _check_data(self, line: Line, step: int, key: Key | None) -> None:
         """Raise where steps from a kept moment on would not be what they were."""
-        if key is None or self._run.same_data(key.kept):
+        if key is None or self._run.same_data(key.state):
             return
         after = [other.step for other in line.keys if other.step >= step]
         others = f" or {min(after):,}" if after else f" or {line.newest:,}" if step <= line.newest else ""
@@ -440,14 +440,14 @@ class Timeline:
             f"step {key.step:,}{others}"
         )
 
-    def near(self, step: int) -> int:
+    def nearest_quick_step(self, step: int) -> int:
         """The step nearest to `step` of this line at which one can stand at once, or after one step more."""
         first, newest = self.span
         if step >= newest:
             return newest
-        key = self.line.nearest(max(step, first), self.line.done(step))
-        if key is not None and not self._run.same_data(key.kept):
-            kept = self.line.last_key(step, self.line.done(step))
+        key = self.line.nearest(max(step, first), self.line.count_edits(step))
+        if key is not None and not self._run.same_data(key.state):
+            kept = self.line.last_key(step, self.line.count_edits(step))
             return key.step if kept is None else max(kept.step, first)
         if key is not None and (step - key.step) * self._training.seconds_a_step < FRAME:
             return max(step, first)
@@ -461,12 +461,12 @@ class Timeline:
         if jumped is None and edits < 0:
             raise StateError("undo: there is no edit before this step")
         what = self.undone
-        with Whole():
+        with DelayedInterrupt():
             self.redoable = [*redo, (here.line, here.step, what)]
             try:
-                if jumped is not None and jumped.came is not None:
-                    line, step = jumped.came
-                    self._go(line, step, line.done(step))
+                if jumped is not None and jumped.jumped_from is not None:
+                    line, step = jumped.jumped_from
+                    self._go(line, step, line.count_edits(step))
                 elif (left := self._left_by(edits)) is not None:
                     self._go(*left)
                 else:
@@ -482,8 +482,8 @@ class Timeline:
         if not self.redoable:
             raise StateError("redo: nothing to redo since the last edit")
         line, step, what = self.redoable[-1]
-        with Whole():
-            self._go(line, step, line.done(step))
+        with DelayedInterrupt():
+            self._go(line, step, line.count_edits(step))
             self.redoable = self.redoable[:-1]
             self.revision += 1
         return what
@@ -495,24 +495,24 @@ class Timeline:
         if self._closed:
             yield
             return
-        came, ended = (self.line, self._training.steps), not self.behind
+        came, ended = (self.line, self._training.steps), not self.is_behind
         before = self._run.whole() if ended else None
         yield
         if before is not None:
             self.keyframes.keep_tip(self.line, before)
-        place = None if place is None else self._kept(place)
+        place = None if place is None else self._kept_place(place)
         if place is not None:
             line = self._fork(place, why, came)
         else:
             steps = self._training.steps
             history = self.line.history.fork(None)
-            line = Line(self._count, None, steps, 0, why, steps, history=history, came=came)
+            line = Line(self._count, None, steps, 0, why, steps, history=history, jumped_from=came)
             self._to_line(line)
         line.jumped, line.seed = True, line.seed if seed is None else seed
         start = Key(self._training.steps, line.before, self._run.whole(), self.keyframes.clock, whole=True)
         self.keyframes.add(line, start)
         self._nothing_to_redo()
-        self._run.looked()
+        self._run.announce()
         self._fit()
 
     # ---- lines
@@ -523,13 +523,13 @@ class Timeline:
         parent, history = way.owner(step, edits), way.history.fork(step)
         way.settle(edits)
         line = Line(
-            self._count, parent, step, edits, why, step, history=history, edits=way.edits[:edits], came=came,
+            self._count, parent, step, edits, why, step, history=history, edits=way.edits[:edits], jumped_from=came,
             seed=parent.seed,
         )  # fmt: skip
         self._to_line(line)
         return line
 
-    def _kept(self, place: Place) -> Place | None:
+    def _kept_place(self, place: Place) -> Place | None:
         """The same place on a line that is kept; None if there is none."""
         line, step, edits = place
         while line not in self.lines:
@@ -556,7 +556,7 @@ class Timeline:
 
     def _needed(self, line: Line) -> bool:
         """Whether another line comes from it, or one can return to it."""
-        others = any(line in (other.parent, other.came and other.came[0]) for other in self.lines)
+        others = any(line in (other.parent, other.jumped_from and other.jumped_from[0]) for other in self.lines)
         return others or any(line is entry[0] for entry in self.redoable)
 
     def _forget(self, line: Line) -> None:
@@ -591,8 +591,8 @@ class Timeline:
         """Let go of a left branch, but for what others come from."""
         self.redoable = [entry for entry in self.redoable if entry[0] is not line]
         for other in self.lines:
-            if other.came is not None and other.came[0] is line:
-                other.came = None
+            if other.jumped_from is not None and other.jumped_from[0] is line:
+                other.jumped_from = None
         leavers = self._leavers(line)
         if not leavers:
             self._forget(line)
@@ -625,7 +625,7 @@ class Timeline:
             self.keyframes.drop(line, lambda key: True)
             self.keyframes.keep_tip(line, None)
             self.keyframes.keep_rest(line, 0)
-        self.line.parent = self.line.came = None
+        self.line.parent = self.line.jumped_from = None
         self.line.newest = self._training.steps
         self.lines = [self.line]
         self.redoable = []

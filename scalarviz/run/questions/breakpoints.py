@@ -47,10 +47,10 @@ def search(timeline: Timeline, here: Callable[[], Here], progress: Progress | No
     found, stop = None, last
     try:
         while stop > first and found is None:
-            key = timeline.line.nearest(stop - 1, timeline.line.done(stop - 1))
+            key = timeline.line.nearest(stop - 1, timeline.line.count_edits(stop - 1))
             start = first if key is None else key.step if key.whole else key.step + 1
             timeline.to(start)
-            with timeline.going("through its history"):
+            with timeline.travelling("through its history"):
                 condition: Condition | None = None
                 before: Before | None = None
                 for step in range(start, stop + 1):

@@ -185,19 +185,19 @@ class Condition:
         """Whether the losses of a call suffice for it, so that the engine runs at full speed."""
         return self.expression.names <= OF_LOSSES and not self.expression.reduces
 
-    def now(self, read: Read, kept: Kept = ()) -> NDArray[np.bool_]:
+    def evaluate(self, read: Read, kept: Kept = ()) -> NDArray[np.bool_]:
         """Whether it is true, element by element, where names stand for what `read` gives."""
         return self.expression.run(read, kept).astype(bool, copy=False)
 
     def keep(self, read: Read) -> Before:
         """What has to be known before a step, to say whether the step makes it true."""
-        return self.expression.keep(read) if self.expression.looks_back else self.now(read)
+        return self.expression.keep(read) if self.expression.needs_before else self.evaluate(read)
 
     def became_true(self, read: Read, before: Before) -> tuple[NDArray[np.bool_], Before]:
         """Whether it became true since :meth:`keep` gave `before`, element by element; and what that gives now."""
         if isinstance(before, tuple):
-            return self.now(read, before), self.expression.keep(read)
-        now = self.now(read)
+            return self.evaluate(read, before), self.expression.keep(read)
+        now = self.evaluate(read)
         return now & ~before, now
 
     def became_true_at(self, steps: Mapping[str, Array], former: Mapping[str, Array]) -> NDArray[np.bool_]:

@@ -246,7 +246,7 @@ class Expression:
         return frozenset(load.key for load in self.loads)
 
     @cached_property
-    def looks_back(self) -> bool:
+    def needs_before(self) -> bool:
         """Whether it asks how something was before the step."""
         return any(load.before for load in self.loads)
 

@@ -50,7 +50,7 @@ class LoadedScene:
         """Call the module's ``build``; FileFormatError, which names the file, if it returns no scene."""
         from .scene import Scene
 
-        with self._told("build(options)"):
+        with self._catching_errors("build(options)"):
             scene = self.module.build(options)
         if not isinstance(scene, Scene):
             raise FileFormatError(
@@ -61,7 +61,7 @@ class LoadedScene:
             scene.options = options
         return scene
 
-    def begun(self, options: Any) -> Scene:
+    def build_loaded(self, options: Any) -> Scene:
         """The scene of some options, its weights those of ``--load``."""
         from .own_controls import Command
 
@@ -78,7 +78,7 @@ class LoadedScene:
         own = getattr(self.module, "finish", None)
         if own is None:
             return []
-        with self._told("finish(scene, options)"):
+        with self._catching_errors("finish(scene, options)"):
             return [Path(path) for path in own(scene, options)]
 
     def report(self, scene: Scene) -> dict[str, int | float]:
@@ -86,11 +86,11 @@ class LoadedScene:
         own = getattr(self.module, "report", None)
         if own is None:
             return {}
-        with self._told("report(scene)"):
+        with self._catching_errors("report(scene)"):
             return {str(what): _plain(number) for what, number in own(scene).items()}
 
     @contextmanager
-    def _told(self, what: str) -> Iterator[None]:
+    def _catching_errors(self, what: str) -> Iterator[None]:
         """Make an error of a user's own file one line; one that our code raises is a defect and keeps its traceback."""
         try:
             yield

@@ -18,7 +18,7 @@ from ...errors import DeviceError, DivergedError, InputError
 from ..core.frame import Curve, Frame, Past, Stage, Tensor
 from ..core.history import LIMIT
 from ..engines import ready, trainer_of
-from ..source import Can, Facts, Source
+from ..source import Abilities, Facts, Source
 from ..travel import POINTS, WeightRecord
 from .recording.recorded import Recorded
 from .recording.recorded_step import RecordedStep
@@ -41,8 +41,8 @@ class Rehearsal:
 
     loss: NDArray[np.float64]  # of each step (N,)
     marks: NDArray[np.int64]  # counts of steps, rising from 0 to N, at which the weights were looked at
-    way: NDArray[np.float64]  # how far the weights have come at each mark, in shares of their size, all moves added up
-    whole: bool = True  # whether each loss is that of all samples
+    distances: NDArray[np.float64]  # how far the weights have come at each mark, in shares of their size, all moves added up
+    all_samples: bool = True  # whether each loss is that of all samples
 
 
 def rehearse(
@@ -108,7 +108,7 @@ LARGEST = 4_000_000
 class Played(Source):
     """Base: stands at the first frame of a record; `what` is its name in messages, `name` in titles and files."""
 
-    can = Can(go=True)
+    can = Abilities(go=True)
 
     def __init__(self, what: str, name: str) -> None:
         self.what, self.name = what, name
@@ -143,7 +143,7 @@ class Played(Source):
         """The sample (n_inputs,) whose rows every frame has; None where there is none."""
         return None
 
-    def settle(self) -> NDArray[np.int64]:
+    def follow_last_network(self) -> NDArray[np.int64]:
         """Follow the network of the last frame; returns the places of the frames that are of it, rising."""
         return np.arange(len(self.steps))
 
@@ -160,7 +160,7 @@ class Played(Source):
         """The number of the frame that is shown, from 0."""
         return self._place
 
-    def stand(self, place: int) -> None:
+    def show_frame(self, place: int) -> None:
         """Show a frame by its number, the nearest there is."""
         self._place = min(max(place, 0), len(self.steps) - 1)
 
@@ -213,7 +213,7 @@ class Played(Source):
             return f"recorded every {gaps[0]:,} steps"
         return f"{len(self.steps):,} recorded steps of {self.steps[-1] - self.steps[0] + 1:,}"
 
-    def seen(self, last: int | None = None) -> Rehearsal | None:
+    def recorded_rehearsal(self, last: int | None = None) -> Rehearsal | None:
         """What there is to see from each frame to the next, up to a place; None where a loss is missing."""
         count = len(self.steps) - 1 if last is None else last
         loss = self.loss_at(np.arange(1, count + 1))
@@ -315,7 +315,7 @@ class RecordedSource(Played):
         """Tensors and stages are those of a frame: a run may have changed its network."""
         self._shapes = self.record.shapes(self.record.at(frame.step))
 
-    def settle(self) -> NDArray[np.int64]:
+    def follow_last_network(self) -> NDArray[np.int64]:
         return self._settled(len(self.record) - 1)
 
     def _settled(self, place: int) -> NDArray[np.int64]:
@@ -324,7 +324,7 @@ class RecordedSource(Played):
         networks = self.record.networks
         return np.flatnonzero(networks == networks[place])
 
-    def settle_on(self, tensors: tuple[Tensor, ...]) -> NDArray[np.int64]:
+    def follow_network_of(self, tensors: tuple[Tensor, ...]) -> NDArray[np.int64]:
         """The same for the last network that has these tensors; nothing where none has."""
         networks = self.record.networks
         for place in sorted((int(np.flatnonzero(networks == one)[-1]) for one in np.unique(networks)), reverse=True):

@@ -31,7 +31,7 @@ class Compared(Frame):
     b: Frame | None = None
 
     @property
-    def both(self) -> tuple[Frame, Frame]:
+    def frames(self) -> tuple[Frame, Frame]:
         """The two."""
         assert self.a is not None
         assert self.b is not None
@@ -49,7 +49,7 @@ class RecordedPair(Played):
     def __init__(self, a: Played, b: Played, names: tuple[str, str] = NAMES) -> None:
         super().__init__("the comparison", " and ".join(name.replace("/", "-") for name in names))
         self.pair, self.names = (a, b), names
-        self._kept = tuple(one.settle() for one in self.pair)
+        self._kept = tuple(one.follow_last_network() for one in self.pair)
         self._steps = tuple(one.steps[kept] for one, kept in zip(self.pair, self._kept, strict=True))
         known = {(tensor.name, tensor.shape): tensor for tensor in b.tensors}
         shared = [(one, known[one.name, one.shape]) for one in a.tensors if (one.name, one.shape) in known]
@@ -65,7 +65,7 @@ class RecordedPair(Played):
         )
         self._way = self._shared_way()
         self._stages = () if self._rowless() else self._way
-        self.left_out = tuple(self._without())
+        self.left_out = tuple(self._left_out_words())
         self._networks = tuple(one.tensors for one in self.pair)
         self._past = self._joined()
 
@@ -100,7 +100,7 @@ class RecordedPair(Played):
     def _several(self) -> bool:
         return sum(tensor.role == "weight" for tensor in self._tensors) > 1
 
-    def _without(self) -> Iterator[str]:
+    def _left_out_words(self) -> Iterator[str]:
         """What cannot be compared, a clause each."""
         (first, second), (a, b) = self.names, ({tensor.name: tensor for tensor in one.tensors} for one in self.pair)
         for name, tensor in a.items():
@@ -130,18 +130,18 @@ class RecordedPair(Played):
         one = self.pair[which]
         assert isinstance(one, RecordedSource)  # nothing else is written
         along, step = along and self._place == len(self.steps) - 1, int(self.steps[self._place])
-        one.stand(len(one.steps) - 1 if along else 0)
+        one.show_frame(len(one.steps) - 1 if along else 0)
         branch, known = one.record.branch, self._networks[which]
         said = one.grow(record, along=along)
-        kept = one.settle_on(known)
+        kept = one.follow_network_of(known)
         if not len(kept):  # of a branch that never had it
             one.switch(branch)
-            kept = one.settle_on(known)
+            kept = one.follow_network_of(known)
         if kept[-1] < len(one.steps) - 1:
             said = f"the network changed after step {one.steps[kept[-1]]:,}; compare both again to see the rest"
         self._kept = tuple(kept if k == which else old for k, old in enumerate(self._kept))
         self._steps = tuple(one.steps[k] for one, k in zip(self.pair, self._kept, strict=True))
-        self.left_out, self._past = tuple(self._without()), self._joined()
+        self.left_out, self._past = tuple(self._left_out_words()), self._joined()
         self._place = len(self.steps) - 1 if along else max(0, int(np.searchsorted(self.steps, step, "right")) - 1)
         return said
 
@@ -182,11 +182,11 @@ class RecordedPair(Played):
         first, newest = self.span
         if not first <= step <= newest:
             raise InputError(f"{self.what} has no step {step:,}; allowed: {first:,} to {newest:,}")
-        self.stand(int(np.searchsorted(self.steps, step, "right")) - 1)
+        self.show_frame(int(np.searchsorted(self.steps, step, "right")) - 1)
 
     def frame_at(self, place: int) -> Compared:
         step = int(self.steps[place])
-        a, b = (self.one(k, at) for k, at in enumerate(self.places(step)))
+        a, b = (self.frame_of(k, at) for k, at in enumerate(self.places(step)))
         with np.errstate(invalid="ignore", over="ignore"):  # a diverged run holds infinities
             values, gradient, update = (
                 np.asarray(getattr(b, part), np.float64) - getattr(a, part) for part in ("values", "gradient", "update")
@@ -199,7 +199,7 @@ class RecordedPair(Played):
             moved=a.known("update") & b.known("update"),
         )  # fmt: skip
 
-    def one(self, which: int, place: int) -> Frame:
+    def frame_of(self, which: int, place: int) -> Frame:
         """A frame of `a` (0) or `b` (1) by its own place, with the tensors that both have, in the order of `a`."""
         frame, index = self.pair[which].frame_at(place), self._indices[which]
         parts = {name: getattr(frame, name)[index] for name in ("values", "gradient", "update", "computed", "frozen")}

@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Told = Callable[..., object]
-Begin = Callable[[Any, str, "Flow | None"], Told]
+ReportStep = Callable[..., object]
+BeginReports = Callable[[Any, str, "Flow | None"], ReportStep]
 
 
-def called(thing: object, names: Mapping[str, Any]) -> str:
+def script_name(thing: object, names: Mapping[str, Any]) -> str:
     """What `names` call a thing; its class where they do not."""
     return next((name for name, one in list(names.items()) if one is thing), type(thing).__name__.lower())
 
@@ -41,7 +41,7 @@ def _script() -> dict[str, Any]:
 
 PASSED_ON = ("Dropout", "Flatten", "Identity")
 """Layers that change no number of a sample, as it is in evaluation."""
-ALONE = ("Linear", "ReLU", "LeakyReLU", "ELU", "GELU", "SiLU", "Sigmoid", "Tanh", "Softplus", "LogSigmoid")
+STATELESS_LAYERS = ("Linear", "ReLU", "LeakyReLU", "ELU", "GELU", "SiLU", "Sigmoid", "Tanh", "Softplus", "LogSigmoid")
 """Layers that compute a sample from its numbers and their weights alone: asked again they disturb nothing."""
 FUNCTIONS = ("relu", "tanh", "sigmoid")
 """What a forward may do between two layers without a layer of its own."""
@@ -51,7 +51,7 @@ ENOUGH = 16
 """Samples of a batch by which it is told what is done between two layers."""
 
 
-class Flow:
+class LayerFlow:
     """What one sample makes at each layer of a network whose layers form a chain, at the weights of now.
 
     `calls` are the layers with the first samples that each was given and what it made of them, the network last. The
@@ -67,7 +67,7 @@ class Flow:
             kind = type(layer).__name__
             self._between(made, given)
             if kind not in PASSED_ON:
-                if kind not in ALONE or not type(layer).__module__.startswith("torch.nn.modules."):
+                if kind not in STATELESS_LAYERS or not type(layer).__module__.startswith("torch.nn.modules."):
                     raise ValueError(kind)
                 forward = partial(type(layer).forward, layer)  # past the hooks of the script
                 self.layers.append((names[id(layer)], kind.lower(), forward, out[0].numel()))
@@ -88,7 +88,7 @@ class Flow:
                 return
         raise ValueError("something else is done between two layers")
 
-    def take(self, batch: Any) -> None:
+    def set_sample(self, batch: Any) -> None:
         """Its first sample is the one that is shown, if it has the shape of the others."""
         if getattr(batch, "shape", ())[1:] == self.sample.shape[1:] and len(batch):
             self.sample = batch[:1].detach()
@@ -119,18 +119,18 @@ class OnHost:
 class TorchHooks(MetaPathFinder):
     """Follows the modules that the first optimiser of a script trains, from when PyTorch is imported."""
 
-    def __init__(self, begin: Begin, note: Callable[[str], object]) -> None:
+    def __init__(self, begin: BeginReports, note: Callable[[str], object]) -> None:
         self._begin, self._note, self._process = begin, note, os.getpid()
         # modules that were called before the first step, with the first sample that came and went
         self._called = dict[int, tuple[Any, list[Any]]]()
         self._root: Any = None
-        self._flow: Flow | None = None
+        self._flow: LayerFlow | None = None
         self._coming: Any = None  # the optimiser whose first step has begun
-        self._first: Any = None  # the one whose steps count
+        self._optimizer: Any = None  # the one whose steps count
         self._other = False  # whether there is another one
         self._loss: Any = None
-        self._told: Told | None = None
-        self._away = dict[str, Any]()  # parameters on a GPU
+        self._report_step: ReportStep | None = None
+        self._gpu_parameters = dict[str, Any]()  # parameters on a GPU
         self._undo = list[Callable[[], object]]()
 
     def install(self) -> None:
@@ -184,37 +184,37 @@ class TorchHooks(MetaPathFinder):
         tensor.backward = noted
         self._undo += [
             lambda: setattr(tensor, "backward", backward),
-            modules.register_module_forward_hook(unless_compiled(self._went)).remove,
-            steps.register_optimizer_step_pre_hook(unless_compiled(self._comes)).remove,
-            steps.register_optimizer_step_post_hook(unless_compiled(self._did)).remove,
+            modules.register_module_forward_hook(unless_compiled(self._after_forward)).remove,
+            steps.register_optimizer_step_pre_hook(unless_compiled(self._before_step)).remove,
+            steps.register_optimizer_step_post_hook(unless_compiled(self._after_step)).remove,
         ]
 
-    def _went(self, module: Any, inputs: Any, output: Any) -> None:
-        if self._first is None:
+    def _after_forward(self, module: Any, inputs: Any, output: Any) -> None:
+        if self._optimizer is None:
             self._called.pop(id(module), None)
             first = [x[:ENOUGH].detach() if hasattr(x, "detach") and x.dim() else None for x in (*inputs[:1], output)]
             self._called[id(module)] = module, first
         elif module is self._root and self._flow is not None and inputs and getattr(output, "requires_grad", False):
-            self._flow.take(inputs[0])
+            self._flow.set_sample(inputs[0])
 
-    def _flow_of(self, root: Any) -> Flow | None:
+    def _flow_of(self, root: Any) -> LayerFlow | None:
         """What goes through a network, where its last call before the first step was a chain of layers."""
         inside = {id(module): name for name, module in root.named_modules()}
         leaves = [(m, *first) for m, first in self._called.values() if id(m) in inside and not [*m.children()]
                   and type(m).__module__ != "torch.nn.modules.loss"]  # fmt: skip
         with suppress(Exception):  # networks may do what they like, and have no chain then
-            return Flow(sys.modules["torch"], inside, [*leaves, (root, *self._called[id(root)][1])])
+            return LayerFlow(sys.modules["torch"], inside, [*leaves, (root, *self._called[id(root)][1])])
         return None
 
-    def _comes(self, optimizer: Any, args: Any, options: Any) -> None:
+    def _before_step(self, optimizer: Any, args: Any, options: Any) -> None:
         if os.getpid() != self._process:
             return
-        if self._first is None:
+        if self._optimizer is None:
             self._coming = optimizer
             if self._called:  # else the step calls a closure, which calls the network
                 self._start()
-        elif optimizer is not self._first and not self._other:
-            self._other, kinds = True, [type(one).__name__ for one in (optimizer, self._first)]
+        elif optimizer is not self._optimizer and not self._other:
+            self._other, kinds = True, [type(one).__name__ for one in (optimizer, self._optimizer)]
             self._note("a second optimiser ({}) is at work; only the first ({}) is followed".format(*kinds))
 
     def _start(self) -> None:
@@ -222,7 +222,7 @@ class TorchHooks(MetaPathFinder):
         optimizer, self._coming = self._coming, None
         if optimizer is None:
             return
-        self._first = optimizer
+        self._optimizer = optimizer
         trained = {id(one) for group in optimizer.param_groups for one in group["params"]}
         found = [one for one, _ in self._called.values() if any(id(p) in trained for p in one.parameters())]
         inner = {id(below) for one in found for below in one.modules() if below is not one}
@@ -231,28 +231,28 @@ class TorchHooks(MetaPathFinder):
             self._root, self._flow = roots[0], self._flow_of(roots[0])
         self._called.clear()
         names = _script()
-        self._away = {
-            f"{called(one, names)}.{name}" if len(roots) > 1 else name: p
+        self._gpu_parameters = {
+            f"{script_name(one, names)}.{name}" if len(roots) > 1 else name: p
             for one in roots for name, p in one.named_parameters() if p.device.type not in ("cpu", "meta")
         }  # fmt: skip
-        if self._away:
-            name = called(roots[0], names) if len(roots) == 1 else "networks"
-            self._told = self._begin(self._copies("data"), name, None)
+        if self._gpu_parameters:
+            name = script_name(roots[0], names) if len(roots) == 1 else "networks"
+            self._report_step = self._begin(self._copies("data"), name, None)
         elif len(roots) == 1:
-            self._told = self._begin(roots[0], called(roots[0], names), self._flow)
+            self._report_step = self._begin(roots[0], script_name(roots[0], names), self._flow)
         else:
-            groups: dict[str, Any] = {called(one, names): one for one in roots}
-            self._told = self._begin(groups or {"parameters": [*optimizer.param_groups[0]["params"]]}, "networks", None)
+            groups: dict[str, Any] = {script_name(one, names): one for one in roots}
+            self._report_step = self._begin(groups or {"parameters": [*optimizer.param_groups[0]["params"]]}, "networks", None)
 
-    def _did(self, optimizer: Any, args: Any, options: Any) -> None:
+    def _after_step(self, optimizer: Any, args: Any, options: Any) -> None:
         self._start()
-        if optimizer is self._first and self._told is not None and os.getpid() == self._process:
+        if optimizer is self._optimizer and self._report_step is not None and os.getpid() == self._process:
             rate = optimizer.param_groups[0].get("lr")
-            self._told(loss=self._loss, lr=rate, **({"grads": self._copies("grad")} if self._away else {}))
+            self._report_step(loss=self._loss, lr=rate, **({"grads": self._copies("grad")} if self._gpu_parameters else {}))
 
     def _copies(self, part: str) -> dict[str, Any]:
         """What lies on a GPU, or its gradients, by name."""
-        found = {name: getattr(one, part) for name, one in self._away.items()}
+        found = {name: getattr(one, part) for name, one in self._gpu_parameters.items()}
         return {name: OnHost(one) for name, one in found.items() if one is not None}
 
 
@@ -265,14 +265,14 @@ class ValueHooks:
     A step is done when the weights have other numbers at the next `backward`, or at the end.
     """
 
-    def __init__(self, begin: Begin) -> None:
+    def __init__(self, begin: BeginReports) -> None:
         self._begin, self._build = begin, builtins.__build_class__
         self._weights = dict[str, NDArray[Any]]()  # arrays of objects
         self._now = dict[str, NDArray[np.float64]]()  # what is watched
         self._gradients = dict[str, NDArray[np.float64]]()
         self._loss: float | None = None
-        self._told: Told | None = None
-        self._within = False
+        self._report_step: ReportStep | None = None
+        self._in_backward = False
 
     def install(self) -> None:
         """Look at every class that is made from now on."""
@@ -298,14 +298,14 @@ class ValueHooks:
 
         @wraps(backward)
         def followed(value: Any, *args: Any, **options: Any) -> Any:
-            if self._within:
+            if self._in_backward:
                 return backward(value, *args, **options)
-            self._within = True
+            self._in_backward = True
             try:
                 self._safely(self._before, kind, sys._getframe(1))
                 return backward(value, *args, **options)
             finally:
-                self._within = False
+                self._in_backward = False
                 self._safely(self._after, value)
 
         kind.backward = followed
@@ -316,10 +316,10 @@ class ValueHooks:
             look(*given)
         except (TypeError, ValueError, AttributeError, RecursionError):
             self._weights.clear()
-            self._told = self._told or (lambda **_: None)
+            self._report_step = self._report_step or (lambda **_: None)
 
     def _before(self, kind: Any, frame: FrameType) -> None:
-        if self._told is not None:
+        if self._report_step is not None:
             self._step()
             return
         found = list(_trained(kind, frame))
@@ -328,7 +328,7 @@ class ValueHooks:
                 self._weights[f"{name}.{path}".strip(".") if len(found) > 1 or not path else path] = values
         if self._weights:
             self._now = {name: _read(values, "data") for name, values in self._weights.items()}
-            self._told = self._begin(self._now, found[0][0] if len(found) == 1 else "weights", None)
+            self._report_step = self._begin(self._now, found[0][0] if len(found) == 1 else "weights", None)
 
     def _after(self, value: Any) -> None:
         self._gradients = {name: _read(values, "grad") for name, values in self._weights.items()}
@@ -337,11 +337,11 @@ class ValueHooks:
 
     def _step(self) -> None:
         new = {name: _read(values, "data") for name, values in self._weights.items()}
-        if self._told is None or all(np.array_equal(new[name], self._now[name], equal_nan=True) for name in new):
+        if self._report_step is None or all(np.array_equal(new[name], self._now[name], equal_nan=True) for name in new):
             return
         for name, numbers in new.items():
             self._now[name][...] = numbers
-        self._told(grads=self._gradients, loss=self._loss)
+        self._report_step(grads=self._gradients, loss=self._loss)
 
 
 def _trained(kind: type, frame: FrameType | None) -> Iterator[tuple[str, Any]]:
@@ -426,14 +426,14 @@ def _read(values: NDArray[Any], attribute: str) -> NDArray[np.float64]:
     return found
 
 
-def hooks(begin: Begin, note: Callable[[str], object] = str) -> tuple[TorchHooks, ValueHooks]:
+def hooks(begin: BeginReports, note: Callable[[str], object] = str) -> tuple[TorchHooks, ValueHooks]:
     """Those that follow a script; the first that sees a step begins, the others keep still.
 
     `note` gets a line about what of the script is not followed.
     """
     begun = list[object]()
 
-    def first(kind: object, x: Any, name: str, flow: Flow | None) -> Told:
+    def first(kind: object, x: Any, name: str, flow: LayerFlow | None) -> ReportStep:
         if begun and begun[0] is not kind:
             return lambda **_: None
         begun.append(kind)

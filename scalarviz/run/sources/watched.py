@@ -19,15 +19,15 @@ from ..callbacks import Recorder
 from ..checks import LAST_STEP
 from ..core.frame import Branch, Curve, Frame, Past, Stage, Tensor
 from ..core.history import History
-from ..source import Can, Source
+from ..source import Abilities, Source
 from ..travel import POINTS, WeightRecord
 from .watched_arrays import Reader
 
 if TYPE_CHECKING:
-    from .script_hooks import Flow
+    from .script_hooks import LayerFlow
 
 
-def told_step(told: Any) -> int:
+def step_number(told: Any) -> int:
     """`told` as the number of a step: a whole number, or an array or tensor of one; InputError otherwise."""
     if hasattr(told, "shape"):
         with suppress(TypeError, ValueError, RuntimeError):
@@ -35,7 +35,7 @@ def told_step(told: Any) -> int:
     return min(integer("step", told, 0), LAST_STEP)
 
 
-def told_number(name: str, told: Any) -> float | None:
+def as_number(name: str, told: Any) -> float | None:
     """`told` as a float; Values, arrays and tensors of one number will do, None stays None."""
     if told is None:
         return None
@@ -50,7 +50,7 @@ def told_number(name: str, told: Any) -> float | None:
         raise TypeMismatchError(f"{name}: got {type(told).__name__}; allowed: one number, such as 0.5") from None
 
 
-def pending(told: Any) -> bool:
+def is_pending(told: Any) -> bool:
     """Whether it is one number that JAX still computes and nobody can change: asking for it now would wait for it."""
     if not callable(getattr(told, "copy_to_host_async", None)) or getattr(told, "shape", None) != ():
         return False
@@ -72,7 +72,7 @@ ROOM = 1024
 """Losses that wait to be put into the curve, at most."""
 
 
-class Counted:
+class StepCount:
     """What is known of the steps so far.
 
     `loss` and `lr` are the last ones, NaN before. `calls` counts reports of the loop, `rounds` how often it began
@@ -111,9 +111,9 @@ class Counted:
 
         `seen`: it was counted when it was looked at, `ahead` of this call. Wrong numbers change nothing.
         """
-        at = None if step is None else told_step(step)
-        new_loss: Any = loss if pending(loss) else told_number("loss", loss)
-        new_lr = told_number("lr", lr)
+        at = None if step is None else step_number(step)
+        new_loss: Any = loss if is_pending(loss) else as_number("loss", loss)
+        new_lr = as_number("lr", lr)
         self.calls += 1
         self.ahead = False
         if not (said or any(one is not None for one in (at, new_loss, new_lr))):
@@ -167,7 +167,7 @@ MOST = 2_000
 """Looks at most, whatever their size."""
 
 
-class Kept:
+class KeptFrames:
     """Frames by their steps, rising. Above `budget` bytes every second goes, but the first and the newest."""
 
     def __init__(self, budget: int = BUDGET) -> None:
@@ -187,7 +187,7 @@ class Kept:
         """Of the frames."""
         return np.fromiter(self._frames, np.int64)
 
-    def at(self, step: int) -> Frame | None:
+    def frame_at(self, step: int) -> Frame | None:
         """The frame of a step; None where none is kept."""
         return self._frames.get(step)
 
@@ -285,11 +285,11 @@ class Watched(Source):
         self._budget = integer("watch: budget (bytes)", budget, 0)
         self._reader = Reader(x)
         self.name = type(x).__name__.lower()
-        self.can = Can()
+        self.can = Abilities()
         self.pace: Pace | None = None
-        self._flow: Flow | None = None
+        self._flow: LayerFlow | None = None
         self._stages: tuple[Stage, ...] = ()
-        self._counted, self._kept = Counted(), Kept(self._budget)
+        self._counted, self._kept = StepCount(), KeptFrames(self._budget)
         self._onlookers: list[Recorder] = []
         self._lock, self._owner = threading.RLock(), threading.current_thread()
         self._called, self._longest = float("-inf"), 0.0
@@ -303,7 +303,7 @@ class Watched(Source):
         self._remember(values)
         self._kept.add(self.last)
 
-    def show_flow(self, flow: Flow) -> None:
+    def show_flow(self, flow: LayerFlow) -> None:
         """Show the activations of one sample at each layer, too."""
         named, before = {tensor.name: tensor for tensor in self.tensors}, flow.sample.numel()
         stages = list[Stage]()
@@ -375,18 +375,18 @@ class Watched(Source):
         start, step = time.perf_counter(), self._counted.reached
         ready = self._known[-1][0] == self._counted.calls - 1
         timely = self.pace is not None and self.pace.due(start)
-        looks = (timely and ready) or self._asked(step)
+        looks = (timely and ready) or self._is_wanted(step)
         if looks:
             self.look()
             if self.pace is not None:
                 self.pace.took(start, time.perf_counter())
-        elif timely or self._asked(step + 1):
+        elif timely or self._is_wanted(step + 1):
             self._remember(self._reader.values())
         for one in self._onlookers:
             one.look(self)
         return looks
 
-    def _asked(self, step: int) -> bool:
+    def _is_wanted(self, step: int) -> bool:
         """Whether somebody wants to look at a step, whatever time it takes."""
         return bool(self._onlookers) and any(step % one.every == 0 for one in self._onlookers)
 
@@ -405,7 +405,7 @@ class Watched(Source):
                 self.last = self._frame(values)
                 self._kept.add(self.last)
                 self.rounds = counted.rounds
-                self.can = Can(go=self.can.go or len(self._kept) > 1)
+                self.can = Abilities(go=self.can.go or len(self._kept) > 1)
             self._remember(values)
             return self.last
 
@@ -533,7 +533,7 @@ class Watched(Source):
     def to(self, step: int) -> None:
         """Stand at a step that is kept (InputError otherwise); at the newest it goes along with the loop."""
         with self._lock:
-            found = self._kept.at(step)
+            found = self._kept.frame_at(step)
             if found is None:
                 first, newest = self.span
                 raise InputError(

@@ -230,7 +230,7 @@ class Play:
     def moves(self) -> bool:
         """Whether anything trains or travels."""
         live = self._live
-        return live is not None and (live.playback.running or live.worker.busy or live.worker.journey is not None)
+        return live is not None and (live.playback.running or live.worker.busy or live.worker.journey_progress is not None)
 
     def look(self) -> None:
         """Take over what the user's own cells have changed."""

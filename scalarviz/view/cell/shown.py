@@ -15,7 +15,7 @@ from typing import Any
 from uuid import uuid4
 
 from ...errors import InputError, ScalarvizError, StateError
-from ...run.looking import AskedCall
+from ...run.looking import PendingCall
 from ...run.run import Run
 from ...run.scene.scene import Scene
 from ...run.sources.recorded_pair import RecordedPair
@@ -90,7 +90,7 @@ class Shown:
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._waiting: deque[object] = deque(maxlen=QUEUE)
-        self._calls: deque[AskedCall] = deque()
+        self._calls: deque[PendingCall] = deque()
         self._thread: threading.Thread | None = None
         self._ends = self.closed = False
         # pictures' page is as much gone where it was scrolled away
@@ -206,7 +206,7 @@ class Shown:
         if threading.current_thread() is self._thread:
             raise StateError("a cell's own thread cannot wait for the cell")
         self.begin()
-        asked = AskedCall(lambda: function(self._play))
+        asked = PendingCall(lambda: function(self._play))
         self._calls.append(asked)
         self._wake.set()
         if not wait([asked], timeout).done:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...run.core.frame import Stage
-from ...run.opened.micro import MicroStep, called
+from ...run.opened.micro import MicroStep, module_path
 from ...run.opened.opened import Opened, Window
 from ...run.questions.ranges import Range, weight_extent
 from ..ink.maps import get_map
@@ -70,7 +70,7 @@ class Lighting:
         self._readers = dict[str, set[str]]()  # by stage, those that read it, each under the name of its first call
         for before, stage in zip([None, *walk.subject.stages], walk.subject.stages, strict=False):
             for source in stage.sources or (() if before is None else (before.name,)):
-                self._readers.setdefault(called(source), set()).add(called(stage.name))
+                self._readers.setdefault(module_path(source), set()).add(module_path(stage.name))
 
     def _factors(self) -> tuple[Floats, Floats]:
         """What each weight is multiplied with, forward and back; the sample has it where a layer reads whole rows."""
@@ -180,7 +180,7 @@ class Lighting:
 
     def _behind(self, name: str, *, through: bool = True) -> list[str]:
         """All that depends on a stage; not `through` stages with weights: up to the first ones."""
-        found, todo = dict[str, None](), [called(name)]
+        found, todo = dict[str, None](), [module_path(name)]
         while todo:
             for reader in self._readers.get(todo.pop(), ()):
                 if reader not in found:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...run.core.frame import Stage
 from ...run.opened.between import SHARES
 from ...run.opened.equations import added, loss_of, share_of
-from ...run.opened.micro import MicroStep, called, counted, most_of
+from ...run.opened.micro import MicroStep, module_path, counted, largest_weight
 from ...run.opened.opened import Opened
 from ...run.opened.rule import Line, Quantity, digits_apart, hatted
 from ...run.panels import WordBoard
@@ -61,7 +61,7 @@ class Sentences:
         if step.phase == "loss":
             formula = Formula("loss", (Word(loss_text(self._opened.loss), bold=True),))
             of = [stage.name for stage in self._subject.stages]
-            rows = [self._frame.activations.get(name) for name in of if called(name) == called(of[-1])]
+            rows = [self._frame.activations.get(name) for name in of if module_path(name) == module_path(of[-1])]
             if len(self._opened.batch) == 1 and rows and rows[-1] is not None and len(self._opened.targets):
                 said = loss_of(np.asarray(rows, np.float64), self._opened.targets[:, 0], self._opened.loss)
                 formula = formula if said is None else _equation(self._walk.lettered(said[0]), said[1], violet=False)
@@ -101,7 +101,7 @@ class Sentences:
 
     def _place(self, step: MicroStep) -> int:
         """Of which letter of a word, from 1, a micro-step tells; 0: of none."""
-        read = [name for name in (step.stage, *step.also) if self._opened.joined[name].any()] or [step.stage]
+        read = [name for name in (step.stage, *step.other_calls) if self._opened.joined[name].any()] or [step.stage]
         called_at = re.findall(r"\((\d+)\)\Z", read[-1])
         return int(*called_at) if called_at else 0
 
@@ -123,14 +123,14 @@ class Sentences:
 
     def _titles(self, step: MicroStep) -> str:
         """What the stages of a micro-step are called: ``q, k, v``."""
-        return ", ".join(dict.fromkeys(map(self._title, (step.stage, *step.also))))
+        return ", ".join(dict.fromkeys(map(self._title, (step.stage, *step.other_calls))))
 
     def _of_largest(self, step: MicroStep) -> Sentence:
         """Many numbers at once, shown by the largest of them."""
-        stage, back = self._walk.stages[called((step.stage, *step.also)[-1])], step.phase == "backward"
+        stage, back = self._walk.stages[module_path((step.stage, *step.other_calls)[-1])], step.phase == "backward"
         name, place = self._name(stage, step.column), self._names.place(stage, step.column)
         name = place if name.endswith(place) else f"class {name}" if name.isdecimal() else name
-        says = len(self._follow) == stage.outputs and called(stage.name) == called(self._subject.stages[-1].name)
+        says = len(self._follow) == stage.outputs and module_path(stage.name) == module_path(self._subject.stages[-1].name)
         said, link = (self._follow[step.column], "after") if says else (name, "of")
         said += f" {link} {self._letter(at)}" if (at := self._place(step)) else ""
         first = "the largest" + " in size" * (step.value < 0) if step in self._walk.steps else "one"
@@ -154,10 +154,10 @@ class Sentences:
 
     def _count_words(self, step: MicroStep) -> str:
         """How many numbers a stage, or all calls of a module, have made."""
-        stage, modules = self._walk.stages[step.stage], len({*map(called, (step.stage, *step.also))})
+        stage, modules = self._walk.stages[step.stage], len({*map(module_path, (step.stage, *step.other_calls))})
         count = counted("number" if stage.weight is None else "sum", stage.outputs)
-        where = f"{len(self._word)} letters" if self._word else f"{(1 + len(step.also)) // modules} places"
-        return f"{count}, as at each of {where}" if len(step.also) >= modules else count
+        where = f"{len(self._word)} letters" if self._word else f"{(1 + len(step.other_calls)) // modules} places"
+        return f"{count}, as at each of {where}" if len(step.other_calls) >= modules else count
 
     def _of_whom(self) -> str:
         return f"this {noun(self._subject)}" if self._opened.trial else f"the {self._walk.joined} of {self._walk.batch}"
@@ -182,7 +182,7 @@ class Sentences:
 
     def _title(self, stage: str) -> str:
         """What a stage is called, whichever of several calls it is."""
-        return called(self._names.stages[stage])
+        return module_path(self._names.stages[stage])
 
     def _of_unit(self, step: MicroStep) -> Sentence:
         stage, i = self._walk.stages[step.stage], int(step.units[0])
@@ -235,7 +235,7 @@ class Sentences:
 
     def _of_weight(self, step: MicroStep, selected: int | None) -> Sentence:
         """Gradient and update of the selected weight; else of that of the step, of several the one that shows most."""
-        index = most_of(step, self._opened.gradient, self._walk.change) if selected is None else selected
+        index = largest_weight(step, self._opened.gradient, self._walk.change) if selected is None else selected
         known, update, rule = who(self._subject, index), self._opened.update(index), self._rule(index, hats=True)
         if update.why:
             moved = self._opened.follows(index)

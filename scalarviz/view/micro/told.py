@@ -217,7 +217,7 @@ def rule_formulas(lines: Sequence[Line], before: float, lr: float, gradient: flo
 def _rule_line(line: Line, before: float) -> Formula:
     """With so many digits that what is printed gives the result, and a new weight is not the one `before`."""
     digits = digits_apart(before, line.result, DIGITS) if line.name == "w'" else DIGITS
-    enough = digits_that_give(line.again, line.result, digits)
+    enough = digits_that_give(line.evaluate_rounded, line.result, digits)
     tones: list[Tone] = ["dim" if isinstance(t, str) else "violet" if t.name == "g" else "plain" for t in line.tokens]
     words = map(Word, line.pieces(enough or digits), tones)
     sign, made = " = " if enough is not None else " ≈ ", digits_of(line.result, digits, zeros=True)

@@ -16,7 +16,7 @@ from ...run.core.frame import Frame, Stage
 from ...run.core.gather import weight_name
 from ...run.opened.between import SHARES
 from ...run.opened.equations import DIFFERENCE
-from ...run.opened.micro import PHASES, MicroStep, called
+from ...run.opened.micro import PHASES, MicroStep, module_path
 from ...run.opened.opened import Opened
 from ...run.source import RunSource
 from ...run.sources.played import RecordedSource
@@ -87,7 +87,7 @@ class Walk:
         self.few = self.n_weights <= FEW
         self.joined = "mean" if opened.divisor != 1 else "sum"
         self.stages = {stage.name: stage for stage in subject.stages}
-        done = [name for step in self.steps if step.phase == "forward" for name in (step.stage, *step.also)]
+        done = [name for step in self.steps if step.phase == "forward" for name in (step.stage, *step.other_calls)]
         self.order = tuple(dict.fromkeys(name for name in (*done, *self.stages) if name in self.stages))
         self._before = dict(zip(self.stages, ["input", *self.stages], strict=False))
 
@@ -134,7 +134,7 @@ class Walk:
             sums[stops[-1].row] = Sums(made, np.ones(len(made), bool))
         return MicroStepView(
             step=opened.step, position=at, count=len(self), phases=self._phases(at), phase=phase, trial=opened.trial,
-            reached_modules=frozenset(called(step.stage) for step in done if step.phase == "forward"),
+            reached_modules=frozenset(module_path(step.stage) for step in done if step.phase == "forward"),
             weights=now.weights, stops=stops, sums=sums, marks=self.lighting.marks(asked, sentence.index),
             layer=layer, forward_factors=self.lighting.forward_factors, backward_factors=self.lighting.backward_factors,
             input_row="" if layer is None else self.sources(layer)[0], output_row="" if layer is None else self.row_of(layer),
@@ -203,7 +203,7 @@ class Walk:
         found["input"] = np.ones(self.subject.source.n_inputs, bool)
         for step in done:
             if step.phase == "forward" and step.kind != "product":
-                for name in (step.stage, *step.also):
+                for name in (step.stage, *step.other_calls):
                     found[name][step.units] = True
         return found
 
@@ -215,7 +215,7 @@ class Walk:
         found = {stage.name: np.full(stage.outputs, np.nan) for stage in self.subject.stages}
         for step in done:
             if step.phase == "backward":
-                own = (step.stage, *step.also)
+                own = (step.stage, *step.other_calls)
                 for name in own:
                     found[name][step.units] = self.opened.joined[name][step.units]
                 for name in self.order[max(map(self.order.index, own)) + 1 :]:

@@ -19,7 +19,7 @@ from ...run.scene.scene import Scene
 from ...run.sources.played import Played
 from ...run.sources.recording.recorded import Recorded
 from ...run.sources.watched import Watched
-from ...sweep.groups import ALL, Kept
+from ...sweep.groups import ALL, StoredResults
 from ..cubes.atlas import ALL_ALIKE, Sizing
 from ..cubes.picking import can_be_outlined, outlined
 from ..ink.figure import picture_svg
@@ -146,7 +146,7 @@ def svg_of_bench(bench: Workbench, title: str = "") -> str:
 
 def title_of(x: object) -> str:
     """What a thing that has cubes is called: a scene or a recording by its name, a module by its class."""
-    if isinstance(x, Kept):
+    if isinstance(x, StoredResults):
         return ALL
     x = x.source if isinstance(x, Subject) else x
     if isinstance(x, Recorded):

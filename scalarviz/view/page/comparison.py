@@ -96,7 +96,7 @@ def comparison_html(pair: RecordedPair, *, theme: str, size: tuple[int, int], ti
     parts = {"run": dense_text(squeezed(head)), **{name: packed_text(table) for name, table in tables.items()}}
     still, call = still_bytes(subject, last, size, look), "openComparison();"
     told = [f"{name} at step {one.step:,}" + ("" if np.isnan(one.told_loss) else f", loss {loss_text(one.told_loss)}")
-            for name, one in zip(NAMES, last.both, strict=True)]  # fmt: skip
+            for name, one in zip(NAMES, last.frames, strict=True)]  # fmt: skip
     sentence = f"{SENTENCE}: {'; '.join(told)}."
     without = [Names(subject).plain(line) for line in pair.left_out]
     left, more = [*without, ""][0], f"  \N{MIDDLE DOT}  {len(without) - 1} more" * (len(without) > 1)
@@ -118,7 +118,7 @@ def _head_and_tables(pair: RecordedPair, shown: Sequence[int], document: dict[st
     for k, letter in enumerate(NAMES):
         own = sorted({place[k] for place in stands})
         places.append([own.index(place[k]) for place in stands])
-        frames = (pair.one(k, place) for place in own)
+        frames = (pair.frame_of(k, place) for place in own)
         told, found = numbers_of(frames, document, known, lambda frame: frame.told_loss)
         both.append({"name": pair.names[k], **told})
         tables |= {f"{letter}-{name}": table for name, table in found.items()}
@@ -136,7 +136,7 @@ def _row_ranges(pair: RecordedPair, shown: Sequence[int], subject: Subject) -> l
     found = []
     for place in shown:
         frame = pair.frame_at(int(place))
-        rows.update(both_rows(*frame.both), None)
+        rows.update(both_rows(*frame.frames), None)
         apart.update(frame, None)
         found.append([rows.range.low, rows.range.high, apart.range.high])
     return found

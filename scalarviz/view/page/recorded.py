@@ -275,7 +275,7 @@ def played(source: RecordedSource, places: Iterable[Place]) -> Iterator[Frame]:
     for branch, place in places:
         if source.record.branch != branch:
             source.switch(branch)
-        source.stand(place)
+        source.show_frame(place)
         yield source.frame()
     if source.record.branch != own:
         source.switch(own)
@@ -382,7 +382,7 @@ def walks_of(
     room = MOST_BYTES // (2 * 4 * (4 * count + 2 * sum(length for _, length in lengths)))
     try:
         for number in chosen(there, max(2, min(MOST, room))):
-            source.stand(places[number])
+            source.show_frame(places[number])
             frame = source.frame()
             for alone in sorted(source.sides(), reverse=True):
                 try:
@@ -390,14 +390,14 @@ def walks_of(
                     walk = Walk(opened, subject, frame)
                 except ScalarvizError:  # what cannot be read is not there
                     continue
-                key = alone, [(one.phase, one.stage, one.also, *one.units, "of", *one.weights) for one in walk.steps]
+                key = alone, [(one.phase, one.stage, one.other_calls, *one.units, "of", *one.weights) for one in walk.steps]
                 if key not in known:
                     known.append(key)
                     plans.append(_plan(walk, opened, cubes))
                 walks.append({"frame": number, **_walk_data(walk, opened, known.index(key), height)})
                 rows.append(_numbers(walk, opened, lengths, count))
     finally:
-        source.stand(here)
+        source.show_frame(here)
     if not rows:
         return None
     order = sorted(range(len(walks)), key=lambda k: not walks[k]["alone"])  # each side changes slowly

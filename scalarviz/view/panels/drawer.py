@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...errors import ScalarvizError
 from ...run.core.frame import Frame
 from ...run.edits import Edit
-from ...run.opened.between import Looking
+from ...run.opened.between import AttentionState
 from ...run.panels import Panel
 from ...run.source import Moment, Source
 from ..cubes.scale import LegendScale
@@ -53,7 +53,7 @@ class OpenedStep:
     adding: int = 0  # samples that the gradient of that stage holds so far; 0: all of them
     nodes: Mapping[str, NodeNumbers] = field(default_factory=dict)  # of a formula, each as a formula of inputs and weights
     current_node: str = ""  # that of now
-    looking: Looking | None = None  # of a network whose positions look at each other
+    looking: AttentionState | None = None  # of a network whose positions look at each other
     progress: float = 1.0  # how much of its time the micro-step has gone, 0 to 1
 
     @property

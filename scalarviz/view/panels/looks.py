@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...run.opened.between import Looking
+from ...run.opened.between import AttentionState
 from ...run.opened.equations import mixture
 from ..ink.boxes import LABEL
 from ..ink.equation import product, sides_of
@@ -88,20 +88,20 @@ _SCORE, _SHARE, _WHOLE = 44.0, 104.0, 62.0  # where numbers begin, and the bar o
 
 
 def attention_lines(
-    box: Box, theme: Theme, names: Sequence[str], place: int, head: int, seen: Looking, gone: float, note: str
+    box: Box, theme: Theme, names: Sequence[str], place: int, head: int, seen: AttentionState, gone: float, note: str
 ) -> Sketch:
     """Whom the letter at a place looks at: score, share and share × v of each, and how a number of the sum adds up.
 
     What flows has come so far as its stage has `gone`, 0 to 1.
     """
-    sketch, (x, y, width, height), attention = Sketch(), box, seen.at(place)
+    sketch, (x, y, width, height), attention = Sketch(), box, seen.attention_at(place)
     if attention is None:
         return sketch
     count = len(attention.shares[head])
-    back, light, ground = seen.come > 3, _LIGHT[seen.come], np.array(rgb(theme.background))
+    back, light, ground = seen.reached > 3, _LIGHT[seen.reached], np.array(rgb(theme.background))
     colours, text = get_map("gradient" if back else "weight", theme), mixed(theme.text1, theme.background, light)
     scores, shares = attention.scores[head], attention.shares[head]
-    parts, taken = attention.parts[head], attention.taken[head]
+    parts, taken = attention.parts[head], attention.outputs[head]
     letter = quoted(names[place])
     title = f"head {head + 1}: " + (f"gradients back to {letter}" if back else f"{letter} looks back")
     title_of(sketch, box, theme, title, note)
@@ -110,7 +110,7 @@ def attention_lines(
     heads = ("δ score", "share %", "share × δ") if back else ("score", "share %", "share × v")
     for start, word in zip((x + _SCORE, x + _SHARE, left), heads, strict=True):
         sketch.text(start, y + 38, word, LABEL, theme.text3)
-    flown = count if seen.come > 2 else math.ceil(gone * count) if seen.come == 2 else 0
+    flown = count if seen.reached > 2 else math.ceil(gone * count) if seen.reached == 2 else 0
     largest = max(float(np.abs(parts).max()), float(np.abs(taken).max()))
 
     def lit(part: ArrayLike) -> Float:
@@ -120,7 +120,7 @@ def attention_lines(
         top = y + _TOP + k * pitch
         base = top + high / 2 + 5
         key(sketch, (x, top, 26.0 if k else 38.0, high), theme, name, LABEL, here=k == place)
-        if seen.come > 0:
+        if seen.reached > 0:
             fill = lit(scores[k : k + 1] / max(float(np.abs(scores).max()), 1e-30))[0]
             grey = light * greys(shares[k : k + 1], theme)[0] + (1 - light) * ground
             said = delta_text(float(scores[k])) if back else number(float(scores[k]), 2, signed=True)
@@ -147,15 +147,15 @@ def attention_lines(
     return sketch
 
 
-def row_light(maps: Sequence[Spot], theme: Theme, setting: Setting, seen: Looking, now: int, gone: float) -> Sketch:
+def row_light(maps: Sequence[Spot], theme: Theme, setting: Setting, seen: AttentionState, now: int, gone: float) -> Sketch:
     """Over the maps: the row of now is lit, others are dark or at half light; then what flows from it to the layer."""
     sketch, plate = Sketch(over=True), setting.plates.get(seen.reads)
-    for (x, y, wide, high), row in ((spot.box, int(spot.value)) for spot in maps if seen.come):
-        veil = (_DARK if row > now else _HALF * (row < now)) if seen.come < 3 else _HALF
+    for (x, y, wide, high), row in ((spot.box, int(spot.value)) for spot in maps if seen.reached):
+        veil = (_DARK if row > now else _HALF * (row < now)) if seen.reached < 3 else _HALF
         sketch.rect(x + _BESIDE, y, wide - _BESIDE, high, fill=rgba(theme.background, veil))
-        if row == now and seen.come < 3:
+        if row == now and seen.reached < 3:
             sketch.rect(x + _BESIDE - 2, y - 2, wide - _BESIDE + 3, high + 3, stroke=theme.selection, border=1.4)
-        if seen.come == 2 and row == now and plate is not None:
+        if seen.reached == 2 and row == now and plate is not None:
             corners = setting.project(plate.corners)
             end, middle = float(corners[:, 0].min()), float(corners[:, 1].mean())
             way = np.array([(x + wide + 3, y + high / 2), (end - 14, y + high / 2), (end - 14, middle), (end, middle)])

@@ -140,7 +140,7 @@ def scene(
                 if np.all(inner.reached.get(part := name.rpartition(".")[0], False))
                 and (inner.phase > 1 or part != inner.stage)]  # fmt: skip
         end = max((float(setting.project(plate.corners)[:, 0].max()) for plate in done), default=-inf)
-    looks = inner is None or inner.looking is None or inner.looking.come > 0
+    looks = inner is None or inner.looking is None or inner.looking.reached > 0
     if looks and "attention" in rooms and setting.contains(rooms["attention"]):
         _attention(sketch, rooms["attention"], theme, state, read)
     if read.stream:
@@ -488,11 +488,11 @@ class WordDrawer(Drawer[WordBoard]):
     def inside(self, inner: OpenedStep, box: Box) -> Sequence[Sketch]:
         """Whom the chosen letter of the step's word looks at: row by row, then the values flow."""
         seen, state, word = inner.looking, self.state, self.panel.word
-        last = None if seen is None or self.setting is None else seen.at(len(word))
+        last = None if seen is None or self.setting is None else seen.attention_at(len(word))
         if seen is None or self.setting is None or last is None or last.shares.shape[1] > len(word) + 1:
             return ()
         place = min(state.chosen, len(word)) if state.word == word else len(word)
-        now = min(place, int(inner.progress * (place + 1))) if seen.come == 1 else place
+        now = min(place, int(inner.progress * (place + 1))) if seen.reached == 1 else place
         head = state.head if state.head >= 0 else int(np.argmax(last.shares.max(axis=1)))
         theme, maps = self.ground.theme, [spot for spot in self.spots if spot.name.startswith("letter ")]
         mine = state.word == word and inner.samples.startswith("this ")

@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from ...mistakes.engines import HARMLESS
 from ...run.core.frame import Frame, Tensor
-from ...run.core.optimizer import told_of
+from ...run.core.optimizer import loss_scale_state
 from ...scalar import mistaken
 from ..cubes.scale import Quantity
 from ..ink.boxes import BIG, LABEL, MARGIN, TITLE, TWO_LINES, Places
@@ -67,7 +67,7 @@ def state_of(subject: Subject, frame: Frame, pace: str, quantity: Quantity, more
 
 def half_words(frame: Frame, tensors: Sequence[Tensor] = ()) -> str:
     """``float16, loss scale 65,536, 3 steps skipped``; empty where the run is not in float16."""
-    told = told_of(frame, tensors)
+    told = loss_scale_state(frame, tensors)
     if told is None:
         return ""
     skipped = f", {told.skipped:,} step{'s' if told.skipped > 1 else ''} skipped" if told.skipped else ""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...run.core.frame import Frame
 from ...run.opened.equations import DIGITS
 from ...run.opened.opened import Along
-from ...run.source import Can
+from ...run.source import Abilities
 from ...run.travel import WeightRecord
 from ..ink.axes import Axes, Scale
 from ..ink.boxes import LABEL, TITLE
@@ -576,7 +576,7 @@ class Inspector:
 
     def follow(self, frame: Frame) -> None:
         """Take over the value of a frame; what stands still, as the numbers of a file do, has no course."""
-        if self._subject.source.can != Can():
+        if self._subject.source.can != Abilities():
             self._history.add(frame.step, float(frame.values[self.index]))
 
     def explanation(self, frame: Frame) -> Lines:

@@ -24,12 +24,12 @@ from ...run.panels import CurveFit, LossCurve, Panel, PlaneMap, RecordedPictures
 from ...run.panels.base import Picture
 from ...run.run import Run
 from ...run.scene.scene import Plan, Scene
-from ...run.source import Can, Moment, RunSource, Source
+from ...run.source import Abilities, Moment, RunSource, Source
 from ...run.sources.played import RecordedSource, Rehearsal
 from ...run.sources.recorded_pair import RecordedPair
 from ...run.sources.recording.recorded import Recorded
 from ...run.sources.recording.taken import About
-from ...run.sources.watched import Counted, Watched
+from ...run.sources.watched import StepCount, Watched
 from ...run.sources.watched_arrays import can_be_read
 from ...scalar import Block
 from ...scalar.store import Store
@@ -44,14 +44,14 @@ class WeightsSource(Source):
     A step is a change of the numbers since they were last looked at, or what the loop says. A change by hand is none.
     """
 
-    what, can = "a weight", Can(edit=True)
+    what, can = "a weight", Abilities(edit=True)
 
     def __init__(self, parts: Mapping[str, Any]) -> None:
         self._parts = parts
         self._tensors = tensors_of({name: data for name, part in parts.items() if (data := np.asarray(part.data)).size})
         if not self._tensors:
             raise InputError("got no numbers to draw; allowed: at least one Weight or Parameter")
-        self._loop, self._edited = Counted(), False
+        self._loop, self._edited = StepCount(), False
         self._values: Float | None = None
         self._update: Float | None = None
 

@@ -24,7 +24,7 @@ from ...memory import check_memory
 from ...onnx.graph import Graph, Node
 from ...run.core.frame import Frame, Past, Tensor
 from ...run.panels import Histogram
-from ...run.source import Can
+from ...run.source import Abilities
 from ...run.sources.played import Played
 from ...run.sources.recorded_pair import Compared, RecordedPair
 from ...run.sources.recording.file import clean
@@ -230,7 +230,7 @@ def amount(tensors: Sequence[Tensor]) -> str:
 class Stored(Played):
     """Named arrays that nobody changes."""
 
-    can, recorded, counted = Can(), False, False
+    can, recorded, counted = Abilities(), False, False
 
     def __init__(self, arrays: Mapping[str, Float], name: str) -> None:
         super().__init__("a file of numbers", name)
@@ -271,7 +271,7 @@ class StoredPair(RecordedPair):
     `renamed` says which of them have another name or other sides in the second file.
     """
 
-    can, recorded = Can(), False
+    can, recorded = Abilities(), False
 
     def __init__(self, a: Stored, b: Stored, names: tuple[str, str], found: Mapping[str, Match]) -> None:
         super().__init__(a, b, names)
@@ -281,7 +281,7 @@ class StoredPair(RecordedPair):
         )  # fmt: skip
         self.heads = a.says, b.says
         self._frame = super().frame_at(0)
-        for one in (self._frame, *self._frame.both):
+        for one in (self._frame, *self._frame.frames):
             one.values.setflags(write=False)
 
     def frame_at(self, place: int) -> Compared:

@@ -17,7 +17,7 @@ from ...run.callbacks import condition_name, holds
 from ...run.core.frame import Frame, Units
 from ...run.edits import AddSamples, Edit, SetOptimizer, SetTargets
 from ...run.engines import full_speed, ready
-from ...run.looking import AskedCall
+from ...run.looking import PendingCall
 from ...run.questions.breakpoints import Breakpoint, Stop
 from ...run.questions.expression import brief
 from ...run.run import Run
@@ -61,7 +61,7 @@ class LiveSource(RunSource):
         super().__init__(worker.run)
         self._worker, self._view = worker, view
 
-    def ask(self, function: Callable[[Run], Any]) -> AskedCall:
+    def ask(self, function: Callable[[Run], Any]) -> PendingCall:
         """Let a function look at the run at the next call boundary."""
         return self._worker.ask(function)
 
@@ -255,7 +255,7 @@ class LiveView(Viewer):
     @property
     def is_idle(self) -> bool:
         """Whether nothing trains or travels and no hand holds a weight."""
-        busy = self.playback.running or self.worker.busy or self.worker.journey is not None
+        busy = self.playback.running or self.worker.busy or self.worker.journey_progress is not None
         return not busy and self.pointer.grip is None
 
     def change(self, edit: Edit, gesture: str = "") -> None:
@@ -350,7 +350,7 @@ class UnitsPace:
         first = frame.forward is not self._network
         if not (rests or last is None or first or self._pace.due(now)):
             return frame.with_units(last)
-        own.found()
+        own.find()
         self._last, self._network = own, frame.forward
         # for its first samples a network is made ready: that time says nothing
         self._pace.took(now, now + (0.0 if first else own.seconds))
@@ -664,7 +664,7 @@ class BreakpointPrompt:
         point = run.break_on(text)
         cost = "" if point.condition.of_losses else "; training checks after every step"
         said = f"breakpoint {point.number}: pauses when {point.text}{cost}"
-        if not point.condition.expression.looks_back:
+        if not point.condition.expression.needs_before:
             self._new = said
             # it fails where the model is changed meanwhile, or the run closed
             self._view.ask_run(lambda run: holds(run, text), partial(self._say_whether_true, said), lambda error: None)

@@ -106,7 +106,7 @@ class MicroSteps:
         if frame.step <= (first := 0 if past is None else past.first):
             self._view.say(f"step {first + 1:,} is the first{' recorded one' * self._recorded}")
             return
-        before = frame.step - 1 if past is None else past.beside(frame.step, -1)
+        before = frame.step - 1 if past is None else past.neighbour(frame.step, -1)
         self._guide.travel(before)
         self._awaited = before
         self._open(-1)
@@ -202,7 +202,7 @@ class MicroSteps:
         past = walk.frame.past
         self._awaited = walk.opened.step
         self._guide.resume()
-        self._guide.train_to(walk.opened.step if past is None else past.beside(walk.frame.step, 1))
+        self._guide.train_to(walk.opened.step if past is None else past.neighbour(walk.frame.step, 1))
 
     def close(self) -> bool:
         """Close the opened step, and one about to open; returns whether there was one. The run stays."""

@@ -126,8 +126,8 @@ def _shown(rehearsal: Rehearsal, stops: NDArray[np.int64]) -> NDArray[np.float64
     last = np.flatnonzero(np.diff(stops, prepend=-1))  # the first frame of each step shown
     by_steps = np.interp(steps, stops[last], last / (len(stops) - 1))
     parts = [(1 - LOSS - WAY, by_steps)]
-    way = np.interp(steps, rehearsal.marks, rehearsal.way)
-    for weight, seen in ((LOSS, fallen(rehearsal.loss, mean=not rehearsal.whole)), (WAY, way)):
+    way = np.interp(steps, rehearsal.marks, rehearsal.distances)
+    for weight, seen in ((LOSS, fallen(rehearsal.loss, mean=not rehearsal.all_samples)), (WAY, way)):
         if np.isfinite(seen).all() and seen[-1] > 0:
             parts.append((weight, seen / seen[-1]))
     total = np.sum([weight * seen for weight, seen in parts], axis=0)
@@ -219,7 +219,7 @@ class Guide:
     def train_to(self, step: int) -> None:
         """Stand at the last recorded step up to this one."""
         if self.played is not None:
-            self.played.stand(int(np.searchsorted(self.played.steps, step, side="right")) - 1)
+            self.played.show_frame(int(np.searchsorted(self.played.steps, step, side="right")) - 1)
 
     def pause(self) -> None:
         """It stands."""
@@ -300,7 +300,7 @@ class Playback:
             self.pause()
             return
         if self._played is not None and self.at_end:
-            self._played.stand(0)
+            self._played.show_frame(0)
         self.play()
 
     def play(self) -> None:
@@ -403,7 +403,7 @@ class Playback:
             return
         self._past = played.past
         try:
-            seen = played.seen()
+            seen = played.recorded_rehearsal()
         except ScalarvizError:  # a frame cannot be read: who shows it says so
             seen = None
         self._first, self.end = played.span

@@ -105,12 +105,12 @@ class Travels:
         past, good = self.past, last_good(self._guide.error)
         if self.target_step <= past.first:
             self._viewer.say(f"step {past.first:,} is the first")
-        step = past.beside(self.target_step, -count)
+        step = past.neighbour(self.target_step, -count)
         self.go(max(past.first, step if good is None else min(step, good)))
 
     def forward(self, count: int) -> bool:
         """So many steps on, if they were done before; returns whether they were."""
-        step = self.past.beside(self.target_step, count)
+        step = self.past.neighbour(self.target_step, count)
         if step > self.past.newest:
             return False
         self.go(step)
@@ -254,7 +254,7 @@ class Travels:
         if self._dragged is not None and clock >= self._rests_at:
             self._rests_at = float("inf")
             self.go(self._dragged)
-        journey = self._guide.journey
+        journey = self._guide.journey_progress
         if self.goal is not None and journey is not None and clock - self._set_out >= SLOW:
             part = f"{100 * journey:.0f} %"
             self._viewer.say(f"Going to step {self.goal:,}: {part} (Esc cancels)", 0.25)

@@ -21,7 +21,7 @@ from ...errors import InputError, ScalarvizError
 from ...io import CsvTable, load_picture, parse_csv, read_csv
 from ...run.core.frame import Frame
 from ...run.edits import Edit, SetWeights
-from ...run.looking import AskedCall, FrameRequest
+from ...run.looking import PendingCall, FrameRequest
 from ...run.panels import WordBoard
 from ...run.run import Run
 from ...run.sources.played import Played, RecordedSource
@@ -79,7 +79,7 @@ class Viewer(Guest):
         self._last: Frame | None = None
         self._trouble = ""
         self._wait, self._waited, self._touched = wait, 0.0, 0
-        self._waiting: list[tuple[AskedCall, Take, Take]] = []
+        self._waiting: list[tuple[PendingCall, Take, Take]] = []
         tells = source.facts is not None or LOOP_CURVE in bench.subject.panels
         self._room = source.counted, tells, source.can.go
         self._shown: Frame | None = None
@@ -598,7 +598,7 @@ class Growing:
         """Show what was written since, of a file that still is; and say when nothing more will come."""
         ends = []
         for one in list(self._written):
-            ended, newer = one.following.ended, one.following.take()  # in this order: then what was last is taken, too
+            ended, newer = one.following.ended, one.following.take_newest()  # in this order: then what was last is taken, too
             before = f"{one.name}: " if one.name else ""
             if newer is None and not ended:
                 continue

@@ -29,7 +29,7 @@ KINDS = {b"\x89PNG\r\n\x1a\n": "png", b"RIFF": "webp", b"\x78\xda": "list"}
 """How an image begins, and what it is; a list is JSON, deflated."""
 
 
-def kind_of(image: bytes) -> str:
+def image_kind(image: bytes) -> str:
     """What an image is by its first bytes; empty for anything else."""
     return next((kind for begins, kind in KINDS.items() if image.startswith(begins)), "")
 
@@ -54,7 +54,7 @@ def read_pictures(database: sqlite3.Connection, steps: Mapping[int, int]) -> tup
         )  # fmt: skip
         for frame, panel, width, height, image in rows:
             sides = all(isinstance(side, int) and 0 < side <= MOST_SIDE for side in (width, height))
-            if frame in steps and isinstance(panel, str) and sides and kind_of(image):
+            if frame in steps and isinstance(panel, str) and sides and image_kind(image):
                 found.append(Picture(clean(panel, LONGEST_NAME), steps[frame], width, height, image))
     except DAMAGED:  # a damaged end: what was read so far stays
         pass
@@ -76,7 +76,7 @@ _NAMES_ANOTHER = bytes.fromhex("d9d505f920a163d7")
 """How a rollback journal ends that names a further file, which SQLite would delete after it has rolled back."""
 
 
-class Opened:
+class OpenDatabase:
     """A read-only database, for one thread at a time; `short`: the end of the file is missing."""
 
     def __init__(self, path: StrPath, form: Format = RECORDING) -> None:
@@ -106,7 +106,7 @@ class Opened:
 
     def _open(self, path: Path) -> bool:
         mine = _mine(path)
-        logged = any(part.exists() for part in _beside(path))
+        logged = any(part.exists() for part in _log_files(path))
         if logged:
             self._check_journal(path)
         self._use = FileUse(path, logged=logged)
@@ -179,7 +179,7 @@ class Opened:
         copy = Path(self._copy.name) / "run.svz"
         for _ in range(_TRIES):
             before = stamp(path)
-            for source, target in zip((path, *_beside(path)), (copy, *_beside(copy)), strict=True):
+            for source, target in zip((path, *_log_files(path)), (copy, *_log_files(copy)), strict=True):
                 target.unlink(missing_ok=True)
                 if source.exists():
                     shutil.copyfile(source, target)
@@ -214,7 +214,7 @@ class Opened:
             self._use.end()
         if self._copy is not None:
             self._copy.cleanup()
-        elif self._logged and _mine(self._name) and any(part.exists() for part in _beside(self._name)):
+        elif self._logged and _mine(self._name) and any(part.exists() for part in _log_files(self._name)):
             with suppress(FileFormatError, InputError, OSError):
                 self._check_journal(self._name)
                 _repair(self._name, self._form)  # who closed it meanwhile could not make it one file
@@ -224,7 +224,7 @@ def _mine(path: Path) -> bool:
     return os.access(path.parent, os.W_OK) and os.access(path, os.W_OK)
 
 
-def _beside(path: Path) -> list[Path]:
+def _log_files(path: Path) -> list[Path]:
     return [path.with_name(f"{path.name}{suffix}") for suffix in _BESIDE]
 
 
@@ -248,7 +248,7 @@ def _stat(path: Path) -> Stat | None:
 
 def stamp(path: Path) -> list[Stat | None]:
     """Of a file and of what is beside it."""
-    return [_stat(part) for part in (path, *_beside(path))]
+    return [_stat(part) for part in (path, *_log_files(path))]
 
 
 def _repair(path: Path, form: Format) -> None:
@@ -281,7 +281,7 @@ class Contents:
 
     def __init__(self, path: StrPath, known: Mapping[int, int] = MappingProxyType({})) -> None:
         self.path, self.lock, self._users, self._pinned = path, threading.RLock(), 1, True
-        self._opened: Opened | None = Opened(path)
+        self._opened: OpenDatabase | None = OpenDatabase(path)
         short = self._opened.short
         try:
             self._read(short, known)
@@ -343,7 +343,7 @@ class Contents:
         raise FileFormatError(f"{path_text(self.path)} was replaced by another file")
 
     @property
-    def opened(self) -> Opened:
+    def opened(self) -> OpenDatabase:
         """The file; StateError if it is closed."""
         if self._opened is None:
             raise StateError(f"{path_text(self.path)} is closed; load it again")

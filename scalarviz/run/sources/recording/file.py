@@ -209,7 +209,7 @@ class FileUse:
                 _used[self._of] += 1
 
     @property
-    def there(self) -> bool:
+    def is_same_file(self) -> bool:
         """Whether the name still means the same file: somebody may remove it, or put another one in its place."""
         return identity(self.path) == self._of
 
@@ -302,7 +302,7 @@ def create(path: StrPath, frame_bytes: int) -> tuple[sqlite3.Connection, Path]:
         target.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
     except FileExistsError:  # another recording was quicker
-        raise _there(path) from None
+        raise _exists_error(path) from None
     except OSError as error:
         raise InputError(f"cannot write {path_text(path)}: {(error.strerror or str(error)).lower()}") from None
     _remove(target, "-wal", "-journal", "-shm")  # of a former file of this name: it would be taken for a part of this
@@ -338,7 +338,7 @@ def check_new(path: StrPath) -> Path:
     """Raise what would stop a new recording; touch nothing. Returns the file, links followed."""
     target = check_target(path)
     if target.exists():
-        raise _there(path)
+        raise _exists_error(path)
     check_length(target, path)
     return target
 
@@ -363,7 +363,7 @@ def check_apart(path: StrPath, *recordings: Path) -> None:
             raise InputError(f"cannot write {path_text(path)}: it is the recording itself; give another name")
 
 
-def _there(path: StrPath) -> InputError:
+def _exists_error(path: StrPath) -> InputError:
     return InputError(
         f"{path_text(path)} exists, and a recording does not overwrite files; give another name, or remove it"
     )
@@ -388,7 +388,7 @@ def is_written(signature: str) -> bool:
 
 def finish(database: sqlite3.Connection, file: FileUse) -> None:
     """Make it one file that can be read in a folder where nobody may write."""
-    if not file.there:  # SQLite would remove what stands beside its name, which may be another's by now
+    if not file.is_same_file:  # SQLite would remove what stands beside its name, which may be another's by now
         keep_open(database)
         return
     with suppress(sqlite3.Error):  # a full disk, or somebody reads: who opens it next, or closes it last, repairs it

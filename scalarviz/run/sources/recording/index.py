@@ -221,18 +221,18 @@ class Branches:
         for number, step in steps.items():
             self.twigs[number].newest = max(self.twigs[number].newest, step)
 
-    def way(self, number: int) -> Iterator[tuple[Written, int, int]]:
+    def path_to(self, number: int) -> Iterator[tuple[Written, int, int]]:
         """A branch and those that it comes from, each with the last step and edits that belong to the way."""
-        return self.twigs[number].way(END, END)
+        return self.twigs[number].path_to(END, END)
 
     def curve(self, number: int) -> Curve:
         """All steps of the way."""
-        return _rising([twig.curve.up_to(last) for twig, last, _ in self.way(number)][::-1])
+        return _rising([twig.curve.up_to(last) for twig, last, _ in self.path_to(number)][::-1])
 
     def edits(self, number: int) -> tuple[Applied, ...]:
         """All edits of the way, the oldest first."""
         found: dict[int, Applied] = {}
-        for twig, _, most in self.way(number):
+        for twig, _, most in self.path_to(number):
             found |= {place: applied for place, applied in twig.edits.items() if place < most}
         return tuple(found[place] for place in sorted(found))
 

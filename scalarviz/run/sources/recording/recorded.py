@@ -217,7 +217,7 @@ class Recorded:
             known = listing(other.number for other in branches.all(contents.current))
             raise InputError(f"{path_text(self.path)} has no branch {shown(number)}; allowed: {known}")
         self.branch = number
-        entries = contents.index.way((twig.number, last, edits) for twig, last, edits in branches.way(number))
+        entries = contents.index.way((twig.number, last, edits) for twig, last, edits in branches.path_to(number))
         if not len(entries):
             raise FileFormatError(f"{path_text(self.path)}: branch {number} has no readable frame")
         self._frames = read_only(contents.index.frames[entries])
@@ -452,7 +452,7 @@ class Following:
         self._thread = threading.Thread(target=self._loop, name="scalarviz-following", daemon=True)
         self._thread.start()
 
-    def take(self) -> Recorded | None:
+    def take_newest(self) -> Recorded | None:
         """The newest that was found and that nobody has taken, to be closed by whoever takes it."""
         with self._lock:
             found, self._found = self._found, None
@@ -462,7 +462,7 @@ class Following:
         """Look no more."""
         self._stop.set()
         self._thread.join()
-        left = self.take()
+        left = self.take_newest()
         if left is not None:
             left.close()
 

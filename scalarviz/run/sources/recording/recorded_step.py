@@ -26,16 +26,16 @@ from numpy.typing import NDArray
 
 from ....errors import FileFormatError, ScalarvizError
 from ....scalar.ops import TABLE
-from ...opened.between import Attention, Looking
+from ...opened.between import Attention, AttentionState
 from ...opened.equations import DIGITS as RESULT
 from ...opened.equations import MAX, MOST_TERMS, OWN, TERMS, operated
-from ...opened.micro import FEW, PHASES, Made, MicroStep, PhaseSpan, listed, most_of, phases_of
+from ...opened.micro import FEW, PHASES, GradientTerms, MicroStep, PhaseSpan, listed, largest_weight, phases_of
 from ...opened.network import Network
 from ...opened.opened import Opened
 from ...opened.rule import Line, Quantity, Token, Update, digits_of, digits_that_give, rounded
 from .file import DAMAGED, LONGEST_NAME, MOST_FRAMES, clean
 from .index import Shapes
-from .taken import Look, number
+from .taken import FrameItem, number
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -44,7 +44,7 @@ Float = NDArray[np.float64]
 Rows = NDArray[np.int64]
 DIGITS = (4, 6)
 """That a line of the optimiser is printed with at least: in pictures, and as text."""
-MOST_SAID = 1 << 20
+LONGEST_PLAN = 1 << 20
 """Characters of a plan."""
 WEIGHT = 5
 """Numbers of a weight beside those of its lines."""
@@ -63,7 +63,7 @@ def written(opened: Opened) -> tuple[str, Float]:
     numbers = [
         *(opened.rows[s.name][:, 0] if opened.trial else opened.means[s.name] for s in opened.stages),
         *(opened.joined[s.name] for s in opened.stages),
-        opened.gradient, opened.new_values, *(np.array(_own(opened, step)) for step in steps),
+        opened.gradient, opened.new_values, *(np.array(_step_numbers(opened, step)) for step in steps),
     ]  # fmt: skip
     rules: dict[str, list[list[float]]] = {}
     for index in _shown(opened, steps):
@@ -81,10 +81,10 @@ def _shown(opened: Opened, steps: Sequence[MicroStep]) -> list[int]:
     """The weights whose rules are written: those of which gradients and updates tell."""
     some = (step for step in steps if step.phase in ("gradients", "update") and len(step.weights))
     change = opened.new_values - opened.values
-    return list(dict.fromkeys(most_of(step, opened.gradient, change) for step in some))
+    return list(dict.fromkeys(largest_weight(step, opened.gradient, change) for step in some))
 
 
-def _own(opened: Opened, step: MicroStep) -> tuple[float, ...]:
+def _step_numbers(opened: Opened, step: MicroStep) -> tuple[float, ...]:
     """The numbers that a micro-step has by itself."""
     if step.op:
         return (step.value, step.column, *step.factors)
@@ -99,7 +99,7 @@ def _step(opened: Opened, step: MicroStep) -> list[object]:
     """The parts of a micro-step that are the same in every step of the network, as `StepSaid` reads them."""
     names = [stage.name for stage in opened.stages]
     stage: int | list[int] = names.index(step.stage) if step.stage in names else -1
-    stage = [names.index(name) for name in (step.stage, *step.also)] if step.also else stage
+    stage = [names.index(name) for name in (step.stage, *step.other_calls)] if step.other_calls else stage
     joined = step.numbers.partition(" ")[0] if len(opened.batch) > 1 else "the"
     joined = step.op or (joined if step.kind == "stage" and step.numbers else "")
     column = len(step.factors) if step.op else step.column
@@ -131,7 +131,7 @@ def _quantity(quantity: Quantity) -> tuple[str, float] | tuple[str]:
 def _line(line: Line) -> Iterator[float]:
     """Digits, result and quantities."""
     for digits in DIGITS:
-        yield float(digits_that_give(line.again, line.result, digits) or 0)
+        yield float(digits_that_give(line.evaluate_rounded, line.result, digits) or 0)
     yield line.result
     yield from (q.value for q in line.tokens if isinstance(q, Quantity) and len(_quantity(q)) == 1)
 
@@ -144,12 +144,12 @@ class MicroRows:
         self._networks: tuple[Network, Network] | None = None
         self._plans: dict[tuple[int, str], int] = {}
 
-    def write(self, look: Look) -> None:
+    def write(self, look: FrameItem) -> None:
         """The coming steps of a frame that was written, in place of those of before."""
         asked = "SELECT id FROM frame WHERE branch = ? AND step = ? AND edits = ?"
         (frame,) = self._database.execute(asked, look.place).fetchone()
         self._database.execute("DELETE FROM micro WHERE frame = ?", (frame,))
-        for alone, taken in look.coming.items():
+        for alone, taken in look.coming_steps.items():
             # with programs of its own: those of the run belong to whoever opens its steps
             if self._networks is None or self._networks[0] is not taken.network:
                 self._networks = taken.network, taken.network.another()
@@ -167,7 +167,7 @@ class MicroRows:
         """The number of a plan, which is written once; None where it is too long, or there are too many."""
         key = network, said
         if key not in self._plans:
-            if len(said) > MOST_SAID or len(self._plans) >= MOST_PLANS:
+            if len(said) > LONGEST_PLAN or len(self._plans) >= MOST_PLANS:
                 return None
             self._plans[key] = len(self._plans)
             self._database.execute("INSERT INTO plan VALUES (?, ?, ?)", (self._plans[key], *key))
@@ -265,7 +265,7 @@ def read_plan(text: Any, shapes: Shapes) -> Plan:
     from pydantic import ValidationError
 
     try:
-        said = _reader().validate_json(text if isinstance(text, str) and len(text) <= MOST_SAID else "", strict=True)
+        said = _reader().validate_json(text if isinstance(text, str) and len(text) <= LONGEST_PLAN else "", strict=True)
     except ValidationError:
         raise FileFormatError("invalid format") from None
     if not 0 < len(said.steps) <= MOST_STEPS or len(said.rules) > MOST_RULES:
@@ -297,7 +297,7 @@ def _read_step(said: StepSaid, shapes: Shapes) -> tuple[MicroStep, str]:
     outputs, name = (0, "") if stage is None else (stage.outputs, stage.name)
     step = MicroStep(PHASES[phase], kind, clean(words), _numbers(units, outputs), _numbers(weights, shapes.size),
                      name, clean(formula), column=column, op=op,
-                     also=tuple(shapes.stages[k].name for k in also))  # fmt: skip
+                     other_calls=tuple(shapes.stages[k].name for k in also))  # fmt: skip
     one_unit = kind in ("product", "sum", "unit", "delta")
     wrong = (  # whoever shows it would look into nothing
         (one_unit and len(step.units) != 1)
@@ -354,7 +354,7 @@ class RecordedStep:
         self.inputs, self.targets = (np.zeros((0, 0)) if sample is None else sample[k][:, None] for k in range(2))
         self.gradient, self.new_values = self._next(shapes.size), self._next(shapes.size)
         steps = [self._micro(*one) for one in plan.steps]
-        self._weights: dict[int, tuple[Made, Update]] = dict(self._read_weights(shapes.size))
+        self._weights: dict[int, tuple[GradientTerms, Update]] = dict(self._read_weights(shapes.size))
         self._steps = tuple(map(self._with_factors, steps))
 
     # ---- out of the file
@@ -394,7 +394,7 @@ class RecordedStep:
         factors = (made.delta, made.x) if made.terms == 1 and len(self.batch) == 1 else ()
         return replace(step, value=value, factors=factors)
 
-    def _read_weights(self, size: int) -> Iterator[tuple[int, tuple[Made, Update]]]:
+    def _read_weights(self, size: int) -> Iterator[tuple[int, tuple[GradientTerms, Update]]]:
         while self._at < len(self._flat):
             number, count = (_whole(part, 1 << 31) for part in self._next(2).tolist())
             if number >= len(self._plan.rules) or count > size:
@@ -402,7 +402,7 @@ class RecordedStep:
             rule = self._plan.rules[number]
             table = self._next(count * (WEIGHT + rule.size)).reshape(WEIGHT + rule.size, count)
             for place, terms, bias, delta, x, *lines in table.T.tolist():
-                made, index = Made(_whole(terms, 1 << 53), delta, x, bias == 1), _whole(place, size)
+                made, index = GradientTerms(_whole(terms, 1 << 53), delta, x, bias == 1), _whole(place, size)
                 yield index, (made, self._moved(index, _lines(rule, iter(lines)), rule.why))
 
     def _moved(self, index: int, lines: tuple[Line, ...], why: str) -> Update:
@@ -423,15 +423,15 @@ class RecordedStep:
         """The six phases that they are in."""
         return self._phases
 
-    def made(self, index: int) -> Made:
+    def made(self, index: int) -> GradientTerms:
         """What the gradient of a weight is the sum of, where that was recorded."""
-        return self._weights[index][0] if index in self._weights else Made(0)
+        return self._weights[index][0] if index in self._weights else GradientTerms(0)
 
     def attention(self, stage: str, *, back: bool = False) -> Attention | None:
         """What is made between modules is not recorded, but for the number that is told of it."""
         return None
 
-    def looking(self, at: int) -> Looking | None:
+    def looking(self, at: int) -> AttentionState | None:
         """Nor is who looks at whom."""
         return None
 
@@ -484,7 +484,7 @@ def _lines(rule: RuleSaid, numbers: Iterator[float]) -> tuple[Line, ...]:
     for name, tokens in rule.lines:
         *digits, result = (next(numbers) for _ in range(len(DIGITS) + 1))
         read = tuple(_token(token, numbers) for token in tokens)
-        found.append(Line(name, read, result, again=_given(digits, result)))
+        found.append(Line(name, read, result, evaluate_rounded=_given(digits, result)))
     return tuple(found)
 
 
@@ -551,7 +551,7 @@ class MicroTable:
     def _plan(self, number: Any, network: int, shapes: Shapes) -> Plan:
         key = (number if type(number) is int and abs(number) < 1 << 53 else -1), network
         if key not in self._plans:
-            query = f"SELECT CASE WHEN length(said) <= {MOST_SAID} THEN said END FROM plan WHERE id = ? AND network = ?"
+            query = f"SELECT CASE WHEN length(said) <= {LONGEST_PLAN} THEN said END FROM plan WHERE id = ? AND network = ?"
             found = self._row(query, key)
             plan = read_plan(None if found is None else found[0], shapes)
             if len(self._plans) >= MOST_PLANS:

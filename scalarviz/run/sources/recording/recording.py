@@ -24,7 +24,7 @@ from ...scene.scene import Scene
 from ..watched import Watched
 from .file import FileUse, address, check_apart, create, finish, keep_open, signed
 from .recorded import Recorded
-from .taken import news_of, written
+from .taken import changes_of, written
 from .writer import LOST, Probing, Rows, Thinning, Writer
 
 BUDGET = 200_000_000
@@ -88,7 +88,7 @@ class Recording:
                  "micro": micro}  # fmt: skip
         wanted = {name: flag(part, f"Recording: {name}") for name, part in parts.items()}
         self.panels = flag(panels, "Recording: panels")
-        self._news = news = news_of(x, wanted)
+        self._news = news = changes_of(x, wanted)
         self.subject: Run | Scene | Watched | None = x
         self.tell: Callable[[str], None] = _warn
         self._process, self._temporary = os.getpid(), path is None
@@ -140,7 +140,7 @@ class Recording:
             try:
                 items = self._news.items(run, self.every, last=last)
                 if items:  # between two frames there may be nothing
-                    self._writer.put(items)
+                    self._writer.add_items(items)
             except Exception as error:  # no memory, say: training goes on
                 self._writer.trouble = f"recording of {self.path.name} stopped: {type(error).__name__}: {error}"
         self.say()
@@ -194,7 +194,7 @@ class Recording:
         check_apart(path, self.path)
         self.flush()
         with replacing(path) as fresh:
-            if self._closed and self._file.there:
+            if self._closed and self._file.is_same_file:
                 shutil.copyfile(self.path, fresh)
             else:
                 self._copy(fresh, path)
@@ -204,7 +204,7 @@ class Recording:
         """The file as it is at this moment; one that was removed is still held by whoever wrote it."""
         try:
             with closing(sqlite3.connect(fresh)) as target:
-                if self._file.there:
+                if self._file.is_same_file:
                     with closing(sqlite3.connect(address(self.path, "ro"), uri=True)) as source:
                         source.backup(target)
                 else:
@@ -269,7 +269,7 @@ def _warn(said: str) -> None:
 
 def _ended(writer: Writer, database: sqlite3.Connection, file: FileUse, temporary: bool) -> None:
     """Nobody has the recording any more, or the program ends."""
-    if not writer.mine:
+    if not writer.is_own_process:
         return
 
     def whole() -> None:

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from ....engine.data import Data
 from ....errors import FileFormatError, InputError, ScalarvizError, TypeMismatchError, shown
-from ...callbacks import record, record_no_more
+from ...callbacks import record, stop_recording
 from ...core.frame import Coming, Curve, Frame, Stage, Tensor
 from ...core.graph import Forward
 from ...edits.base import Applied, write_edit
-from ...looking import coming_of, sample, taken_here
-from ...opened.passes import Taken
+from ...looking import coming_of, sample, current_step_data
+from ...opened.passes import StepData
 from ...past.line import Line, Place
 from ...run import Run
 from ...scene.scene import Plan, Scene
@@ -204,7 +204,7 @@ class Outside:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class FrameItem:
     """One moment, a row of the table of frames; arrays have shape (P,)."""
 
     place: tuple[int, int, int]  # branch, step and edits
@@ -220,20 +220,20 @@ class Look:
     forward: Forward | Outside
     data: Data | None = None
     previous: NDArray[Any] | None = None
-    instead: bool = False  # an edit took the place of the one before it: this frame replaces the one of its place
-    coming: Mapping[bool, Taken] = field(default_factory=dict)  # the next step: with the probe alone (True), its own
+    replaces_last: bool = False  # an edit took the place of the one before it: this frame replaces the one of its place
+    coming_steps: Mapping[bool, StepData] = field(default_factory=dict)  # the next step: with the probe alone (True), its own
     batch: Coming | None = None  # that of the next step
 
     @property
     def nbytes(self) -> int:
         """Bytes that it holds."""
         arrays = [self.value, self.gradient, self.previous, self.moved, self.computed, self.frozen]
-        for taken in self.coming.values():
+        for taken in self.coming_steps.values():
             arrays += [taken.values, *(taken.state or {}).values()]
-        return (1 + bool(self.coming)) * OVERHEAD + sum(array.nbytes for array in arrays if array is not None)
+        return (1 + bool(self.coming_steps)) * OVERHEAD + sum(array.nbytes for array in arrays if array is not None)
 
 
-Item = Put | Passed | Look
+Item = Put | Passed | FrameItem
 
 
 # ---- Rows of the file: made in the thread that writes, and read back here too
@@ -318,7 +318,7 @@ BEFORE = 4096
 """Those of a branch before the recording began, at most."""
 
 
-class News(ABC):
+class Changes(ABC):
     """What a recording asks of the subject `x` that it records; `wanted` says which parts of a frame."""
 
     def __init__(self, about: About, count: int, wanted: Mapping[str, bool]) -> None:
@@ -379,19 +379,19 @@ def thinned(curve: Curve, most: int) -> Curve:
     return curve.part(places)
 
 
-def news_of(x: Any, wanted: Mapping[str, bool]) -> News:
+def changes_of(x: Any, wanted: Mapping[str, bool]) -> Changes:
     """What is recorded of `x`; InputError, TypeMismatchError, StateError if it cannot be."""
     if isinstance(x, Watched):
-        return NewsOfWatched(x, wanted)
+        return WatchedChanges(x, wanted)
     if not isinstance(x, Run | Scene):
         raise TypeMismatchError(
             f"Recording: expected a Run, a Scene or sv.watch(net), got {type(x).__name__} {shown(x)}; make a Run of "
             "your own loop with sv.Run(model, loss, optimizer, data=(X, Y))"
         )
-    return NewsOfRun(x, wanted)
+    return RunChanges(x, wanted)
 
 
-class NewsOfRun(News):
+class RunChanges(Changes):
     """Of a run: its branches with their edits, named moments and losses, and frames."""
 
     def __init__(self, x: Run | Scene, wanted: Mapping[str, bool]) -> None:
@@ -412,7 +412,7 @@ class NewsOfRun(News):
 
     def end(self, recorder: Recorder) -> None:
         if (run := self._run()) is not None:
-            record_no_more(run, recorder)
+            stop_recording(run, recorder)
 
     def items(self, x: Run, every: int, *, last: bool = False) -> list[Item]:
         timeline, found, instead = x.timeline, list[Item](), False
@@ -424,13 +424,13 @@ class NewsOfRun(News):
         if self._line is not None and self._line is not place.line:
             found += self._passed(self._line)  # it was left
         self._line = place.line
-        kept = last or self._kept(place, owner)
+        kept = last or self._is_kept(place, owner)
         if kept or place.step % every == 0:
             found += self._passed(place.line)
             found.append(self._look(x, place, owner, kept, instead, found))
-        return found + self._stands(place.line.number, place.step if last or timeline.behind else None)
+        return found + self._stands(place.line.number, place.step if last or timeline.is_behind else None)
 
-    def _kept(self, place: Place, owner: Line) -> bool:
+    def _is_kept(self, place: Place, owner: Line) -> bool:
         """Whether thinning leaves the place: no other frame says anything of it."""
         if owner.number not in self._begun:
             self._begun.add(owner.number)
@@ -449,7 +449,7 @@ class NewsOfRun(News):
                 found.append(put("branch", 6, row))
                 self._edits[number] = []
             given = self._edits[number]
-            for index, applied in enumerate(line.own):
+            for index, applied in enumerate(line.own_edits):
                 if index < len(given) and given[index] is applied:
                     continue
                 instead = index < len(given)
@@ -473,7 +473,7 @@ class NewsOfRun(News):
             self._reached.setdefault(way.number, first)
         return found
 
-    def _look(self, run: Run, place: Place, owner: Line, kept: bool, instead: bool, found: list[Item]) -> Look:
+    def _look(self, run: Run, place: Place, owner: Line, kept: bool, instead: bool, found: list[Item]) -> FrameItem:
         store, training, problem, wanted = run._store, run._training, run._problem, self.wanted
         lr: Any = training.lr
         coming = float(run.optimizer.lr)
@@ -485,7 +485,7 @@ class NewsOfRun(News):
             "edited": int(training.edited), "stopped": clean(str(getattr(training.onlooker, "stop", None) or "")),
         }  # fmt: skip
         values = store.value.copy()
-        return Look(
+        return FrameItem(
             (owner.number, place.step, place.edits),
             self._network(run._forward, found),
             kept,
@@ -503,18 +503,18 @@ class NewsOfRun(News):
             coming_of(run, values, place.step),
         )
 
-    def _coming(self, run: Run) -> dict[bool, Taken]:
+    def _coming(self, run: Run) -> dict[bool, StepData]:
         """What is copied of the coming step: with the probe alone, and of its own batch."""
-        about, found = self.about, dict[bool, Taken]()
+        about, found = self.about, dict[bool, StepData]()
         with suppress(ScalarvizError):  # it cannot be opened, or its network takes other samples now
             if about.probe is not None and about.probe_target is not None and not np.isnan(about.probe_target).any():
-                found[True] = taken_here(run, None, (np.array(about.probe), np.array(about.probe_target)))
+                found[True] = current_step_data(run, None, (np.array(about.probe), np.array(about.probe_target)))
         with suppress(ScalarvizError):
-            found[False] = taken_here(run, None, None)
+            found[False] = current_step_data(run, None, None)
         return found
 
 
-class NewsOfWatched(News):
+class WatchedChanges(Changes):
     """Of what another library trains. A loop that begins again is another branch."""
 
     def __init__(self, x: Watched, wanted: Mapping[str, bool]) -> None:
@@ -551,14 +551,14 @@ class NewsOfWatched(News):
             self._step = frame.step
         return found + self._stands(self._branch, frame.step if last else None)
 
-    def _look(self, frame: Frame, kept: bool, found: list[Item]) -> Look:
+    def _look(self, frame: Frame, kept: bool, found: list[Item]) -> FrameItem:
         cells: dict[str, Cell] = {"loss": number(frame.loss), "lr": number(frame.lr), "batch": 0, "optimizer": "",
                                   "edited": 0, "stopped": ""}  # fmt: skip
         place, network = (self._branch, frame.step, 0), self._network(self._outside, found)
         moved = frame.update
         if frame.together != 1 or not frame.known("update").any():  # nobody looked at the numbers before the step
             moved = np.full(len(moved), np.nan, np.float32)
-        return Look(
+        return FrameItem(
             place,
             network,
             kept,

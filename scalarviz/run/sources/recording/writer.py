@@ -21,7 +21,7 @@ from ...core.graph import Forward
 from ...opened.network import Network
 from .file import SUMMED, Cell, FileUse, checksum
 from .recorded_step import MicroRows
-from .taken import Item, Look, Outside, Passed, Put, bits, blob, marked, number, weights_of
+from .taken import Item, FrameItem, Outside, Passed, Put, bits, blob, marked, number, weights_of
 
 Float = NDArray[np.float64]
 
@@ -65,7 +65,7 @@ class Probing:
     whole: bool
     _known: dict[int, Deltas] = field(default_factory=dict)
 
-    def cells(self, look: Look) -> dict[str, Cell]:
+    def cells(self, look: FrameItem) -> dict[str, Cell]:
         """The columns of a frame that take forward passes; of the probe none where the network takes other samples."""
         found, forward, probe, target = dict[str, Cell](), look.forward, self.probe, self.target
         if isinstance(forward, Outside):
@@ -188,7 +188,7 @@ class Rows:
             self._database.execute("INSERT INTO curve (branch, count, step, loss, lr) VALUES (?, ?, ?, ?, ?)", given)
         self._passed.clear()
 
-    def _frame(self, look: Look) -> None:
+    def _frame(self, look: FrameItem) -> None:
         if look.network not in self._weights:
             self._weights[look.network] = weights_of(look.forward.tensors)
         weights, moved = self._weights[look.network], look.moved
@@ -202,8 +202,8 @@ class Rows:
             cells[name] = None if numbers is None else blob(numbers)
         cells["checksum"] = checksum(cells.get(name) for name in SUMMED)
         given = [cells.get(name) for name in _COLUMNS]
-        self._database.execute(_FRAME + (_INSTEAD if look.instead else _KEEP), given)
-        if look.coming:
+        self._database.execute(_FRAME + (_INSTEAD if look.replaces_last else _KEEP), given)
+        if look.coming_steps:
             self._micro.write(look)
 
 
@@ -234,15 +234,15 @@ class Writer:
         self._thread.start()
 
     @property
-    def mine(self) -> bool:
+    def is_own_process(self) -> bool:
         """Whether this is the process that writes: a child of it has neither the thread nor a right to the file."""
         return os.getpid() == self._process
 
     # ---- for whoever brings something
 
-    def put(self, items: list[Item]) -> None:
+    def add_items(self, items: list[Item]) -> None:
         """Let items be written; waits only where more than `ROOM` bytes wait already."""
-        if not self.mine:
+        if not self.is_own_process:
             return
         size = sum(item.nbytes for item in items)
         with self._condition:
@@ -260,7 +260,7 @@ class Writer:
 
     def flush(self, timeout: float) -> None:
         """Wait until what was told so far is in the file; StateError after `timeout` seconds."""
-        if not self.mine:
+        if not self.is_own_process:
             return
         with self._condition:
             told = self._told
@@ -269,7 +269,7 @@ class Writer:
 
     def close(self, then: Callable[[], None] | None = None) -> None:
         """Write what waits, end the thread and call `then`: here, or in the thread where it is the caller."""
-        if not self.mine:
+        if not self.is_own_process:
             return
         itself = threading.current_thread() is self._thread
         with self._condition:
@@ -337,7 +337,7 @@ class Writer:
         now = time.monotonic()
         if now - self._seen >= LOST_AFTER:
             self._seen = now
-            if not self._file.there:
+            if not self._file.is_same_file:
                 self._refused(LOST)
 
     def _refused(self, why: str) -> None:
