@@ -16,7 +16,7 @@ import numpy as np
 from animated_webp import Picture, smallest
 from PIL import Image
 
-from scalarviz.cli.here import scene_names
+from scalarviz.cli.scene_files import scene_names
 from scalarviz.run.core.frame import Frame
 from scalarviz.run.scene.scene_file import load_scene
 from scalarviz.run.sources.played import rehearse

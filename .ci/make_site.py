@@ -23,7 +23,7 @@ import nbformat
 from sphinx.cmd.build import main as sphinx
 
 import scalarviz as sv
-from scalarviz.cli.here import scene_names
+from scalarviz.cli.scene_files import scene_names
 from scalarviz.lessons import lessons
 from scalarviz.lessons.opening import scene_of
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scalarviz.view.walls.door import TimedAction, Station, repeated
+from scalarviz.view.walls.scene_entry import Station, TimedAction, repeated
 
 STATIONS = (
     Station(

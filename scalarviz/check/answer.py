@@ -12,9 +12,9 @@ from ..arguments import explained
 from ..checks import text
 from ..errors import TypeMismatchError, shown
 from ..scalar.value import Value
-from .asked import check_filled
 from .points import checked_options, near
-from .report import Report, CheckEnded, run_check, wrong_report
+from .pupil_code import check_filled
+from .report import CheckEnded, Report, run_check, wrong_report
 
 _USUAL = 1e-3
 NO_SLIPS: Mapping[Any, str] = MappingProxyType({})

@@ -12,21 +12,21 @@ from ..errors import InputError, shown
 from ..scalar import ops
 from ..scalar.single import as_number
 from ..scalar.value import Value
-from .asked import Inputs, call_pupil, check_filled, inputs_of, title_of
 from .gradient import (
     answers,
-    points_of_operation,
     compared,
     differentiated,
     from_graph,
     matching,
+    points_of_operation,
     pulled,
     registered,
     result_taken_for_input,
 )
-from .guesses import Guess, Attempt
+from .guesses import Attempt, Guess
 from .points import COUNT, Floats, SamplePoints, bounds_of, checked_options, near, sample_points
-from .report import Report, CheckEnded, run_check, wrong_report
+from .pupil_code import Inputs, call_pupil, check_filled, inputs_of, title_of
+from .report import CheckEnded, Report, run_check, wrong_report
 from .walks import check_class, check_walk
 
 
@@ -193,11 +193,15 @@ def _pull(
 def _grad(node: Value) -> float:
     given: object = node.grad
     if isinstance(given, Value):
-        raise CheckEnded("failed", "kind", "Expected a number as the gradient of a parent; it is a Value: multiply by .data.")
+        raise CheckEnded(
+            "failed", "kind", "Expected a number as the gradient of a parent; it is a Value: multiply by .data."
+        )
     try:
         return as_number(node.grad, "the gradient of a parent")
     except (TypeError, ValueError):
-        raise CheckEnded("failed", "kind", f"Expected a number as the gradient of a parent; it is {node.grad!r}.") from None
+        raise CheckEnded(
+            "failed", "kind", f"Expected a number as the gradient of a parent; it is {node.grad!r}."
+        ) from None
 
 
 def pulled_by(op: Callable[..., Any], whole: Callable[..., Any], rows: Floats, up: Floats) -> tuple[Floats, Floats]:

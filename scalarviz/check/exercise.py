@@ -11,8 +11,8 @@ from ..arguments import explained
 from ..checks import text
 from ..errors import UnknownNameError, listing, shown
 from .answer import answer
-from .asked import numbers_outside
 from .points import near
+from .pupil_code import numbers_outside
 from .report import CAUSE_TEXTS, Report
 
 

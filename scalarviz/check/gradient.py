@@ -17,11 +17,11 @@ from ..scalar.functions import function
 from ..scalar.gradcheck import by_backward
 from ..scalar.kernel import define
 from ..scalar.value import Value
-from .asked import Inputs, call_pupil, check_filled, inputs_of, numbers_of, title_of
-from .guesses import Guess, Attempt, find_cause
+from .guesses import Attempt, Guess, find_cause
 from .points import COUNT, Floats, SamplePoints, bounds_of, checked_options, sample_points
-from .report import Report, CheckEnded, run_check, wrong_report
-from .walks import operations, shares, slopes_inside, partial_sums
+from .pupil_code import Inputs, call_pupil, check_filled, inputs_of, numbers_of, title_of
+from .report import CheckEnded, Report, run_check, wrong_report
+from .walks import operations, partial_sums, shares, slopes_inside
 
 AGAIN = 5
 """Points at which a function is called twice, to see whether it gives the same."""
@@ -207,7 +207,9 @@ def _backward_report(
         return report
     for op in operations(held(*map(Value, there.numbers[0]))):
         if op in ops.TABLE and not _sound(ops.get(op)):
-            return wrong_report(report.title, report.lines, "operation", {"op": op}, report.where, report.got, report.expected)
+            return wrong_report(
+                report.title, report.lines, "operation", {"op": op}, report.where, report.got, report.expected
+            )
     return report
 
 
@@ -220,7 +222,9 @@ def _points_of_function(
     if first is None:
         raise CheckEnded("failed", "none", "it returned nothing: is a `return` missing?")
     if not isinstance(first, Value):
-        raise CheckEnded("failed", "kind", f"Expected a Value; you returned {type(first).__name__}. Compute with the Values.")
+        raise CheckEnded(
+            "failed", "kind", f"Expected a Value; you returned {type(first).__name__}. Compute with the Values."
+        )
     if first.data != second.data and first.data == first.data:
         raise CheckEnded("failed", "random", f"it gives another number at a second call, {_point_words(names, draw)}")
     return sample_points(held, len(names), ends, seed, "check.gradient")

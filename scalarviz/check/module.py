@@ -16,9 +16,9 @@ from ..nn import Module, Parameter
 from ..scalar.functions import function
 from ..scalar.value import Value
 from ..scalar.weight import Weight
-from .asked import call_pupil, check_filled
 from .points import COUNT, Floats, checked_options, near
-from .report import Report, CheckEnded, run_check, wrong_report
+from .pupil_code import call_pupil, check_filled
+from .report import CheckEnded, Report, run_check, wrong_report
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,9 @@ def outputs_of(made: CheckedModule, row: Sequence[float]) -> list[Value]:
     found = list(result) if isinstance(result, list | tuple | np.ndarray) else [result]
     if not all(isinstance(value, Value) for value in found):
         got = type(found[0]).__name__
-        raise CheckEnded("failed", "kind", f"Expected Values from forward; you returned {got}. Compute with the weights.")
+        raise CheckEnded(
+            "failed", "kind", f"Expected Values from forward; you returned {got}. Compute with the weights."
+        )
     return found
 
 
@@ -165,7 +167,9 @@ def _inputs(like: Any, inputs: int | None) -> int:
     raise InputError("check.module: say how many numbers it takes, inputs=3")
 
 
-def _compare_modules(title: str, made: CheckedModule, oracle: CheckedModule, rows: Floats, draw: Any, tolerance: float) -> Report:
+def _compare_modules(
+    title: str, made: CheckedModule, oracle: CheckedModule, rows: Floats, draw: Any, tolerance: float
+) -> Report:
     if made.size != oracle.size:
         return _sizes(title, made, oracle)
     numbers = draw.uniform(-1.0, 1.0, made.size)
@@ -267,7 +271,9 @@ def _by_differences(title: str, made: CheckedModule, rows: Floats, draw: Any, to
     return _gradients(title, made, rows[: COUNT if made.size <= 20 else 5], expected, max(tolerance, 1e-5))
 
 
-def cause_of(oracle: CheckedModule, rows: Floats, numbers: Floats, got: Floats, tolerance: float) -> tuple[str, dict[str, Any]]:
+def cause_of(
+    oracle: CheckedModule, rows: Floats, numbers: Floats, got: Floats, tolerance: float
+) -> tuple[str, dict[str, Any]]:
     """Which change of the ready-made one gives the pupil's outputs, with its details."""
 
     def same(other: Any) -> bool:

@@ -63,7 +63,9 @@ def bounds_of(between: Any, title: str) -> tuple[float, float]:
     return ends
 
 
-def sample_points(fn: Callable[..., Any], inputs: int, between: tuple[float, float], seed: int, title: str) -> SamplePoints:
+def sample_points(
+    fn: Callable[..., Any], inputs: int, between: tuple[float, float], seed: int, title: str
+) -> SamplePoints:
     """`COUNT` points away from kinks, with the values and slopes there of a function of `inputs` Values.
 
     InputError where there are hardly any such points, or no input; TypeMismatchError if `fn` gives no Value.
@@ -97,7 +99,9 @@ def sample_points(fn: Callable[..., Any], inputs: int, between: tuple[float, flo
     return SamplePoints(np.array(numbers), np.array(slopes), np.array(values))
 
 
-def _value_and_slopes(fn: Callable[..., Any], point: Sequence[float], title: str) -> tuple[float, tuple[float, ...]] | None:
+def _value_and_slopes(
+    fn: Callable[..., Any], point: Sequence[float], title: str
+) -> tuple[float, tuple[float, ...]] | None:
     """Value and slopes at a point; None where it is of no use."""
     result = fn(*(Value(p) for p in point))
     if not isinstance(getattr(result, "data", None), float):

@@ -12,9 +12,9 @@ from ..arguments import explained
 from ..optim import SGD
 from ..scalar.value import Value
 from ..scalar.weight import Weight
-from .asked import call_pupil, check_filled, inputs_of, title_of
 from .points import COUNT, checked_options, near
-from .report import Report, CheckEnded, run_check, wrong_report
+from .pupil_code import call_pupil, check_filled, inputs_of, title_of
+from .report import CheckEnded, Report, run_check, wrong_report
 
 STEPS = 3
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from ..errors import shown
 from ..scalar.value import Value
-from .asked import call_pupil
 from .points import COUNT, near
-from .report import CAUSE_TEXTS, Report, CheckEnded, wrong_report
+from .pupil_code import call_pupil
+from .report import CAUSE_TEXTS, CheckEnded, Report, wrong_report
 
 MOST_NODES = 20_000
 """Visits after which a walk that goes every path is given up."""

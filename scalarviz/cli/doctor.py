@@ -18,7 +18,7 @@ from ..run.scene.scene_file import load_scene
 from ..scalar import ops
 from .console import tell
 from .flags import Command, argument, model_of
-from .here import scene_names
+from .scene_files import scene_names
 
 PACKAGES = (
     *("numpy", "numba", "llvmlite", "vispy", "typer", "rich", "pydantic", "pillow", "safetensors"),

@@ -18,9 +18,9 @@ from typing import Any
 
 from ..errors import ExpressionError, ScalarvizError, listing
 from .console import fail, say, tell, unwritable, usable
-from .early import early_frame
-from .here import scene_names
+from .early_frame import early_frame
 from .interrupt import INTERRUPTED, MESSAGE
+from .scene_files import scene_names
 
 HELP_ALL = "--help-all"
 """Shows the flags that ``--help`` leaves out as well."""

@@ -15,12 +15,12 @@ from ..display import GONE
 from ..errors import FileFormatError, InputError, listing
 from ..run.scene.scene_file import WRITER, load_scene
 from .console import fail, say
-from .here import scene_files, summary_of
+from .scene_files import scene_files, summary_of
 from .window import has_window
 
 if TYPE_CHECKING:
     from ..view.ink.theme import Theme
-    from ..view.walls.door import SceneEntry, BuiltScene, Station, EntryRequest
+    from ..view.walls.scene_entry import BuiltScene, EntryRequest, SceneEntry, Station
     from ..view.walls.scene_wall import SceneWall
     from ..view.watch.host import Guest
     from .flags import Command
@@ -97,7 +97,9 @@ def make_scene_wall(theme: Theme | str = "dark") -> SceneWall:
     from ..view.watch.viewer import PICTURES, TABLES, WEIGHTS
 
     doors = [entry_of(name, path) for name, path in scene_files().items()]
-    return SceneWall(doors, lambda path: entry_request_of(path, doors), (*PICTURES, *TABLES, *WEIGHTS), theme, _stations)
+    return SceneWall(
+        doors, lambda path: entry_request_of(path, doors), (*PICTURES, *TABLES, *WEIGHTS), theme, _stations
+    )
 
 
 def _stations() -> Sequence[Station]:
@@ -108,11 +110,13 @@ def _stations() -> Sequence[Station]:
 
 def entry_of(name: str, path: Path) -> SceneEntry:
     """The door of a scene; its module is not imported for it."""
-    from ..view.walls.door import SceneEntry
+    from ..view.walls.scene_entry import SceneEntry
 
     folder = path.parents[1] if path.name == "__init__.py" else path.parent
     still = folder / STILLS / f"{name}.webp"
-    return SceneEntry(name, summary_of(path), partial(_build_scene, name), still if still.exists() else None, missing(path))
+    return SceneEntry(
+        name, summary_of(path), partial(_build_scene, name), still if still.exists() else None, missing(path)
+    )
 
 
 def missing(path: Path) -> str:
@@ -127,7 +131,7 @@ def missing(path: Path) -> str:
 
 def _build_scene(name: str, given: Mapping[str, object]) -> BuiltScene:
     """The scene with its defaults but for what is given."""
-    from ..view.walls.door import BuiltScene
+    from ..view.walls.scene_entry import BuiltScene
     from .run import built
 
     loaded = load_scene(name)

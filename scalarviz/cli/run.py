@@ -52,7 +52,10 @@ def run_scene(loaded: LoadedScene, options: Any) -> int:
         options = options.model_copy(update={"steps": options.at - scene.run.steps})
     if window is not None:
         window.options = options
-    with Stop() as stop, RunRecording(scene.name, scene.run.n_weights, begin_recording(scene, options), options, stop) as taken:
+    with (
+        Stop() as stop,
+        RunRecording(scene.name, scene.run.n_weights, begin_recording(scene, options), options, stop) as taken,
+    ):
         training = Training(loaded, scene, options, stop, taken, outputs)
         for line in [*scene.notes, _engine_line(loaded.name, scene, options.threads)]:
             say(line)

@@ -24,7 +24,7 @@ from ..scalar.mask import Draws
 from ..scalar.store import Store
 from ..tape import Plan, Program, Tape, Track
 from .data import Data
-from .outside import Prefetched, Outside
+from .outside import Outside, Prefetched
 
 TINY = 1e-6
 """PyTorch adds this to the length of a gradient before dividing by it."""

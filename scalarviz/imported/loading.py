@@ -25,7 +25,7 @@ from ..onnx.graph import WEIGHED, Graph, Node, Port
 from ..onnx.reading import read_graph
 from .building import Builder, check_size, planned
 from .facts import MOVED, Facts, FoundLayer
-from .lanes import probe_sample, checked, entries, folded, output_axes
+from .lanes import checked, entries, folded, output_axes, probe_sample
 from .operators.table import SETTINGS, SIDES, Tensors, supported
 
 NO_DERIVATIVE = frozenset(("ArgMax", "ArgMin", "Ceil", "Floor", "Mod", "NonZero", "Round"))

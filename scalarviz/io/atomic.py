@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ..errors import InputError, TypeMismatchError, shown
-from ..process import machine_id, is_running
+from ..process import is_running, machine_id
 
 StrPath = str | os.PathLike[str]
 LONGEST = 240  # letters of a path that a message shows

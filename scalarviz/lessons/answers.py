@@ -12,10 +12,10 @@ from zlib import crc32
 import numpy as np
 
 from ..check import answer, backward, gradient, module, training
-from ..check.asked import check_filled, title_of
 from ..check.backward import report_of
 from ..check.exercise import Exercise
-from ..check.report import Report, CheckEnded, run_check
+from ..check.pupil_code import check_filled, title_of
+from ..check.report import CheckEnded, Report, run_check
 from ..check.walks import check_class, check_walk
 from ..errors import ScalarvizError, shown
 from ..nn import Linear, Module, Parameter, Perceptron, Sequential, Sigmoid

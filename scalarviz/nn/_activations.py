@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from ..checks import one_of
 from ..errors import InputError
-from ..onnx.export.glue import operation
+from ..onnx.export.operations import operation
 from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, Weight
 from ..scalar.kernel import kernel

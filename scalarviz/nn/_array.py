@@ -70,7 +70,9 @@ class TensorWords(Many):
         """The smallest, likewise."""
         return self._extremes("min", functions.min, dim, keepdim, numpy)
 
-    def _extremes(self, name: str, reduce: Callable[[Lane], Value], dim: Any, keepdim: bool, numpy: dict[str, Any]) -> Any:
+    def _extremes(
+        self, name: str, reduce: Callable[[Lane], Value], dim: Any, keepdim: bool, numpy: dict[str, Any]
+    ) -> Any:
         found = along(self, reduce, name, dim, keepdim, numpy)
         if dim is None:
             return found

@@ -175,7 +175,9 @@ class MultiheadAttention(Module):
             xs = tuple(x)
             rows = range(part * n, (part + 1) * n)
             biases = [None if bias is None else Row(bias, r, 1) for r in rows]
-            found.append([Dot.create(Row(self.in_proj_weight, r * n, n), xs, b) for r, b in zip(rows, biases, strict=True)])
+            found.append(
+                [Dot.create(Row(self.in_proj_weight, r * n, n), xs, b) for r, b in zip(rows, biases, strict=True)]
+            )
         return found
 
     def _check(self, query: Any, key: Any, value: Any) -> None:

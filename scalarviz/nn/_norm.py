@@ -463,8 +463,8 @@ class BatchNorm(Norm):
         if by_batch and one:
             raise InputError(
                 f"{self._titled()} is in training: it normalises by the mean and variance of the batch, so it takes "
-                f"N samples at once, N x {self._shape_words()}; got one of shape {shape}. Call net.eval() to normalise it "
-                "by running_mean and running_var, or train with a Run, which passes whole batches"
+                f"N samples at once, N x {self._shape_words()}; got one of shape {shape}. Call net.eval() to normalise "
+                "it by running_mean and running_var, or train with a Run, which passes whole batches"
             )
         if one and many:
             raise InputError(
@@ -472,7 +472,9 @@ class BatchNorm(Norm):
                 f"pass one sample as (1, {shape[0]}, {shape[1]}), N samples as ({shape[0]}, {shape[1]}, 1)"
             )
         if not (one or many):
-            raise InputError(f"{self._titled()} takes a sample of shape {self._shape_words()}, or N of them; got {shape}")
+            raise InputError(
+                f"{self._titled()} takes a sample of shape {self._shape_words()}, or N of them; got {shape}"
+            )
         return many
 
     def _is_sample(self, shape: Shape) -> bool:

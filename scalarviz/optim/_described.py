@@ -9,7 +9,7 @@ from typing import Any
 
 from ..checks import mapping, text
 from ..errors import InputError, listing, shown
-from ._given import steps_of
+from ._checked import steps_of
 from ._optimizer import Optimizer
 from ._pace import Pace
 from ._plateau import ReduceLROnPlateau, SequentialLR

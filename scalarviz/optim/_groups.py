@@ -13,7 +13,7 @@ from ..errors import InputError, TypeMismatchError, listing, shown
 from ..scalar import Block, Value, Weight, where
 from ..scalar.single import at_least_zero
 from ..scalar.weight import Indices
-from ._given import held_by
+from ._checked import held_by
 
 if TYPE_CHECKING:
     from ._optimizer import Optimizer

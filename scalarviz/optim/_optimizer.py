@@ -20,7 +20,7 @@ from ..scalar import Block, Value, Weight
 from ..scalar.single import at_least_zero
 from ..scalar.weight import Indices
 from ..tape import Tape, trace
-from ._given import steps_of
+from ._checked import steps_of
 from ._groups import INITIAL, MOST, Grouped, GroupNumbers, ParamGroup, picked
 from ._pace import Pace
 from ._vector import gathered, moving_of, run_tape, scatter, zero_gradients
@@ -622,7 +622,9 @@ class Optimizer:
             own = [0, *(1 + self.state.index(name) for name in rule.state)]
             if len(here):
                 given = rows[[own[0], 1, *(1 + place for place in own[1:])]][:, here]
-                found[np.ix_(np.array(own), here)] = rule._update_rows(given, np.array([self.lr_pace.rates[j], self._steps]))
+                found[np.ix_(np.array(own), here)] = rule._update_rows(
+                    given, np.array([self.lr_pace.rates[j], self._steps])
+                )
         return found
 
     def of_all(self, rule: Optimizer, inputs: list[Value], lr: Value, t: Value) -> list[Value]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..checks import one_of
 from ..errors import InputError, TypeMismatchError, shown
 from ..scalar.single import as_number
-from ._given import below_one, finite, steps_of
+from ._checked import below_one, finite, steps_of
 from ._optimizer import Optimizer
 from ._pace import Floats, PaceMoment
 from ._scheduler import BY_ITSELF, LRScheduler, groups_of, numbers

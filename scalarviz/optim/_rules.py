@@ -9,7 +9,7 @@ from ..checks import flag
 from ..errors import InputError, shown
 from ..scalar import Block, Value, Weight, maximum, minimum
 from ..scalar.single import at_least_zero
-from ._given import below_one, finite
+from ._checked import below_one, finite
 from ._optimizer import Checks, Optimizer, Update
 
 

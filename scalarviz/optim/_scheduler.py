@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..checks import integer, mapping, one_of, real_array
 from ..errors import InputError, ScalarvizError, StateError, TypeMismatchError, listing
-from ._given import LAST_STEP, finite, steps_of
+from ._checked import LAST_STEP, finite, steps_of
 from ._optimizer import Optimizer
 from ._pace import Floats, PaceMoment, momenta_now
 

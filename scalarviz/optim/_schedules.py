@@ -13,7 +13,7 @@ from ..errors import InputError, ScalarvizError, TypeMismatchError, shown
 from ..scalar.single import as_number, checked_number, positive
 from ..scalar.value import Value
 from ..tape import Tape, trace
-from ._given import below_one, finite, steps_of
+from ._checked import below_one, finite, steps_of
 from ._optimizer import Optimizer
 from ._pace import Floats, PaceMoment
 from ._scheduler import LRScheduler, groups_of, numbers

@@ -1,7 +1,7 @@
 """Runs: training as something that can be stepped, changed and looked at, and what a view shows of it.
 
 Open `run` first: the class that users hold. Its methods hand on to the files beside it, which are functions of a run:
-`making`, `engines`, `callbacks` (steps and conditions), `looking` (frames, inside a step), `editing` (changes),
+`making`, `engines`, `callbacks` (steps and conditions), `frames` (one moment, inside a step), `editing` (changes),
 `travel` (the past), `state` (all that a run is, in memory and on disk), `regraph` (another model).
 
 Below it stand rooms that know no Run, each of which knows those before it: `checks`, ``edits/`` (changes from outside,
@@ -18,7 +18,7 @@ No drawing: that is a floor above.
 from . import controls, panels
 from .core.frame import Frame, Stage, Tensor
 from .core.history import History
-from .looking import FrameRequest
+from .frames import FrameRequest
 from .opened.opened import Opened
 from .run import Run
 from .scene.scene import Group, Placed, Plan, Room, Scene, Story

@@ -12,7 +12,7 @@ import numpy as np
 from ..checks import integer, one_of
 from ..engine.cost import processors
 from ..engine.problem import DTYPES, HALF, SAMPLINGS, Problem, Sampling
-from ..engine.table import choose, checked_name
+from ..engine.table import checked_name, choose
 from ..nn._losses import batch_reduction, batch_shares
 from ..scalar.store import Block, Store
 from .callbacks import end_callbacks
@@ -50,7 +50,9 @@ def make(
     size = batch_of(batch_size, len(inputs), one_of(sampling, SAMPLINGS, "sampling"))
     checked = limits_of(*limits)
     update = record_update(optimizer, checked)
-    check_run(sum(b.size for b in weights_of(model, optimizer)), run._stored, len(optimizer.state), checked_name(engine))
+    check_run(
+        sum(b.size for b in weights_of(model, optimizer)), run._stored, len(optimizer.state), checked_name(engine)
+    )
     graph = recorded(run, model, loss, optimizer, run._shapes)
     graph.check("data", inputs, targets)
     run._choice = choose(engine, run._stored, graph.plan, update, size)

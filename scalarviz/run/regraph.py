@@ -371,7 +371,9 @@ def prepare_change(run: Run, change: Change) -> PreparedChange:
         words = ", ".join(filter(None, (words, "schedule = None")))
     pace = optimizer.lr_pace.restarted() if anew else None
     given = optimizer.checked({"lr": dict(change.numbers)["lr"]})["lr"] if "lr" in dict(change.numbers) else None
-    return PreparedChange(graph, old, carried, fresh, numbers, anew, given, pace, change.batch_size, change.sampling, words)
+    return PreparedChange(
+        graph, old, carried, fresh, numbers, anew, given, pace, change.batch_size, change.sampling, words
+    )
 
 
 def check_prepared(run: Run, found: PreparedChange) -> None:

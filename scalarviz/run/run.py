@@ -21,7 +21,7 @@ from ..optim import Optimizer, Schedule
 from ..scalar.store import Store
 from ..scalar.weight import Weight
 from ..tape import Tape
-from . import callbacks, editing, engines, looking, making, state, travel
+from . import callbacks, editing, engines, frames, making, state, travel
 from .atomic import Atomic
 from .callbacks import Recorder, StepCallback
 from .checks import Shape
@@ -30,10 +30,10 @@ from .core.graph import Forward, Graph
 from .core.history import History
 from .core.optimizer import Given, LossScale, hand_back, spans_in
 from .core.setup import Dataset
-from .core.training import Training, on_training_thread, in_turn
-from .editing import UNCHANGED, Unchanged, RunHands
+from .core.training import Training, in_turn, on_training_thread
+from .editing import UNCHANGED, RunHands, Unchanged
 from .edits import AddSamples, Applied, Edit, Refill, SetNumbers, SetOptimizer, SetSchedule, SetTargets, SetWeights
-from .looking import FrameRequest, Sample
+from .frames import FrameRequest, Sample
 from .opened.network import Network
 from .opened.opened import Opened
 from .opened.why import MOST, Comparison, Why
@@ -313,7 +313,7 @@ class Run:
         --------
         >>> run.values[:3]
         """
-        return looking.live_values(self)
+        return frames.live_values(self)
 
     def samples(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """Copies of the inputs (N, n_inputs) and targets (N, n_targets), in the run's dtype.
@@ -322,7 +322,7 @@ class Run:
         --------
         >>> inputs, targets = run.samples()
         """
-        return looking.samples(self)
+        return frames.samples(self)
 
     def frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> Frame:
         """One consistent snapshot; `probe` is one sample (n_inputs,) whose activations are wanted.
@@ -357,7 +357,7 @@ class Run:
         --------
         >>> frame = run.request_frame().result(timeout=2.0)
         """
-        return looking.request_frame(self, probe, state)
+        return frames.request_frame(self, probe, state)
 
     def activations(self, probe: ArrayLike, values: NDArray[Any] | None = None) -> dict[str, NDArray[Any]]:
         """``"input"`` and the row of every stage for one sample (n_inputs,), at flat `values` (default now).
@@ -366,7 +366,7 @@ class Run:
         --------
         >>> run.activations([0, 1])["2"]
         """
-        return self._forward.activations(probe, looking.values_or_now(self, values))
+        return self._forward.activations(probe, frames.values_or_now(self, values))
 
     def predict(self, inputs: ArrayLike, values: NDArray[Any] | None = None) -> NDArray[Any]:
         """The outputs for `inputs` (N, n_inputs) at flat `values` (default now), shape (N, n_outputs).
@@ -377,7 +377,7 @@ class Run:
         --------
         >>> run.predict([[0, 1], [1, 1]])
         """
-        return self._forward.predict(inputs, looking.values_or_now(self, values))
+        return self._forward.predict(inputs, frames.values_or_now(self, values))
 
     def evaluate(self, inputs: ArrayLike, targets: ArrayLike, values: NDArray[Any] | None = None) -> float:
         """The loss on other data, all samples as one batch, at flat `values` (default now).
@@ -386,7 +386,7 @@ class Run:
         --------
         >>> run.evaluate([[0, 1]], [[1]])
         """
-        return looking.evaluated(self, self._forward, inputs, targets, looking.values_or_now(self, values))
+        return frames.evaluated(self, self._forward, inputs, targets, frames.values_or_now(self, values))
 
     # ---- asking
 
@@ -417,7 +417,7 @@ class Run:
         --------
         >>> opened = run.open(step=3)
         """
-        return Opened(looking.data_to_open(self, frame, sample, step), trial=sample is not None)
+        return Opened(frames.data_to_open(self, frame, sample, step), trial=sample is not None)
 
     def why(self, weight: Weight | str | int, step: int | None = None) -> Why:
         """Print why a weight moved: the terms of its gradient, their sum, the optimiser's rule; returns the numbers.
@@ -438,7 +438,7 @@ class Run:
         --------
         >>> found = run.why("0.weight[2][1]", step=3)
         """
-        return looking.why(self, weight, step)
+        return frames.why(self, weight, step)
 
     def compare(self, step_a: int, step_b: int, most: int = MOST) -> Comparison:
         """The weights that moved most between two steps of this branch; the run does not change.
@@ -456,7 +456,7 @@ class Run:
         --------
         >>> print(run.compare(10, 50))
         """
-        return looking.compare(self, step_a, step_b, most)
+        return frames.compare(self, step_a, step_b, most)
 
     def break_on(self, condition: str, *, once: bool = False) -> Breakpoint:
         """Pause training after the step in which a condition becomes true.
@@ -556,7 +556,8 @@ class Run:
         self, *, batch_size: int | None = None, sampling: Sampling | None = None, engine: str | None = None,
         activation: str | Activation | None = None, loss: str | Callable[..., Any] | None = None,
         optimizer: str | Optimizer | type[Optimizer] | None = None, model: Callable[..., Any] | None = None,
-        l1: float | Unchanged = UNCHANGED, l2: float | Unchanged = UNCHANGED, clip_norm: float | Unchanged | None = UNCHANGED,
+        l1: float | Unchanged = UNCHANGED, l2: float | Unchanged = UNCHANGED,
+        clip_norm: float | Unchanged | None = UNCHANGED,
         clip_value: float | Unchanged | None = UNCHANGED, **numbers: Any,
     ) -> None:  # fmt: skip
         """Change how the run trains, from the next step on; weights, steps and history stay.

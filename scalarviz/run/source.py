@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import StateError, UnknownNameError, listing
 from .checks import flat
 from .core.frame import NO_CURVE, Curve, Frame, Stage, Tensor
-from .looking import PendingCall, FrameRequest, evaluated, sample
+from .frames import FrameRequest, PendingCall, evaluated, sample
 from .opened.network import SampleGradient
 from .travel import span
 

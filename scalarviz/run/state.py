@@ -24,7 +24,7 @@ from ..engine.problem import DTYPES, HALF, TINY
 from ..engine.table import EngineChoice, lost
 from ..errors import FileFormatError, InputError, MissingDependencyError, StateError, TypeMismatchError, listing, shown
 from ..io.atomic import StrPath, check_target, write_bytes
-from ..io.weights import OPTIMIZER, OURS, load_tensors, parse_json, save_tensors, entries_under
+from ..io.weights import OPTIMIZER, OURS, entries_under, load_tensors, parse_json, save_tensors
 from ..nn import Module
 from ..onnx.graph import MISSING
 from .atomic import Atomic

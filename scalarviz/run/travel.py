@@ -229,7 +229,7 @@ def _again(values: NDArray[Any] | None, home: State, today: State) -> State:
     setup = replace(today.setup, before=before, pace=pace.restarted())
     return replace(
         first, gathered=gathered, setup=setup, frozen=today.frozen, graph=today.graph, engine=today.engine,
-        data=today.data, files=today.data_version,
+        data=today.data, data_version=today.data_version,
     )  # fmt: skip
 
 
@@ -386,7 +386,9 @@ def _keyframe_values(run: Run, place_in: Callable[[Tape], int | None]) -> dict[i
     moments: list[tuple[int, Any]] = [] if now.tip is None else [(now.newest, now.tip)]
     for line, last, _ in now.path():
         keys = (key for key in line.keys if key.step <= last)
-        moments += [(key.step, key.state) for key in keys if key.edits == now.count_edits(key.step)]  # after all edits there
+        moments += [
+            (key.step, key.state) for key in keys if key.edits == now.count_edits(key.step)
+        ]  # after all edits there
     for step, kept in moments:
         if (place := place_in(kept.graph.tape)) is not None:
             found.setdefault(step, float(kept.values[place]))

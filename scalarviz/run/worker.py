@@ -35,7 +35,7 @@ from ..errors import StateError
 from .checks import waiting
 from .core.frame import Frame
 from .edits import Call, Edit, SetFrozen, SetOptimizer, SetWeights
-from .looking import LOOK, PendingCall, FrameRequest, frame_now
+from .frames import LOOK, FrameRequest, PendingCall, frame_now
 from .questions.breakpoints import Stop
 from .travel import span
 
@@ -244,7 +244,9 @@ class Worker:
         timeout = waiting(timeout, "settle: timeout")
         request = self.request()
         with self._condition:
-            if not self._condition.wait_for(lambda: self._has_ended() or (self._resting and not self._has_work()), timeout):
+            if not self._condition.wait_for(
+                lambda: self._has_ended() or (self._resting and not self._has_work()), timeout
+            ):
                 raise StateError(f"the training thread is still busy after {timeout:g} s; call pause() first")
         return request.result() if self._has_ended() else self.latest
 
@@ -304,7 +306,11 @@ class Worker:
     @property
     def moving(self) -> bool:
         """Whether there is somewhere to go, by steps or by :meth:`travel`."""
-        return self.busy or self.journey_progress is not None or any(isinstance(item, Journey) for item in list(self._waiting))
+        return (
+            self.busy
+            or self.journey_progress is not None
+            or any(isinstance(item, Journey) for item in list(self._waiting))
+        )
 
     @property
     def remark(self) -> str:

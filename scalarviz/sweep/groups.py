@@ -175,7 +175,8 @@ def _numbers(group: Group, more: Sequence[str], metrics: Sequence[str]) -> list[
     counts = {"learnt": group.learnt, "diverged": group.count("diverged"), "failed": group.count("failed")}
     return [
         f"{len(group.results):,}", *("" if counts[name] is None else f"{counts[name]:,}" for name in more),
-        *(_short_text(number) for number in group.quartiles), *(_short_text(group.of_metric(name)[1]) for name in metrics),
+        *(_short_text(number) for number in group.quartiles),
+        *(_short_text(group.of_metric(name)[1]) for name in metrics),
     ]  # fmt: skip
 
 

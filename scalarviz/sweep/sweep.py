@@ -21,7 +21,7 @@ from ..io.atomic import StrPath
 from .about import About
 from .build import Build
 from .groups import StoredResults
-from .job import Job, compute, failure, error_words
+from .job import Job, compute, error_words, failure
 from .plan import Plan, check_sent, plan_of
 from .pool import AHEAD, Pool
 from .result import Result

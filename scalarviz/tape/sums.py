@@ -351,7 +351,7 @@ class _Builder:
         for k, part in enumerate(parts):
             if part.sign > 0 and isinstance(part.content, Node) and self._takes_offset(part.content, len(parts)):
                 terms = replace(terms_of(part.content), offset=found.offset)
-                return [*parts[:k], part._replace(what=replace(part.content, terms=terms)), *parts[k + 1 :]]
+                return [*parts[:k], part._replace(content=replace(part.content, terms=terms)), *parts[k + 1 :]]
         if found.offset not in self.constants:
             self.constants[found.offset] = self._add_row(0, Node("const", number=found.offset))
         return [*parts, _Part(found.leaves, 1, self.constants[found.offset])]

@@ -17,7 +17,7 @@
 from ..collecting import collection_paused
 
 with collection_paused():  # two hundred modules, all of which stay
-    from .cubes.own import Cube, cube
+    from .cubes.looks import Cube, cube
     from .drawing import Drawing
     from .film import film
     from .ink.sketch import Sketch

@@ -24,7 +24,7 @@ from ..run.source import Source
 from ..run.sources.recorded_pair import NAMES, Compared, RecordedPair
 from ..run.travel import WeightRecord
 from .cubes.atlas import Sizing
-from .cubes.own import LOOKS
+from .cubes.looks import LOOKS
 from .cubes.scale import ActivationScale, Coloring, Float, LegendScale, Quantity
 from .cubes.slab import SlabVisual
 from .ink.boxes import LABEL, MARGIN, TITLE, Places

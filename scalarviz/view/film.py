@@ -25,7 +25,7 @@ from .ink.painter import require_vispy
 from .ink.theme import Theme, presenting
 from .micro.walk import Walk, open_step, sides
 from .out.easel import Easel
-from .out.files import Film, check_fps, film_of, film_class
+from .out.files import Film, check_fps, film_class, film_of
 from .out.offscreen import offscreen
 from .shown.subject import subject_of
 from .watch.microsteps import pass_seconds

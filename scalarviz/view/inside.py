@@ -22,7 +22,7 @@ from .ink.maps import get_map
 from .ink.sketch import Box, Point, Sketch, Spot, contains, rgba, spot_at
 from .ink.text import CAP_HEIGHT, figure
 from .ink.theme import rgb
-from .micro.beside import (
+from .micro.beside_cubes import (
     HISTOGRAM,
     RIBBON,
     SENTENCE,
@@ -37,7 +37,7 @@ from .micro.beside import (
 )
 from .micro.light import HALF, SINKS, Stop, dark, dimmed, height_scale, height_words, whose_deltas
 from .micro.on_cubes import SECOND, CubeTexts, RowPlace, delta_boxes, delta_chips, row_chips, row_places
-from .micro.told import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE, Pulse, MicroStepView
+from .micro.step_view import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE, MicroStepView, Pulse
 from .micro.wires import MOST, SECONDS, STANDS, STOP, Running, Wires, pulse, wires_of
 from .notes.placer import HIGH as CHIP
 from .notes.values import colours_at, face_quads, face_room
@@ -179,7 +179,12 @@ class Inside:
     def _legend(self) -> Box | None:
         """Where the legend of the cubes stands: at the right end of the line, where it is long enough."""
         strip = self._bench.places.strip
-        if strip is None or self._bench.places.legend is not None or strip[2] < _LEGEND[1] or self._switch_box is not None:
+        if (
+            strip is None
+            or self._bench.places.legend is not None
+            or strip[2] < _LEGEND[1]
+            or self._switch_box is not None
+        ):
             return None
         return strip[0] + strip[2] - _LEGEND[0], strip[1], _LEGEND[0], 66.0
 
@@ -273,7 +278,9 @@ class Inside:
         if not bench.spread or sheet is None or step.phase > FORWARD:
             return sketch
         x, y, wide, high = bench.places.scene
-        come = [one for one in bench.layout.plates if one.start >= 0 and one.name.rpartition(".")[0] in step.reached_modules]
+        come = [
+            one for one in bench.layout.plates if one.start >= 0 and one.name.rpartition(".")[0] in step.reached_modules
+        ]
         left = max((float(bench.project(plate.corners)[:, 0].max()) for plate in come), default=x) + 4
         # No number of a letter is cut: what the last plate adds to has come with it.
         stream = min((box[1] - 6 for box in sheet.rows), default=y + high)
@@ -473,7 +480,7 @@ class Inside:
     @property
     def opened_step(self) -> MicroStepView | None:
         """What panels show of it."""
-        return None if self.micro_step is None else replace(self.micro_step, gone=self._progress)
+        return None if self.micro_step is None else replace(self.micro_step, progress=self._progress)
 
     @property
     def _progress(self) -> float:
@@ -488,7 +495,11 @@ class Inside:
     @property
     def _scale(self) -> float:
         """What changes of weights are multiplied with to be heights."""
-        change, flow, height = np.asarray(self._shown_step.range_values, np.float64), self._bench.scenery.flow, self._height
+        change, flow, height = (
+            np.asarray(self._shown_step.range_values, np.float64),
+            self._bench.scenery.flow,
+            self._height,
+        )
         if flow is not None and flow.inputs is not None:  # none of the first row rises onto its input
             weight, project = flow.plates[0], self._bench.project
             tops = weight.tops[: weight.shape[1]]
@@ -521,7 +532,9 @@ class Inside:
     @property
     def range_values(self) -> Floats | None:
         """The gradient whose range the colours have while samples are added up to it; None for that of the frame."""
-        return np.asarray(self.micro_step.range_values) if self.micro_step is not None and self._shows_quantity else None
+        return (
+            np.asarray(self.micro_step.range_values) if self.micro_step is not None and self._shows_quantity else None
+        )
 
     @property
     def about(self) -> str | None:
@@ -555,7 +568,9 @@ class Inside:
         wires = None if step.phase == UPDATE else self._wires()
         sketches = [] if wires is None else [wires[0].sketch(wires[1], bench.theme, bench.colouring.cmap)]
         sketches += [self._outline_weight(), self._draw_changes()] if step.phase != LOSS else [self._loss()]
-        sketches += [faces.sketch(step.cube_texts, bench.colouring, one=self._single_line)] if self._shows_quantity else []
+        sketches += (
+            [faces.sketch(step.cube_texts, bench.colouring, one=self._single_line)] if self._shows_quantity else []
+        )
         flow = bench.scenery.flow
         if flow is not None:
             sums = next(s.name for s in bench.subject.stages if s.weight is not None)
@@ -607,7 +622,9 @@ class Inside:
         found = self._wires() if self._elapsed < SECONDS and step.pulses else None
         paths = [] if found is None else [(p, self._path(found[0], p)) for p in step.pulses]
         runs = [pulse(path, self._progress, theme, back=p.backward) for p, path in paths if path is not None]
-        flash = [self._loss(math.sin(math.pi * self._progress))] if step.phase == LOSS and self._elapsed < SECONDS else []
+        flash = (
+            [self._loss(math.sin(math.pi * self._progress))] if step.phase == LOSS and self._elapsed < SECONDS else []
+        )
         return [self._frames(), *runs, *flash]
 
     def cube_words(self, index: int) -> list[str]:

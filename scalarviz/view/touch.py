@@ -13,7 +13,7 @@ from ..run.core.frame import Frame
 from .cubes.picking import brackets, region_outline, seen_outline
 from .ink.boxes import GAP, Places, column_of
 from .ink.overlay import banner, beside_pointer, help_panel, pointer_label, pressed_key
-from .ink.sketch import COVERS, Box, Click, Cached, Point, Rect, Sketch, Spot, meet
+from .ink.sketch import COVERS, Box, Cached, Click, Point, Rect, Sketch, Spot, meet
 from .ink.text import figure
 from .ink.widgets import OFF, drag_handle, tip
 from .notes.labels import own_labels
@@ -145,7 +145,9 @@ class Touch:
         room = places.size[0], min((y for _, y, _, _ in over if y > places.size[1] / 2), default=places.size[1])
         if self.hovered is not None:
             middle += self._hovered(self.hovered, written, over)
-        number = self.spot_at(self.pointer) if self.hovered_click is not None and self.hovered_click[0] == "type" else None
+        number = (
+            self.spot_at(self.pointer) if self.hovered_click is not None and self.hovered_click[0] == "type" else None
+        )
         if number is not None and bench.subject.source.can.edit:
             said = "drag", "to change this weight", ()
             middle += [drag_handle(number.box, bench.theme), tip(self.pointer, room, *said, bench.theme)]

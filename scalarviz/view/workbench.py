@@ -22,7 +22,7 @@ from ..run.questions.ranges import weight_extent
 from ..run.sources.recorded_pair import RecordedPair
 from .comparison import Comparison, CubeView
 from .cubes.atlas import ALL_ALIKE, Sizing
-from .cubes.own import LOOKS
+from .cubes.looks import LOOKS
 from .cubes.picking import Hit, Picker
 from .cubes.scale import Quantity, check_kept
 from .ink.boxes import MARGIN, STAGE, Places, arrange, at_the_edge, check_size, narrowed, over_column, uncovered
@@ -288,10 +288,13 @@ class Workbench:
         wanted = self.side.column.wanted_panels(spread=self.spread, inside=opened) if panels else []
         timed = opened or (hands and source.can.go and "timeline" not in self.left_out)
         lined = hands and "keys" not in self.left_out
-        asked, staged = self.side.ground.shows_all, opened and any(panel.place == "above" for panel in self.subject.panels)
+        asked, staged = (
+            self.side.ground.shows_all,
+            opened and any(panel.place == "above" for panel in self.subject.panels),
+        )
         cubes = 0.0 if asked else max(least_width(self.subject), STAGE * staged)
-        self.places = arrange(self._output, [*self.inside.wanted_panels, *wanted], hud=shown and source.counted, strip=shown,
-                              keys=lined, time=timed, replayed=source.recorded, spread=self.spread, presenter=hall,
+        self.places = arrange(self._output, [*self.inside.wanted_panels, *wanted], hud=shown and source.counted,
+                              strip=shown, keys=lined, time=timed, replayed=source.recorded, spread=self.spread, presenter=hall,
                               rail=opened, cubes=cubes)  # fmt: skip
         if self._narrow:
             self.places = narrowed(self.places)
@@ -462,7 +465,9 @@ class Workbench:
         self.side.ground.extent = self.extent_of(0)
         self.inside.paint()
         writes = self.text_pace.ready(waits)
-        self._moving = self.side.update(self.inside.whole_step_frame(frame), seconds, writes=writes, inner=self.inside.opened_step)
+        self._moving = self.side.update(
+            self.inside.whole_step_frame(frame), seconds, writes=writes, inner=self.inside.opened_step
+        )
         rolled = self._roll()
         self.bar.ahead = self.side.ground.ahead
         self._time = self.bar.update(frame, writes=writes)
@@ -474,9 +479,13 @@ class Workbench:
         small = None if self.slab.shares is None else Small(self.slab.shares, self.cube_at, self.slab.looks)
         # As the HUD has them, whose step they are of; of an opened step what has come, but for what its texts write.
         written = self.side.ground.words_frame if explained else None
-        rows = self.inside.rows_frame(frame if written is None or written.values.shape != frame.values.shape else written)
+        rows = self.inside.rows_frame(
+            frame if written is None or written.values.shape != frame.values.shape else written
+        )
         light = self.inside.row_light
-        self._on_cubes = self.scenery.cubes(rows, self.colouring, self.activations, self.inside.written_cubes, small, light)
+        self._on_cubes = self.scenery.cubes(
+            rows, self.colouring, self.activations, self.inside.written_cubes, small, light
+        )
         if self.text_pace.due(frame, (pace_text, *self.side.headlines), waits):
             if explained:
                 self.touch.explain(frame)

@@ -20,8 +20,8 @@ from scalarviz.view.ink.painter import Painter
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.page.document import document_of, laid_out
-from scalarviz.view.page.ofscene import scene_parts_of
 from scalarviz.view.page.recorded import html_of
+from scalarviz.view.page.scene_parts import scene_parts_of
 from scalarviz.view.panels.drawer import Setting
 from scalarviz.view.panels.word import WordState, percent
 from scalarviz.view.panels.word import scene as drawn_among

@@ -17,7 +17,7 @@ from scalarviz.view.ink.theme import DARK
 from scalarviz.view.inside import Inside
 from scalarviz.view.micro.light import whose_deltas
 from scalarviz.view.micro.on_cubes import row_chips, row_places
-from scalarviz.view.micro.told import BACKWARD, FORWARD, UPDATE
+from scalarviz.view.micro.step_view import BACKWARD, FORWARD, UPDATE
 from scalarviz.view.micro.walk import Walk
 from scalarviz.view.page.document import document_of, laid_out
 from scalarviz.view.page.recorded import MOST, html_of, walks_of

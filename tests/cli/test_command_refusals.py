@@ -17,7 +17,7 @@ import pytest
 import scalarviz as sv
 from kit.commands import SCENES, flags_of, listing, main, make_scene
 from scalarviz import nn
-from scalarviz.cli.here import TAUGHT
+from scalarviz.cli.scene_files import TAUGHT
 from scalarviz.io import save_picture, save_tensors
 
 pytestmark = pytest.mark.ci  # some rows train an ONNX file, which `make test` has no package for

@@ -92,7 +92,9 @@ def test_a_transform_is_switched_live_and_undone(picture):
     run.to(0)
     assert control.value(reader_of(scene)) == "identity"
     rgb = scene.first.rgb
-    np.testing.assert_allclose(Motif(rgb[:6, :6], "transpose").target_colours, rgb[:6, :6].transpose(1, 0, 2), atol=1e-6)
+    np.testing.assert_allclose(
+        Motif(rgb[:6, :6], "transpose").target_colours, rgb[:6, :6].transpose(1, 0, 2), atol=1e-6
+    )
 
 
 @pytest.mark.ci

@@ -16,8 +16,8 @@ from pydantic import ValidationError
 
 import scalarviz as sv
 from kit.commands import NO_DISPLAY, SMALL_PICTURE, listing, make_scene, weights_in
-from scalarviz.cli.early import NO_WINDOW, window_name
-from scalarviz.cli.here import TAUGHT
+from scalarviz.cli.early_frame import NO_WINDOW, window_name
+from scalarviz.cli.scene_files import TAUGHT
 from scalarviz.io import load_tensors
 from scalarviz.run.scene.scene import flag_of
 from scalarviz.run.scene.scene_file import load_scene

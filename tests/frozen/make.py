@@ -37,8 +37,8 @@ from PIL import Image
 import scalarviz as sv
 from scalarviz import io, nn
 from scalarviz.cli import main
-from scalarviz.cli.here import scene_names
 from scalarviz.cli.rooms import make_scene_wall
+from scalarviz.cli.scene_files import scene_names
 from scalarviz.run.edits import SetWeights
 from scalarviz.run.scene.scene_file import load_scene
 from scalarviz.run.sources.played import RecordedSource, rehearse

@@ -155,7 +155,9 @@ def controls_of(scene: sv.Scene) -> dict[str, Any]:
     from scalarviz.view.watch.desk import Driving
 
     travels = SimpleNamespace(restart=lambda seed: scene.run.restart(seed=seed))
-    viewer = SimpleNamespace(playback=SimpleNamespace(speed=1.0), travels=travels, here=lambda: ActionContext(subject_of(scene)))
+    viewer = SimpleNamespace(
+        playback=SimpleNamespace(speed=1.0), travels=travels, here=lambda: ActionContext(subject_of(scene))
+    )
     driving = Driving(viewer, scene)
     rows = driving.rows(reader_of(scene))
     assert not driving.troubles

@@ -19,7 +19,7 @@ import numpy as np
 
 import scalarviz as sv
 from scalarviz import io
-from scalarviz.run.looking import sample
+from scalarviz.run.frames import sample
 from scalarviz.run.state import optimizer_state
 from scalarviz.run.travel import span
 

@@ -11,7 +11,7 @@ from kit.files import frame_parts, same
 from kit.refusals import refusals
 from scalarviz import nn
 from scalarviz.errors import InputError, StateError
-from scalarviz.run.looking import sample
+from scalarviz.run.frames import sample
 from scalarviz.run.state import optimizer_state, restore
 
 edits = sv.run.edits

@@ -411,7 +411,14 @@ def test_numbers_inside_a_function_belong_to_the_stage_that_is_made_of_them():
         (use,), (met,) = opened.terms(f"w{k}").delta_places, opened.terms(f"w{k}").factor_places
         assert (use.stage, use.units, met.stage, met.units) == (stage.name, (-1,), "input", (k,))
     terms, update = opened.terms("w3"), opened.update("w3")  # nothing reads it
-    assert (len(terms), terms.count, terms.sum, terms.uses, terms.count_words, terms.delta_places) == (0, 0, 0.0, (), "0", ())
+    assert (len(terms), terms.count, terms.sum, terms.uses, terms.count_words, terms.delta_places) == (
+        0,
+        0,
+        0.0,
+        (),
+        "0",
+        (),
+    )
     assert (np.asarray(terms).shape, update.after, update.lines, update.why in str(update)) == ((0,), 3.3, (), True)
 
 

@@ -12,7 +12,7 @@ from kit.refusals import refusals
 from kit.runs import bits
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, StateError, TypeMismatchError
-from scalarviz.run.looking import sample
+from scalarviz.run.frames import sample
 
 edits = sv.run.edits
 SAMPLES, WIDTH, WIDE = 300, 19, 3000

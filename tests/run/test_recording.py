@@ -14,7 +14,7 @@ from kit.refusals import refusals
 from kit.runs import bits, make_run
 from scalarviz import nn, optim
 from scalarviz.errors import InputError, StateError, TypeMismatchError
-from scalarviz.run.looking import sample
+from scalarviz.run.frames import sample
 from scalarviz.run.travel import span
 
 ALL = {"gradients": True, "updates": True, "activations": True}

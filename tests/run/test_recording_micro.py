@@ -12,7 +12,7 @@ import scalarviz as sv
 from kit.files import same
 from kit.runs import bits, make_run
 from scalarviz.errors import FileFormatError
-from scalarviz.run.looking import sample
+from scalarviz.run.frames import sample
 
 
 def record(run, path, steps, **options):

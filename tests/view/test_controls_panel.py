@@ -165,7 +165,9 @@ def test_keys_do_what_the_pointer_does():
         assert {key: made.key(key) for key in wishes} == {key: Wish(*wish) for key, wish in wishes.items()}
     assert made.key("W") is made.key("5") is False
     unknown = segments(value="z")  # its first choice is what every key comes to
-    assert {unknown.turned_value(1), unknown.turned_value(-1), *map(unknown.far_value, ("Home", "End", "PageUp"))} == {"a"}
+    assert {unknown.turned_value(1), unknown.turned_value(-1), *map(unknown.far_value, ("Home", "End", "PageUp"))} == {
+        "a"
+    }
     for name, focus in (("Right", "b"), ("Right", "c"), ("Left", "b"), ("End", "e"), ("Home", "a"), ("Up", "on")):
         assert made.key(name) is True
         assert made.focus == focus

@@ -16,7 +16,7 @@ from scalarviz import nn, optim
 from scalarviz.errors import InputError, TypeMismatchError, UnknownAttributeError
 from scalarviz.run import Scene
 from scalarviz.view import cube
-from scalarviz.view.cubes.own import LOOKS
+from scalarviz.view.cubes.looks import LOOKS
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.touch import plate_of

@@ -471,7 +471,10 @@ def test_every_cube_shows_its_main_face_and_plates_lines_and_names_are_apart(wid
     shapes = {t.name: t.shape for t in tensors if t.role == "weight"}
     kinds = {"input": "input", **{s.name: s.kind for s in stages if s.weight is None}}
     labels = FlowLabels(layout, shapes, kinds, layout.camera.project, (x0, y0, x1 - x0, y1 - y0))
-    boxes = [box_of(t) for t in [*labels.static_sketch(DARK).texts, *labels.moving(DARK, {}, dict.fromkeys(shapes, 0.5)).texts]]
+    boxes = [
+        box_of(t)
+        for t in [*labels.static_sketch(DARK).texts, *labels.moving(DARK, {}, dict.fromkeys(shapes, 0.5)).texts]
+    ]
     for left, top, right, bottom in boxes:
         corners = np.array([(left, top), (right, top), (right, bottom), (left, bottom)])
         assert all(into(corners, ring) < 1.0 for ring in hulls)
@@ -492,7 +495,9 @@ def test_the_middle_of_a_name_is_nearest_to_its_own_plate(turn):
     for name in names:
         left, top, wide, high = name.box
         away = dict(
-            zip(faces, face_distances((left + wide / 2, top + high / 2, 0, 0), np.array([*faces.values()])), strict=True)
+            zip(
+                faces, face_distances((left + wide / 2, top + high / 2, 0, 0), np.array([*faces.values()])), strict=True
+            )
         )
         assert min(away, key=away.get) == name.text
 

@@ -22,15 +22,15 @@ from scalarviz.view.ink.boxes import ABOUT, COLUMN
 from scalarviz.view.ink.sketch import Cells, Lines, Rect, meet, rgba
 from scalarviz.view.ink.text import CAP_HEIGHT, number
 from scalarviz.view.ink.theme import rgb
-from scalarviz.view.micro.beside import SENTENCE, sentence
+from scalarviz.view.micro.beside_cubes import SENTENCE, sentence
 from scalarviz.view.micro.light import dark, height_scale
-from scalarviz.view.micro.told import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE
+from scalarviz.view.micro.step_view import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE
 from scalarviz.view.micro.walk import Walk, open_step, sides
 from scalarviz.view.micro.wires import SECONDS
 from scalarviz.view.notes.values import colours_at
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.panels import one_step
-from scalarviz.view.panels.looks import percent, quoted
+from scalarviz.view.panels.attention import percent, quoted
 from scalarviz.view.screen.hud import state_of
 from scalarviz.view.shown.names import who
 from scalarviz.view.shown.subject import subject_of

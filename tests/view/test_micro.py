@@ -28,9 +28,9 @@ from scalarviz.view.graph.layout import figure_of
 from scalarviz.view.ink.sketch import meet
 from scalarviz.view.ink.text import delta_text
 from scalarviz.view.ink.theme import DARK
-from scalarviz.view.micro.beside import histogram
-from scalarviz.view.micro.told import GRADIENTS, LOSS, UPDATE, product_text, product_formula
-from scalarviz.view.micro.walk import Walk, spread_of, micro_step_of
+from scalarviz.view.micro.beside_cubes import histogram
+from scalarviz.view.micro.step_view import GRADIENTS, LOSS, UPDATE, product_formula, product_text
+from scalarviz.view.micro.walk import Walk, micro_step_of, spread_of
 from scalarviz.view.micro.walk import open_step as opened_step
 from scalarviz.view.page.document import around_of
 from scalarviz.view.panels.drawer import Ground

@@ -14,7 +14,7 @@ from scalarviz.cli.rooms import make_scene_wall as rooms_of_the_program
 from scalarviz.errors import InputError
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.shown.subject import subject_of
-from scalarviz.view.walls.door import TimedAction, SceneEntry, BuiltScene, Station, repeated
+from scalarviz.view.walls.scene_entry import BuiltScene, SceneEntry, Station, TimedAction, repeated
 from scalarviz.view.walls.scene_wall import SceneWall
 from scalarviz.view.walls.tour import Tour, trained
 from scalarviz.view.walls.wall import Wall
@@ -26,7 +26,13 @@ STATIONS = (
     Station("first", "Begin", ((0.0, "It stands."), (1.0, "It runs.")), 2.0, (TimedAction(1.0, "toggle_run"),)),
     Station("second", "Steps", ((0.0, "Five back."),), 2.0, repeated(0.5, 0.1, 5, "back"), trained=40),
     Station("gone", "No such door", ((0.0, "Never seen."),), 2.0),
-    Station("third", "Inside", ((0.0, "Into a step."),), 2.0, (*repeated(0.5, 0.1, 3, "micro_next"), TimedAction(1.5, "step"))),
+    Station(
+        "third",
+        "Inside",
+        ((0.0, "Into a step."),),
+        2.0,
+        (*repeated(0.5, 0.1, 3, "micro_next"), TimedAction(1.5, "step")),
+    ),
 )
 
 

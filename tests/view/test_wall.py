@@ -16,13 +16,13 @@ from kit.commands import SCENES, make_scene
 from kit.runs import make_run
 from kit.unseen import Unseen
 from kit.windows import middle_of_tile, until, wall_words
-from scalarviz.cli.here import TAUGHT
 from scalarviz.cli.rooms import make_scene_wall as all_rooms
+from scalarviz.cli.scene_files import TAUGHT
 from scalarviz.errors import InputError
 from scalarviz.view.ink.text import measure
 from scalarviz.view.out.easel import Easel
-from scalarviz.view.walls.door import SceneEntry, BuiltScene
 from scalarviz.view.walls.run_wall import LOOK
+from scalarviz.view.walls.scene_entry import BuiltScene, SceneEntry
 from scalarviz.view.walls.scene_wall import LEARNT, SMALL, STILL, USUAL, SceneWall, _beginning
 from scalarviz.view.walls.wall import ASPECT, Wall, fitting, grid_of
 from scalarviz.view.watch.live import LiveView
@@ -103,7 +103,9 @@ def opened(name, given):
 
 @pytest.fixture
 def rooms(tmp_path):
-    doors = [SceneEntry(name, "", lambda given, name=name: opened(name, given), tmp_path / f"{name}.png") for name in COLOURS]
+    doors = [
+        SceneEntry(name, "", lambda given, name=name: opened(name, given), tmp_path / f"{name}.png") for name in COLOURS
+    ]
     for door in doors:
         Image.new("RGB", (64, 36), COLOURS[door.name]).save(door.still)
     doors.append(SceneEntry("far", "Not here.", lambda given: opened("far", given), missing=INSTALL))

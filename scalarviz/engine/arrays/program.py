@@ -301,7 +301,8 @@ def encoded(
         some = list(group)
         if stays:
             made = [
-                in_layout(given[k].T, whole) if ours else np.array(given[k].T, order="C" if whole else "F") for k in some
+                in_layout(given[k].T, whole) if ours else np.array(given[k].T, order="C" if whole else "F")
+                for k in some
             ]
             places += made
         else:  # of one dtype: side by side

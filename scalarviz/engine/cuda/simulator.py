@@ -10,7 +10,7 @@ import numpy as np
 from ...memory import free_memory
 from ..problem import Array
 from . import jit
-from .device import SynchronousDevice, Buffer, Launch
+from .device import Buffer, Launch, SynchronousDevice
 
 
 class SimulatedDevice(SynchronousDevice):

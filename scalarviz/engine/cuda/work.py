@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...errors import DeviceMemoryError
 from ..outside import Outside
-from ..problem import Array, NextReadback, Midway, Problem, Readback, check_coupled
+from ..problem import Array, Midway, NextReadback, Problem, Readback, check_coupled
 from .block.steps import make_steps
 from .device import Buffer, Device, ListingDevice, Mark, Recorded, State
 from .machine import Shape

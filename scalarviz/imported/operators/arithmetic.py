@@ -17,7 +17,20 @@ from ...scalar.erf import erf
 from ...scalar.functions import log_softmax
 from ...scalar.functions import softmax as shares
 from ...scalar.mask import factors
-from .table import Array, Call, axis_of, bare, broadcast, dressed, each, any_computed, objects, operator, over_lanes, values
+from .table import (
+    Array,
+    Call,
+    any_computed,
+    axis_of,
+    bare,
+    broadcast,
+    dressed,
+    each,
+    objects,
+    operator,
+    over_lanes,
+    values,
+)
 
 
 def truth(x: Array) -> Array:

@@ -14,7 +14,22 @@ from ...scalar.functions import Gathered
 from ...scalar.value import as_value
 from .arithmetic import truth
 from .products import neighbours
-from .table import Array, Call, alike, axis_of, bare, compute_either, dressed, each, any_computed, objects, operator, padded, check_size, values
+from .table import (
+    Array,
+    Call,
+    alike,
+    any_computed,
+    axis_of,
+    bare,
+    check_size,
+    compute_either,
+    dressed,
+    each,
+    objects,
+    operator,
+    padded,
+    values,
+)
 
 
 @operator("Identity")

@@ -17,7 +17,19 @@ from ...scalar import Value, Weight, functions
 from ...scalar.store import Block
 from ...scalar.sums import Dot, Row, affine_each
 from ...scalar.value import as_value
-from .table import Array, Call, bare, compute_either, dressed, any_computed, objects, operator, reduced, check_size, values
+from .table import (
+    Array,
+    Call,
+    any_computed,
+    bare,
+    check_size,
+    compute_either,
+    dressed,
+    objects,
+    operator,
+    reduced,
+    values,
+)
 
 Terms = Row | tuple[Value, ...]
 

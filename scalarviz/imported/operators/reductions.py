@@ -13,7 +13,20 @@ from ...errors import shown
 from ...nn._norm import normalised
 from ...scalar import Value, dot, functions, tracing
 from ...scalar.batch import batch_mean
-from .table import Array, Call, Lane, axis_of, bare, compute_either, dressed, each, mean_of, operator, over_lanes, reduced
+from .table import (
+    Array,
+    Call,
+    Lane,
+    axis_of,
+    bare,
+    compute_either,
+    dressed,
+    each,
+    mean_of,
+    operator,
+    over_lanes,
+    reduced,
+)
 
 OfLane = Callable[[Lane], Value]
 
@@ -165,8 +178,12 @@ def batch_norm(call: Call) -> list[Array]:
 
 def _by(x: Array, scale: Array, bias: Array, mean: Array, var: Array, eps: float) -> Array:
     """With a factor and a summand a channel, which are computed first."""
-    factor = compute_either("div", np.divide, scale, compute_either("sqrt", np.sqrt, compute_either("add", np.add, var, eps)))
-    return _scaled(x, factor, compute_either("sub", np.subtract, bias, compute_either("mul", np.multiply, mean, factor)))
+    factor = compute_either(
+        "div", np.divide, scale, compute_either("sqrt", np.sqrt, compute_either("add", np.add, var, eps))
+    )
+    return _scaled(
+        x, factor, compute_either("sub", np.subtract, bias, compute_either("mul", np.multiply, mean, factor))
+    )
 
 
 def _batch_mean(row: Lane) -> Value:

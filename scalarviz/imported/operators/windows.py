@@ -18,7 +18,20 @@ from ...nn._conv import WIDEST
 from ...onnx.graph import Node
 from ...scalar import Value, dot, functions
 from .products import weighted_rows
-from .table import Array, Call, axis_of, bare, dressed, objects, operator, over_lanes, padded, reduced, check_size, values
+from .table import (
+    Array,
+    Call,
+    axis_of,
+    bare,
+    check_size,
+    dressed,
+    objects,
+    operator,
+    over_lanes,
+    padded,
+    reduced,
+    values,
+)
 
 Sides = tuple[int, ...]
 
@@ -38,7 +51,9 @@ class Windows:
         """What each window sees of `x` with a border of `fill`, shape (..., *made, *size)."""
         rank = len(self.size)
         field = [(n - 1) * apart + 1 for n, apart in zip(self.size, self.dilation, strict=True)]
-        reach = [(count - 1) * step + wide for count, step, wide in zip(self.output_sides, self.stride, field, strict=True)]
+        reach = [
+            (count - 1) * step + wide for count, step, wide in zip(self.output_sides, self.stride, field, strict=True)
+        ]
         rest = [max(0, r - b - s) for r, b, s in zip(reach, self.before, x.shape[-rank:], strict=True)]
         widths = [(0, 0)] * (x.ndim - rank) + [(b, r) for b, r in zip(self.before, rest, strict=True)]
         whole = padded(x, widths, constant_values=fill)

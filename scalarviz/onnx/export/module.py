@@ -25,7 +25,7 @@ from ...scalar import Value, tracing
 from ...scalar.nested import every, flatten, nest, shape_of
 from ...tape import Tape, trace
 from ..graph import OURS, Node
-from .glue import write_rows
+from .operations import write_rows
 from .sheet import DOUBLE, FLOAT, INT64, Known, Shape, Sheet, Tensor
 from .sums import Places, Rows
 

@@ -144,7 +144,9 @@ class Sheet:
     def flat(self, block: Block) -> Tensor:
         """A weight as a row, the same for every sample."""
         name, sides = self.weight(block), self.integers(self.sided((-1,), 1))
-        return Tensor(self.cached(("flat", name), lambda: self.fixed("Reshape", name, sides)), (block.size,), lanes=False)
+        return Tensor(
+            self.cached(("flat", name), lambda: self.fixed("Reshape", name, sides)), (block.size,), lanes=False
+        )
 
     def sided(self, shape: Shape, samples: int) -> Shape:
         """A shape with the axis of the samples."""

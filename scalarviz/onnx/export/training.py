@@ -21,8 +21,8 @@ from ...scalar.emit import UPSTREAM, adjoint
 from ...scalar.store import Block
 from ...tape import Instruction, Program
 from ..graph import Node
-from .glue import formula, operands_of, operation
 from .module import Ends, encoded
+from .operations import formula, operands_of, operation
 from .sheet import BOOL, DOUBLE, Known, Operand, Shape, Sheet, Tensor
 from .sums import CONSTANT, Places, Rows
 
@@ -130,7 +130,13 @@ class Pass:
         outputs, n = len(i.weights), i.args.shape[1]
         span = i.weights[0] + np.arange(outputs * n).reshape(outputs, n)
         rows = i.args[0] if len(i.args) == 1 else np.ascontiguousarray(i.args.T)
-        return span, self.theta.matrix_at(span), rows, self._flat(self.rows.values_at(rows), n), i.bias + np.arange(outputs)
+        return (
+            span,
+            self.theta.matrix_at(span),
+            rows,
+            self._flat(self.rows.values_at(rows), n),
+            i.bias + np.arange(outputs),
+        )
 
     def _factors(self, i: Instruction) -> tuple[Rows, Tensor, GradientFlow | None, Rows]:
         """The rows (sums, n) of a sum and what they are multiplied by, of which parameters or rows."""
@@ -144,7 +150,9 @@ class Pass:
     def _table(self, i: Instruction) -> tuple[Rows, Tensor]:
         """The places (entries, numbers) of the parameters that a gather may read, and the numbers that choose."""
         assert i.table is not None
-        return i.weights + np.arange(i.table.rows)[:, None] * i.table.step, self.sheet.ids(self.rows.values_at(i.args[0]))
+        return i.weights + np.arange(i.table.rows)[:, None] * i.table.step, self.sheet.ids(
+            self.rows.values_at(i.args[0])
+        )
 
     # ---- forward
 
@@ -173,7 +181,9 @@ class Pass:
                 turned = sheet.fixed("Transpose", found, perm=(0, 2, 1))
                 return Tensor(self._shaped(turned, (i.count, -1)), shape, ids.lanes)
             case "batch_mean":
-                return sheet.node("ReduceMean", rows.values_at(i.args[0]), shape=shape, lanes=False, axes=(-1,), keepdims=1)
+                return sheet.node(
+                    "ReduceMean", rows.values_at(i.args[0]), shape=shape, lanes=False, axes=(-1,), keepdims=1
+                )
             case "mask":
                 raise InputError(
                     "to_onnx: Dropout draws a new mask in every step, which ONNX cannot repeat; call net.eval(), then "
@@ -283,7 +293,9 @@ class TrainingStep:
         after = self.updated(now, gradients, self.hyper(rate, np.size(lr), t, now[0], gradients))
         self.follow(after[0], body)
         changed = [(after[0], k) for k in range(len(names))] + [(flow, k) for flow in after[1:] for k in own]
-        ends = [sheet.fixed("Reshape", f.values_at(range(*spans[k])), sheet.integers(self.inputs[k][2])) for f, k in changed]
+        ends = [
+            sheet.fixed("Reshape", f.values_at(range(*spans[k])), sheet.integers(self.inputs[k][2])) for f, k in changed
+        ]
         loss = sheet.fixed("Reshape", sheet.fixed("Mul", losses, scale), sheet.integers(np.zeros(0)))
         if problem.limits.penalised:
             text = f"{problem.limits.l1!r} * abs(w) + {problem.limits.l2!r} * w * w"
@@ -319,7 +331,9 @@ class TrainingStep:
             first += size
         sheet.first = self.inputs[-2][0]
         if plan.encode is not None:
-            found.place_rows(np.arange(first, len(found.tensor)), Pass(sheet, plan.encode, GradientFlow(sheet), found).outputs())
+            found.place_rows(
+                np.arange(first, len(found.tensor)), Pass(sheet, plan.encode, GradientFlow(sheet), found).outputs()
+            )
         return found
 
     def scale(self, data: GradientFlow) -> str:

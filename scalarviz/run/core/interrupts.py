@@ -46,7 +46,10 @@ class DelayedInterrupt:
             former = plain.getsignal(_INTERRUPT)
             if callable(former):  # neither ignored nor the system's own
                 outer = getattr(former, "__self__", None)
-                self._former, self._outermost = former, outer._outermost if isinstance(outer, DelayedInterrupt) else former
+                self._former, self._outermost = (
+                    former,
+                    outer._outermost if isinstance(outer, DelayedInterrupt) else former,
+                )
                 plain.signal(_INTERRUPT, self._on_interrupt)
         return self
 

@@ -20,7 +20,7 @@ from ...engine.problem import HALF, NO_LIMITS, Limits, Problem
 from ...errors import InputError, ScalarvizError, TypeMismatchError, shown
 from ...nn._buffer import Buffer
 from ...optim import Optimizer
-from ...optim._given import held_by
+from ...optim._checked import held_by
 from ...optim._optimizer import overrides_step
 from ...scalar import Block
 from ...tape import Plan, Tape, lower

@@ -246,7 +246,9 @@ class Training:
         self._seconds += seconds
         self._timed += count
 
-    def _called(self, trainer: Trainer, count: int, lr: Rates, kept: bool, whole: DelayedInterrupt) -> NDArray[np.float64]:
+    def _called(
+        self, trainer: Trainer, count: int, lr: Rates, kept: bool, whole: DelayedInterrupt
+    ) -> NDArray[np.float64]:
         """The losses of `count` steps; where they are broken off all is as it was `kept`."""
         try:
             whole.waits = not trainer.breakable

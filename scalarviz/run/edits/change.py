@@ -14,7 +14,7 @@ from ...engine.outside import as_source
 from ...engine.problem import SAMPLINGS, Sampling
 from ...errors import InputError, TypeMismatchError, listing, shown
 from ..checks import as_samples
-from .base import Edit, Names, Setting, set_fields, numbered
+from .base import Edit, Names, Setting, numbered, set_fields
 from .numbers import Call, SetOptimizer
 
 if TYPE_CHECKING:
@@ -60,7 +60,9 @@ class Change(Edit):
     made: Any = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        set_fields(self, activation=_activation(self.activation), loss=_loss(self.loss), optimizer=_optimizer(self.optimizer))
+        set_fields(
+            self, activation=_activation(self.activation), loss=_loss(self.loss), optimizer=_optimizer(self.optimizer)
+        )
         if self.numbers:
             set_fields(self, numbers=SetOptimizer(self.numbers).numbers)
         if self.model is not None and (isinstance(self.model, type) or not callable(self.model)):

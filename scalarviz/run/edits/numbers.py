@@ -18,7 +18,7 @@ from ...errors import InputError, TypeMismatchError, shown
 from ...optim import Schedule
 from ...scalar.single import as_number
 from ..checks import limits_of
-from .base import Edit, Names, Setting, set_fields, full_name, numbered, several, within
+from .base import Edit, Names, Setting, full_name, numbered, set_fields, several, within
 
 if TYPE_CHECKING:
     from ..editing import RunHands
@@ -445,7 +445,9 @@ class SetNumbers(Edit):
 
     def __post_init__(self) -> None:
         numbers = SetOptimizer(self.numbers).numbers
-        set_fields(self, spans=spans_of(self.spans, "SetNumbers"), numbers=numbers, said=text(self.said, "SetNumbers: said"))
+        set_fields(
+            self, spans=spans_of(self.spans, "SetNumbers"), numbers=numbers, said=text(self.said, "SetNumbers: said")
+        )
 
     def check(self, hands: RunHands) -> None:
         hands.check_numbers_of(self.spans, dict(self.numbers))

@@ -2,7 +2,7 @@
 
 Open `opened` first (what ``run.open()`` returns), then `run/looking.py` (``run.open``, ``run.why``, ``run.compare``).
 
-* before the optimiser: `network` (the model with all its stages, and where each weight is read), `between` (what it
+* before the optimiser: `network` (the model with all its stages, and where each weight is read), `attention` (what it
   makes by no module), `passes` (forward and backward in blocks; the sum that a gradient is)
 * `rule` (the optimiser's rule as lines with numbers, and what it does to a weight), `equations` (what a number is made
   of, true as printed), `micro` (the step in small steps)

@@ -19,7 +19,7 @@ from ...scalar.kernel import kernel
 from ...scalar.ops import TABLE
 from ...tape import Node, Tape
 from ..core.frame import Stage, Tensor
-from .between import LAYERS, Attention
+from .attention import LAYERS, Attention
 from .network import Places, Rows
 from .passes import Passes
 from .rule import MINUS, Line, Quantity, Token, Writer, digits_of, digits_that_give, rounded, text_of
@@ -191,7 +191,9 @@ def operated(op: str, factors: Sequence[float], result: float, joined: str) -> s
     count = len(factors)
     nodes = *(Node("input", index=k) for k in range(count)), Node(op, tuple(range(count)))
     writer = Writer(Tape(nodes, count, 0, 0), dict.fromkeys(range(count), ""), [*factors, result], ())
-    return first + Line("", tuple(writer.line(count)), result, evaluate_rounded=partial(writer.evaluate_rounded, count)).equation(DIGITS)
+    return first + Line(
+        "", tuple(writer.line(count)), result, evaluate_rounded=partial(writer.evaluate_rounded, count)
+    ).equation(DIGITS)
 
 
 def _normed(x: float, mean: float, deviation: float, weight: float, bias: float) -> float:

@@ -21,7 +21,7 @@ from ...scalar.ops import TABLE
 from ...tape import Node, Tape
 from ..core.frame import Stage, Tensor
 from ..core.optimizer import SCALE_NAME
-from .between import BETWEEN, LAYERS, MERGED
+from .attention import BETWEEN, LAYERS, MERGED
 from .equations import (
     CLOSE,
     DIFFERENCE,
@@ -36,9 +36,9 @@ from .equations import (
     added,
     applied,
     condensed,
-    operation_of,
     norm_operation,
     operated,
+    operation_of,
     scaled,
     shares_of,
     slope,
@@ -304,7 +304,11 @@ class Walk:
             yield from self._layer(stage, stage.weight, rows)
             return
         if not (self.one_by_one and stage.kind in TABLE and stage.outputs <= MOST_UNITS):
-            between = [] if self.one_by_one else [*self._between([s for s in calls if module_path(s.name) == module_path(stage.name)])]
+            between = (
+                []
+                if self.one_by_one
+                else [*self._between([s for s in calls if module_path(s.name) == module_path(stage.name)])]
+            )
             weights = np.concatenate([self.groups.get((call.name, ""), _NONE) for call in calls])
             words = f"{stage.kind}: {counted('number', sum(call.outputs for call in calls))}"
             step = self._stage("forward", words, calls, weights, self.passes.means[rows])
@@ -345,7 +349,9 @@ class Walk:
             return step
         asked = self.passes.asked(calls)
         return (
-            self._with_largest_delta(step, asked) if phase == "backward" else self._with_row(step, asked, self.rows_of[asked.name])
+            self._with_largest_delta(step, asked)
+            if phase == "backward"
+            else self._with_row(step, asked, self.rows_of[asked.name])
         )
 
     def about(self, step: MicroStep, index: int) -> MicroStep:

@@ -23,7 +23,7 @@ from ...tape.half import loss_scale_of
 from ..core.frame import Stage
 from ..core.gather import INPUT, OUTPUTS
 from ..core.graph import Forward
-from .between import LAYERS, BetweenModules
+from .attention import LAYERS, BetweenModules
 
 Float = NDArray[np.float64]
 Rows = NDArray[np.int64]

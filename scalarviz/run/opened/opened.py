@@ -16,11 +16,11 @@ from ...errors import InputError, StateError, TypeMismatchError, UnknownNameErro
 from ...tape import Tape
 from ..core.frame import Stage, Tensor
 from ..core.gather import INPUT, index_of, weight_name
-from .between import LAYERS, SHARES, VALUES, Attention, AttentionState
+from .attention import LAYERS, SHARES, VALUES, Attention, AttentionState
 from .equations import of_samples
 from .micro import GradientTerms, MicroStep, PhaseSpan, Walk, module_path, phases_of
 from .network import Place, readers
-from .passes import MOST, OuterProduct, EngineStep, Passes, StepData, Terms, products_of
+from .passes import MOST, EngineStep, OuterProduct, Passes, StepData, Terms, products_of
 from .rule import SKIPPED, Line, Rule, Update, moved
 
 Float = NDArray[np.float64]
@@ -207,7 +207,9 @@ class Opened:
         terms = self.terms(index, 1)
         if terms.count != 1:
             return GradientTerms(terms.count)
-        return GradientTerms(1, float(terms.array["delta"][0]), float(terms.array["x"][0]), terms.uses[0].kind == "bias")
+        return GradientTerms(
+            1, float(terms.array["delta"][0]), float(terms.array["x"][0]), terms.uses[0].kind == "bias"
+        )
 
     def products(self, index: int) -> Float | None:
         """What each sample of the batch asks of a weight (B,), not yet divided; None where it is used several times."""
@@ -340,7 +342,10 @@ class Opened:
 
     def window(self, stage: str, unit: int) -> Window | None:
         """What a convolution or a pooling makes a number of; None of any other stage."""
-        made, passes = self._passes.network.places.instruction_of(int(self._passes.network.rows_of[stage][unit])), self._passes
+        made, passes = (
+            self._passes.network.places.instruction_of(int(self._passes.network.rows_of[stage][unit])),
+            self._passes,
+        )
         if made is None or made[0].kind not in WINDOWED:
             return None
         i, _, operands = made
@@ -362,7 +367,9 @@ class Opened:
                 above = readers(network.body, int(found[-1][0]))
                 found.append(np.array(sorted({row for use in above for row in use.rows.tolist()}), int))
         maps = {INPUT, *(stage.name for stage in self.stages if len(stage.shape) == 3)}
-        return [place for place in (network.places.place_of(rows) for rows in found if len(rows)) if place.stage in maps]
+        return [
+            place for place in (network.places.place_of(rows) for rows in found if len(rows)) if place.stage in maps
+        ]
 
     def _rows_told(self, step: MicroStep) -> NDArray[np.int64]:
         """The rows of the call of a stage of which a micro-step tells; none of no stage."""

@@ -19,7 +19,7 @@ from ..core.frame import Branch, Past
 from ..core.interrupts import DelayedInterrupt
 from ..core.training import Training
 from ..edits import Applied
-from .line import KeyframeMaker, Key, Keyframes, Line, Place
+from .line import Key, KeyframeMaker, Keyframes, Line, Place
 
 if TYPE_CHECKING:
     from ..state import State

@@ -41,7 +41,9 @@ class Rehearsal:
 
     loss: NDArray[np.float64]  # of each step (N,)
     marks: NDArray[np.int64]  # counts of steps, rising from 0 to N, at which the weights were looked at
-    distances: NDArray[np.float64]  # how far the weights have come at each mark, in shares of their size, all moves added up
+    distances: NDArray[
+        np.float64
+    ]  # how far the weights have come at each mark, in shares of their size, all moves added up
     all_samples: bool = True  # whether each loss is that of all samples
 
 

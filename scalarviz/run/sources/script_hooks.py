@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 ReportStep = Callable[..., object]
-BeginReports = Callable[[Any, str, "Flow | None"], ReportStep]
+BeginReports = Callable[[Any, str, "LayerFlow | None"], ReportStep]
 
 
 def script_name(thing: object, names: Mapping[str, Any]) -> str:
@@ -242,13 +242,17 @@ class TorchHooks(MetaPathFinder):
             self._report_step = self._begin(roots[0], script_name(roots[0], names), self._flow)
         else:
             groups: dict[str, Any] = {script_name(one, names): one for one in roots}
-            self._report_step = self._begin(groups or {"parameters": [*optimizer.param_groups[0]["params"]]}, "networks", None)
+            self._report_step = self._begin(
+                groups or {"parameters": [*optimizer.param_groups[0]["params"]]}, "networks", None
+            )
 
     def _after_step(self, optimizer: Any, args: Any, options: Any) -> None:
         self._start()
         if optimizer is self._optimizer and self._report_step is not None and os.getpid() == self._process:
             rate = optimizer.param_groups[0].get("lr")
-            self._report_step(loss=self._loss, lr=rate, **({"grads": self._copies("grad")} if self._gpu_parameters else {}))
+            self._report_step(
+                loss=self._loss, lr=rate, **({"grads": self._copies("grad")} if self._gpu_parameters else {})
+            )
 
     def _copies(self, part: str) -> dict[str, Any]:
         """What lies on a GPU, or its gradients, by name."""

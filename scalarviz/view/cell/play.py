@@ -230,7 +230,9 @@ class Play:
     def moves(self) -> bool:
         """Whether anything trains or travels."""
         live = self._live
-        return live is not None and (live.playback.running or live.worker.busy or live.worker.journey_progress is not None)
+        return live is not None and (
+            live.playback.running or live.worker.busy or live.worker.journey_progress is not None
+        )
 
     def look(self) -> None:
         """Take over what the user's own cells have changed."""
@@ -423,7 +425,9 @@ class Play:
         subject = bench.subject
         if self.moves:
             return f"{self._title}, training"
-        return words_of(self._title, subject, frame, micro_step=bench.inside.micro_step, shows=bench.colouring.shows.words)
+        return words_of(
+            self._title, subject, frame, micro_step=bench.inside.micro_step, shows=bench.colouring.shows.words
+        )
 
 
 @cache

@@ -15,7 +15,7 @@ from typing import Any
 from uuid import uuid4
 
 from ...errors import InputError, ScalarvizError, StateError
-from ...run.looking import PendingCall
+from ...run.frames import PendingCall
 from ...run.run import Run
 from ...run.scene.scene import Scene
 from ...run.sources.recorded_pair import RecordedPair

@@ -3,7 +3,7 @@
 1. `Viewer.tick` (`watch.viewer`) asks the run for a frame, which is a copy of its numbers
    (`run.looking`; while it trains, the newest of `run.worker`). `Workbench.update` gives it to a `CubeView`
    (`comparison`, beside this folder), which gives it to the visual.
-2. `scale` decides: what cubes show, its range, its marks and its colours, once for cubes and legend; `own` are looks
+2. `scale` decides: what cubes show, its range, its marks and its colours, once for cubes and legend; `looks` are looks
    given by hand.
 3. `slab` is the visual: a box for each plate. It puts the numbers into the texture of `atlas`, which also says how
    large a cube is.

@@ -21,7 +21,7 @@ from ...checks import flag
 from ...errors import InputError, TypeMismatchError, shown
 from ...run.questions.ranges import Range, settled
 from ..space.plate import Plate
-from .own import CubeLook
+from .looks import CubeLook
 
 ATLAS_WIDTH = 4096
 

@@ -135,7 +135,9 @@ def check_kept(source: Source, quantity: object) -> None:
     """Raise InputError, which says why, where a recording holds nothing of a quantity."""
     name = quantity.name if isinstance(quantity, Quantity) else str(quantity)
     if quantity is not None and (reason := source.lacks(name)):
-        raise InputError(f"quantity {shown(name)}: {reason}; allowed: {listing(n for n in QUANTITIES if not source.lacks(n))}")
+        raise InputError(
+            f"quantity {shown(name)}: {reason}; allowed: {listing(n for n in QUANTITIES if not source.lacks(n))}"
+        )
 
 
 def short_name(name: str) -> str:

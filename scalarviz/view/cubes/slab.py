@@ -43,7 +43,7 @@ from ..space.camera import Camera
 from ..space.layout import Layout
 from ..space.plate import Plate
 from .atlas import ALL_ALIKE, DEAD, FROZEN, LEAST, NAN, NEG_INF, NOT_COMPUTED, POS_INF, Atlas
-from .own import CubeLook
+from .looks import CubeLook
 
 
 @dataclass(frozen=True, slots=True)

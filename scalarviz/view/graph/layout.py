@@ -433,7 +433,9 @@ class Layout:
     def _towards(self, column: Sequence[Stop], near: Callable[[Stop], Sequence[Stop]], stiff: float = STIFF) -> None:
         """Move a column towards the medians of the neighbours of its stops."""
         found = self.found
-        self._settle_column(column, [median([found[other] for other in near(stop)], found[stop]) for stop in column], stiff)
+        self._settle_column(
+            column, [median([found[other] for other in near(stop)], found[stop]) for stop in column], stiff
+        )
 
     def _straighten(self) -> None:
         """Bring the lanes of an edge to one height, the median of theirs; items stay near where they are."""

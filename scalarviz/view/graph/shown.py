@@ -91,7 +91,9 @@ def formulas_of(items: Sequence[Item]) -> dict[str, Item]:
     return {names.get(k) or text_of(writer.line(k)): item for k, item in whose.items()}
 
 
-def node_numbers(layout: Layout, nodes: Mapping[str, NodeNumbers], name: str) -> tuple[dict[Item, NodeNumbers], Item | None]:
+def node_numbers(
+    layout: Layout, nodes: Mapping[str, NodeNumbers], name: str
+) -> tuple[dict[Item, NodeNumbers], Item | None]:
     """What there is of each node in an opened step, and that of now; the node that nothing takes is the loss."""
     words, last = formulas_of([box.item for box in layout.boxes]), layout.boxes[-1].item
     words |= {} if any(said in nodes and item is last for said, item in words.items()) else {LOSS_NODE: last}

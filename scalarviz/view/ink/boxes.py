@@ -109,7 +109,8 @@ def check_size(size: tuple[int, int]) -> tuple[int, int]:
 
 
 def arrange(
-    size: tuple[int, int], wanted: Sequence[WantedPanel] = (), *, hud: bool = True, strip: bool = True, keys: bool = False,
+    size: tuple[int, int], wanted: Sequence[WantedPanel] = (), *, hud: bool = True, strip: bool = True,
+    keys: bool = False,
     time: bool = False, replayed: bool = False, spread: bool = False, presenter: bool = False, rail: bool = False,
     cubes: float = 0.0,
 ) -> Places:  # fmt: skip
@@ -177,7 +178,9 @@ def arrange(
     )  # fmt: skip
 
 
-def _beside_cubes(wanted: Sequence[WantedPanel], width: float, height: float, top: float, presenter: bool) -> dict[str, Box]:
+def _beside_cubes(
+    wanted: Sequence[WantedPanel], width: float, height: float, top: float, presenter: bool
+) -> dict[str, Box]:
     """What a scene is all about, as high as the picture below the HUD; nothing where there is no room.
 
     Of a scene that is about nothing in particular, as many panels as stand there one above the other.
@@ -287,7 +290,9 @@ def corner_boxes(sizes: Mapping[str, tuple[float, float]], scene: Box) -> dict[s
     """One below the other in the upper right corner; those for which there is no room have none."""
     x, y, width, height = scene
     narrow = [WantedPanel(name, high) for name, (wide, high) in sizes.items() if wide <= _SHARE * width]
-    found = stacked(fitting_panels(narrow, _SHARE_HIGH * height - GROUND, 3 * GROUND), (x, y + GROUND, 0.0, 0.0), 3 * GROUND)
+    found = stacked(
+        fitting_panels(narrow, _SHARE_HIGH * height - GROUND, 3 * GROUND), (x, y + GROUND, 0.0, 0.0), 3 * GROUND
+    )
     return {name: (x + width - sizes[name][0] - 2 * GROUND, top, *sizes[name]) for name, (_, top, *_) in found.items()}
 
 

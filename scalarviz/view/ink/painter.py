@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...errors import MissingDependencyError
 from .. import glsl
-from .sketch import VERTEX, Colour, Float, ImageItem, Cached, PointsItem, Sketch, SpritesItem, rgba, within
+from .sketch import VERTEX, Cached, Colour, Float, ImageItem, PointsItem, Sketch, SpritesItem, rgba, within
 from .text import GlyphAtlas
 
 Viewport = tuple[int, int] | tuple[int, int, int, int]

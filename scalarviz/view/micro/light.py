@@ -118,7 +118,12 @@ class Lighting:
         found = {}
         for stage in self._layers:
             weight, bias = stage.weight, stage.bias
-            if weight is None or len(weight.shape) != 2 or not stage.whole or np.isnan(weight.of(lit.range_values)).any():
+            if (
+                weight is None
+                or len(weight.shape) != 2
+                or not stage.whole
+                or np.isnan(weight.of(lit.range_values)).any()
+            ):
                 continue
             parts = weight.of(lit.numbers)
             if bias is not None:

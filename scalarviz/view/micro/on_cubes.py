@@ -23,7 +23,7 @@ from ..space.arrangement import Project
 from ..space.layout import FEW, Layout
 from ..space.plate import Plate
 from .light import Sums
-from .told import CubeText
+from .step_view import CubeText
 
 Floats = NDArray[np.floating]
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...run.core.frame import Stage
-from ...run.opened.between import SHARES
+from ...run.opened.attention import SHARES
 from ...run.opened.equations import added, loss_of, share_of
-from ...run.opened.micro import MicroStep, module_path, counted, largest_weight
+from ...run.opened.micro import MicroStep, counted, largest_weight, module_path
 from ...run.opened.opened import Opened
 from ...run.opened.rule import Line, Quantity, digits_apart, hatted
 from ...run.panels import WordBoard
@@ -22,10 +22,10 @@ from ..graph.layout import short as shortened
 from ..ink.equation import Term, decimals, neuron, sides_of
 from ..ink.text import delta_text, figure, loss_text
 from ..notes.layer import SYMBOLS
-from ..panels.looks import BEGINNING, quoted
+from ..panels.attention import BEGINNING, quoted
 from ..panels.wording import noun
 from ..shown.names import Names, tensor_of, who
-from .told import DIGITS, UPDATE, Formula, Sentence, Tone, Word, product_formula, rule_formulas
+from .step_view import DIGITS, UPDATE, Formula, Sentence, Tone, Word, product_formula, rule_formulas
 
 if TYPE_CHECKING:
     from .walk import Walk
@@ -45,7 +45,9 @@ class Sentences:
         self._word = (BEGINNING, *board.word) if board is not None and walk.opened.trial else ()
         self._follow = () if board is None else (*map(quoted, board.letters), "end")
 
-    def sentence_for(self, step: MicroStep, selected: int | None, computed: NDArray[np.bool_], adding: int = 0) -> Sentence:
+    def sentence_for(
+        self, step: MicroStep, selected: int | None, computed: NDArray[np.bool_], adding: int = 0
+    ) -> Sentence:
         """What the line says of a micro-step; about the `selected` weight where its number is there."""
         if adding:
             return self._of_sum(step, adding)
@@ -130,7 +132,9 @@ class Sentences:
         stage, back = self._walk.stages[module_path((step.stage, *step.other_calls)[-1])], step.phase == "backward"
         name, place = self._name(stage, step.column), self._names.place(stage, step.column)
         name = place if name.endswith(place) else f"class {name}" if name.isdecimal() else name
-        says = len(self._follow) == stage.outputs and module_path(stage.name) == module_path(self._subject.stages[-1].name)
+        says = len(self._follow) == stage.outputs and module_path(stage.name) == module_path(
+            self._subject.stages[-1].name
+        )
         said, link = (self._follow[step.column], "after") if says else (name, "of")
         said += f" {link} {self._letter(at)}" if (at := self._place(step)) else ""
         first = "the largest" + " in size" * (step.value < 0) if step in self._walk.steps else "one"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ...errors import InputError, shown
 from ...run.core.frame import Frame, Stage
 from ...run.core.gather import weight_name
-from ...run.opened.between import SHARES
+from ...run.opened.attention import SHARES
 from ...run.opened.equations import DIFFERENCE
 from ...run.opened.micro import PHASES, MicroStep, module_path
 from ...run.opened.opened import Opened
@@ -29,7 +29,7 @@ from ..shown.subject import Subject
 from ..space.layout import FEW
 from .light import Lighting, Lit, Sums
 from .sentences import Sentences
-from .told import (
+from .step_view import (
     BACKWARD,
     FORWARD,
     GRADIENTS,
@@ -39,12 +39,12 @@ from .told import (
     CubeText,
     Floating,
     Floats,
+    GradientHistogram,
+    MicroStepView,
     Output,
     Phase,
     Pulse,
     Sentence,
-    GradientHistogram,
-    MicroStepView,
     decimals_of,
     gradient_text,
     product_text,
@@ -137,7 +137,8 @@ class Walk:
             reached_modules=frozenset(module_path(step.stage) for step in done if step.phase == "forward"),
             weights=now.weights, stops=stops, sums=sums, marks=self.lighting.marks(asked, sentence.index),
             layer=layer, forward_factors=self.lighting.forward_factors, backward_factors=self.lighting.backward_factors,
-            input_row="" if layer is None else self.sources(layer)[0], output_row="" if layer is None else self.row_of(layer),
+            input_row="" if layer is None else self.sources(layer)[0],
+            output_row="" if layer is None else self.row_of(layer),
             samples=self.samples, frame=frame, before=self._of_sample, source=self.subject.source,
             quantity="gradient" if lit is None else lit.quantity, reached=reached, deltas=deltas,
             cube_texts=self._sums(now, gradient) if adding else self._faces(done, phase), sentence=sentence,
@@ -148,7 +149,8 @@ class Walk:
             sample=self._sample(adding), data=self._data, moved=moved, stage=now.stage,
             outputs=self.outputs(joined, reached), table=self.table(joined, reached),
             nodes=self._nodes(at, computed, np.asarray(self.frame.values, np.float64)),
-            current_node=self._node(now), looking=None if self.attention_step is None else self.attention_step.looking(at),
+            current_node=self._node(now),
+            looking=None if self.attention_step is None else self.attention_step.looking(at),
         )  # fmt: skip
 
     @cached_property

@@ -14,7 +14,7 @@ from math import inf
 
 import numpy as np
 
-from ..cubes.own import CubeLook
+from ..cubes.looks import CubeLook
 from ..cubes.picking import Shares
 from ..ink.boxes import CHANNEL, LABEL
 from ..ink.sketch import Anchor, Bound, Box, Point, Sketch, contains
@@ -23,7 +23,19 @@ from ..ink.theme import Theme
 from ..space.arrangement import DOWN, Blueprint, Layout, Project
 from ..space.camera import Camera, Floats
 from ..space.plate import Grid, Plate
-from .placer import LIGHTLY, Line, Name, Notes, Number, Placer, PlaceOption, face_distances, column_names, point, row_names
+from .placer import (
+    LIGHTLY,
+    Line,
+    Name,
+    Notes,
+    Number,
+    PlaceOption,
+    Placer,
+    column_names,
+    face_distances,
+    point,
+    row_names,
+)
 
 _LINE = 19.0
 _BETWEEN = 6.0  # least air between two names in a line: "tanh6.weight" is none

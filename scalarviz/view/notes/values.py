@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...run.core.frame import Frame
-from ..cubes.own import CubeLook
+from ..cubes.looks import CubeLook
 from ..cubes.picking import Picked, Picker, Shares
 from ..cubes.scale import ActivationScale, Coloring
 from ..ink.maps import Colormap, text_colour

@@ -24,10 +24,10 @@ from ...display import (
     application,
     connection_lost,
     frame_of,
+    hand_over_frame,
     qt_core,
     survive_lost_display,
     swap,
-    hand_over_frame,
     titled,
 )
 from ...errors import MissingDependencyError, StateError

@@ -27,7 +27,7 @@ from ..ink.painter import Viewport
 from ..ink.sketch import Box, Sketch
 from ..ink.text import loss_text
 from ..ink.theme import Theme
-from ..micro.told import MicroStepView
+from ..micro.step_view import MicroStepView
 from ..panels.wording import loss_words
 from ..shown.subject import Subject, at_step
 from ..workbench import Workbench
@@ -156,7 +156,9 @@ def title_of(x: object) -> str:
     return type(x).__name__.lower() if isinstance(x, Module | Run) else "weights"
 
 
-def words_of(name: str, subject: Subject, frame: Frame, *, shows: str = "weight", micro_step: MicroStepView | None = None) -> str:
+def words_of(
+    name: str, subject: Subject, frame: Frame, *, shows: str = "weight", micro_step: MicroStepView | None = None
+) -> str:
     """What stands in place of a picture: ``"rgb, step 300, loss 0.0123: 15 numbers as cubes"``.
 
     `told` is the micro-step that is shown after that moment.
@@ -167,7 +169,10 @@ def words_of(name: str, subject: Subject, frame: Frame, *, shows: str = "weight"
         said = micro_step.sentence
         formula = "".join(word.text for word in said.formulas[0].numbers) if said.formulas else said.meaning
         place = f"inside step {micro_step.step:,}, micro-step {micro_step.position} of {micro_step.count}"
-        return f"{name}, {place} ({micro_step.phases[micro_step.phase].name}), {said.name} {formula}".rstrip() + f": {cubes}"
+        return (
+            f"{name}, {place} ({micro_step.phases[micro_step.phase].name}), {said.name} {formula}".rstrip()
+            + f": {cubes}"
+        )
     step = f", step {frame.step:,}" if subject.source.counted else ""
     if step and (frame.step or not isnan(subject.loss(frame))):
         step += f", loss {loss_text(subject.loss(frame))} {loss_words(subject, frame)}".rstrip()

@@ -108,7 +108,9 @@ def comparison_html(pair: RecordedPair, *, theme: str, size: tuple[int, int], ti
     return shell(title, look, parts, sentence, call, "comparison.js", app="comparison", still=still, words=words)
 
 
-def _head_and_tables(pair: RecordedPair, shown: Sequence[int], document: dict[str, Any]) -> tuple[dict[str, Any], Parts]:
+def _head_and_tables(
+    pair: RecordedPair, shown: Sequence[int], document: dict[str, Any]
+) -> tuple[dict[str, Any], Parts]:
     """Steps, where either stands at each, and what is known of their frames; the tables by the names of their parts."""
     steps = [int(pair.steps[k]) for k in shown]
     stands = [pair.places(step) for step in steps]

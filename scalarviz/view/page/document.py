@@ -20,8 +20,8 @@ from ...errors import InputError
 from ...run.core.frame import Frame, Tensor
 from ...run.questions.ranges import KNEE
 from ..cubes.atlas import APART, DEAD, FROZEN, NOT_COMPUTED, Atlas
-from ..cubes.own import LOOKS, CubeLook
-from ..cubes.scale import LIT, QUANTITIES, PLAIN, RATIO, Coloring, Quantity, kinds_of, rows_of
+from ..cubes.looks import LOOKS, CubeLook
+from ..cubes.scale import LIT, PLAIN, QUANTITIES, RATIO, Coloring, Quantity, kinds_of, rows_of
 from ..cubes.slab import COLOURS, DETAIL_PIXELS, RIM, flow_style, front_sides, upright
 from ..ink.boxes import GAP, Places, arrange, check_size
 from ..ink.listed import Listed, colours_of
@@ -82,7 +82,8 @@ def document_of(
         "scene": list(laid.places.scene),
         "pose": pose_told(layout.camera, layout),
         "themes": {name: {**colours_of(theme), "shading": asdict(theme.shading)} for name, theme in THEMES.items()},
-        "maps": {name: map_of(name) for name in dict.fromkeys([*(one.cmap for one in QUANTITIES.values()), "activation"])},
+        "maps": {name: map_of(name)
+                 for name in dict.fromkeys([*(one.cmap for one in QUANTITIES.values()), "activation"])},
         "quantities": [quantity_spec(one) for one in (*QUANTITIES.values(), *LIT.values())],
         "marks": _marks(),
         "widest": {form: measure(widest, 1, True) for form, widest in WIDEST.items()},
@@ -195,7 +196,11 @@ def texels_of(frame: Frame, document: dict[str, Any], quantity: str | Quantity =
     `quantity` is ``"weight"``, ``"gradient"`` or ``"update"``, of which the browser makes the others; or what the
     optimiser keeps. Where there is no number of it (no gradient yet, no such row) stands 0.
     """
-    kind = quantity if isinstance(quantity, Quantity) else QUANTITIES[one_of(quantity, QUANTITIES, "texels_of: the quantity")]
+    kind = (
+        quantity
+        if isinstance(quantity, Quantity)
+        else QUANTITIES[one_of(quantity, QUANTITIES, "texels_of: the quantity")]
+    )
     numbers = kind.numbers(frame)
     numbers = np.zeros_like(frame.values) if numbers is None else numbers
     texels, count = np.zeros(document["texels"], np.float32), document["parameters"]

@@ -21,11 +21,11 @@ from ...io.atomic import StrPath
 from ...run.sources.recording.recorded import Recorded
 from ..ink.theme import get_theme
 from .document import document_of
-from .ofscene import no_headlines
 from .pack import packed, squeezed, text_of
 from .page import GESTURES, about_of, gathered, keys_of, loss_axis, shell
 from .pictures import chosen
 from .recorded import at_the_end, played
+from .scene_parts import no_headlines
 
 MOST = 8_000  # characters of a link: what mail, chats and browsers leave whole
 FRAMES = 300

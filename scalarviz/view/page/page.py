@@ -21,9 +21,9 @@ from ..screen.strip import written
 from ..shown.subject import Subject
 from ..watch.actions import PLAYED, Words, action_of
 from .document import flags_of, texels_of
-from .ofscene import Headlines
 from .pack import deflated, dense_text, text_of
 from .pictures import image_tag
+from .scene_parts import Headlines
 from .scripts import bare, bare_style, colours_of, joined, read
 
 Float32 = NDArray[np.float32]

@@ -29,16 +29,16 @@ from ..ink.listed import Record, changes, records_of
 from ..ink.text import loss_text, short
 from ..ink.theme import get_theme, negative
 from ..micro.light import height_scale, height_words, whose_deltas
-from ..micro.told import Formula, MicroStepView
+from ..micro.step_view import Formula, MicroStepView
 from ..micro.walk import Walk
 from ..panels.word import WordDrawer
 from ..shown.subject import Subject, subject_of
 from .document import document_of, laid_out
-from .ofscene import SceneParts, maps_of_letters, scene_parts_of
 from .pack import EXACT, dense_text, led_updates, packed_text, squeezed
 from .page import Float32, about_of, gathered, json_number, keys_of, loss_axis, shell, upright
 from .pictures import MOST as MOMENTS
 from .pictures import chosen, still_bytes
+from .scene_parts import SceneParts, maps_of_letters, scene_parts_of
 
 SENTENCE = "A recorded training; playing it needs a browser with JavaScript and WebGL 2"
 COLUMN, AROUND = 320, (48, 224)
@@ -136,7 +136,13 @@ def html_of(
 
 
 def _program(
-    record: Recorded, first: int, subject: Subject, frame: Frame, scene: SceneParts, seen: list[dict[str, Any]], most: int
+    record: Recorded,
+    first: int,
+    subject: Subject,
+    frame: Frame,
+    scene: SceneParts,
+    seen: list[dict[str, Any]],
+    most: int,
 ) -> str:
     """What recorded it, and what is not shown of it."""
     said = [f"recorded with scalarviz {record.about.version}".rstrip()]
@@ -390,7 +396,10 @@ def walks_of(
                     walk = Walk(opened, subject, frame)
                 except ScalarvizError:  # what cannot be read is not there
                     continue
-                key = alone, [(one.phase, one.stage, one.other_calls, *one.units, "of", *one.weights) for one in walk.steps]
+                key = (
+                    alone,
+                    [(one.phase, one.stage, one.other_calls, *one.units, "of", *one.weights) for one in walk.steps],
+                )
                 if key not in known:
                     known.append(key)
                     plans.append(_plan(walk, opened, cubes))
@@ -411,7 +420,12 @@ def _numbers(walk: Walk, opened: RecordedStep, lengths: Lengths, count: int) -> 
     deltas = [opened.joined[name] for name, _ in lengths]
     with np.errstate(over="ignore"):
         values, told = np.asarray(walk.frame.values, np.float64), walk.micro_step_at(len(walk))
-        lit = [opened.gradient, values * told.forward_factors, values * told.backward_factors, opened.new_values - values]
+        lit = [
+            opened.gradient,
+            values * told.forward_factors,
+            values * told.backward_factors,
+            opened.new_values - values,
+        ]
         parts = [*(numbers[:count] for numbers in lit), *made, *deltas]
         return np.concatenate([np.ravel(part) for part in parts]).astype(np.float32)
 

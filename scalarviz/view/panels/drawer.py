@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...errors import ScalarvizError
 from ...run.core.frame import Frame
 from ...run.edits import Edit
-from ...run.opened.between import AttentionState
+from ...run.opened.attention import AttentionState
 from ...run.panels import Panel
 from ...run.source import Moment, Source
 from ..cubes.scale import LegendScale
@@ -51,7 +51,9 @@ class OpenedStep:
     reached: Mapping[str, NDArray[np.bool_]]  # by stage, the numbers of its row that the forward pass has come to
     stage: str = ""
     adding: int = 0  # samples that the gradient of that stage holds so far; 0: all of them
-    nodes: Mapping[str, NodeNumbers] = field(default_factory=dict)  # of a formula, each as a formula of inputs and weights
+    nodes: Mapping[str, NodeNumbers] = field(
+        default_factory=dict
+    )  # of a formula, each as a formula of inputs and weights
     current_node: str = ""  # that of now
     looking: AttentionState | None = None  # of a network whose positions look at each other
     progress: float = 1.0  # how much of its time the micro-step has gone, 0 to 1
@@ -79,7 +81,9 @@ class Ground:
     choices: int = 0  # how many of them chose a sample that was there already
     # what samples (N, n_inputs) are to become by now; at first they were `plain`
     current_targets: Callable[[ArrayLike, ArrayLike], NDArray[Any]] = lambda samples, plain: np.asarray(plain)
-    reread_sample: Callable[[], tuple[ArrayLike, ArrayLike | None]] | None = None  # the sample that is drawn, as it is now
+    reread_sample: Callable[[], tuple[ArrayLike, ArrayLike | None]] | None = (
+        None  # the sample that is drawn, as it is now
+    )
     notes: list[str] = field(default_factory=list)  # lines for the console, to be told and taken out
     ahead: Forecast | None = None  # what the coming steps will be, where that is known
     extent: float | None = None  # V of the colours that weights have as cubes
@@ -102,7 +106,9 @@ class Ground:
     def answered(self) -> bool:
         """Whether what the network says of it may be shown: inside a step only once it is there."""
         last = () if self.opened_step is None else self.subject.stages[-1:]
-        return all(np.all(self.opened_step.reached.get(stage.name, True)) for stage in last if self.opened_step is not None)
+        return all(
+            np.all(self.opened_step.reached.get(stage.name, True)) for stage in last if self.opened_step is not None
+        )
 
     def set_opened_step(self, inner: OpenedStep | None) -> bool:
         """A step is open, or none; whether this is another one of its micro-steps."""

@@ -19,7 +19,7 @@ from ...run.source import Moment
 from ...run.travel import looked_back
 from ..ink.axes import Axes, Scale, can_be_log, scale_of
 from ..ink.boxes import LABEL
-from ..ink.sketch import Box, Float, Sketch, dashes, contains
+from ..ink.sketch import Box, Float, Sketch, contains, dashes
 from ..ink.text import measure
 from ..ink.theme import Theme
 from ..ink.widgets import Toggle

@@ -534,7 +534,15 @@ class FeaturesDrawer(Drawer[Features]):
     def around(self, setting: Setting) -> Sequence[Sketch]:
         """The column, and a line from each that is on to its row of cubes; kept while all of it is the same."""
         subject = self.ground.subject
-        key = (setting, self.ground.theme, self._on, tuple(self._rows), self._hovered_feature, self._switches, subject.tensors)
+        key = (
+            setting,
+            self.ground.theme,
+            self._on,
+            tuple(self._rows),
+            self._hovered_feature,
+            self._switches,
+            subject.tensors,
+        )
         found = self._drawn.get(key, lambda: self._column(setting))
         self.spots = [spot for sketch in found for spot in sketch.spots]
         return found

@@ -230,7 +230,8 @@ def drawer_of(panel: Panel, ground: Ground) -> Drawer[Any]:
             return found(panel, ground)
     raise TypeMismatchError(
         f"no drawer for panels of the kind {_word(type(panel))}; allowed: "
-        f"{listing(k.__name__ for k in (*DRAWERS, *_USERS))}; try sv.view.register_panel({type(panel).__name__}, drawer)"
+        f"{listing(k.__name__ for k in (*DRAWERS, *_USERS))}; "
+        f"try sv.view.register_panel({type(panel).__name__}, drawer)"
     )
 
 

@@ -22,9 +22,9 @@ from ..ink.text import measure, short
 from ..ink.theme import Theme, mixed
 from ..space.arrangement import Blueprint
 from ..space.plate import Plate
+from .attention import BEGINNING, attention_lines, cells, greys, key, percent, row_light, triangle
 from .drawer import Drawer, Ground, OpenedStep, Point, Setting, cut, sentence, title_of
 from .image import Asked
-from .looks import BEGINNING, cells, greys, key, attention_lines, percent, row_light, triangle
 
 Float = NDArray[np.floating]
 
@@ -378,7 +378,9 @@ LEAST = TOP + KEY + 2 * AIR + LINE * (1 + LIKELIEST) + TOP + LINE
 HEIGHT = TOP + KEY + AIR + _MAPS + AIR + LINE * (1 + LIKELIEST) + AIR + TOP + 2 * LINE
 
 
-def word_panel(box: Box, theme: Theme, state: WordState, read: Reading, words: Sequence[str], temperature: float) -> Sketch:
+def word_panel(
+    box: Box, theme: Theme, state: WordState, read: Reading, words: Sequence[str], temperature: float
+) -> Sketch:
     """All four parts, below the title, or what a low box has room for; title and letters answer to a click."""
     sketch, (x, top, width, height) = Sketch(), box
     sketch.spot((x, top, width, TOP), "field", words=state.word)
@@ -505,7 +507,9 @@ class WordDrawer(Drawer[WordBoard]):
         if self._read is None or setting.blueprint is None:
             return ()
         ground = self.ground
-        return self._answering(scene(setting, setting.blueprint, ground.theme, self.state, self._read, ground.opened_step))
+        return self._answering(
+            scene(setting, setting.blueprint, ground.theme, self.state, self._read, ground.opened_step)
+        )
 
     def below(self, strip: Box) -> Sequence[Sketch]:
         """What comes next after each letter."""

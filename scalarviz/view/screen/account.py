@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...engine.problem import HALF
 from ...run.core.frame import Frame, Tensor
-from ...run.looking import sample
+from ...run.frames import sample
 from ...run.opened.opened import Along
 from ...run.opened.passes import Terms
 from ...run.opened.rule import Update

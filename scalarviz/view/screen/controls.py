@@ -17,7 +17,7 @@ from ..cubes.scale import LAYERS, ROWS
 from ..ink import widgets
 from ..ink.boxes import COLUMN, LABEL, WantedPanel, fitting_panels, stacked
 from ..ink.overlay import pointer_label, wrapped
-from ..ink.sketch import Box, Click, Cached, Point, Sketch, Spot, contains, spot_at
+from ..ink.sketch import Box, Cached, Click, Point, Sketch, Spot, contains, spot_at
 from ..ink.text import measure
 from ..ink.theme import Theme, mixed
 from ..ink.widgets import LINE, SMALL, choice_lines, shade, track_of
@@ -114,7 +114,9 @@ class Item:
         """What Home and End make of a value: the ends; PageUp and PageDown: a decade, or a quarter; None: nothing."""
         page = 3 if isinstance(self.control, Slider) and self.control.log else _NOTCHES // 4
         by = len(self.notches) if key in ("Home", "End") else page
-        return None if isinstance(self.control, Switch) else self.turned_value(1 if key in ("End", "PageUp") else -1, by)
+        return (
+            None if isinstance(self.control, Switch) else self.turned_value(1 if key in ("End", "PageUp") else -1, by)
+        )
 
 
 Look = Literal["tools", "slider", "segments", "switches", "buttons", "layers", "rule"]

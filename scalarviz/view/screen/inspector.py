@@ -19,7 +19,7 @@ from ..ink.axes import Axes, Scale
 from ..ink.boxes import LABEL, TITLE
 from ..ink.equation import Printed, factor, significant
 from ..ink.overlay import wrapped
-from ..ink.sketch import COVERS, Box, Click, Cached, Sketch
+from ..ink.sketch import COVERS, Box, Cached, Click, Sketch
 from ..ink.text import CAP_HEIGHT, figure, loss_text, measure, short
 from ..ink.theme import Theme
 from ..ink.widgets import Entry, button

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...run.core.frame import Branch, Curve, Frame, Past
 from ..ink.axes import Axes, Scale, spaced, tick_text, tight
 from ..ink.boxes import LABEL, RAIL
-from ..ink.sketch import Box, Click, Cached, Point, Sketch, Spot, spot_at
+from ..ink.sketch import Box, Cached, Click, Point, Sketch, Spot, spot_at
 from ..ink.text import loss_text, measure
 from ..ink.theme import Theme, mixed
 from ..ink.widgets import button, draw_sign, tip

@@ -27,8 +27,8 @@ from ...run.scene.scene import Plan, Scene
 from ...run.source import Abilities, Moment, RunSource, Source
 from ...run.sources.played import RecordedSource, Rehearsal
 from ...run.sources.recorded_pair import RecordedPair
+from ...run.sources.recording.items import About
 from ...run.sources.recording.recorded import Recorded
-from ...run.sources.recording.taken import About
 from ...run.sources.watched import StepCount, Watched
 from ...run.sources.watched_arrays import can_be_read
 from ...scalar import Block

@@ -17,7 +17,7 @@ import numpy as np
 from ...run.core.frame import Tensor
 from .arrangement import LYING, LYING_TURNED, Layout, inner, laid, plate_for, row_plate, tray_of
 from .camera import Camera, Floats, Rect, Size, fit
-from .chain import ChainLayer, parallel_lines, built
+from .chain import ChainLayer, built, parallel_lines
 from .plane import shelves
 from .plate import Plate
 

@@ -21,8 +21,8 @@ from ..out.offscreen import offscreen
 from ..page.pictures import WINDOW, with_air
 from ..screen.side import SidePanels
 from ..shown.subject import Subject, subject_of
-from .door import build_in_thread, error_message
 from .runs import Standing, let_go
+from .scene_entry import build_in_thread, error_message
 from .wall import ASPECT, FittedPicture, fitting
 
 # ---- Small pictures of a run as it stands: its cubes, and the panel of its scene that shows most.

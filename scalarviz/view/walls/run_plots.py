@@ -21,8 +21,8 @@ from ..ink.sketch import Box, Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme, get_theme, mixed
 from ..panels.drawer import cut
-from .door import DOT
 from .runs import DIVERGED, ENDINGS, FAILED, counts_text, ending_colour, ending_of, number_text, value_text
+from .scene_entry import DOT
 
 # ---- `Paper`: the part of a figure on which one plot of losses is drawn: title, gridlines, numbers, a lane on top.
 

@@ -27,10 +27,10 @@ from ..out.offscreen import offscreen
 from ..panels.drawer import cut
 from ..watch.actions import RUNS, normalised
 from ..watch.host import Host, Point
-from .door import DOT, SceneEntry, BuiltScene
 from .run_faces import RunPictures
 from .run_plots import sentence, sheet
 from .runs import LEARNT, Runs, counts_text, ending_colour, ending_of, number_text, options_text, run_text, runs_of
+from .scene_entry import DOT, BuiltScene, SceneEntry
 from .wall import LINE, Look, Wall, grid_of
 
 LOOK = Look(margin=24.0, gap=14.0, top=92.0, foot=40.0, caption=22.0, keys=17.0, bar=12.0, least=13_000.0)

@@ -25,7 +25,7 @@ from ...sweep.result import Result
 from ...sweep.results import Results
 from ..ink.text import loss_text, rate_text
 from ..ink.theme import Theme
-from .door import DOT
+from .scene_entry import DOT
 
 Standing = Scene | Mapping[str, NDArray[Any]]
 """A run that can be drawn: a scene, or arrays by their names."""

@@ -28,7 +28,7 @@ from ..watch.actions import WALL as ACTIONS
 from ..watch.host import Guest, Host
 from ..watch.live import LiveSource
 from ..watch.playback import Playback
-from .door import SceneEntry, BuiltScene, Station, EntryRequest, build_in_thread
+from .scene_entry import BuiltScene, EntryRequest, SceneEntry, Station, build_in_thread
 from .tour import Tour, trained
 from .wall import LINE, FittedPicture, Look, Wall, grid_of, is_small, scale_of
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import FileFormatError, InputError, listing, shown
-from ...imported.building import node_path, named
+from ...imported.building import named, node_path
 from ...imported.facts import MOVED, of_module
 from ...io.atomic import StrPath, path_text
 from ...io.matching import Match, matched

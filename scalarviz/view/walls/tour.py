@@ -21,7 +21,7 @@ from ..ink.text import measure
 from ..watch.actions import SHARED, TOUR, action_for_key, normalised, table_of
 from ..watch.host import Host, Point
 from ..watch.live import LiveView
-from .door import DOT, SceneEntry, BuiltScene, Station, build_in_thread
+from .scene_entry import DOT, BuiltScene, SceneEntry, Station, build_in_thread
 from .wall import is_small, scale_of
 
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ LONGEST_TICK = 0.25
 class Tour(LiveView):
     """The scene of a station below a line; it ends on `wall`, as Escape does where nothing is open."""
 
-    def __init__(self, wall: SceneWall, stations: Stations, number: int, opened: BuiltScene, size: tuple[int, int]) -> None:
+    def __init__(
+        self, wall: SceneWall, stations: Stations, number: int, opened: BuiltScene, size: tuple[int, int]
+    ) -> None:
         self.wall, self.stations, self.number = wall, stations, number
         self.station, self.escape_action = stations[number][1], wall.return_to_wall
         self._goal: tuple[int, Future[BuiltScene]] | None = None  # where it goes, once that is built

@@ -27,7 +27,7 @@ from ..watch.actions import Action, action_of
 from ..watch.host import Handler, Host, Point, Room
 from ..watch.live import LiveView
 from ..watch.viewer import WAIT
-from .door import DOT, SceneEntry, Made, BuiltScene, build_in_thread, error_message
+from .scene_entry import DOT, BuiltScene, Made, SceneEntry, build_in_thread, error_message
 
 Picture = NDArray[np.uint8]
 ASPECT = 16 / 9

@@ -458,7 +458,9 @@ def bottom_line(here: ActionContext) -> tuple[tuple[str, str], ...]:
 
 def inside_line(here: ActionContext) -> tuple[tuple[str, str], ...]:
     """The same inside an opened step, what walks through it first."""
-    there = sorted((a for a in ACTIONS if a.applies(here) and a.words_in(here).inside), key=lambda a: "micro" not in a.name)
+    there = sorted(
+        (a for a in ACTIONS if a.applies(here) and a.words_in(here).inside), key=lambda a: "micro" not in a.name
+    )
     return tuple((a.keys[0], a.words_in(here).inside) for a in there)
 
 

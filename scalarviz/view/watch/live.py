@@ -17,7 +17,7 @@ from ...run.callbacks import condition_name, holds
 from ...run.core.frame import Frame, Units
 from ...run.edits import AddSamples, Edit, SetOptimizer, SetTargets
 from ...run.engines import full_speed, ready
-from ...run.looking import PendingCall
+from ...run.frames import PendingCall
 from ...run.questions.breakpoints import Breakpoint, Stop
 from ...run.questions.expression import brief
 from ...run.run import Run

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...errors import ScalarvizError
 from ...run.worker import Worker
-from ..micro.told import GRADIENTS, LOSS, UPDATE
+from ..micro.step_view import GRADIENTS, LOSS, UPDATE
 from ..micro.walk import Walk, open_step, sides
 from ..micro.wires import STANDS, STOP
 from ..panels.wording import noun

@@ -198,7 +198,7 @@ def speed_text(speed: float) -> str:
 class Guide:
     """A source that goes at once, while one waits, asked as a worker is; nothing trains there."""
 
-    journey = error = stopped = None
+    journey_progress = error = stopped = None
     moving = busy = False
     remark = ""
 

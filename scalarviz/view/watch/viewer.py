@@ -21,7 +21,7 @@ from ...errors import InputError, ScalarvizError
 from ...io import CsvTable, load_picture, parse_csv, read_csv
 from ...run.core.frame import Frame
 from ...run.edits import Edit, SetWeights
-from ...run.looking import PendingCall, FrameRequest
+from ...run.frames import FrameRequest, PendingCall
 from ...run.panels import WordBoard
 from ...run.run import Run
 from ...run.sources.played import Played, RecordedSource
@@ -34,7 +34,7 @@ from ..panels.word import WordDrawer
 from ..screen.hud import mistake_words
 from ..shown.subject import LOOP_CURVE, subject_of
 from ..workbench import Workbench
-from .actions import Action, ActionContext, action_of, bottom_line, action_for_key, help_lines, normalised, action_words
+from .actions import Action, ActionContext, action_for_key, action_of, action_words, bottom_line, help_lines, normalised
 from .desk import Desk
 from .host import Guest, Host, Point
 from .microsteps import MicroSteps
@@ -165,7 +165,9 @@ class Viewer(Guest):
 
     def pace_text(self, frame: Frame | None = None) -> str:
         """The HUD's second line, of the moment of `frame`; None: of now."""
-        return self.micro.headline or "  ·  ".join(filter(None, self.pace(self.current_frame() if frame is None else frame)))
+        return self.micro.headline or "  ·  ".join(
+            filter(None, self.pace(self.current_frame() if frame is None else frame))
+        )
 
     @property
     def shown(self) -> Frame:
@@ -598,7 +600,10 @@ class Growing:
         """Show what was written since, of a file that still is; and say when nothing more will come."""
         ends = []
         for one in list(self._written):
-            ended, newer = one.following.ended, one.following.take_newest()  # in this order: then what was last is taken, too
+            ended, newer = (
+                one.following.ended,
+                one.following.take_newest(),
+            )  # in this order: then what was last is taken, too
             before = f"{one.name}: " if one.name else ""
             if newer is None and not ended:
                 continue

@@ -25,7 +25,7 @@ from ....scalar.mask import scale
 from ....tape import Instruction, Program
 from .. import wire
 from . import pictures, sums
-from .writer import AdjointRows, SoleReaders, LaneLayout, Lines, Rows, Writer, runs
+from .writer import AdjointRows, LaneLayout, Lines, Rows, SoleReaders, Writer, runs
 
 
 def mean_forward(w: Writer, i: Instruction) -> Lines:

@@ -2,7 +2,7 @@
 
 Open `recording` first (``sv.Recording``), then `recorded` (``sv.load_recording``). `file` has the tables.
 
-* writing: `taken` sees what is new in a run and makes items of it (`About` says which run it is); `writer` is the
+* writing: `items` sees what is new in a run and makes items of it (`About` says which run it is); `writer` is the
   thread that writes them
 * reading: `contents` opens a file, checks everything and repairs what was not closed; `index` has its networks,
   branches and frames, `recorded` its numbers
@@ -10,9 +10,9 @@ Open `recording` first (``sv.Recording``), then `recorded` (``sv.load_recording`
 """
 
 from ...panels.base import Picture
+from .items import About
 from .recorded import Recorded
 from .recorded_step import RecordedStep
 from .recording import Recording
-from .taken import About
 
 __all__ = ["About", "Picture", "Recorded", "RecordedStep", "Recording"]

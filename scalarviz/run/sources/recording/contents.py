@@ -19,8 +19,8 @@ from ....io.readable import check_source, unreadable
 from ...panels.base import Picture
 from .file import DAMAGED, LONGEST_NAME, RECORDING, FileUse, Format, address, clean, reading
 from .index import Branches, Index, read_index, read_networks
+from .items import About, read_about
 from .recorded_step import MicroTable
-from .taken import About, read_about
 
 MOST_PICTURES = 10_000
 MOST_BYTES = 32 << 20

@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 from ....errors import InputError
 from ....io.atomic import StrPath, check_target, path_text
-from ....process import born, machine_id, is_running
+from ....process import born, is_running, machine_id
 
 APPLICATION = 0x73767A72  # "svzr"
 VERSION = 2
@@ -382,7 +382,9 @@ def signed() -> str:
 def is_written(signature: str) -> bool:
     """Whether the program that signed a recording so lives, on this machine."""
     number, where, *when = [*signature.split(" "), ""][:3]
-    there = number.isascii() and number.isdigit() and len(number) < 10 and where == machine_id() and is_running(int(number))
+    there = (
+        number.isascii() and number.isdigit() and len(number) < 10 and where == machine_id() and is_running(int(number))
+    )
     return there and when[0] in ("", born(int(number)))
 
 

@@ -32,7 +32,7 @@ from .file import (
     checksum,
     clean,
 )
-from .taken import marked, weights_of
+from .items import marked, weights_of
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,8 @@ from ...panels.base import Picture
 from .contents import Contents, read_pictures
 from .file import DAMAGED, LONGEST_NAME, clean, is_written
 from .index import PARTS, Shapes, checked
+from .items import About, flags_of, marked
 from .recorded_step import RecordedStep
-from .taken import About, flags_of, marked
 
 _COLUMNS = "value, gradient, moved, activation, units, computed, frozen, stopped, optimizer"
 

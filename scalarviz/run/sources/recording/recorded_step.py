@@ -26,16 +26,16 @@ from numpy.typing import NDArray
 
 from ....errors import FileFormatError, ScalarvizError
 from ....scalar.ops import TABLE
-from ...opened.between import Attention, AttentionState
+from ...opened.attention import Attention, AttentionState
 from ...opened.equations import DIGITS as RESULT
 from ...opened.equations import MAX, MOST_TERMS, OWN, TERMS, operated
-from ...opened.micro import FEW, PHASES, GradientTerms, MicroStep, PhaseSpan, listed, largest_weight, phases_of
+from ...opened.micro import FEW, PHASES, GradientTerms, MicroStep, PhaseSpan, largest_weight, listed, phases_of
 from ...opened.network import Network
 from ...opened.opened import Opened
 from ...opened.rule import Line, Quantity, Token, Update, digits_of, digits_that_give, rounded
 from .file import DAMAGED, LONGEST_NAME, MOST_FRAMES, clean
 from .index import Shapes
-from .taken import FrameItem, number
+from .items import FrameItem, number
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -551,7 +551,9 @@ class MicroTable:
     def _plan(self, number: Any, network: int, shapes: Shapes) -> Plan:
         key = (number if type(number) is int and abs(number) < 1 << 53 else -1), network
         if key not in self._plans:
-            query = f"SELECT CASE WHEN length(said) <= {LONGEST_PLAN} THEN said END FROM plan WHERE id = ? AND network = ?"
+            query = (
+                f"SELECT CASE WHEN length(said) <= {LONGEST_PLAN} THEN said END FROM plan WHERE id = ? AND network = ?"
+            )
             found = self._row(query, key)
             plan = read_plan(None if found is None else found[0], shapes)
             if len(self._plans) >= MOST_PLANS:

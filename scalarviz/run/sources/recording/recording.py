@@ -23,8 +23,8 @@ from ...run import Run
 from ...scene.scene import Scene
 from ..watched import Watched
 from .file import FileUse, address, check_apart, create, finish, keep_open, signed
+from .items import changes_of, written
 from .recorded import Recorded
-from .taken import changes_of, written
 from .writer import LOST, Probing, Rows, Thinning, Writer
 
 BUDGET = 200_000_000

@@ -20,8 +20,8 @@ from ...core.frame import Curve, Stage
 from ...core.graph import Forward
 from ...opened.network import Network
 from .file import SUMMED, Cell, FileUse, checksum
+from .items import FrameItem, Item, Outside, Passed, Put, bits, blob, marked, number, weights_of
 from .recorded_step import MicroRows
-from .taken import Item, FrameItem, Outside, Passed, Put, bits, blob, marked, number, weights_of
 
 Float = NDArray[np.float64]
 

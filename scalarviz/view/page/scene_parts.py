@@ -20,13 +20,13 @@ from ...run.panels import HeldOut, LossCurve, Painting, Reading, TestCurve, Word
 from ...run.run import Run
 from ...run.scene.scene import Scene
 from ...run.source import Moment, Source
-from ..cubes.own import LOOKS, CubeLook
+from ..cubes.looks import LOOKS, CubeLook
 from ..ink.listed import Listed, Record, changes, short
 from ..ink.maps import get_map, hexed
 from ..ink.sketch import Rect, Sketch
 from ..ink.theme import DARK, THEMES
+from ..panels.attention import greys
 from ..panels.drawer import Setting
-from ..panels.looks import greys
 from ..panels.word import MOST, WordState, bars, scene
 from ..panels.wording import test_loss, test_share
 from ..screen.side import SidePanels

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import display
-from .here import scene_files
+from .scene_files import scene_files
 
 NO_WINDOW = ("-h", "--help", "--help-all", "--headless", "--html", "--out", "--version")
 """Flags with which a command opens none."""

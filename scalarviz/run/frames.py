@@ -317,9 +317,11 @@ def data_to_open(run: Run, frame: Frame | None, sample: Sample | None, step: int
     with _returning(run):
         if step <= newest:
             run.timeline.to(step)
-            own = EngineStep(run._training.trainer.name, run._training.loss, run._store.grad.copy(), run._store.value.copy())
+            own = EngineStep(
+                run._training.trainer.name, run._training.loss, run._store.grad.copy(), run._store.value.copy()
+            )
         run.timeline.to(step - 1)
-        return replace(current_step_data(run, None, sample), own=own)
+        return replace(current_step_data(run, None, sample), engine_step=own)
 
 
 @contextmanager

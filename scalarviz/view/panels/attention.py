@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...run.opened.between import AttentionState
+from ...run.opened.attention import AttentionState
 from ...run.opened.equations import mixture
 from ..ink.boxes import LABEL
 from ..ink.equation import product, sides_of
@@ -147,7 +147,9 @@ def attention_lines(
     return sketch
 
 
-def row_light(maps: Sequence[Spot], theme: Theme, setting: Setting, seen: AttentionState, now: int, gone: float) -> Sketch:
+def row_light(
+    maps: Sequence[Spot], theme: Theme, setting: Setting, seen: AttentionState, now: int, gone: float
+) -> Sketch:
     """Over the maps: the row of now is lit, others are dark or at half light; then what flows from it to the layer."""
     sketch, plate = Sketch(over=True), setting.plates.get(seen.reads)
     for (x, y, wide, high), row in ((spot.box, int(spot.value)) for spot in maps if seen.reached):

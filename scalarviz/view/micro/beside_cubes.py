@@ -16,7 +16,7 @@ from ..ink.sketch import Box, Sketch
 from ..ink.text import delta_text, measure, number, short
 from ..ink.theme import Theme, hue, mixed
 from ..shown.subject import Subject
-from .told import Formula, Output, Phase, Sentence, GradientHistogram, MicroStepView
+from .step_view import Formula, GradientHistogram, MicroStepView, Output, Phase, Sentence
 from .walk import BINS
 
 # ---- The line about a weight.

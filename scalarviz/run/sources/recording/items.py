@@ -22,7 +22,7 @@ from ...callbacks import record, stop_recording
 from ...core.frame import Coming, Curve, Frame, Stage, Tensor
 from ...core.graph import Forward
 from ...edits.base import Applied, write_edit
-from ...looking import coming_of, sample, current_step_data
+from ...frames import coming_of, current_step_data, sample
 from ...opened.passes import StepData
 from ...past.line import Line, Place
 from ...run import Run
@@ -221,7 +221,9 @@ class FrameItem:
     data: Data | None = None
     previous: NDArray[Any] | None = None
     replaces_last: bool = False  # an edit took the place of the one before it: this frame replaces the one of its place
-    coming_steps: Mapping[bool, StepData] = field(default_factory=dict)  # the next step: with the probe alone (True), its own
+    coming_steps: Mapping[bool, StepData] = field(
+        default_factory=dict
+    )  # the next step: with the probe alone (True), its own
     batch: Coming | None = None  # that of the next step
 
     @property

@@ -135,7 +135,9 @@ def numbers_of(result: Any, names: Sequence[str], what: str = "slope") -> tuple[
         if given[0] is result:
             _number(result, names[0], what)
         wanted = ", ".join(names)
-        raise CheckEnded("failed", "count", f"it returned {_many(len(given))}; expected one {what} for each input ({wanted})")
+        raise CheckEnded(
+            "failed", "count", f"it returned {_many(len(given))}; expected one {what} for each input ({wanted})"
+        )
     return tuple(_number(number, name, what) for number, name in zip(given, names, strict=True))
 
 
