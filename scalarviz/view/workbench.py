@@ -294,7 +294,8 @@ class Workbench:
         )
         cubes = 0.0 if asked else max(least_width(self.subject), STAGE * staged)
         self.places = arrange(self._output, [*self.inside.wanted_panels, *wanted], hud=shown and source.counted,
-                              strip=shown, keys=lined, time=timed, replayed=source.recorded, spread=self.spread, presenter=hall,
+                              strip=shown, keys=lined, time=timed, replayed=source.recorded,
+                              spread=self.spread, presenter=hall,
                               rail=opened, cubes=cubes)  # fmt: skip
         if self._narrow:
             self.places = narrowed(self.places)

@@ -349,7 +349,7 @@ def test_a_frame_of_the_past_is_opened_at_its_weights(optimizer):
     (nn.LeakyReLU(), lambda x: 0.01 * x), (nn.LeakyReLU(1 / 3), lambda x, slope: slope * x),
     (nn.Softplus(), lambda x: np.logaddexp(0, x)),
     (nn.Softplus(1.7, 9), lambda x, beta, threshold: np.logaddexp(0, beta * x) / beta),
-], ids=repr)  # fmt: skip
+], ids=lambda x: repr(x) if isinstance(x, nn.Module) else "exact")  # fmt: skip
 def test_an_activation_with_a_number_of_its_own_is_true_as_printed(activation, exact):
     layer = nn.Linear(1, 1, bias=False)
     layer.weight.data = [[1.0]]
