@@ -216,7 +216,7 @@ XOR = ("xor", "--engine", "numpy", "--steps", 40)
 def here(cli, monkeypatch):
     """`scalarviz sweep`, computed in this process."""
     module = importlib.import_module("scalarviz.sweep.sweep")
-    monkeypatch.setattr(module, "_owner", lambda plan, workers, executor: (module.Here(), 1))
+    monkeypatch.setattr(module, "_owner", lambda plan, workers, executor: (module.InlineExecutor(), 1))
     return lambda *arguments: cli("sweep", *arguments)
 
 

@@ -129,7 +129,7 @@ EDITS = {
     "split": lambda scene: other(scene, split=0.2),
     "numbers": lambda scene: other(scene, data="regress-gauss"),
     "three classes": lambda scene: other(scene, table(3)),
-    "a point less": lambda scene: RemovePoint(scene.first.of(scene.run.frame().data), 7),
+    "a point less": lambda scene: RemovePoint(scene.first.points_in(scene.run.frame().data), 7),
 }
 
 
@@ -166,7 +166,7 @@ def test_points_that_are_clicked_are_those_that_are_learnt_from():
     hand, before = Hand(scene.first), seen(scene)
     scene.run.do(AddPoint(scene.first, (3.0, 3.0), 1.0))
     assert len(scene.run.samples()[0]) == 251
-    scene.run.do(RemovePoint(scene.first.of(scene.run.frame().data), 250))  # leaves them as they were
+    scene.run.do(RemovePoint(scene.first.points_in(scene.run.frame().data), 250))  # leaves them as they were
     assert seen(scene) == before
     points = hand.points(moment_of(scene))
     assert hand.remove(250) is None  # held-out

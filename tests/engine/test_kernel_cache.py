@@ -291,7 +291,7 @@ def refused(monkeypatch, *facts):
         raise AssertionError("the cache is used")
 
     assert not loader.error_message()  # asked once a process
-    for owner, name in ((loader, "kept_in"), (loader, "remove"), (units, "intact")):
+    for owner, name in ((loader, "use_folder"), (loader, "remove"), (units, "intact")):
         monkeypatch.setattr(owner, name, touched)
     assert not units.is_there(("rows", "neg", "float32"))
     with pytest.warns(RuntimeWarning) as seen:

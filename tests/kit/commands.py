@@ -156,7 +156,7 @@ def controls_of(scene: sv.Scene) -> dict[str, Any]:
 
     travels = SimpleNamespace(restart=lambda seed: scene.run.restart(seed=seed))
     viewer = SimpleNamespace(
-        playback=SimpleNamespace(speed=1.0), travels=travels, here=lambda: ActionContext(subject_of(scene))
+        playback=SimpleNamespace(speed=1.0), travels=travels, action_context=lambda: ActionContext(subject_of(scene))
     )
     driving = Driving(viewer, scene)
     rows = driving.rows(reader_of(scene))

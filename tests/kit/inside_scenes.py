@@ -42,5 +42,5 @@ def of_table(text: str, split: float = 0.5) -> PointSet:
 
 def other(scene: sv.Scene, points: PointSet | None = None, **changes) -> OtherPoints:
     """The edit that brings other points: those given, or those of now made in another way."""
-    found = points or points_for(replace(scene.first.of(scene.run.frame().data).recipe, **changes))
+    found = points or points_for(replace(scene.first.points_in(scene.run.frame().data).recipe, **changes))
     return OtherPoints(found, "other points")

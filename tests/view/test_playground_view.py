@@ -33,7 +33,7 @@ def hand(watched):
 
 def points_of(hand):
     """All points of the data, also held-out ones."""
-    return hand.view.scene.first.of(hand.run.frame().data)
+    return hand.view.scene.first.points_in(hand.run.frame().data)
 
 
 def at(hand, place):
@@ -97,7 +97,7 @@ def test_a_table_of_one_input_is_a_curve_with_points_that_a_hand_adds(watched, t
     wanted = [axis.ends[0] + share * (axis.ends[1] - axis.ends[0]) for axis, share in ((across, 0.5), (up, 0.95))]
     hand.press(free)
     inputs, targets = hand.run.samples()
-    (point,) = hand.view.scene.first.of(hand.view.shown.data).recipe.added
+    (point,) = hand.view.scene.first.points_in(hand.view.shown.data).recipe.added
     assert [float(part) for part in point.split(",")] == pytest.approx(wanted, abs=0.011)
     assert [across.units(inputs[-1, 0]), up.units(targets[-1, 0])] == pytest.approx(wanted, abs=0.01)
     assert len(inputs) == len(before[0]) + 1

@@ -96,7 +96,7 @@ def test_space_on_the_way_plays_from_where_it_leads_and_escape_gives_up_a_long_w
     hand.do("toggle_run")
     assert hand.run.steps < 15
     hand.do("newest")
-    slow = SimpleNamespace(journey=0.43, moving=True, remark="", error=None, travel=Mock(), give_up=Mock())
+    slow = SimpleNamespace(journey_progress=0.43, moving=True, remark="", error=None, travel=Mock(), cancel=Mock())
     with monkeypatch.context() as patch:
         patch.setattr(hand.view.travels, "_guide", slow)
         hand.view.send("first")
@@ -104,7 +104,7 @@ def test_space_on_the_way_plays_from_where_it_leads_and_escape_gives_up_a_long_w
             hand.view.tick(0.2)
             assert hand.view.notice() == said
         hand.view.key("Escape")
-    slow.give_up.assert_called_once()
+    slow.cancel.assert_called_once()
     assert (hand.view.notice(), hand.view.travels.goal) == ("stays here", None)
 
 
