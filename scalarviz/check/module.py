@@ -153,7 +153,7 @@ def _make_module(cls: Any, arguments: Sequence[Any]) -> CheckedModule:
             raise CheckEnded("failed", "kind", f"it is no module: write class {cls.__name__}(nn.Module)")
         cls = call_pupil(cls, arguments)
     if not isinstance(cls, Module):
-        raise TypeMismatchError(f"check.module: cls is a class of modules or a Module, got {shown(cls)}")
+        raise TypeMismatchError(f"check.module: cls must be an nn.Module or a class of modules, got {shown(cls)}")
     return CheckedModule(cls, list(cls.parameters()))
 
 

@@ -36,7 +36,7 @@ def as_row(x: Any, n: int, title: str) -> list[Value]:
         )
     if len(row) != n:
         joined = n > 1 and len(row) > n and len(row) % n == 0
-        hint = "; rows are lists, which + joins; to add two rows write [a + b for a, b in zip(x, y)]" if joined else ""
+        hint = "; + joins lists; to add two rows, write [a + b for a, b in zip(x, y)]" if joined else ""
         raise InputError(f"{title} takes {n} inputs, got {len(row)}{hint}")
     return list(row) if not isinstance(row, list) else row
 

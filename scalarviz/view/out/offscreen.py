@@ -211,5 +211,5 @@ def _open(backend: str) -> Any:
     canvas.set_current()
     gloo.gl.use_gl("gl2")
     if not gloo.gl.glGetParameter(gloo.gl.GL_VERSION):
-        raise RuntimeError("no OpenGL version: the context is not current")
+        raise RuntimeError("OpenGL could not start without a window; run `scalarviz doctor`")
     return canvas

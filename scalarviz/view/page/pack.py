@@ -44,7 +44,7 @@ def packed(
     it. ``data`` are deflated bytes, as a :func:`dense_text` or as base64.
     """
     if table.dtype != np.float32 or table.ndim != 2:
-        raise InputError(f"a table to be packed: got {table.dtype} {table.shape}; allowed: float32 (frames, columns)")
+        raise InputError(f"cannot pack a table of {table.dtype} {table.shape}; allowed: float32 (frames, columns)")
     said: dict[str, Any] = {"frames": len(table), "columns": table.shape[1]}
     if table.size <= EXACT if exact is None else exact:
         moved = {order: _differences(table, order) for order in ORDERS}

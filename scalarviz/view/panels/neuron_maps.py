@@ -522,7 +522,7 @@ class FeaturesDrawer(Drawer[Features]):
                 values = np.asarray(self.panel.values(points), float)
                 self._values = values.reshape(FEATURE_CELLS, FEATURE_CELLS, count)
             if len(on) != count or len(rows) != count:
-                raise ValueError(f"got {count} features, {len(on)} switches, {len(rows)} rows; allowed: equal counts")
+                raise ValueError(f"features, switches and rows must be equally many, got {count}, {len(on)} and {len(rows)}")
         except Exception as error:  # the scene's own functions
             self.ground.report_failure("features", error)
             self._on = ()
