@@ -105,7 +105,7 @@ print("together:", together, "  one after the other:", w.grad)
 
 # %% [markdown]
 # So adding is right, as long as everything in the box belongs to **this** step. After the step the weight is another
-# number. The old slopes were the slopes at another place: clear them.
+# number. The old slopes belong to the old weight: clear them.
 #
 # ## What happens without it
 #
@@ -143,8 +143,8 @@ show({"w after 0, 2, 4, ... 14 steps": np.array([cleared[:15:2], never[:15:2]])}
 
 # %% [markdown]
 # Back row: cleared, front row: never. With `zero_grad` the weight comes to 2 and stays. Without, it goes past 2, up to
-# 4, and comes all the way back to 0: it **oscillates**, for ever. The old slopes still pull at it when it is far from
-# the place where they were true. A ball in a bowl without friction does the same.
+# 4, and comes all the way back to 0: it **oscillates**, for ever. The box still holds slopes of earlier weights, and
+# they push it past 2. A ball that rolls in a bowl without friction does the same.
 
 # %%
 swing = path(clear=False, steps=2000)
@@ -163,7 +163,8 @@ for k in (0, 3, 7, 14):
 # %% [markdown]
 # ## Where does the line belong?
 #
-# Four lines: clear, forward, backward, step. There are several places for "clear". **Predict** which of these learn:
+# A step has three parts: clear, backward (forward and backward), step. There are several places for "clear".
+# **Predict** which of these learn:
 #
 # * A: clear, backward, step
 # * B: backward, step, clear
@@ -284,4 +285,4 @@ sv.check.exercise("05.4", answer)
 # %% [markdown]
 # ## To remember
 #
-# **A gradient is a box of the weight to which every use adds; whoever takes the step empties it for the next.**
+# **Each weight has a box for its gradient. Every use adds to it. Clear it before the next step.**

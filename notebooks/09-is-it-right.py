@@ -79,7 +79,7 @@ for step in (0, 20, 40, 59):
 # ## Nudge and look
 #
 # A slope is the change of the result divided by the change of the input. So change the input a little, to both sides,
-# and compute. This needs no rule, so no rule can be wrong.
+# and compute. This uses no rule of calculus, so it has none wrong.
 
 
 # %%
@@ -107,8 +107,8 @@ for power in range(1, 13):
 
 # %% [markdown]
 # At first the error falls a hundredfold with each line. Then it **rises** again. A computer keeps about 16 digits. If
-# the nudge is tiny, the results at `x + h` and `x - h` are equal in nearly all of them, and the few other digits make
-# the difference.
+# the nudge is tiny, the results at `x + h` and `x - h` share nearly all of them: only a few digits of the
+# difference are right.
 #
 # A nudge to one side alone, from `x` to `x + h`, is worse: its error falls only tenfold with each line.
 
@@ -162,7 +162,7 @@ for weight, share in zip(net.weights(), away, strict=True):
     print(f"{weight.name:16} {share:7.1%}")
 
 # %% [markdown]
-# As cubes: white is right, blue is wrong.
+# As cubes: 0 is right. The bluer the cube, the larger the error.
 
 # %%
 away[away < 1e-6] = 0  # what nudging leaves over
@@ -174,7 +174,7 @@ show({"0.weight": first, "0.bias": first_bias, "2.weight": last, "2.bias": away[
 # mistake lies between them: wrong gradients spread backwards, never forwards.
 
 # %% [markdown]
-# `sv.gradcheck` does all this for a function of numbers, with a suitable nudge for each of them:
+# `sv.gradcheck` does all this for a function of numbers, with a suitable nudge for each input:
 
 # %%
 with sv.mistakes.missing_factor("tanh"):
@@ -196,7 +196,7 @@ print("by the rule:", check.analytic[0], "  nudged:", round(check.numeric[0], 3)
 #
 # ## Live
 #
-# A small network with rectifiers and `tanh` learns to multiply. Run the cell, take a step, and click on a cube: where
+# A small network with `relu` and `tanh` learns to multiply. Run the cell, take a step, and click on a cube: where
 # does its slope touch the curve of the loss?
 
 # %%
@@ -242,7 +242,7 @@ def rule(a, upstream):
 sv.check.exercise("09.3", rule)
 
 # %% [markdown]
-# **4. Detective work.** A network has five layers. Every layer but the last has an activation behind it. Nudging says:
+# **4. Detective work.** A network has five layers. An activation follows every layer but the last. Nudging says:
 # the gradients of layers 3, 4 and 5 are right, those of 1 and 2 are wrong. Which layer's activation has the wrong
 # backward rule? Write `"layer 1"` to `"layer 4"`.
 

@@ -82,7 +82,7 @@ class LRScheduler:
         self.unit = one_of(unit, UNITS, f"{title}: unit")
         self._optimizer, self._mark = weakref.ref(optimizer), object()
         if type(self).at is LRScheduler.at and type(self).table is LRScheduler.table:
-            raise TypeMismatchError(f"{title} defines neither at() nor table(); define at(self, counts), which returns the rates")
+            raise TypeMismatchError(f"{title} defines neither at() nor table(); let at(self, counts) return the rates")
         self.base_lrs = self._base(optimizer.lr_pace.moment()) if self._first == 0 else self._resumed(optimizer)
         self.now(self.begin(), self.base_lrs)  # refuses rates that cannot be
         optimizer.lr_schedule = self

@@ -497,6 +497,7 @@ def _weights(
             with np.errstate(over="ignore"):
                 values = block.flat_value.astype(run._stored)
             if not np.isfinite(values).all():
-                raise InputError(f"change: {block.name or 'the model'} has a number that is NaN, infinite or too large for {run._stored}")
+                whose = block.name or "the model"
+                raise InputError(f"change: {whose} has a number that is NaN, infinite or too large for {run._stored}")
             fresh.append(Fresh(to, values, block.frozen_flags.copy()))
     return tuple(carried), tuple(fresh)

@@ -522,7 +522,8 @@ class FeaturesDrawer(Drawer[Features]):
                 values = np.asarray(self.panel.values(points), float)
                 self._values = values.reshape(FEATURE_CELLS, FEATURE_CELLS, count)
             if len(on) != count or len(rows) != count:
-                raise ValueError(f"features, switches and rows must be equally many, got {count}, {len(on)} and {len(rows)}")
+                counts = f"{count}, {len(on)} and {len(rows)}"
+                raise ValueError(f"features, switches and rows must be equally many, got {counts}")
         except Exception as error:  # the scene's own functions
             self.ground.report_failure("features", error)
             self._on = ()
