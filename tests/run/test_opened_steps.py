@@ -84,7 +84,10 @@ def check_inside(opened):
         few = opened.terms(index, 3)
         largest = np.sort(np.abs(terms.products))[::-1][:3]
         np.testing.assert_allclose(np.sort(np.abs(few.products))[::-1], largest, rtol=1e-12)
-        assert (few.sum, few.count_words) == (terms.sum, f"3 of {terms.count:,}" if terms.count > 3 else str(terms.count))
+        assert (few.sum, few.count_words) == (
+            terms.sum,
+            f"3 of {terms.count:,}" if terms.count > 3 else str(terms.count),
+        )
         assert update.after == pytest.approx(opened.new_values[index], rel=1e-12, abs=1e-15)
         assert (update.before, update.gradient) == (opened.values[index], opened.gradient[index])
 

@@ -83,7 +83,7 @@ def test_keys_have_one_name_on_every_backend(name, text, expected):
 def test_the_line_of_keys_has_six_and_the_list_begins_with_ten_before_all_in_groups(kind):
     """What is told first is a part of what a group tells, and a group tells each thing once."""
     with KINDS[kind]() as hand:
-        here = hand.view.here(in_general=True)
+        here = hand.view.action_context(in_general=True)
         for line in (actions.bottom_line(here), actions.inside_line(here)):
             assert len(line) <= MOST_KEYS
             assert not line or line[-1] == ("?", "all keys")
@@ -107,7 +107,7 @@ def test_the_line_of_keys_has_six_and_the_list_begins_with_ten_before_all_in_gro
 def test_every_action_is_done_or_says_in_one_short_line_why_not(kind):
     with KINDS[kind]() as hand:
         view = hand.view
-        here, table = view.here(in_general=True), {does for _, does in view.bench.touch.table}
+        here, table = view.action_context(in_general=True), {does for _, does in view.bench.touch.table}
         assert {one.name for one in ACTIONS if one.applies(here)} <= set(view.handlers) <= set(actions.BY_NAME)
         assert all((line.does in table) == line.applies(here) for line in (*ACTIONS, *GESTURES))
         for drawer in view.bench.side.drawers.values():
@@ -118,7 +118,7 @@ def test_every_action_is_done_or_says_in_one_short_line_why_not(kind):
             assert not any(one.applies(here) for one in ACTIONS if one.kind in ("time", "edit"))
         for one in (one for one in ACTIONS if one.name != "close"):
             view.say("")
-            done, reason = view.send(one.name), one.missing(view.here())
+            done, reason = view.send(one.name), one.missing(view.action_context())
             assert done == (not reason)
             if reason:
                 assert view.notice() == f"{one.keys[0]}: {reason}"

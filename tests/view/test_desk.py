@@ -195,7 +195,7 @@ def test_a_layer_is_dragged_out_typed_counted_by_buttons_and_taken_away_by_delet
         layers.view.release((x, y) if end == "brought back" else away)
         layers.host.pass_time(1.0)  # the next press is no double click
         layers.rest()
-        assert layers.panel.stands
+        assert layers.panel.has_place
         assert (layers.hidden, len(layers.log)) == (([5], 1) if end == "release" else ([6, 5], 0))
     layers.key("z", ctrl=True)
     assert (layers.hidden, layers.log) == ([6, 5], [])

@@ -206,9 +206,12 @@ def test_what_stands_in_a_row_has_as_many_decimals_in_formulas_and_on_the_cubes_
         with live_hand(make_scene(name)) as hand:
             hand.do("step", 50)
             hand.until(
-                lambda hand=hand: hand.do("micro_next") and hand.bench.inside.told.at == hand.bench.inside.told.count
+                lambda hand=hand: (
+                    hand.do("micro_next")
+                    and hand.bench.inside.micro_step.position == hand.bench.inside.micro_step.count
+                )
             )
-            faces = hand.bench.inside.told.faces.values()
+            faces = hand.bench.inside.micro_step.cube_texts.values()
             assert len({len(face.below.partition(".")[2]) for face in faces}) == 1
 
 

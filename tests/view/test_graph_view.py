@@ -71,11 +71,11 @@ def test_the_graph_never_leaves_the_window_and_what_is_under_the_pointer_stays_t
 def test_the_wheel_enlarges_clicks_or_a_key_show_all_of_it_and_pointing_tells_the_derivative(host):
     view = host.view
     at = place(view, node(view, lambda item: not item.unfolds))
-    before = view.view.on(at)
+    before = view.view.to_figure(at)
     for way_back in ("Home", "clicks"):
         view.scroll(at, (0.0, 3.0))
         assert view.view.scale > 1.4
-        assert view.view.on(at) == pytest.approx(before)
+        assert view.view.to_figure(at) == pytest.approx(before)
         if way_back == "Home":
             view.key("Home")
         else:
@@ -88,7 +88,7 @@ def test_the_wheel_enlarges_clicks_or_a_key_show_all_of_it_and_pointing_tells_th
     view.leave()
     without, at = host.picture(), place(view, node(view, lambda item: item.op == "square"))
     view.move(at)
-    assert {"square of 1", "d/da: 2 * a"} <= set(view.ink.spot(view.view.on(at)).tip.splitlines())
+    assert {"square of 1", "d/da: 2 * a"} <= set(view.ink.spot(view.view.to_figure(at)).tip.splitlines())
     assert (host.picture() != without).any()
     view.leave()
     assert (host.picture() == without).all()

@@ -352,7 +352,7 @@ def test_before_the_first_step_stands_the_loss_of_the_weights_shown(hand):
     hand.until(lambda: expected in hand.words())
     assert np.isnan(hand.view.frame().loss)
     assert {"500", "no step yet"}.intersection(hand.words()) == {"500"}
-    hand.view.put(0, 5.0)
+    hand.view.set_weight(0, 5.0)
     assert expected not in hand.words()
     assert loss_text(hand.run.evaluate(X, 1 - X)) in hand.words()
     for losses in (np.array([1.0, np.inf]), np.array([])):  # what diverges tells nothing of the steps ahead

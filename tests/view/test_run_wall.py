@@ -67,7 +67,7 @@ def test_runs_are_sorted_by_loss_and_each_picture_is_that_of_its_weights_in_its_
     until(host, lambda: not wall.missing)
     picture, thumbs, again = host.picture().astype(int), Thumbs(get_theme("dark")), Thumbs(get_theme("dark"))
     for place, result in enumerate(wall.results[:-1]):
-        scene, face = few_runs.xor(result), wall.faces.of(result)
+        scene, face = few_runs.xor(result), wall.faces.picture_of(result)
         restore(scene.run, runs.weights(result.number), {}, result.steps)
         assert np.array_equal(face.picture, thumbs.panel(scene))
         x, y, wide, high = (round(part * wall.grid.scale) for part in wall.grid.box(place))
@@ -75,7 +75,7 @@ def test_runs_are_sorted_by_loss_and_each_picture_is_that_of_its_weights_in_its_
         assert np.abs(picture[y : y + high, x : x + wide] - wanted).mean() < 2
         # cubes of a workbench that is used again are those of a new one
         assert np.array_equal(again.plates(scene), Thumbs(get_theme("dark")).plates(scene))
-    assert wall.faces.of(wall.results[-1]) is None  # it diverged
+    assert wall.faces.picture_of(wall.results[-1]) is None  # it diverged
     assert "diverged after step 3: the loss is infinite" in wall_words(host)
     assert type(main_panel(scene)).__name__ == "PlaneMap"  # no curve
 

@@ -104,7 +104,7 @@ def test_window_still_film_and_the_unseen_are_the_same(screen, tmp_path, monkeyp
         assert painted().sum() > 100  # it says that it is filmed
         plain = len(frames)
         window.view.send("toggle_controls")  # which no film shows
-        while not window.view.bench.controls.stands:
+        while not window.view.bench.controls.has_place:
             serve()
         with monkeypatch.context() as context:
             context.setattr(window._taking, "due", lambda: True)

@@ -157,7 +157,7 @@ def test_what_cannot_be_done_is_said_and_a_weight_that_is_not_finite_is_mended(h
     assert "lr" in hand.view.notice()
     hand.settled()
     assert (hand.run.lr, hand.view.message()) == (1.7e308, "")
-    hand.view.put(4, float("nan"))
+    hand.view.set_weight(4, float("nan"))
     hand.settled()
     selected(hand)
     assert "NaN" in hand.texts()

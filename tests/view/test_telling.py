@@ -208,7 +208,7 @@ def test_the_end_comes_half_a_second_after_the_last_step_and_stands_until_someth
     assert one.alpha("Learnt.") == 1.0
     one.click(one.cap("Shift+Wheel"))
     assert one.view.notice() == "Shift+Wheel over a cube: change its weight"
-    one.view.put(0, 9.0)  # an edit ends it, and so does going on
+    one.view.set_weight(0, 9.0)  # an edit ends it, and so does going on
     for _ in range(2):
         one.settled(1, 0.1)
         one.pass_time(0.3)
@@ -243,7 +243,7 @@ def test_the_end_overlaps_nothing_nor_leaves_the_picture(opened, size, hidden):
         one.view.bench,
         (Cap("R", "again"), Cap("Click", "inspect a cube"), Cap("Shift+Wheel", "over a cube: change it")),
     )
-    bench.story.told = StoryText("Learnt.", CLAIM, caps, ("0.1326", "0.0018"))
+    bench.story.text = StoryText("Learnt.", CLAIM, caps, ("0.1326", "0.0018"))
     bench.update(one.view.frame(), "", 0.2)
     items = texts(bench.sketches)
     assert any(item.text in CLAIM for item in items)

@@ -79,7 +79,7 @@ def test_it_begins_from_the_wall_goes_by_itself_from_station_to_station_and_ends
     def broken(given):
         raise InputError("no data here")
 
-    host = tour_of(make=rooms.at)
+    host = tour_of(make=rooms.appear)
     for wanted in ([0, 1, 2], [1, 2]):  # the one without a door is passed by
         host.view.key("T", "t")
         host.pass_time(0.0)
@@ -104,7 +104,7 @@ def test_what_is_said_changes_at_its_moment_and_actions_are_done_for_real_at_the
     until(host, lambda: second.worker.latest.step == 35, tick=0.01)
     second.key("Right")
     third = at(host, 2)
-    until(host, lambda: third.micro.walk is not None and third.micro.at == 3, tick=0.02)
+    until(host, lambda: third.micro.walk is not None and third.micro.position == 3, tick=0.02)
     until(host, lambda: host.view._acts == 4, tick=0.02)
     assert third.notice() == ""  # of how many samples the step learns from, as a hand that ends it is told
 

@@ -177,7 +177,7 @@ def test_named_moments_are_played_round_and_round(hand):
 def point_of(hand, step):
     """Device pixels of a step of the bar."""
     plan, scale = hand.view.bench.bar._plan, hand.view.bench.scale
-    return plan.scale.at(step) * scale, plan.rail * scale
+    return plan.scale.x_of(step) * scale, plan.rail * scale
 
 
 def test_a_drag_shows_a_step_near_by_at_once_and_at_rest_the_step_itself(hand):

@@ -120,7 +120,7 @@ def rooms(tmp_path):
 
 @pytest.fixture
 def host(rooms):
-    host = Unseen(rooms.at, (960, 540))
+    host = Unseen(rooms.appear, (960, 540))
     yield host
     host.close_soon()
 

@@ -177,12 +177,12 @@ def test_a_number_is_typed_into_a_field_while_training_goes_on_and_a_command_is_
 
     view, panel, native = live.view, live.view.bench.controls, live.window.canvas.native
     live.key("p")
-    live.until(lambda: panel.stands)
+    live.until(lambda: panel.has_place)
 
     def click(name, value="", times=1):
-        x, y, wide, high = next(spot.box for spot in panel.spots if spot.does == (name, value))
+        x, y, wide, high = next(spot.box for spot in panel.spots if spot.click == (name, value))
         live.point(x + wide / 2, y + high / 2)
-        live.until(lambda: value or panel.over == (name, value))
+        live.until(lambda: value or panel.hovered_click == (name, value))
         live.xdo("click", "--repeat", times, "--delay", 60, 1)
 
     click("copy as command")

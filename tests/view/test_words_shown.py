@@ -209,7 +209,7 @@ def test_keys_that_are_pressed_are_shown_for_a_while_and_cover_nothing(rgb_scene
     with live_hand(rgb_scene, size, theme=presenting("dark", hall), playing=True, wait=None) as hand:
         bench = hand.view.bench
         hand.settled()
-        caps = {part for cap in bench.story.told.caps for part in (cap.key, cap.does)}
+        caps = {part for cap in bench.story.text.caps for part in (cap.key, cap.does)}
         assert {"Space", "begin"} <= caps
         for key, held, wanted in (
             ("g", {}, {"G", "colour by gradient"}), ("Right", {"shift": True}, {"Shift+Right", "train one step"})

@@ -210,7 +210,7 @@ def _guarded(drawer: type[Drawer[Any]]) -> type[Drawer[Any]]:
             except Exception as error:
                 if name in _HANDS and isinstance(error, ScalarvizError) and error is not unmade:
                     raise
-                said = self.ground.failed(f"{drawer.__name__}.{'__init__' if error is unmade else name}", error)
+                said = self.ground.report_failure(f"{drawer.__name__}.{'__init__' if error is unmade else name}", error)
             if name == "draw":
                 return [sentence(given[1], self.ground.theme, f"{self.name}: {said}")]
             if isfunction(plain):

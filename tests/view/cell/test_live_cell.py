@@ -57,7 +57,7 @@ def test_the_list_is_that_of_a_window_of_the_same_size_and_parts_that_go_alone_m
     for key in ("g", "p", "?", "Escape", "Escape", "l", ".", ".", "Tab", "ArrowRight"):
         page.key(key)
         page.ask(lambda play: play.pass_time(0.1))
-    page.ask(lambda play: play.viewer.micro.leave())
+    page.ask(lambda play: play.viewer.micro.close())
     wait_until(lambda: shows(page.ask(lambda play: told(play.viewer.bench))))
 
 
@@ -108,7 +108,7 @@ def test_weights_and_modules_are_followed_when_the_loop_says_so_and_a_large_net_
     assert page.values[0] == 0.5  # nobody has said that the step is done
     page.shown.update(loss=0.25, step=1)
     page.wait(lambda p: p.values[0] == 2.0 and p.says("0.2500"))
-    page.ask(lambda play: play.viewer.put(1, 0.125))
+    page.ask(lambda play: play.viewer.set_weight(1, 0.125))
     page.wait(lambda p: p.values[1] == weights[1].data == 0.125)
     with pytest.raises(InputError, match="read in place"):
         page.shown.update({"w": np.zeros(3)})
@@ -173,7 +173,7 @@ def test_every_action_is_done_or_its_reason_is_said_also_in_the_docs(cell, watch
 
     def said(play, name):
         play.viewer.say("")
-        play.do(name)
+        play.do_action(name)
         return play.viewer.notice()
 
     for name in (one.name for one in ACTIONS):
@@ -335,7 +335,7 @@ def test_watched_and_touched_training_has_the_bits_of_the_same_edits_unwatched(c
             page.ask(lambda play, lr=number / 16: play.viewer.worker.ask(lambda run: setattr(run, "lr", lr)))
             alone.lr = number / 16
         elif way == "weight":
-            page.ask(lambda play, index=index, value=number / 8: play.viewer.put(index, value))
+            page.ask(lambda play, index=index, value=number / 8: play.viewer.set_weight(index, value))
             alone.do(SetWeights(index, np.array([number / 8])))
         else:
             page.ask(lambda play, index=index: play.viewer.bench.select(index))
@@ -360,5 +360,5 @@ def test_the_picture_that_stays_is_of_the_end_of_a_loop_and_of_an_edit(cell, wat
         loop.update(loss=0.25 / step, step=step)
     loop.look()
     before = trained.still.html
-    trained.call(lambda play: play.viewer.put(0, 0.5))
+    trained.call(lambda play: play.viewer.set_weight(0, 0.5))
     wait_until(lambda: "step 3, loss 0.0833" in loop.still.html and trained.still.html != before)
