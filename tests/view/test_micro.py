@@ -87,7 +87,7 @@ def hand():
 
 
 def told(hand):
-    return hand.view.bench.inside.told
+    return hand.view.bench.inside.micro_step
 
 
 def phase(hand):
