@@ -489,11 +489,81 @@ def test_each_letter_has_its_score_and_share_and_their_sum_adds_up(step):
         assert {f"head {head + 1}: {quoted('a')} looks back", *WORD} <= {*shares}
         for score, share in zip(looks.scores[head], looks.shares[head], strict=True):
             assert {number(score, 2, signed=True), percent(share)} <= {*shares}
-        assert not any(said.startswith("= ") for said in shares)
+        largest = int(np.argmax(looks.shares[head]))
+        *_, what, left, right = words(part_of(step, at, 1.0)[:1])
+        assert what == f"q · k / √4 for {quoted(WORD[largest])}"
+        check_sum(left, right.removeprefix("= "))
+        assert number(looks.scores[head][largest], 2) == number(float(right.removeprefix("= ").replace(MINUS, "-")), 2)
+        products = looks.queries[head] * looks.keys[head]
+        np.testing.assert_allclose(products.sum(axis=1) / 2, looks.scores[head], rtol=1e-9)
         *_, left, right = words(part_of(step, at + 1, 1.0)[:1])
         check_sum(left, right.removeprefix("= "))
         assert right.removeprefix("= ") in {f"{taken:.3g}".replace("-", MINUS) for taken in looks.outputs[head]}
     drawer.state.head = -1
+
+
+@only_words
+def test_the_caption_of_a_share_is_a_whole_quotient_of_scores_and_no_first_power(step):
+    at = shares_at(step)
+    said = "".join(word.text for word in step.walk.micro_step_at(at).sentence.formulas[0].numbers)
+    a, b, terms, made = re.fullmatch(
+        r"e\^\(\(?(.+?)\)? . \(?(.+?)\)?\) / \((.+)\) = (.+)", said.replace(MINUS, "-")
+    ).groups()
+    powers = np.exp(float(a) - float(b))
+    assert powers < 1
+    assert powers / sum(map(float, terms.replace("rest ", "").split(" + "))) == pytest.approx(float(made), rel=6e-3)
+    step.stand(at)
+    assert said.partition(" = ")[0] in words(part for parts in step.bench.parts.values() for part in parts)
+
+
+@only_words
+def test_the_stream_begins_with_the_norm_and_what_a_relu_leaves_with_the_layer_that_reads_it(step):
+    """What stands among the cubes was made by the micro-step, and has come when it is told of."""
+    bench, drawer = step.bench, board_of(step)[1]
+    numbers, seen = drawer._read.stream, []
+    for at, now in enumerate(step.walk.steps, start=1):
+        if now.phase != "forward":
+            continue
+        step.stand(at)
+        drawn = [one for sketch in bench.side.spread_out() for one in sketch.shapes if isinstance(one, Cells)]
+        rows = sum(len(one.fills) == stream.size for one in drawn for stream in numbers[:1])
+        seen.append((rows, "ReLU" in words(bench.side.spread_out())))
+        if not len(now.units) and now.words.partition(":")[0] in ("RMSNorm", "residual sum"):
+            assert now.value == pytest.approx(numbers[rows - 1][-1, now.column], rel=1e-4)
+    assert [rows for rows, _ in seen] == [0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3]
+    assert [relu for _, relu in seen] == [False] * 9 + [True] * 3
+
+
+@only_words
+def test_a_named_weight_is_ringed_on_a_small_plate_too(step):
+    for at in [k for k, phase in enumerate(step.walk.phases, start=1) if phase == GRADIENTS]:
+        index = step.stand(at).sentence.index
+        plate = next(
+            plate for plate in step.bench.layout.plates if 0 <= index - plate.start < plate.size and plate.start >= 0
+        )
+        (ring,) = step.bench.inside._outline_weight().shapes
+        assert np.asarray(ring.points)[:4] == pytest.approx(step.bench.inside._face(plate, index)[[0, 1, 3, 2]])
+
+
+@only_words
+def test_captions_say_which_ways_a_delta_comes_back(step):
+    told = {
+        now.stage: (now, step.stand(at).sentence.meaning)
+        for at, now in enumerate(step.walk.steps, 1)
+        if now.phase == "backward"
+    }
+    for stage, ways in (("layers.0.o", ["√mean", "RMSNorm", "residual sum"]), ("token", ["√mean", "RMSNorm"])):
+        now, meaning = told[stage]
+        assert meaning.startswith(f"back through {' + '.join(ways)}; ")
+        assert len(now.factors) == len(ways)
+
+
+def test_before_the_forward_pass_all_gradients_are_0(step):
+    sentence = step.stand(1).sentence
+    count = step.walk.n_weights
+    assert sentence.formulas[0].letters == f"{count:,} gradient{'s' * (count > 1)}"
+    assert "".join(word.text for word in sentence.formulas[0].numbers) == "= 0"
+    assert "0" in words(part for parts in step.bench.parts.values() for part in parts)
 
 
 @only_words

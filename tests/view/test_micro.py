@@ -153,14 +153,14 @@ def test_walking_and_leaving_changes_no_bit_and_no_pixel(hand):
 
 def test_back_enters_the_step_before_right_finishes_it_left_leaves_it_and_space_goes_on(hand):
     press(hand, ".", ".", ".", ",")
-    assert told(hand).at == 2
+    assert told(hand).position == 2
     press(hand, ",", ",")
-    assert (told(hand).step, told(hand).at, hand.run.steps) == (7, told(hand).count, 6)
+    assert (told(hand).step, told(hand).position, hand.run.steps) == (7, told(hand).count, 6)
     for keys, steps in ((".", 7), (("Left", "."), 6), ((".", "Right"), 7), ((".", ".", "Left"), 6)):
         press(hand, *keys)
         assert (hand.run.steps, told(hand) is not None) == (steps, keys == ("Left", "."))
     press(hand, ".")
-    while told(hand).at < told(hand).count:
+    while told(hand).position < told(hand).count:
         press(hand, ".")
     press(hand, "Space")
     assert (told(hand), hand.view.playback.running) == (None, True)
@@ -173,9 +173,9 @@ def test_an_edit_opens_the_step_again_and_typing_a_value_closes_it(hand, more):
     press(hand, *more, ".")
     click(hand, "phase", GRADIENTS)
     before = told(hand)
-    hand.view.put(0, 3.0)
+    hand.view.set_weight(0, 3.0)
     hand.settled()
-    assert (told(hand).at, told(hand).frame.values[0]) == (before.at, 3.0)
+    assert (told(hand).position, told(hand).frame.values[0]) == (before.position, 3.0)
     assert not np.array_equal(told(hand).frame.gradient, before.frame.gradient)
     values = hand.run.values[:3].copy()
     press(hand, "Enter")
@@ -204,7 +204,7 @@ def test_a_breakpoint_is_looked_into_where_it_became_true_and_the_step_can_be_fi
     stop = hand.view.worker.stopped
     press(hand, ",")
     assert (stop.step, told(hand).step, phase(hand)) == (8, 8, of)
-    assert of == "loss" or stop.weights[0] in hand.view.micro.walk.steps[told(hand).at - 1].weights
+    assert of == "loss" or stop.weights[0] in hand.view.micro.walk.steps[told(hand).position - 1].weights
     press(hand, "Right")
     assert hand.run.steps == 8
 
@@ -215,21 +215,21 @@ def test_space_plays_an_opened_step_to_its_end_stands_there_and_leaves_it_when_i
     walk = hand.view.micro.walk
     assert len(pass_seconds(walk)) == len(walk)
     press(hand, "Space")
-    while told(hand).at < len(walk):
-        seen += [told(hand).at] * (told(hand).at not in seen)
+    while told(hand).position < len(walk):
+        seen += [told(hand).position] * (told(hand).position not in seen)
         hand.host.pass_time(tick)
         taken += tick
-        if told(hand).at == 5 and taken:  # a hand stops it, and Space goes on
+        if told(hand).position == 5 and taken:  # a hand stops it, and Space goes on
             press(hand, "Space")
             hand.settled(4, 0.25)
-            assert told(hand).at == 5
+            assert told(hand).position == 5
             press(hand, "Space")
             hand.host.pass_time(0.6)
             seen.append(5)
     assert seen == [*range(1, len(walk))]
     assert taken == pytest.approx(sum(pass_seconds(walk)[:-1]), abs=tick * len(walk) + 0.6)
     hand.settled(12, 0.25)
-    assert (told(hand).at, bits(hand.run), hand.view.playback.running) == (len(walk), before, False)
+    assert (told(hand).position, bits(hand.run), hand.view.playback.running) == (len(walk), before, False)
     press(hand, "Space")
     assert (told(hand), hand.view.playback.running) == (None, True)
 
@@ -241,11 +241,11 @@ def test_slow_motion_opens_steps_does_those_of_the_engine_and_stays_where_it_is_
     hand.settled(4, 0.25)
     assert any("slow motion" in text for text in said(hand))
     press(hand, "Space")
-    at = told(hand).at
+    at = told(hand).position
     hand.settled(5, 0.25)
-    assert (told(hand).at, told(hand).step) == (at, 8)
+    assert (told(hand).position, told(hand).step) == (at, 8)
     press(hand, ".")
-    assert told(hand).at == at + 1
+    assert told(hand).position == at + 1
     press(hand, "Space")
     while told(hand) is None or told(hand).step < 9:
         hand.settled(1, 0.25)
@@ -275,17 +275,17 @@ def test_one_colour_is_a_trial_step_and_the_batch_the_real_one(loss):
         press(hand, ".")
         click(hand, "phase", UPDATE)
         assert any(": trial step" in text for text in said(hand))
-        own, one = told(hand).frame.gradient, told(hand).spread
+        own, one = told(hand).frame.gradient, told(hand).gradient_histogram
         source = hand.view.bench.subject.source
         assert own == pytest.approx(source.sample_gradient(ONE, WANTED, hand.run.values))
         for side in (0, 1):  # it is on the first one
             assert told(hand).trial
             click(hand, "switch", side)
         assert any(f"{loss} of 16 colours: real step" in text for text in said(hand))
-        batch, both, trial = told(hand).frame.gradient, told(hand).spread, told(hand).trial
+        batch, both, trial = told(hand).frame.gradient, told(hand).gradient_histogram, told(hand).trial
         for spread in (one, both):  # the histogram is of the batch, and marks this colour
-            assert (spread.counts.sum(), spread.joined) == (16, loss)
-            assert (spread.own, spread.gradient) == pytest.approx((own[0], batch[0]))
+            assert (spread.counts.sum(), spread.reduction) == (16, loss)
+            assert (spread.probe_term, spread.gradient) == pytest.approx((own[0], batch[0]))
         press(hand, "Escape", "Right")
         assert (trial, batch) == (False, pytest.approx(hand.run.frame().gradient, abs=1e-6))
         assert not np.allclose(own, batch)

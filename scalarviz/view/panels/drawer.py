@@ -50,6 +50,7 @@ class OpenedStep:
     trial: bool  # a trial step with one sample alone; else the real step of the whole batch
     reached: Mapping[str, NDArray[np.bool_]]  # by stage, the numbers of its row that the forward pass has come to
     stage: str = ""
+    done: frozenset[str] = frozenset()  # modules whose numbers have become what the next one reads
     adding: int = 0  # samples that the gradient of that stage holds so far; 0: all of them
     nodes: Mapping[str, NodeNumbers] = field(
         default_factory=dict
