@@ -132,7 +132,7 @@ def mixture(attention: Attention, head: int, number: int, digits: int = DIGITS) 
 
 
 def score_of(attention: Attention, head: int, place: int, digits: int = DIGITS) -> tuple[str, str, str]:
-    """A score in symbols, and of its products the two largest, or one, and the rest, over what scores are divided by."""
+    """A score in symbols, and of its products the two largest, or one, and the rest, over the scores' divisor."""
     q, k, scores = attention.queries[head], attention.keys[head], attention.scores[head]
     products, largest = (q * k).sum(axis=1), int(np.argmax(np.abs(scores)))
     divisor = float(products[largest] / scores[largest]) if scores[largest] else len(q[0]) ** 0.5
