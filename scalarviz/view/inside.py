@@ -256,13 +256,12 @@ class Inside:
         return wires.path(pulse.kind, pulse.index, pulse.index)
 
     def _outline_weight(self) -> Sketch:
-        """A light edge around the one cube that the line below is about."""
+        """A light edge around the one cube that the line below is about; of a small one a thinner one."""
         sketch, bench, index = Sketch(over=True), self._bench, self._shown_step.sentence.index
         plate = next((p for p in bench.layout.plates if p.start >= 0 and 0 <= index - p.start < p.size), None)
         if plate is not None:
             ring = self._face(plate, index)[[0, 1, 3, 2, 0]]
-            if float(np.ptp(ring, axis=0).min()) > _MARKED:
-                sketch.polyline(ring, bench.theme.selection, 2.0)
+            sketch.polyline(ring, bench.theme.selection, 2.0 if float(np.ptp(ring, axis=0).min()) > _MARKED else 1.4)
         return sketch
 
     def _face(self, plate: Plate, index: int) -> Floats:

@@ -16,7 +16,7 @@ from kit.runs import bits, make_data, make_run
 from scalarviz import Run, Weight, nn, optim
 from scalarviz.errors import InputError, OutOfRangeError, TypeMismatchError, UnknownNameError
 from scalarviz.run.core.gather import weight_name
-from scalarviz.run.opened.equations import mixture, share_of
+from scalarviz.run.opened.equations import mixture, score_of, share_of
 from scalarviz.run.source import Moment
 from scalarviz.scalar.kernel import kernel
 from scalarviz.scalar.ops import TABLE
@@ -53,7 +53,7 @@ def check_forward(opened):
     """Every number of a row is reached once, none before what it is made of; equations are true as printed."""
     reached, sources = Counter(), {stage.name: stage.sources for stage in opened.stages}
     for step in (step for step in opened.micro_steps() if step.phase == "forward"):
-        stages = (step.stage, *step.also) if step.kind != "product" and len(step.units) else ()
+        stages = (step.stage, *step.other_calls) if step.kind != "product" and len(step.units) else ()
         for at in stages:
             assert all(reached[source] for source in sources[at] if source in sources)
             reached.update([at])
@@ -63,7 +63,7 @@ def check_forward(opened):
     for step in opened.micro_steps():
         if step.op and step.factors:
             check_printed(step.numbers)
-        if step.kind == "stage" and step.op and not step.also:
+        if step.kind == "stage" and step.op and not step.other_calls:
             check_largest(opened, step)
 
 
@@ -337,6 +337,8 @@ def test_who_looks_at_whom_follows_from_the_recorded_q_k_and_v_and_gives_what_th
             scores = np.einsum("hd,hnd->hn", q[:, place], k[:, : place + 1]) / d**0.5
             np.testing.assert_allclose(seen.scores, scores, rtol=1e-9)
             np.testing.assert_allclose(seen.shares, soft(scores), rtol=1e-9)
+            np.testing.assert_array_equal(seen.queries, np.repeat(q[:, place, None], place + 1, axis=1))
+            np.testing.assert_array_equal(seen.keys, k[:, : place + 1])
             np.testing.assert_allclose(seen.values, v[:, : place + 1], rtol=1e-12)
             np.testing.assert_allclose(seen.outputs, seen.parts.sum(axis=1), rtol=1e-9, atol=1e-12)
             np.testing.assert_allclose(weight @ seen.outputs.ravel(), made["o"][place], rtol=1e-9, atol=1e-12)
@@ -347,7 +349,11 @@ def test_who_looks_at_whom_follows_from_the_recorded_q_k_and_v_and_gives_what_th
             slope = seen.shares * (of_shares - (seen.shares * of_shares).sum(axis=1, keepdims=True))
             np.testing.assert_allclose(back.scores, slope, rtol=1e-7, atol=1e-14)
             for head in range(2):
-                check_printed(share_of(seen, head, place))
+                check_printed(share_of(seen, head, place), 3)
+                letters, *both = score_of(seen, head, place, 3)
+                assert letters == "q · k / √3"
+                for said in both:
+                    check_printed(said.replace("√3", "(3 ** 0.5)"), 3)
                 for number in range(d):
                     check_printed(mixture(seen, head, number, 3).replace("rest ", ""), 3)
     assert opened.attention("letters (2)") is None

@@ -187,12 +187,12 @@ def test_the_legend_is_that_of_what_the_heading_names_and_has_the_colours_of_the
     """While no cube has a number all show their weights; nothing says the new ones before the update."""
     bench = step.bench
     kinds = {(told.phase, told.stage, told.sentence.name.split(" ")[0]): at
-             for at, told in ((at, step.walk.told(at)) for at in range(1, len(step.walk) + 1))}  # fmt: skip
+             for at, told in ((at, step.walk.micro_step_at(at)) for at in range(1, len(step.walk) + 1))}  # fmt: skip
     for at in kinds.values():
         told = step.stand(at)
         lit, scale = ~bench.colouring.missing(told.frame), bench.colouring.legend()
         title = "weight" if not lit.any() else bench.colouring.shows.words
-        assert bench.inside.head(state_of(bench.subject, told.frame, "", bench.colouring.shows)).quantity == title
+        assert bench.inside.hud_state(state_of(bench.subject, told.frame, "", bench.colouring.shows)).quantity == title
         assert {title} == {*words([bench.strip.legend((0, 0, 300, 66), told.frame, "")])} & TITLES
         assert [text for place, text in scale.labels if place in (0, 0.5, 1)][1::2] == ["0"]
         if not lit.any():
@@ -226,7 +226,7 @@ def test_what_was_there_at_rest_is_there_in_a_step(step):
 def test_answers_stand_nowhere_before_the_stage_that_computes_them(step):
     bench = step.bench
     last = bench.subject.stages[-1].name
-    first = next(at for at in range(1, len(step.walk) + 1) if step.walk.told(at).reached[last].all())
+    first = next(at for at in range(1, len(step.walk) + 1) if step.walk.micro_step_at(at).reached[last].all())
     for at in (1, first - 1, first):
         step.stand(at)
         texts_now = [*words(bench.side.spread_out()), *(w for part in bench.parts.values() for w in words(part))]
@@ -267,9 +267,9 @@ def test_a_painting_stays_as_it_was_at_the_beginning_of_a_step(step):
         step.stand(1)
         was, drawer.grid.whole, drawer.grid._live = drawer.grid.numbers, False, True
         for at in (2, len(step.walk)):
-            bench.inside.show(step.walk.told(at))
+            bench.inside.show(step.walk.micro_step_at(at))
             for _ in range(8):
-                bench.update(bench.inside.told.frame, "", 1.0)
+                bench.update(bench.inside.micro_step.frame, "", 1.0)
             assert drawer.grid.numbers is was
             assert not drawer.moving
 
@@ -316,15 +316,15 @@ def test_no_name_of_a_kernel_is_counted_from_nought_and_two_ends_of_one_name_are
 def test_lit_products_add_up_to_the_sums_and_what_goes_on_to_the_deltas(step):
     walk, opened_step = step.walk, step.walk.opened
     for at, phase in enumerate(walk.phases, start=1):
-        told = walk.told(at)
-        if phase == FORWARD and told.layer is not None and told.makes in told.sums:
-            found = told.sums[told.makes]
+        told = walk.micro_step_at(at)
+        if phase == FORWARD and told.layer is not None and told.output_row in told.sums:
+            found = told.sums[told.output_row]
             whole = opened_step.means[told.layer.name]
-            assert found.numbers[found.whole] == pytest.approx(np.asarray(whole)[found.whole], rel=1e-5, abs=1e-7)
+            assert found.numbers[found.complete] == pytest.approx(np.asarray(whole)[found.complete], rel=1e-5, abs=1e-7)
         if phase == BACKWARD and told.layer is not None and told.layer.weight is not None:
             passed = told.layer.weight.of(np.asarray(told.frame.state["passed on"]))
             there = ~np.isnan(passed).any(axis=0)
-            above = np.asarray(opened_step.adjoint_sums[told.reads])
+            above = np.asarray(opened_step.adjoint_sums[told.input_row])
             assert passed.sum(axis=0)[there] == pytest.approx(above[there], rel=1e-6, abs=1e-12)
 
 
@@ -372,7 +372,7 @@ def test_a_scale_of_heights_is_one_two_or_five(most, scale):
 
 def test_numbers_stay_in_backward_and_deltas_stand_beside_them(step):
     told, bench = step.stand(step.last_of(BACKWARD)), step.bench
-    before, deltas = bench.inside.rows(told.frame).activations, bench.inside.row_deltas()
+    before, deltas = bench.inside.rows_frame(told.frame).activations, bench.inside.row_deltas()
     for name, row in walk_rows(step).items():
         np.testing.assert_array_equal(before[name], row)
     assert told.phase > LOSS
@@ -391,7 +391,7 @@ def test_the_line_has_numbers_in_a_column_at_each_gradient_and_each_update(step)
     change = np.abs(np.asarray(walk.opened.new_values, float) - walk.frame.values)
     for at, now in enumerate(walk.steps, start=1):
         if now.phase in ("gradients", "update") and now.kind != "statistic":
-            told = walk.told(at).sentence
+            told = walk.micro_step_at(at).sentence
             written = words([sentence((0.0, 0.0, COLUMN, SENTENCE), step.bench.theme, told)])
             assert told.name.endswith(written[0].lstrip("\N{HORIZONTAL ELLIPSIS}"))  # its end, where it has no room
             assert any(any(digit in said for digit in "0123456789") for said in written[1:]), (now.words, written)
@@ -439,7 +439,7 @@ def part_of(step: Step, at: int, gone: float):
 
 @only_words
 def test_captions_name_letters_and_numbers(step):
-    told = [(now, step.walk.told(at).sentence) for at, now in enumerate(step.walk.steps, start=1) if now.op]
+    told = [(now, step.walk.micro_step_at(at).sentence) for at, now in enumerate(step.walk.steps, start=1) if now.op]
     said = {now.words.partition(":")[0]: sentence.meaning.rpartition("; ")[2]
             for now, sentence in told if now.phase == "forward" and not len(now.units)}  # fmt: skip
     own = quoted("a")
@@ -459,7 +459,7 @@ def test_captions_name_letters_and_numbers(step):
 
 @only_words
 def test_a_norm_that_comes_with_a_layer_is_said_and_the_stream_has_what_the_first_one_leaves(step):
-    told = [(now, step.walk.told(at).sentence) for at, now in enumerate(step.walk.steps, start=1)]
+    told = [(now, step.walk.micro_step_at(at).sentence) for at, now in enumerate(step.walk.steps, start=1)]
     normed = {name.partition(":")[0] for now, (name, meaning, *_) in ((n, (s.name, s.meaning)) for n, s in told)
               if now.formula == "Σ w · RMSNorm(x)" and meaning.startswith("after RMSNorm; ")}  # fmt: skip
     assert normed & {"q", "k", "v"}
@@ -475,7 +475,7 @@ def test_a_delta_that_comes_back_in_several_ways_is_their_sum_as_printed(step):
     assert len(back) >= 2
     for now in back:
         check_sum(*now.numbers.split(" = "))
-        read = [own for name in (now.stage, *now.also) if (own := step.walk.opened.joined[name]).any()]
+        read = [own for name in (now.stage, *now.other_calls) if (own := step.walk.opened.joined[name]).any()]
         assert now.value == read[-1][now.column]
 
 
@@ -489,11 +489,81 @@ def test_each_letter_has_its_score_and_share_and_their_sum_adds_up(step):
         assert {f"head {head + 1}: {quoted('a')} looks back", *WORD} <= {*shares}
         for score, share in zip(looks.scores[head], looks.shares[head], strict=True):
             assert {number(score, 2, signed=True), percent(share)} <= {*shares}
-        assert not any(said.startswith("= ") for said in shares)
+        largest = int(np.argmax(looks.shares[head]))
+        *_, what, left, right = words(part_of(step, at, 1.0)[:1])
+        assert what == f"q · k / √4 for {quoted(WORD[largest])}"
+        check_sum(left, right.removeprefix("= "))
+        assert number(looks.scores[head][largest], 2) == number(float(right.removeprefix("= ").replace(MINUS, "-")), 2)
+        products = looks.queries[head] * looks.keys[head]
+        np.testing.assert_allclose(products.sum(axis=1) / 2, looks.scores[head], rtol=1e-9)
         *_, left, right = words(part_of(step, at + 1, 1.0)[:1])
         check_sum(left, right.removeprefix("= "))
-        assert right.removeprefix("= ") in {f"{taken:.3g}".replace("-", MINUS) for taken in looks.taken[head]}
+        assert right.removeprefix("= ") in {f"{taken:.3g}".replace("-", MINUS) for taken in looks.outputs[head]}
     drawer.state.head = -1
+
+
+@only_words
+def test_the_caption_of_a_share_is_a_whole_quotient_of_scores_and_no_first_power(step):
+    at = shares_at(step)
+    said = "".join(word.text for word in step.walk.micro_step_at(at).sentence.formulas[0].numbers)
+    a, b, terms, made = re.fullmatch(
+        r"e\^\(\(?(.+?)\)? . \(?(.+?)\)?\) / \((.+)\) = (.+)", said.replace(MINUS, "-")
+    ).groups()
+    powers = np.exp(float(a) - float(b))
+    assert powers < 1
+    assert powers / sum(map(float, terms.replace("rest ", "").split(" + "))) == pytest.approx(float(made), rel=6e-3)
+    step.stand(at)
+    assert said.partition(" = ")[0] in words(part for parts in step.bench.parts.values() for part in parts)
+
+
+@only_words
+def test_the_stream_begins_with_the_norm_and_what_a_relu_leaves_with_the_layer_that_reads_it(step):
+    """What stands among the cubes was made by the micro-step, and has come when it is told of."""
+    bench, drawer = step.bench, board_of(step)[1]
+    numbers, seen = drawer._read.stream, []
+    for at, now in enumerate(step.walk.steps, start=1):
+        if now.phase != "forward":
+            continue
+        step.stand(at)
+        drawn = [one for sketch in bench.side.spread_out() for one in sketch.shapes if isinstance(one, Cells)]
+        rows = sum(len(one.fills) == stream.size for one in drawn for stream in numbers[:1])
+        seen.append((rows, "ReLU" in words(bench.side.spread_out())))
+        if not len(now.units) and now.words.partition(":")[0] in ("RMSNorm", "residual sum"):
+            assert now.value == pytest.approx(numbers[rows - 1][-1, now.column], rel=1e-4)
+    assert [rows for rows, _ in seen] == [0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3]
+    assert [relu for _, relu in seen] == [False] * 9 + [True] * 3
+
+
+@only_words
+def test_a_named_weight_is_ringed_on_a_small_plate_too(step):
+    for at in [k for k, phase in enumerate(step.walk.phases, start=1) if phase == GRADIENTS]:
+        index = step.stand(at).sentence.index
+        plate = next(
+            plate for plate in step.bench.layout.plates if 0 <= index - plate.start < plate.size and plate.start >= 0
+        )
+        (ring,) = step.bench.inside._outline_weight().shapes
+        assert np.asarray(ring.points)[:4] == pytest.approx(step.bench.inside._face(plate, index)[[0, 1, 3, 2]])
+
+
+@only_words
+def test_captions_say_which_ways_a_delta_comes_back(step):
+    told = {
+        now.stage: (now, step.stand(at).sentence.meaning)
+        for at, now in enumerate(step.walk.steps, 1)
+        if now.phase == "backward"
+    }
+    for stage, ways in (("layers.0.o", ["√mean", "RMSNorm", "residual sum"]), ("token", ["√mean", "RMSNorm"])):
+        now, meaning = told[stage]
+        assert meaning.startswith(f"back through {' + '.join(ways)}; ")
+        assert len(now.factors) == len(ways)
+
+
+def test_before_the_forward_pass_all_gradients_are_0(step):
+    sentence = step.stand(1).sentence
+    count = step.walk.n_weights
+    assert sentence.formulas[0].letters == f"{count:,} gradient{'s' * (count > 1)}"
+    assert "".join(word.text for word in sentence.formulas[0].numbers) == "= 0"
+    assert "0" in words(part for parts in step.bench.parts.values() for part in parts)
 
 
 @only_words
@@ -519,7 +589,7 @@ def test_who_looked_at_whom_stays_in_the_column_to_the_end_of_the_step(step):
         written = words(part_of(step, at, 1.0))
         assert {*WORD, "share %"} <= {*written}
         back = at > shares_at(step) + 1 and any(f"gradients back to {quoted('a')}" in said for said in written)
-        assert back == (step.walk.told(at).looking.come > 3)
+        assert back == (step.walk.micro_step_at(at).looking.reached > 3)
         if back:
             *_, left, right = words(part_of(step, at, 1.0)[:1])
             check_sum(left, right.removeprefix("= "))
@@ -597,7 +667,7 @@ def test_frames_stand_where_a_delta_passed_and_where_a_kernels_gradient_comes_fr
         opened, stages = one.walk.opened, one.walk.stages
         maps = [stage for stage in stages.values() if stage.weight is not None and len(stage.shape) == 3]
         for at, now in enumerate(one.walk.steps, start=1):
-            told = one.walk.told(at)
+            told = one.walk.micro_step_at(at)
             if now.stage not in {stage.name for stage in maps} or now.phase not in ("backward", "gradients"):
                 continue
             places, row = opened.origins(now, told.sentence.index), one.walk.row_of(stages[now.stage])
@@ -622,7 +692,7 @@ def test_frames_stand_where_a_delta_passed_and_where_a_kernels_gradient_comes_fr
 def test_no_formula_calls_an_output_by_the_name_of_an_input(step):
     letters = {"y", "t"}.intersection(step.walk.subject.sample.inputs)
     for at in range(1, len(step.walk) + 1):
-        told = step.walk.told(at)
+        told = step.walk.micro_step_at(at)
         if told.phase in (LOSS, BACKWARD) and letters:
             said = [formula.letters for formula in told.sentence.formulas] + [row[0] for row in told.table]
             assert not any(re.search(r"(?<![a-z])[yt](?![a-z])", text) for text in said), said
@@ -631,11 +701,11 @@ def test_no_formula_calls_an_output_by_the_name_of_an_input(step):
 def test_while_a_window_slides_its_products_light_and_nothing_flashes_over_three_times_a_second(pictures):
     step, bench = pictures, pictures.bench
     (at,) = slides(step)
-    seconds, told, seen = pass_seconds(step.walk)[at - 1], step.walk.told(at), []
+    seconds, told, seen = pass_seconds(step.walk)[at - 1], step.walk.micro_step_at(at), []
     bench.inside.show(told, seconds=seconds)
     weights = told.stops[0].window.weights
     for _ in range(round(30 * seconds)):
-        stop, colouring = bench.inside._stop, bench.colouring
+        stop, colouring = bench.inside._window_stop, bench.colouring
         bench.update(told.frame, "", 1 / 30)
         seen.append(told.stops.index(stop))
         if stop is not told.stops[-1]:
@@ -664,7 +734,7 @@ def test_what_is_struck_out_stays_dark_forward_and_back(pictures):
 
 
 def test_the_loss_flashes_once(step):
-    bench, told = step.bench, step.walk.told(step.last_of(LOSS))
+    bench, told = step.bench, step.walk.micro_step_at(step.last_of(LOSS))
     bench.inside.show(told, seconds=0.6)
     light = []
     for _ in range(20):
@@ -676,7 +746,7 @@ def test_the_loss_flashes_once(step):
     assert (np.diff(light[: top + 1]) > 0).all()
     assert (np.diff(light[top:18]) < 0).all()
     assert light[-1] == 0
-    bench.inside.show(told, runs=False)
+    bench.inside.show(told, animated=False)
     assert not any(sketch.shapes for sketch in bench.inside.overlay(None))
 
 
@@ -692,7 +762,7 @@ def test_the_sum_of_the_selected_weight_is_told_of(pictures):
     ]
     named = set()
     for index, row in (*asked, (None, np.abs(sums).argmax())):
-        sentence = walk.told(at, index).sentence
+        sentence = walk.micro_step_at(at, index).sentence
         said = sentence.formulas[0].numbers[-1].text.replace("−", "-")
         assert float(said) == pytest.approx(sums[row], rel=1e-3)
         named.add((row, sentence.name))
@@ -713,7 +783,7 @@ def words_net():
 def test_of_an_embedding_the_rows_of_the_words_light(words_net):
     step = words_net
     at = next(at for at, now in enumerate(step.walk.steps, 1) if now.phase == "forward")
-    told = step.walk.told(at)
+    told = step.walk.micro_step_at(at)
     lit = told.frame.state["product"][:42].reshape(7, 6)
     np.testing.assert_array_equal(lit[[2, 5]], np.asarray(told.frame.values, float)[:42].reshape(7, 6)[[2, 5]])
     assert np.isnan(np.delete(lit, [2, 5], axis=0)).all()

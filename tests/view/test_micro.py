@@ -275,17 +275,17 @@ def test_one_colour_is_a_trial_step_and_the_batch_the_real_one(loss):
         press(hand, ".")
         click(hand, "phase", UPDATE)
         assert any(": trial step" in text for text in said(hand))
-        own, one = told(hand).frame.gradient, told(hand).spread
+        own, one = told(hand).frame.gradient, told(hand).gradient_histogram
         source = hand.view.bench.subject.source
         assert own == pytest.approx(source.sample_gradient(ONE, WANTED, hand.run.values))
         for side in (0, 1):  # it is on the first one
             assert told(hand).trial
             click(hand, "switch", side)
         assert any(f"{loss} of 16 colours: real step" in text for text in said(hand))
-        batch, both, trial = told(hand).frame.gradient, told(hand).spread, told(hand).trial
+        batch, both, trial = told(hand).frame.gradient, told(hand).gradient_histogram, told(hand).trial
         for spread in (one, both):  # the histogram is of the batch, and marks this colour
-            assert (spread.counts.sum(), spread.joined) == (16, loss)
-            assert (spread.own, spread.gradient) == pytest.approx((own[0], batch[0]))
+            assert (spread.counts.sum(), spread.reduction) == (16, loss)
+            assert (spread.probe_term, spread.gradient) == pytest.approx((own[0], batch[0]))
         press(hand, "Escape", "Right")
         assert (trial, batch) == (False, pytest.approx(hand.run.frame().gradient, abs=1e-6))
         assert not np.allclose(own, batch)

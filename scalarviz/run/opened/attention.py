@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,6 +30,7 @@ BETWEEN = {
 SHARES, VALUES = BETWEEN["share"][1], BETWEEN["values"][1]
 MERGED = (BETWEEN["norm"][1], BETWEEN["activation"][1])
 """Formulas of what comes with the layer that reads it."""
+_WAYS = {"squares": "√mean", "norm": "RMSNorm", "sum": "residual sum", "products": "scores", "values": "shares"}
 _STRAIGHT = ("exp", "log", "sqrt", "neg", "square", "abs", "float16")
 
 
@@ -40,16 +41,20 @@ class AttentionRows(NamedTuple):
     shares: Rows  # (heads, n)
     values: Rows  # (heads, n, d), what it is offered
     outputs: Rows  # (heads, d)
+    queries: Rows  # (heads, n, e), of the position, the same for each that it looks at
+    keys: Rows  # (heads, n, e)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Attention:
     """How one position looks at others; or what comes back to it: the same shares, and derivatives of the loss."""
 
-    scores: Float  # (heads, n), q · k
+    scores: Float  # (heads, n), q · k / √d
     shares: Float  # (heads, n), what a softmax makes of them
     values: Float  # (heads, n, d), the v of each position; of what comes back the derivative by `taken`
     outputs: Float  # (heads, d), the sum of `parts`
+    queries: Float  # (heads, n, e), q, the same for each position, and k: also of what comes back the numbers
+    keys: Float  # (heads, n, e)
 
     @property
     def parts(self) -> Float:
@@ -57,8 +62,11 @@ class Attention:
         return np.asarray(self.shares[..., None] * self.values)
 
     def which(self, formula: str, column: int) -> tuple[int, int]:
-        """Head and place of one of many shares, or of what is taken, where the `formula` is another."""
-        return divmod(column, len((self.shares if formula == SHARES else self.outputs)[0]))
+        """Head and place of one of what is taken; of a share those of the second largest, as the largest has e^0."""
+        if formula != SHARES:
+            return divmod(column, len(self.outputs[0]))
+        head = column // len(self.shares[0])
+        return head, int(np.argsort(-self.shares[head], kind="stable")[:2][-1])
 
 
 class AttentionState(NamedTuple):
@@ -93,6 +101,12 @@ class BetweenModules:
                     what[row] = _made(made[0], below, made[2], self._constants)
         return self._kinds[stage]
 
+    def ways(self, rows: Sequence[int]) -> str:
+        """Through what derivatives come back that these rows send, in words; empty of one that has no name."""
+        stages = [self._places.place_of([row]).stage for row in rows]
+        found = [_WAYS.get(self.kinds(stage).get(row, "")) for stage, row in zip(stages, rows, strict=True)]
+        return " + ".join(dict.fromkeys(filter(None, found))) if all(found) else "several ways" * (len(rows) > 1)
+
     def attention_rows(self, stage: str) -> AttentionRows | None:
         """The attention that a layer reads; None where it reads none."""
         if stage not in self._attention_rows:
@@ -101,10 +115,12 @@ class BetweenModules:
                 shares, offered = self._operands(row).reshape(2, -1).tolist()
                 heads.setdefault(tuple(shares), []).append((row, offered))
             alike = len({(len(shares), len(taken)) for shares, taken in heads.items()}) == 1
-            self._attention_rows[stage] = None if not alike else AttentionRows(
-                np.array([[self._score(row, stage) for row in shares] for shares in heads]), np.array([*heads]),
+            scores = [[self._score(row, stage) for row in shares] for shares in heads]
+            factors = np.array([[self._products(row, stage) for row in of] for of in scores]) if alike else None
+            self._attention_rows[stage] = None if factors is None else AttentionRows(
+                np.array(scores), np.array([*heads]),
                 np.array([[offered for _, offered in taken] for taken in heads.values()]).swapaxes(1, 2),
-                np.array([[row for row, _ in taken] for taken in heads.values()]),
+                np.array([[row for row, _ in taken] for taken in heads.values()]), factors[:, :, 0], factors[:, :, 1],
             )  # fmt: skip
         return self._attention_rows[stage]
 
@@ -118,6 +134,13 @@ class BetweenModules:
         while what.get(row) in ("share", "exp", "sub", "add"):
             row = next(k for k in self._operands(row).tolist() if what.get(k) in ("exp", "sub", "add", "score"))
         return row
+
+    def _products(self, score: int, stage: str) -> Rows:
+        """Whose products a score is the sum of: (2, e)."""
+        row, what = score, self.kinds(stage)
+        while what.get(row) == "score":
+            row = next(k for k in self._operands(row).tolist() if what.get(k) in ("score", "products"))
+        return self._operands(row).reshape(2, -1)
 
 
 def _made(i: Instruction, below: set[str], operands: Rows, constants: set[int]) -> str:

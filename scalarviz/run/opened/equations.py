@@ -128,22 +128,42 @@ def condensed(parts: Sequence[float], count: int) -> tuple[float, ...]:
 def mixture(attention: Attention, head: int, number: int, digits: int = DIGITS) -> str:
     """One number of what a head takes: the two largest of all share · v, and the rest of them."""
     shares, v = attention.shares[head], attention.values[head, :, number]
-    order = np.argsort(-np.abs(shares * v), kind="stable")
-    pairs, rest = [(float(shares[k]), float(v[k])) for k in order[:2]], [float(shares[order[2:]] @ v[order[2:]])]
-    rest = rest if len(order) > 2 else []
-    tokens = [token for a, b in pairs for token in (" + ", Quantity("", a), " · ", Quantity("", b))][1:]
+    return _products(shares, v, float(attention.outputs[head, number]), digits)
+
+
+def score_of(attention: Attention, head: int, place: int, digits: int = DIGITS) -> tuple[str, str, str]:
+    """A score in symbols, and of its products the two largest, or one, and the rest, over the scores' divisor."""
+    q, k, scores = attention.queries[head], attention.keys[head], attention.scores[head]
+    products, largest = (q * k).sum(axis=1), int(np.argmax(np.abs(scores)))
+    divisor = float(products[largest] / scores[largest]) if scores[largest] else len(q[0]) ** 0.5
+    said, short = (_products(q[place], k[place], float(scores[place]), digits, divisor, most) for most in (2, 1))
+    return f"q · k / √{divisor**2:.4g}", said, short
+
+
+def _products(a: Floats, b: Floats, result: float, digits: int, divisor: float = 1.0, most: int = 2) -> str:
+    """A sum of products, the `most` largest and the rest of them, perhaps over a divisor."""
+    order = np.argsort(-np.abs(a * b), kind="stable")
+    pairs, rest = [(float(a[k]), float(b[k])) for k in order[:most]], [float(a[order[most:]] @ b[order[most:]])]
+    rest = rest if len(order) > most else []
+    tokens = [token for x, y in pairs for token in (" + ", Quantity("", x), " · ", Quantity("", y))][1:]
     tokens += [token for x in rest for token in (" + rest ", Quantity("", x))]
-    again = lambda k: sum(rounded(a, k) * rounded(b, k) for a, b in pairs) + sum(rounded(x, k) for x in rest)  # noqa: E731
-    return Line("", tuple(tokens), float(attention.outputs[head, number]), evaluate_rounded=again).equation(digits)
+    under = f"{divisor:.4g}" if np.isclose(divisor, float(f"{divisor:.4g}"), rtol=1e-9) else f"√{divisor**2:.4g}"
+    tokens = tokens if divisor == 1 else ["(", *tokens, f") / {under}"]
+
+    def again(k: int) -> float:
+        return (sum(rounded(x, k) * rounded(y, k) for x, y in pairs) + sum(rounded(x, k) for x in rest)) / divisor
+
+    return Line("", tuple(tokens), result, evaluate_rounded=again).equation(digits)
 
 
 def share_of(attention: Attention, head: int, place: int) -> str:
     """How a share comes of its head's scores."""
     scores = attention.scores[head].tolist()
-    score, largest, whole = scores[place], max(scores), sum(np.exp(x - max(scores)) for x in scores)
-    tokens = "e^(", Quantity("", score), f" {MINUS} ", Quantity("", largest), ") / ", Quantity("", whole)
-    again = lambda k: np.exp(rounded(score, k) - rounded(largest, k)) / rounded(whole, k)  # noqa: E731
-    return equation(tokens, float(attention.shares[head, place]), again)
+    score, largest = scores[place], max(scores)
+    terms, parts = summed([float(np.exp(x - largest)) for x in scores], LARGEST, LARGEST - 1)
+    tokens = "e^(", Quantity("", score), f" {MINUS} ", Quantity("", largest), ") / (", *terms, ")"
+    again = lambda k: np.exp(rounded(score, k) - rounded(largest, k)) / sum(rounded(x, k) for x in parts)  # noqa: E731
+    return Line("", (*tokens,), float(attention.shares[head, place]), evaluate_rounded=again).equation(3)
 
 
 TERMS, MAX, NORM, MOST_TERMS = "terms", "max", "norm", 256
@@ -251,13 +271,15 @@ def shares_of(outputs: Floats, classes: Floats) -> tuple[Floats, Floats]:
 class RowOperation(NamedTuple):
     """The operation that makes a number, the numbers that it takes, and the operation in symbols where they are few.
 
-    `linear`: whether the means over samples are made of means in the same way.
+    `linear`: whether the means over samples are made of means in the same way; `ways`: what a sum of derivatives comes
+    back through, in words.
     """
 
     op: str
     factors: tuple[float, ...]
     formula: str = ""
     linear: bool = False
+    ways: str = ""
 
 
 def operation_of(passes: Passes, row: int) -> RowOperation | None:

@@ -385,6 +385,7 @@ class Walk:
         which = int(np.argmax(np.abs(np.nan_to_num(sums[rows]))))
         found = self._derivation(int(rows[which]))
         found = found._replace(formula="") if found.formula == "dL/dy" else found
+        step = replace(step, words=f"{step.words} through {found.ways}") if found.ways else step
         return self._with_number(step, found, float(sums[rows[which]]), which, self.many.partition(" ")[0])
 
     def _between(self, calls: Sequence[Stage]) -> Iterator[MicroStep]:
@@ -522,11 +523,16 @@ class Walk:
             pairs = [(float(sums[k]), float(x)) for k, x in slopes.items() if sums[k] * x]
             if not linear and not np.isclose(fsum(a * b for a, b in pairs), sums[row], rtol=1e-9, atol=1e-14):
                 pairs = []  # one sample alone moves no mean of its batch
+            ways = (
+                ""
+                if linear or not pairs
+                else self.passes.network.between.ways([k for k, x in slopes.items() if sums[k] * x])
+            )
             if not linear and len(pairs) == 1:
-                return RowOperation("mul", pairs[0], "δ · slope")
+                return RowOperation("mul", pairs[0], "δ · slope", ways=ways)
             parts = condensed([a * b for a, b in pairs], MOST)
             formula = "Σ δ · slope" if parts and not linear else formula
-            return RowOperation(TERMS, parts if len(parts) > 1 else (), formula, linear)
+            return RowOperation(TERMS, parts if len(parts) > 1 else (), formula, linear, ways)
         letters, factors, upper = [slope(above[0].kind)], [float(self._x(above[0])[0])], int(above[0].rows[0])
         while len(pool := list(readers(self.passes.network.body, upper))) == 1 and pool[0].kind == MAX:
             letters, factors = [slope(MAX), *letters], [float(self._x(pool[0])[0]), *factors]

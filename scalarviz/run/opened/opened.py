@@ -476,7 +476,9 @@ class Opened:
         made, numbers = self._passes.means, self._passes.adjoint_sums if back else self._passes.means
         taken = numbers[looks.outputs]
         values = np.broadcast_to(taken[:, None], looks.values.shape) if back else made[looks.values]
-        return Attention(numbers[looks.scores], made[looks.shares], values, taken)
+        return Attention(
+            numbers[looks.scores], made[looks.shares], values, taken, made[looks.queries], made[looks.keys]
+        )
 
     @cached_property
     def _attending(self) -> tuple[Stage, str, tuple[int, ...]] | None:

@@ -81,7 +81,8 @@ class Sentences:
             return self._of_delta(step)
         if step.kind == "stage":
             return Sentence(self._titles(step), self._forward(self._count_words(step)), _stage_formulas("output", step))
-        return Sentence("zero", "every gradient is set to 0, because backward adds to it")
+        zero = Formula(counted("gradient", len(step.weights)), (Word("= ", "dim"), Word("0", bold=True)))
+        return Sentence("zero", "backward adds to each gradient, so all begin at 0", (zero,))
 
     def _of_operation(self, step: MicroStep) -> Sentence:
         """One operation of a formula, or what is made between modules, shown by one number."""
@@ -141,7 +142,7 @@ class Sentences:
         title, made = f"{self._title(stage.name)}: {said}", self._count_words(step)
         made = f"{first} of {made}" if stage.outputs > 1 else made
         made = f"share p minus target t; {made}" if "p −" in step.formula else made
-        made = f"several ways back add up; {made}" if step.formula == "Σ δ · slope" else made
+        made = f"back through {ways}; {made}" if (ways := step.words.partition(" through ")[2]) else made
         made = f"after {in_words(before)}; {made}" if (before := step.words.rpartition(", then ")[0]) else made
         made += "; max' is 1 for the largest of a pool" * (back and "max'" in step.formula)
         letters = f"{step.formula} = δ".removeprefix(" = ")

@@ -146,7 +146,7 @@ class Walk:
             loss=self.own_loss if phase >= LOSS and not adding else None,
             gradient_histogram=self._spread(sentence.index) if phase > LOSS else None,
             rule=self.sentences.lines(phase, sentence.index),
-            sample=self._sample(adding), data=self._data, moved=moved, stage=now.stage,
+            sample=self._sample(adding), data=self._data, moved=moved, stage=now.stage, done=self._done(at),
             outputs=self.outputs(joined, reached), table=self.table(joined, reached),
             nodes=self._nodes(at, computed, np.asarray(self.frame.values, np.float64)),
             current_node=self._node(now),
@@ -208,6 +208,13 @@ class Walk:
                 for name in (step.stage, *step.other_calls):
                     found[name][step.units] = True
         return found
+
+    def _done(self, at: int) -> frozenset[str]:
+        """Modules whose numbers have become what the next one reads, after micro-step `at` forward."""
+        made = [step for step in self.steps[: at - 1] if step.phase == "forward" and len(step.units)]
+        waits = all(step.phase == "forward" and not len(step.units) for step in self.steps[at - 1 : at + 1])
+        names = (name for step in made[: len(made) - waits] for name in (step.stage, *step.other_calls))
+        return frozenset(map(module_path, names))
 
     def _deltas_of(self, done: Sequence[MicroStep]) -> dict[str, Floats]:
         """Those that have come, and with a layer's those of all stages behind it.

@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...run.opened.attention import AttentionState
-from ...run.opened.equations import mixture
+from ...run.opened.attention import Attention, AttentionState
+from ...run.opened.equations import mixture, score_of
 from ..ink.boxes import LABEL
 from ..ink.equation import product, sides_of
 from ..ink.maps import get_map
 from ..ink.sketch import Box, Sketch, Spot, rgba
-from ..ink.text import delta_text, number
+from ..ink.text import delta_text, measure, number
 from ..ink.theme import Theme, mixed, rgb
 from .drawer import Point, Setting, title_of
 
@@ -136,15 +136,29 @@ def attention_lines(
     so_far = taken if back else parts[:flown].sum(axis=0)
     cells(sketch, (left, foot, wide * len(taken), 18.0), so_far[None], largest, lit)
     sketch.text(left - 8, foot + 14, "δ of the sum" if back else "sum", LABEL, text, bold=True, anchor="right")
-    if flown == count:
-        which, column = divmod(int(np.argmax(np.abs(parts))), len(taken)) if back else (0, int(np.abs(taken).argmax()))
-        what = f"share × δ, for the v of {quoted(names[which])}" if back else "sum of share × v"
-        factors = float(shares[which]), float(taken[column]), float(parts[which, column])
-        left_of, sign, result = sides_of(product(*factors) if back else mixture(attention, head, column, 3))
-        sketch.text(x, foot + 40, f"{what}, number {column + 1}", LABEL, theme.text3)
+    if seen.reached > 0:
+        kind = "back" if back else "sum" if flown == count else "score"
+        what, said = _example(attention, head, names, width, kind)
+        left_of, sign, result = sides_of(said)
+        sketch.text(x, foot + 40, what, LABEL, theme.text3)
         sketch.text(x, foot + 59, left_of, LABEL, text)
         sketch.text(x, foot + 78, f"{sign.strip()} {result}", LABEL, text, bold=True)
     return sketch
+
+
+def _example(attention: Attention, head: int, names: Sequence[str], width: float, kind: str) -> tuple[str, str]:
+    """One number in words and as an equation: "score" (of the largest share), "sum", or "back"."""
+    shares, parts, taken = attention.shares[head], attention.parts[head], attention.outputs[head]
+    if kind == "score":
+        which = int(np.argmax(shares))
+        letters, said, short = score_of(attention, head, which, 3)
+        return f"{letters} for {quoted(names[which])}", said if measure(sides_of(said)[0], LABEL) <= width else short
+    if kind == "sum":
+        column = int(np.abs(taken).argmax())
+        return f"sum of share × v, number {column + 1}", mixture(attention, head, column, 3)
+    which, column = divmod(int(np.argmax(np.abs(parts))), len(taken))
+    words = f"share × δ, for the v of {quoted(names[which])}, number {column + 1}"
+    return words, product(float(shares[which]), float(taken[column]), float(parts[which, column]))
 
 
 def row_light(

@@ -50,10 +50,9 @@ class OpenedStep:
     trial: bool  # a trial step with one sample alone; else the real step of the whole batch
     reached: Mapping[str, NDArray[np.bool_]]  # by stage, the numbers of its row that the forward pass has come to
     stage: str = ""
+    done: frozenset[str] = frozenset()  # modules whose numbers have become what the next one reads
     adding: int = 0  # samples that the gradient of that stage holds so far; 0: all of them
-    nodes: Mapping[str, NodeNumbers] = field(
-        default_factory=dict
-    )  # of a formula, each as a formula of inputs and weights
+    nodes: Mapping[str, NodeNumbers] = field(default_factory=dict)  # of a formula, as formulas of inputs and weights
     current_node: str = ""  # that of now
     looking: AttentionState | None = None  # of a network whose positions look at each other
     progress: float = 1.0  # how much of its time the micro-step has gone, 0 to 1

@@ -133,19 +133,21 @@ _APART = 14.0  # least pixels between names of bars
 def scene(
     setting: Setting, sheet: Blueprint, theme: Theme, state: WordState, read: Reading, inner: OpenedStep | None = None
 ) -> list[Sketch]:
-    """All parts that have their room; of an opened step what has been made: all left of the plates that are done."""
-    sketch, rooms, end = Sketch(), sheet.rooms, inf
+    """All parts that have their room; of an opened step what has been made.
+
+    That is the stream left of the plates that are done, and inner numbers left of one that reads them.
+    """
+    sketch, rooms, end, read_to = Sketch(), sheet.rooms, inf, inf
     if inner is not None:
-        done = [plate for name, plate in setting.plates.items()
-                if np.all(inner.reached.get(part := name.rpartition(".")[0], False))
-                and (inner.phase > 1 or part != inner.stage)]  # fmt: skip
-        end = max((float(setting.project(plate.corners)[:, 0].max()) for plate in done), default=-inf)
+        ends = {part: float(setting.project(plate.corners)[:, 0].max()) for name, plate in setting.plates.items()
+                if np.all(inner.reached.get(part := name.rpartition(".")[0], False))}  # fmt: skip
+        end, read_to = (max((x for k, x in ends.items() if k in some), default=-inf) for some in (inner.done, ends))
     looks = inner is None or inner.looking is None or inner.looking.reached > 0
     if looks and "attention" in rooms and setting.contains(rooms["attention"]):
         _attention(sketch, rooms["attention"], theme, state, read)
     if read.stream:
         _stream(sketch, setting, sheet, theme, read, state.chosen, end)
-    if read.hidden is not None and "hidden" in rooms and rooms["hidden"][0] < end:
+    if read.hidden is not None and "hidden" in rooms and rooms["hidden"][0] < read_to:
         _hidden(sketch, setting, rooms["hidden"], theme, read.hidden, state.chosen)
     frames = Sketch()
     for tensor, rows in read.uses:
