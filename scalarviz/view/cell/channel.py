@@ -64,7 +64,7 @@ class Channel:
         with self._lock:
             self._heard = self._clock()
             self._places[place] = _Place(self.sent, self._heard)
-            if len(self._places) > MOST_PLACES:  # crashed tabs never leave, and anybody can send any name
+            if len(self._places) > MOST_PLACES:  # crashed tabs never leave, and any client can send any name
                 del self._places[min(self._places, key=lambda name: self._places[name].heard)]
             self._last = float("-inf")
 

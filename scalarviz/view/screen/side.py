@@ -535,7 +535,7 @@ class Column:
         """Set the panels without room, and the box `more` of their line; `turns`: a click turns the page."""
         self._left_out, self._more = tuple(names), more
         self._turns = turns and self._ground.hints
-        if not self._ground.hints:  # nobody can click: name only what is missing
+        if not self._ground.hints:  # no clicks here: count only wanted panels
             rest = {panel.name for panel in self.wanted_panels()}
             self._left_out = tuple(name for name in names if name in rest)
 

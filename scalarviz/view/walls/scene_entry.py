@@ -53,7 +53,7 @@ def build_in_thread(make: Callable[[], Made]) -> Future[Made]:
     def run() -> None:
         try:
             future.set_result(make())
-        except BaseException as error:  # whoever asks for it says it
+        except BaseException as error:  # reported where the result is used
             future.set_exception(error)
 
     threading.Thread(target=run, name="scalarviz-building").start()

@@ -32,11 +32,11 @@ HEIGHT, SMALL = 74.0, 50.0
 """Height of the line above a scene in logical pixels: usual, and in a small window."""
 _TAKEN = ("Space", "End")
 ON = {key: by for action, by in zip(TOUR, (1, -1), strict=False) for key in action.keys}
-"""Keys that go to another station, with the number of stations."""
+"""Keys that go to another station, with the number of stations to move."""
 LOOKS = ("show_weights", "show_gradients", "show_updates", "next_map", "refit_range", "fit", "toggle_panels", "escape")
 """Actions of the scene that keep their keys in the tour."""
 LONGEST_TICK = 0.25
-"""Most seconds by which one tick advances the tour: building a scene takes time that nobody watched."""
+"""Most seconds by which one tick advances the tour: time for building a scene does not count."""
 
 
 class Tour(LiveView):

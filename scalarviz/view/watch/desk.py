@@ -473,7 +473,7 @@ class Desk(Driving):
         self._viewer.refresh()
 
     def type(self, item: Item) -> None:
-        """Ask for a number in the host's text field; training goes on meanwhile."""
+        """Ask for a number in the host's text field; training continues meanwhile."""
         host, control, allowed = self._viewer.host, item.control, ""
         if isinstance(control, Slider):
             allowed = f"{control.least:,g} to {control.most:,g} on the slider; type any other"

@@ -194,7 +194,7 @@ Answer = Account | tuple[RecordKey, WeightRecord]
 Question = Callable[["Run"], Answer]
 
 LEAST = 0.15
-"""Fewest seconds between two questions, as nobody reads faster."""
+"""Fewest seconds between two questions."""
 QUICK = 0.02
 """Most seconds that an answer may take while training runs."""
 BLINK = 0.3

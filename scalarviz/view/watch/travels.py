@@ -89,7 +89,7 @@ class Travels:
         self.goal, self._plays_then = step, plays_then
         self._guide.travel(step, nearest=near)
         remark, before, self._remarked = self._guide.remark, self._remarked, self._guide.remark
-        if remark and remark != before:  # how the past is kept (a long replay) is said once
+        if remark and remark != before:  # report once how the past is kept, e.g. by a long replay
             self._viewer.say(remark)
         self._viewer.refresh()
 

@@ -190,7 +190,7 @@ class Viewer(Guest):
         """Call a function with the run between two steps; pass the answer to `then`, or the error to `failed`."""
         said = failed or (lambda error: self.say(str(error)))
         self._waiting.append((self._source.ask(function), then, said))
-        if not self.trains:  # otherwise answers are taken between two ticks, never while somebody asks
+        if not self.trains:  # otherwise answers are taken between two ticks, never during a request
             self._take_answers()
 
     def _take_answers(self) -> None:
@@ -264,7 +264,7 @@ class Viewer(Guest):
             self.host.tell(line)
 
     def notice(self) -> str:
-        """Return the notice while it is to be shown."""
+        """Return the current notice, or ''."""
         return self._notice
 
     def tick(self, seconds: float) -> bool:
@@ -411,7 +411,7 @@ class Viewer(Guest):
         self.bench.touch.help = shown + 1 if shown < len(pages) else 0
 
     def escape(self) -> None:
-        """Close what is open; if nothing is, leave, or close the window at the second press."""
+        """Close what is open; otherwise run `escape_action`, or close the window at the second press."""
         if self._close_first():
             self._escape_until = 0.0
             self.refresh()
@@ -447,7 +447,7 @@ class Viewer(Guest):
         self.playback.toggle()
 
     def step(self, count: int = 1) -> None:
-        """Train `count` steps, or go on by past ones; inside an opened step, finish it."""
+        """Train `count` steps, or move forward through past ones; inside an opened step, finish it."""
         if self.micro.finish():
             return
         if self.trains:
