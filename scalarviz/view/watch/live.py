@@ -638,7 +638,7 @@ class BreakpointPrompt:
             self.apply(text)
         except ScalarvizError as error:
             first = str(error).partition("\n")[0]
-            said, near, _ = first[max(first.find("at character"), 0) :].partition("?")  # the typed text is shown already
+            said, near, _ = first[max(first.find("at character"), 0) :].partition("?")  # the text is shown before it
             self._refused = said + near
             return
         self.typed = None
