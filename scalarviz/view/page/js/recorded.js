@@ -29,7 +29,7 @@ export async function readRun(textOf) {
 /** A recording: N frames of a run, the newest last. */
 export class RecordedRun {
   /**
-   * `tables` are numbers by quantity, `marks` the bits of each texel (one frame for all: shared), `beside` rows that are
+   * `tables` are numbers by quantity, `marks` the bits of each texel (or one frame for all), `beside` rows that are
    * not cubes. In the head, `upright` has the differences of the upright layout, `sample` the loss of the probe sample,
    * `whole` the loss of all samples.
    */
