@@ -14,7 +14,7 @@ const BOX_FACES = [
 ];
 const BOX_CORNERS = [0, 1, 2, 3, 4, 5, 6, 7].map((k) => [k & 1, (k >> 1) & 1, k >> 2]);
 
-/** Return the world position of a place on a plate: column, row and depth in cells, from the middle of its first cube. */
+/** Return the world position of a place on a plate: column, row, depth in cells from the middle of its first cube. */
 export function worldOf({ origin, axes }, at) {
   return origin.map((x, k) => x + axes.reduce((sum, axis, n) => sum + at[n] * axis[k], 0));
 }
@@ -42,13 +42,13 @@ export function cellOf(plate, element) {
   ];
 }
 
-/** Return the world position of a point of an element's cube; `at` is in cells from the cube's middle: column, row, depth. */
+/** Return the world position of a point of a cube; `at` is in cells from the cube's middle: column, row, depth. */
 export function pointOf(plate, element, at = [0, 0, 0]) {
   const [row, column] = cellOf(plate, element);
   return worldOf(plate, [column + at[0], row + at[1], at[2]]);
 }
 
-/** Return the eight corners of a cube whose side is a `share` of the largest; the last four are those of its main face. */
+/** Return the corners of a cube whose side is a `share` of the largest; the last four are its main face's. */
 export function cubeCorners(plate, element, share = 1) {
   const sink = (1 - share) * plate.depth; // a smaller cube rests on the foot of its plate
   return BOX_CORNERS.map((corner) => {
@@ -96,7 +96,7 @@ export function cellsPerPixel(plate, camera, density) {
   return flat / (size * Math.max(Math.abs(out), 1e-3));
 }
 
-/** Return how a plate is drawn: in detail (given the device pixels of its cubes), as flat cells, or as a mean of samples. */
+/** Return how a plate is drawn: in detail (from its cubes' device pixels), flat, or as a mean of samples. */
 export function variantFor(plate, camera, density, detailPixels) {
   const dense = cellsPerPixel(plate, camera, density);
   if (dense <= 1 / detailPixels) return { detail: true, samples: 0, means: false };

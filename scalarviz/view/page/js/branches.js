@@ -1,4 +1,4 @@
-// Branches of a recorded run: a menu beside the tools, and rings on the time bar, switch to the frames of another branch.
+// Branches of a recorded run: a menu beside the tools, and rings on the time bar, switch to another branch's frames.
 
 import { element } from "./ink.js";
 import { countText } from "./numbers.js";

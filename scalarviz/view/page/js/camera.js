@@ -1,7 +1,7 @@
 // The camera: from a pose to the matrix of the shaders and of `project`; the same as view/space/camera.py.
 //
-// A pose is {az, el, centre, place, scale, eye}: angles in degrees; the world point that it turns around and its place on
-// screen in pixels; pixels per world unit (in perspective: at distance 1 from the eye); from `centre` to the eye, to the
+// A pose is {az, el, centre, place, scale, eye}: degrees; the world point that it turns around and its place on screen
+// in pixels; pixels per world unit (in perspective: at distance 1 from the eye); from `centre` to the eye, to the
 // right, up and back, or null for parallel projection.
 
 // share of the depth range by which the planes are outside the scene

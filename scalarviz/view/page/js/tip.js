@@ -16,7 +16,7 @@ export function parameterName(document, index) {
   return tensor ? tensor.name + place.map((k) => `[${k}]`).join("") : "";
 }
 
-/** Return a parameter's meaning, such as `from input r to output b`: its tensor's words with the names of its places. */
+/** Return a parameter's meaning, such as `from input r to output b`: its tensor's words, with names of its places. */
 export function meaningOf(document, index) {
   const [tensor, place] = placeOf(document, index);
   return tensor?.means ? tensor.means.replace(/\{(\d)\}/g, (_, axis) => nameAlong(tensor.along[axis], place[axis])) : parameterName(document, index);

@@ -30,7 +30,7 @@ function sign(shape) {
   return picture;
 }
 
-/** Create the buttons beside the time bar and the menu of speeds; return the function that shows whether and how fast it plays. */
+/** Create the buttons beside the time bar and the menu of speeds; return the function that shows their state. */
 export function makeButtons(root, page) {
   let middle = null;
   for (const name of ["first", "back", "toggle_run", "step", "newest"]) {
