@@ -126,7 +126,7 @@ export class Overlay {
   }
 }
 
-/** Custom looks: a colour or a size, as view/cubes/looks.py has them (their labels are notes); and the looks of a frame. */
+/** Custom looks: a colour or a size, as in view/cubes/looks.py (their labels are notes); and the looks of a frame. */
 export class OwnLooks {
   /** @param {object} document whose `own` lists `[flat index, "#rrggbb" or null, side 0..1 or null]` */
   constructor(document) {
@@ -134,7 +134,7 @@ export class OwnLooks {
     this.looks = new Map((document.own ?? []).map(([index, colour, share]) => [index, { colour: colour && bytesOfColour(colour), share }]));
   }
 
-  /** Four bytes a texel, as the shaders read them: a parameter's texel is its flat index. Null if there are no looks. */
+  /** Four bytes a texel, as the shaders read them: a parameter's texel is its flat index. Null without looks. */
   get bytes() {
     if (!this.looks.size && !this.instead) return null;
     const [width, height] = this.document.atlas, found = new Uint8Array(4 * width * height);

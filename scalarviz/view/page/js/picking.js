@@ -14,7 +14,7 @@ const STEPS = 128;
 /**
  * Return the nearest cube under a point of the picture, as plate, element and flat index (null in an activation row).
  *
- * `density` is device pixels per camera pixel: it decides how a plate is drawn. `shares` are sizes of cubes as shares of
+ * `density` is device pixels per camera pixel: it decides how a plate is drawn. `shares` are cube sizes as shares of
  * the largest, 0 for one that is not drawn; without it all have full size.
  */
 export function pickCube(plates, camera, at, density = 1, shares = null) {

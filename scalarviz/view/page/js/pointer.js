@@ -1,4 +1,4 @@
-// Pointer input on the picture: one finger or button turns, two fingers or the other button shift, wheel and pinch zoom.
+// Pointer input on the picture: one finger or button turns, two fingers or the other button shift, wheel or pinch zooms.
 
 const CLICK_PIXELS = 4; // a pointer that moved less was not dragged
 const WHEEL_STEP = 1.1; // zoom factor of a notch
@@ -78,7 +78,7 @@ export class Pointers {
   }
 
   #wheel(event) {
-    if (window.parent !== window && !document.hasFocus()) return; // the page around it scrolls until the player is clicked
+    if (window.parent !== window && !document.hasFocus()) return; // the page around it scrolls until a click
     event.preventDefault();
     const fingers = event.ctrlKey && event.deltaMode === 0 && Math.abs(event.deltaY) < 50; // a pinch on a touch pad
     if (fingers) return this.hands.zoom(Math.exp(-event.deltaY / 100), this.#place(event));
