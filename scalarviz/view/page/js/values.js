@@ -74,7 +74,7 @@ function within([x, y], across, down, [left, top, right, foot]) {
 /** Places and sizes of the numbers; they depend on the camera only. */
 export class ValuePlaces {
   /**
-   * `type` is the enlargement of the screen, `form` the format of the numbers; numbers that would leave the `window` are
+   * `type` is the enlargement of the screen, `form` the number format; numbers that would leave the `window` are
    * left out if cubes have moved.
    */
   constructor(document, camera, { turned, type }, form, picked, window) {

@@ -139,7 +139,7 @@ export class Viewpoint {
 // share of the place on each side that may be empty
 const LEASH_MARGIN = 1 / 6;
 
-/** Return the shortest shift in pixels after which one of the boxes (their corners) reaches the middle of a rectangle. */
+/** Return the shortest shift in pixels that brings a box (given by corners) to the middle of a rectangle. */
 export function wayBack(camera, boxes, [left, top, right, foot]) {
   const [across, down] = [LEASH_MARGIN * (right - left), LEASH_MARGIN * (foot - top)];
   const middle = [left + across, right - across].flatMap((x) => [top + down, foot - down].map((y) => [x, y]));
