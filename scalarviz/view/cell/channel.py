@@ -1,8 +1,8 @@
-"""`Channel`: when a frame may go to the browser. At most thirty a second, at most two unanswered, none queued.
+"""`Channel`: decides when a frame may go to the browser: at most 30 a second, at most two unanswered, no queue.
 
-A browser without a GPU draws slower than numbers arrive. What it has not drawn is not sent again: when it answers, it
-gets the newest frame. Several places of a notebook (two tabs, a widget shown twice) may look at once; frames go to all
-of them, and the slowest one that still answers sets the pace.
+A browser without a GPU draws more slowly than numbers arrive. Frames that it missed are not sent again: after its
+answer it gets the newest frame. Several places of a notebook (two tabs, a widget shown twice) may look at once. Frames
+go to all of them, and the slowest that still answers sets the pace.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-RATE = 30.0  # frames a second, at most
-UNANSWERED = 2  # frames that one place may owe an answer for
+RATE = 30.0  # most frames a second
+UNANSWERED = 2  # most unanswered frames of one place
 PATIENCE = 2.0
-"""Seconds after which a place that owes answers is waited for no longer: a hidden tab, a lost connection."""
-MOST_PLACES = 64  # places at once; of more the one that was heard longest ago is given up
-BUDGET = 16e6  # bytes a second, at most: the frames of a large network come less often
+"""Seconds after which a place that owes answers no longer slows others: a hidden tab, a lost connection."""
+MOST_PLACES = 64  # most places at once; beyond that the longest silent one is dropped
+BUDGET = 16e6  # most bytes a second: frames of large networks come less often
 
 
 def pace_of(size: int) -> float:
-    """Frames of `size` bytes that may be sent in a second."""
+    """Return how many frames of `size` bytes may be sent a second."""
     return min(RATE, BUDGET / max(1, size))
 
 
@@ -30,20 +30,20 @@ _ANYTHING = object()
 
 @dataclass(slots=True)
 class _Place:
-    """One place that looks: the frames it has drawn, when it was heard last, and what it knows of the parts."""
+    """A view in a browser: the last frame it drew, when it last answered, and the parts that it knows."""
 
     drawn: int
     heard: float
     known: dict[str, object] = field(default_factory=dict)
-    else_known: object = None  # what it has of all other parts: nothing, or perhaps anything
+    else_known: object = None  # what it knows of all other parts: None, or `_ANYTHING`
 
     def forget(self) -> None:
-        """Something was lost, or may have been: it is told everything anew."""
+        """Forget what the place knows, so that it gets all parts again."""
         self.known, self.else_known = {}, _ANYTHING
 
 
 class Channel:
-    """The frames of one widget. Any thread may tell it what came; one thread sends, to every place."""
+    """The frames of one widget. Any thread may report messages; one thread sends to all places."""
 
     def __init__(
         self, send: Callable[[dict[str, object], list[bytes]], None], clock: Callable[[], float] = time.monotonic
@@ -51,25 +51,25 @@ class Channel:
         self._send, self._clock = send, clock
         self._lock = threading.Lock()
         self._places: dict[str, _Place] = {}
-        self._kept: dict[int, dict[str, object]] = {}  # what went with frames that are not answered yet
+        self._kept: dict[int, dict[str, object]] = {}  # parts sent with unanswered frames
         self._last = float("-inf")
         self._heard = clock()
-        self.sent = 0  # frames so far; the number of the last one
-        self.pace = RATE  # frames a second, at most, for the size that they have
+        self.sent = 0  # number of the last frame
+        self.pace = RATE  # most frames a second at their current size
 
-    # ---- what the browser says
+    # ---- messages of the browser
 
     def ready(self, place: str) -> None:
-        """A place begins to look, or does again: it owes nothing and knows nothing."""
+        """Register a place that starts to look, with no unanswered frames and no known parts."""
         with self._lock:
             self._heard = self._clock()
             self._places[place] = _Place(self.sent, self._heard)
-            if len(self._places) > MOST_PLACES:  # tabs that crashed say no goodbye, and anybody can send any name
+            if len(self._places) > MOST_PLACES:  # crashed tabs never leave, and any client can send any name
                 del self._places[min(self._places, key=lambda name: self._places[name].heard)]
             self._last = float("-inf")
 
     def mark_present(self, place: str) -> None:
-        """A place that looks has had nothing for a while: whatever was on its way to it is lost, or late."""
+        """Mark a place that reports that nothing arrived for a while: unanswered frames count as lost."""
         with self._lock:
             found = self._places.get(place)
             if found is not None:
@@ -79,12 +79,12 @@ class Channel:
                 self._heard = found.heard
 
     def answered(self, place: str, number: int) -> None:
-        """A place has drawn frame `number`; numbers that were never sent are passed over."""
+        """Note that a place has drawn frame `number`; ignore numbers that were never sent."""
         with self._lock:
             found = self._places.get(place)
             if found is None or not found.drawn <= number <= self.sent:
                 return
-            for one in range(found.drawn + 1, number + 1):  # of several that came before it drew, it drew the last
+            for one in range(found.drawn + 1, number + 1):  # of several pending frames it drew the last
                 found.known |= self._kept.get(one, {})
             found.drawn, found.heard = number, self._clock()
             self._heard = found.heard
@@ -92,26 +92,26 @@ class Channel:
             self._kept = {n: parts for n, parts in self._kept.items() if n > least}
 
     def remove_place(self, place: str) -> None:
-        """A place looks no longer."""
+        """Remove a place that no longer looks."""
         with self._lock:
             self._heard = self._clock()
             self._places.pop(place, None)
 
-    # ---- who looks
+    # ---- places
 
     @property
     def places(self) -> int:
-        """How many were there last."""
+        """The number of places."""
         return len(self._places)
 
     @property
     def silent(self) -> float:
-        """Seconds since anybody was heard."""
+        """Seconds since the last message of any place."""
         return self._clock() - self._heard
 
     @property
     def watched(self) -> bool:
-        """Whether anybody answers: else a picture is nobody's."""
+        """Whether any place answers, so that pictures are useful."""
         with self._lock:
             return bool(self._attentive())
 
@@ -121,18 +121,18 @@ class Channel:
 
     @property
     def new(self) -> bool:
-        """Whether a place knows nothing yet."""
+        """Whether a place knows no parts yet."""
         with self._lock:
             return any(not place.known and place.drawn == self.sent for place in self._places.values())
 
     # ---- frames
 
     def tell(self, content: dict[str, object]) -> None:
-        """Send what is no frame, and nobody answers."""
+        """Send a message that is no frame and needs no answer."""
         self._send(content, [])
 
     def mute(self) -> None:
-        """Send nothing any more: there is nobody, or soon."""
+        """Stop sending: the receivers are gone or closing."""
         self._send = lambda content, buffers: None
 
     @property
@@ -144,10 +144,10 @@ class Channel:
             return bool(attentive) and not late and self._clock() - self._last >= 1.0 / self.pace
 
     def offer(self, content: dict[str, object], parts: dict[str, object], buffers: Sequence[bytes] = ()) -> int:
-        """Send a frame: what belongs to it, its `buffers`, and `parts` that some place does not know yet.
+        """Send a frame: its `content`, its `buffers`, and the `parts` that some place does not know; return its number.
 
-        Parts have the same names every time, None for nothing there; what is lost on the way is sent again. Those that
-        are bytes follow the buffers, in the order of the names under ``"buffers"``.
+        Parts have the same names every time, with None for an absent part; lost parts are sent again. Parts of type
+        bytes follow the buffers, in the order of the names under ``"buffers"``.
         """
         with self._lock:
             attentive = self._attentive()
@@ -160,7 +160,7 @@ class Channel:
             self.sent += 1
             number, self._last = self.sent, self._clock()
             self._kept[number] = new
-            if len(self._kept) > 4 * UNANSWERED:  # those of places that were given up
+            if len(self._kept) > 4 * UNANSWERED:  # those of dropped places
                 del self._kept[min(self._kept)]
             said = {name: part for name, part in new.items() if not isinstance(part, bytes)}
             block = {name: part for name, part in new.items() if isinstance(part, bytes)}
@@ -170,7 +170,7 @@ class Channel:
         return number
 
     def _known_when_received(self, place: _Place) -> dict[str, object]:
-        """What a place knows as soon as all that is on its way has come."""
+        """Return what a place knows once all pending frames have arrived."""
         found = dict(place.known)
         for number in range(place.drawn + 1, self.sent + 1):
             found |= self._kept.get(number, {})

@@ -1,6 +1,6 @@
-"""`live`: a scene that trains in a notebook's cell, with sliders, drawn by the browser; and its widgets.
+"""`live`: a scene that trains in a notebook cell, with sliders, drawn by the browser; and its widgets.
 
-Their classes are made when they are first asked for: all else works without packages of notebooks.
+The widget classes are created on first use, so that everything else works without notebook packages.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from .saved import StillOutput
 from .shown import Shown
 
 Display = Literal["values", "pictures"]
-SIZE = (960, 640)  # pixels of a picture in a cell; in a narrower one it is laid out for what there is
+SIZE = (960, 640)  # pixels of a picture in a cell; a narrower cell changes the layout
 SHORT = {"lr": "learning rate", "run": "toggle_run", "micro-step": "micro_next"}
-"""Other names of what can be left out."""
+"""Short names for `hide`."""
 PARTS = ("timeline", "inspector", "panels")
 
 
@@ -53,41 +53,41 @@ def live(
     hide: Iterable[str] = (),
     controls: bool = True,
 ) -> Any:
-    """Show `x` in a notebook's cell, live: it trains while other cells run, and sliders change it.
+    """Show `x` live in a notebook cell: it trains while other cells run, and sliders change it.
 
     Parameters
     ----------
     x : Scene, Run, Module, Weight, list of Weights, or Value
         A Scene or Run trains when its run button is pressed. Everything else is followed while your own cells change
-        it; call ``update(loss=...)`` of what is returned inside a loop. Of a Value its graph is drawn, as by
+        it; inside a loop call ``update(loss=...)`` of the returned object. A Value is drawn as its graph, as by
         ``sv.draw``.
     display : {"values", "pictures"}
-        The window's picture, both times. Values: the browser draws it, from 4 bytes a weight and a list of words,
-        shapes and panels. Pictures: Python draws it and sends pixels, for browsers without WebGL 2.
+        Both show the window's picture. Values: the browser draws it, from 4 bytes a weight and a list of words, shapes
+        and panels. Pictures: Python draws it and sends pixels, for browsers without WebGL 2.
     size : (int, int), optional
-        Width and height in pixels; default: 960 x 640. In a narrower cell it is laid out for the width that there is.
+        Width and height in pixels; default: 960 x 640. A narrower cell is laid out for its own width.
     hide : iterable of str
-        Controls that are left out: by their names ("learning rate" or "lr", "pace", "batch"), buttons ("restart",
-        "micro-step"), "timeline", "inspector", "panels". What is left out cannot be asked for either.
+        Controls to leave out: names ("learning rate" or "lr", "pace", "batch"), buttons ("restart", "micro-step"),
+        "timeline", "inspector", "panels". Keys for hidden controls do nothing either.
     controls : bool
-        Whether there are a time bar and controls; keys work without them.
+        Whether to show a time bar and controls; keys work without them.
 
     Returns
     -------
     Live
-        An anywidget, the output of a cell that ends with it. ``act("step", 10)`` does what a key does, ``close()``
-        stops it. The last frame stays in the saved notebook as a picture.
+        An anywidget; make it the last line of the cell. ``act("step", 10)`` does what a key does, ``close()`` stops it.
+        The saved notebook keeps the last frame as a picture.
 
     Raises
     ------
     TypeMismatchError, InputError, UnknownNameError
-        Something without weights, a size that cannot be drawn, names of controls that there are not.
+        `x` has no weights, the size cannot be drawn, or a control is unknown.
     MissingDependencyError
         A package of the extra `notebook` is missing.
 
     Notes
     -----
-    Training that is watched computes the same bits as training that is not.
+    Watching does not change the bits that training computes.
     """
     one_of(display, get_args(Display), "live: the display")
     pixels = SIZE if size is None else check_size(size)
@@ -102,19 +102,19 @@ def live(
 
 
 def is_graph(x: object) -> bool:
-    """Whether it is a result, with all that it was computed from: there are no cubes of it."""
+    """Return whether `x` is a computed Value, or several: it is shown as a graph, not as cubes."""
     several = list(x) if isinstance(x, list | tuple) else [x]
     return bool(several) and all(isinstance(one, Value) and not isinstance(one, Weight) for one in several)
 
 
 @cache
 def script(render: str, *names: str) -> str:
-    """Files of the page's scripts, with what they need, as a module that anywidget renders."""
+    """Return script files of the page with their dependencies, as a module for anywidget."""
     return f"{joined(*names)}\nexport default {{ render: {render} }};\n"
 
 
 def _hidden(x: object, hide: Any) -> tuple[str, ...]:
-    """The names of what is left out, in full."""
+    """Return the full names of the hidden controls."""
     given = (hide,) if isinstance(hide, str) else tuple(hide) if isinstance(hide, Iterable) else None
     if given is None or not all(isinstance(name, str) for name in given):
         raise TypeMismatchError(f"live: hide: got {shown(hide)}; allowed: one name or several names")
@@ -128,7 +128,7 @@ def _hidden(x: object, hide: Any) -> tuple[str, ...]:
 
 
 class GraphShown:
-    """One cell with a graph, drawn anew when its numbers change: the same as `Shown` for a widget."""
+    """A cell with a graph, redrawn when its numbers change; it has the interface of `Shown`."""
 
     scene = watched = None
 
@@ -141,22 +141,22 @@ class GraphShown:
 
     @property
     def svg(self) -> str:
-        """The picture with the numbers of now."""
+        """The picture with the current numbers."""
         return self._drawing.svg
 
     def appear(self) -> None:
-        """It is put into a notebook."""
+        """Draw the still for a cell that appears."""
         svg, still = self.svg, self.still
         tag = image_tag(svg.encode(), "image/svg+xml", self.title, name=still.name)
         still.set_output(Output(tag, "image/svg+xml", svg, self.title))
 
     def hear(self, said: object) -> None:
-        """A message of the browser: somebody looks."""
+        """Handle a message of the browser."""
         if isinstance(said, dict) and said.get("kind") == "ready":
             self._send(self.svg)
 
     def look(self) -> None:
-        """Draw it anew, if the numbers are others."""
+        """Redraw if the numbers have changed."""
         svg = self.svg
         if not self.closed and svg != self._sent:
             self._send(svg)
@@ -169,11 +169,11 @@ class GraphShown:
         self.post({"kind": "graph", "svg": svg}, [])
 
     def act(self, name: str, value: int | None = None) -> None:
-        """Nothing can be done to a graph."""
+        """Raise InputError: a graph has no actions."""
         raise InputError(f"act: a graph has no action {str(name)[:60]!r}; change its Values and call update()")
 
     def update(self, *arrays: object, **told: object) -> None:
-        """Draw it again."""
+        """Draw the graph again."""
         if any(one is not None for one in (*arrays, *told.values())):
             raise InputError("update: a graph has no steps; call update() without loss, step, lr and arrays")
         if self.closed:
@@ -181,7 +181,7 @@ class GraphShown:
         self.look()
 
     def close(self) -> None:
-        """The last picture stays."""
+        """Stop updating; the last picture stays."""
         self.closed = True
 
 
@@ -189,7 +189,7 @@ class GraphShown:
 
 
 def need(name: str) -> Any:
-    """An optional package of notebooks."""
+    """Return an optional package of notebooks."""
     try:
         return import_module(name)
     except ImportError as error:
@@ -198,12 +198,12 @@ def need(name: str) -> Any:
 
 
 def follow(shown: Shown | GraphShown) -> None:
-    """After each cell of the notebook look at what it has changed, as long as anybody looks."""
+    """Look for changes after each cell of the notebook until the view closes."""
     try:
         shell = import_module("IPython").get_ipython()
     except ImportError:
         return
-    if not hasattr(shell, "kernel"):  # no kernel that takes outputs one by one
+    if not hasattr(shell, "kernel"):  # not a kernel
         return
     events, weak = shell.events, weakref.ref(shown)
 
@@ -212,14 +212,14 @@ def follow(shown: Shown | GraphShown) -> None:
         if one is None or one.closed:
             events.unregister("post_run_cell", look)
             return
-        with suppress(ScalarvizError):  # a cell that was run is not the place to say it
+        with suppress(ScalarvizError):  # another cell is not the place for this error
             one.look()
 
     events.register("post_run_cell", look)
 
 
 class InCell:
-    """What `Live` does beside being an anywidget: it passes everything on to a `Shown`."""
+    """The methods that `Live` adds to an anywidget; they call a `Shown`."""
 
     _shown: Shown | GraphShown
 
@@ -232,21 +232,21 @@ class InCell:
             widget.comm._reply_subshell_for = lambda data, addressed: addressed
 
     def act(self, name: str, value: int | None = None) -> None:
-        """Do an action of `scalarviz.view.watch.actions`, as its key does in the window: ``act("step", 10)``."""
+        """Run an action of `scalarviz.view.watch.actions`, as its key does in the window: ``act("step", 10)``."""
         self._shown.act(name, value)
 
     @property
     def watched(self) -> Watched | None:
-        """What another library trains, where that is shown: for ``sv.Recording(cell.watched)``."""
+        """The model of another library that the cell shows, or None: for ``sv.Recording(cell.watched)``."""
         return self._shown.watched
 
     def update(
         self, params: object = None, grads: object = None, *,
         loss: object = None, step: object = None, lr: object = None,
     ) -> None:  # fmt: skip
-        """Show what a loop of your own has changed; it may say loss, step and learning rate too.
+        """Show what your own loop has changed; optionally with loss, step and learning rate.
 
-        Where a step makes new arrays (JAX) these are `params`, with their gradients `grads`.
+        If a step creates new arrays (JAX), pass them as `params`, with their gradients as `grads`.
         """
         self._shown.update(params, grads, loss=loss, step=step, lr=lr)
 
@@ -256,7 +256,7 @@ class InCell:
         super().close()  # type: ignore[misc]  # of the widget
 
     def _post(self, content: dict[str, object], buffers: list[bytes]) -> None:
-        """To every place that shows it; where nobody can be reached any more nothing happens."""
+        """Send to all views of the widget; ignore closed connections."""
         widget: Any = self
         with self._sending, suppress(OSError, RuntimeError, ValueError):  # the socket is being closed
             widget.send(content, buffers)
@@ -277,14 +277,14 @@ class InCell:
 
 @cache
 def live_class() -> type:
-    """The class of what :func:`live` returns."""
+    """Return the class of the object that :func:`live` returns."""
     anywidget, traitlets = need("anywidget"), need("traitlets")
 
     class Live(InCell, anywidget.AnyWidget):  # type: ignore[misc, name-defined]
-        """What a cell shows.
+        """The live view in a cell.
 
-        ``w.act("step", 10)`` does an action of the window's table, ``w.update(loss=0.1)`` shows what a loop of yours
-        has changed, ``w.close()`` stops it: the last picture stays.
+        ``w.act("step", 10)`` runs an action of the window, ``w.update(loss=0.1)`` shows the changes of your own loop,
+        ``w.close()`` stops it: the last picture stays.
         """
 
         _esm = traitlets.Unicode().tag(sync=True)
@@ -299,7 +299,7 @@ def live_class() -> type:
     return Live
 
 
-# ---- The widget of a cell of pictures: jupyter_rfb's page with our channel behind it.
+# ---- The widget of a cell of pictures: the page of jupyter_rfb with our `Channel`.
 
 LIVES = """
 %s
@@ -321,25 +321,25 @@ export default () => {
 
 
 def script_of(own: str) -> str:
-    """jupyter_rfb's module, which hides the still of a notebook while it lives, and says how the notebook looks."""
+    """Return jupyter_rfb's module, changed to hide the still while it lives and to send the notebook's theme."""
     body, _, what = own.rpartition("export default")
     return body + LIVES % (joined("notebook.js"), what.strip().rstrip(";"))
 
 
 @cache
 def pictures_class() -> type:
-    """The class of what ``sv.live(x, display="pictures")`` returns."""
+    """Return the class of the object that ``sv.live(x, display="pictures")`` returns."""
     rfb, traitlets, capture = need("jupyter_rfb"), need("traitlets"), need("IPython.utils.capture")
 
     class Pictures(InCell, rfb.RemoteFrameBuffer):  # type: ignore[misc, name-defined]
-        """What a cell of pictures shows; it does what `Live` does."""
+        """The live view in a cell of pictures, with the methods of `Live`."""
 
         _esm = script_of(rfb.RemoteFrameBuffer._esm)
         about = traitlets.Dict().tag(sync=True)
 
         def __init__(self, shown: Shown) -> None:
             width, height = shown.size
-            with capture.capture_output():  # an output widget of its own, for errors that are told elsewhere here
+            with capture.capture_output():  # it creates an output widget for errors, which are reported elsewhere
                 super().__init__(css_width=f"{width}px", css_height=f"{height}px", about=shown.about)
             self._begin(shown)
             self.observe(lambda change: self._tell("drawn", number=change["new"].get("index")), "_frame_feedback")
@@ -352,6 +352,6 @@ def pictures_class() -> type:
             self._shown.hear(content)
 
         def get_frame(self) -> None:
-            """Nothing: pictures are sent when the channel is free."""
+            """Do nothing: pictures are sent when the channel is free."""
 
     return Pictures

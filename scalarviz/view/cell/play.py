@@ -1,8 +1,8 @@
-"""`Play`: what one cell shows and lets be done, without threads and without a notebook.
+"""`Play`: the picture and the input of one cell, without threads and without a notebook.
 
-It is the window's own picture, around a `LiveView`, which trains, or around a viewer that follows what the user's own
-cells change. Hands do in the browser what they do in the window. What is offered to a `Channel` is the picture in
-parts: the numbers of the cubes, the camera, and the display list. A part goes only when it is another one.
+It is the window's picture around a `LiveView`, which trains, or around a viewer that follows the user's own cells.
+Input in the browser works as in the window. A `Channel` gets the picture in parts: the numbers of the cubes, the
+camera, and the display list. Only changed parts are sent.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from ..watch.viewer import Viewer
 from ..workbench import Workbench
 from .channel import RATE, Channel, pace_of
 
-KEPT = 30.0  # seconds between two pictures for the saved notebook, while something moves
+KEPT = 30.0  # seconds between two stills for the saved notebook, while something moves
 RESTED = 1.0
-"""Seconds without another number after which that picture is of now: a loop by hand is done, or an edit."""
-LONGEST = 32  # letters of the name of a key
+"""Seconds without a change after which the still is renewed: a hand-written loop or an edit is done."""
+LONGEST = 32  # most letters of a key's name
 COVERS = {
     "learning rate": ("raise_rate", "lower_rate"), "pace": ("slower", "faster", "normal_speed"),
     "timeline": ("first", "newest", "name_moment", "toggle_loop"),
@@ -48,28 +48,28 @@ COVERS = {
     "inspector": ("nudge_up", "nudge_down", "freeze", "zero", "halve", "double", "redraw", "find_sign", "select_more",
                   "type_value"),
 }  # fmt: skip
-"""What is left out together with a control: keys do the same as its slider."""
+"""Actions that are hidden together with a control, because their keys do the same."""
 NOT_HERE = {
     "open": "load a file in Python", "film": "record the run with `sv.Recording`, show it with `sv.player`",
     "close": "call `w.close()`",
 }  # fmt: skip
-"""Actions that a cell does not have, and what to do instead."""
+"""Actions that a cell lacks, and what to do instead."""
 
 
 def covered(hidden: Collection[str]) -> frozenset[str]:
-    """Names that are left out, with what goes with them."""
+    """Return the hidden names with the actions that belong to them."""
     return frozenset(hidden).union(*(COVERS.get(name, ()) for name in hidden))
 
 
 def names_of(scene: Scene) -> set[str]:
-    """What `hide` may name of a scene: controls of every run, the scene's own, and the buttons."""
+    """Return the names that `hide` takes for a scene: controls of every run, the scene's own, and buttons."""
     own = {"learning rate", "batch", "optimiser", "momentum", "regularisation", "regularisation rate", "activation",
            "pace", "layers", "seed", "pause when"}  # fmt: skip
     return own | {control.label for control in scene.controls} | {tool[0] for tool in TOOLS}
 
 
 def called(spot: Spot) -> str:
-    """The name of a place of the picture, for whoever does not see what is written or drawn there."""
+    """Return the name of a spot for screen readers."""
     name = spot.name.replace("_", " ")
     if spot.words:
         return f"{name}: {spot.words}"
@@ -78,7 +78,7 @@ def called(spot: Spot) -> str:
 
 
 def markdown() -> str:
-    """The table of what there is not, as docs/notebooks.md prints it."""
+    """Return the table of missing actions in Markdown, for docs/notebooks.md."""
     rows = [("not in a cell", "instead"), ("---", "---")]
     rows += [(f"{_pressed(one)} {one.does}", NOT_HERE[one.name]) for one in ACTIONS if one.name in NOT_HERE]
     return "".join(f"| {first} | {second} |\n".replace("| --- | --- |", "|---|---|") for first, second in rows)
@@ -89,32 +89,31 @@ def _pressed(action: Action) -> str:
 
 
 class Snapshot(Viewer):
-    """A viewer whose numbers stay until :meth:`look`.
+    """A viewer whose numbers change only in :meth:`look`.
 
-    Whoever trains by hand does so in another thread; read in the middle of a step, half of the numbers would be of the
-    step before.
+    A hand-written loop trains in another thread; numbers read during a step would be half old and half new.
     """
 
     _seen: Frame | None = None
 
     def look(self) -> None:
-        """Take over the numbers of now."""
+        """Read the current numbers."""
         self._seen = super().current_frame()
 
     def current_frame(self) -> Frame:
-        """Those that were looked at last."""
+        """Return the numbers of the last :meth:`look`."""
         if self._seen is None:
             self._seen = super().current_frame()
         return self._seen
 
     def change(self, edit: Edit, gesture: str = "") -> None:
-        """Do an edit, which is seen at once."""
+        """Make an edit, which is visible at once."""
         super().change(edit, gesture)
         self.look()
 
 
 class Browser:
-    """The host of a cell's viewer: what a window does for it, the browser does where it can."""
+    """The host of a cell's viewer; the browser replaces the window where it can."""
 
     place = None
     visible = True
@@ -123,44 +122,44 @@ class Browser:
 
     def __init__(self, viewer: Viewer, tell: Callable[[dict[str, object]], None]) -> None:
         self._viewer, self._tell = viewer, tell
-        self._then: Callable[[str], object] | None = None  # what is done with the text that was asked for
+        self._then: Callable[[str], object] | None = None  # gets the text that was asked for
         self.clipboard = ""
 
     @property
     def size(self) -> tuple[int, int]:
-        """Pixels of the picture."""
+        """Width and height of the picture in pixels."""
         return self._viewer.bench.size
 
     def every(self, seconds: float, call: Callable[[float], None]) -> None:
-        """Nothing: the cell's thread gives time."""
+        """Do nothing: the cell's thread calls the viewer."""
 
     def repaint(self) -> None:
-        """Nothing: what has changed is offered when the channel is free."""
+        """Do nothing: changes are offered when the channel is free."""
 
     def show_full_screen(self, on: bool) -> None:
-        """Fill the screen, or no longer."""
+        """Enter or leave full screen."""
         self.full_screen = on
         self._tell({"kind": "full", "on": on})
 
     def screenshot(self) -> None:
-        """Let the browser save what it shows."""
+        """Let the browser save its picture."""
         self._tell({"kind": "save", "name": f"scalarviz-step-{self._viewer.shown.step}.png"})
 
     def film(self) -> None:
-        """There is none."""
+        """Show a hint: a cell cannot film."""
         self._viewer.say(NOT_HERE["film"])
 
     def ask_file(self, title: str, endings: Sequence[str], then: Callable[[Path], object]) -> None:
-        """A browser's files are not the kernel's."""
+        """Show a hint: the kernel cannot open files of the browser."""
         self._viewer.say(NOT_HERE["open"])
 
     def ask_text(self, title: str, label: str, text: str, then: Callable[[str], object]) -> None:
-        """Let the browser show a field; :meth:`answered` has what was typed."""
+        """Let the browser show a text field; :meth:`answered` gets the text."""
         self._then = then
         self._tell({"kind": "ask", "title": title, "label": label, "text": text})
 
     def answered(self, text: object) -> None:
-        """What was typed, a text; once for each question."""
+        """Take the typed text, once for each question."""
         then, self._then = self._then, None
         if then is not None and isinstance(text, str) and len(text) <= 1000:
             then(text)
@@ -170,25 +169,25 @@ class Browser:
         self._tell({"kind": "copy", "text": text})
 
     def pasted(self) -> str:
-        """What the browser pasted last."""
+        """Return what the browser pasted last."""
         return self.clipboard
 
     def tell(self, line: str) -> None:
-        """Nothing: a cell has no terminal, and the picture says it."""
+        """Do nothing: a cell has no terminal, and the picture shows the message."""
 
     def close_soon(self) -> None:
-        """A cell is closed in Python."""
+        """Show a hint: a cell is closed in Python."""
         self._viewer.say(NOT_HERE["close"])
 
     def enter(self, make: object, name: str) -> None:
-        """Nothing: a cell has no wall."""
+        """Do nothing: a cell has no wall."""
 
 
 class Play:
-    """One cell's viewer, what hands do to it, and its picture; `tell` reaches the browser besides frames."""
+    """The viewer, input and picture of one cell; `tell` sends messages other than frames to the browser."""
 
-    drawing: AbstractContextManager[object] = nullcontext()  # around all that its session has it do
-    buttons: ClassVar = {0: "left", 1: "middle", 2: "right"}  # as the browser numbers them
+    drawing: AbstractContextManager[object] = nullcontext()  # entered around all work of the cell's thread
+    buttons: ClassVar = {0: "left", 1: "middle", 2: "right"}  # numbers of the browser
 
     def __init__(
         self,
@@ -216,13 +215,13 @@ class Play:
         bench.touch.table = tuple(line for line in bench.touch.table if line not in absent)
         bench.lay_out()
         self._changed = True
-        self._kept: tuple[object, float] | None = None  # the saved picture's moment, and when it was
-        self._stood: tuple[object, float] | None = None  # the newest moment, and since when
+        self._kept: tuple[object, float] | None = None  # moment and time of the last still
+        self._stood: tuple[object, float] | None = None  # the newest moment, and its time
         self._was_moving = False
         self._lists: dict[str, tuple[object, list[Record]]] = {}
         self._listed = Listed(bench.theme)
         self._buttons: list[object] = []
-        self._standing: tuple[object, dict[str, Any]] = (None, {})  # a layout, and what is told of it
+        self._standing: tuple[object, dict[str, Any]] = (None, {})  # a layout, and its description for the browser
 
     # ---- time
 
@@ -235,20 +234,20 @@ class Play:
         )
 
     def look(self) -> None:
-        """Take over what the user's own cells have changed."""
+        """Show what the user's own cells have changed."""
         if isinstance(self.viewer, Snapshot):
             self.viewer.look()
         self.pass_time(0.0)
 
     def pass_time(self, seconds: float, *, seen: bool = True) -> None:
-        """`seconds` have passed; where nobody has `seen` them nothing is worked out but what trains."""
+        """Advance by `seconds`; if they are not `seen`, only training is computed."""
         if seen:
             self._changed |= self.viewer.tick(seconds)
         else:
             self.viewer.advance(seconds)
 
     def keeps(self, now: float) -> bool:
-        """Whether the picture of the saved notebook is to be renewed: at rest at once, else now and then."""
+        """Return whether to renew the still of the saved notebook: soon when at rest, otherwise now and then."""
         rested = self._was_moving and not self.moves
         self._was_moving = self.moves
         frame = self.viewer.shown
@@ -265,25 +264,25 @@ class Play:
 
     @property
     def run_frame(self) -> Frame:
-        """The frame of now; inside of an opened step that of the run, for a picture that has no room for the step."""
+        """The current frame; during an opened step the run's frame, for a picture without room for the step."""
         told = self.viewer.bench.inside.micro_step
         return self.viewer.shown if told is None else told.before
 
     def close(self) -> None:
-        """Let go of what is shown."""
+        """Close the viewer."""
         self.viewer.close()
 
-    # ---- what hands do
+    # ---- input
 
     def do_action(self, name: str, value: int | None = None) -> None:
-        """Do an action of the table; InputError where the cell leaves it out."""
+        """Run an action of the table; raise InputError if the cell hides it."""
         if name in self._hidden:
             raise InputError(f"{name}: hidden in this cell; leave it out of hide=")
         self._changed = True
         self.viewer.send(name, value)
 
     def handle_message(self, said: object) -> None:
-        """Do what a message of the browser says; anybody who has the notebook's connection can send anything."""
+        """Handle a message of the browser; it is untrusted: any client of the notebook can send it."""
         self._changed = True
         try:
             self._hear(said)
@@ -314,7 +313,7 @@ class Play:
             self._event(said["type"], said)
 
     def _event(self, kind: str, event: dict[str, Any]) -> None:
-        """What a hand did, as jupyter_rfb tells it too."""
+        """Handle an input event in the format of jupyter_rfb."""
         viewer = self.viewer
         ratio = _number(event.get("ratio", 1.0), 0.25, 8.0)
         given = event.get("modifiers")
@@ -341,18 +340,18 @@ class Play:
                 viewer.scroll(at, ((dx < 0.0) - (dx > 0.0), (dy < 0.0) - (dy > 0.0)), shift=shift)
 
     def button(self, number: object) -> str:
-        """A button of the browser's by its name."""
+        """Return the name of a button of the browser."""
         return self.buttons.get(number, "left") if isinstance(number, int) else "left"
 
     def resize(self, size: tuple[int, int]) -> None:
-        """Lay out for another size."""
+        """Lay out for another size in pixels."""
         self.size = size
         self.viewer.resize(size)
 
-    # ---- what is shown
+    # ---- picture
 
     def offer(self, channel: Channel) -> bool:
-        """Send the picture of now, if it is another one; returns whether it was sent."""
+        """Send the current picture if it has changed; return whether it was sent."""
         if not (self._changed or channel.new):
             return False
         self._changed = False
@@ -365,14 +364,14 @@ class Play:
         return True
 
     def parts(self) -> dict[str, object]:
-        """The picture of now in parts, each of which goes when it is another one."""
+        """Return the current picture in parts, each sent when it has changed."""
         bench, slab = self.viewer.bench, self.viewer.bench.slab
         atlas = slab.atlas
         if self._standing[0] is not bench.layout:
             self._standing = bench.layout, cubes_of(bench.layout)
         frame, flags, numbers = self.viewer.shown, atlas.flags, atlas.values.tobytes()
         pace = pace_of(len(numbers))  # frames may be so large that fewer of them are sent
-        if not self.moves:  # buttons for whoever has no pointer; while something moves those of the last rest stay
+        if not self.moves:  # buttons for users without a pointer; they stay while something moves
             self._buttons = [[*spot.click, called(spot), spot.tip, *short(spot.box)] for spot in bench.spots]
         return {
             "made": _constants(),
@@ -389,16 +388,16 @@ class Play:
             "marks": flags.tobytes() if flags.any() else None,
             "own": atlas.look_texels().tobytes() if slab.looks or atlas.instead is not None else None,
             "shines": None if slab.bloom.shines is None else slab.bloom.shines.tobytes(),
-            "looks": [bool(slab.looks), atlas.lift is not None],  # whether sides and heights are among them
+            "looks": [bool(slab.looks), atlas.lift is not None],  # whether sides and heights are included
             **self._records(bench),
             "words": self._words(bench, frame),
             "spots": self._buttons,
         }
 
     def _records(self, bench: Workbench) -> dict[str, object]:
-        """The display list by what renews it; what lies over it, lowest layer first.
+        """Return the display list, split by what changes together; what is over the cubes is ordered by layer.
 
-        Of what lies below the cubes, which the browser paints over them, they and their trays take away their part.
+        The browser draws sketches below the cubes last, so that cubes and trays are cut out of them.
         """
         if self._listed.theme is not bench.theme:
             self._listed, self._lists = Listed(bench.theme), {}
@@ -411,7 +410,7 @@ class Play:
         return {**found, "list over": [record for layer in over for record in layer]}
 
     def _records_of(self, name: str, sketches: Iterable[Sketch]) -> list[Record]:
-        """The records of some sketches; those of the same ones are made once."""
+        """Return the records of sketches; equal sketches are converted once."""
         now = [*sketches]
         key = [(one, len(one.shapes), len(one.tops), len(one.texts), len(one.images)) for one in now]
         before, records = self._lists.get(name, (None, []))
@@ -421,7 +420,7 @@ class Play:
         return records
 
     def _words(self, bench: Workbench, frame: Frame) -> str:
-        """What the picture says to somebody who does not see it; while it trains that would change too often."""
+        """Return the picture's description for screen readers; during training it stays constant."""
         subject = bench.subject
         if self.moves:
             return f"{self._title}, training"
@@ -436,7 +435,7 @@ def _constants() -> dict[str, Any]:
 
 
 def _number(given: object, least: float, most: float) -> float:
-    """A finite number of an event, brought within what it can be."""
+    """Return a finite number of an event, clipped to its range."""
     if isinstance(given, bool) or not isinstance(given, int | float):
         raise TypeMismatchError(f"an event: a number must be a number, got {shown(given)}")
     if not abs(given) <= sys.float_info.max:  # an int may be larger than any float
@@ -444,18 +443,18 @@ def _number(given: object, least: float, most: float) -> float:
     return min(max(float(given), least), most)
 
 
-# ---- ``display="pictures"``: the window's whole picture, drawn here and sent, for a browser without a GPU.
-# jupyter_rfb's page shows pictures and tells of pointer and keys; when one may be sent is the `Channel`'s business.
+# ---- ``display="pictures"``: the window's picture is drawn here and sent, for browsers without a GPU. The page of
+# jupyter_rfb shows pictures and sends input; the `Channel` decides when one may be sent.
 
-QUALITY = 80  # of a JPEG while something moves; at rest a PNG follows
-REST = 0.4  # seconds without another picture after which the exact one is sent
-PLACE = "pictures"  # jupyter_rfb speaks for all of its views as one
+QUALITY = 80  # of a JPEG while something moves; a PNG follows at rest
+REST = 0.4  # seconds without a change after which the exact picture is sent
+PLACE = "pictures"  # jupyter_rfb handles all its views as one
 
 
 class PicturePlay(Play):
     """A viewer whose picture is drawn here."""
 
-    buttons: ClassVar = {1: "left", 2: "right", 3: "middle"}  # as jupyter_rfb numbers them
+    buttons: ClassVar = {1: "left", 2: "right", 3: "middle"}  # numbers of jupyter_rfb
 
     def __init__(self, *of_play: Any) -> None:
         self._canvas = self.drawing = offscreen()
@@ -465,7 +464,7 @@ class PicturePlay(Play):
         self._exact_at = math.inf
 
     def offer(self, channel: Channel) -> bool:
-        """Draw the picture of now and send it, if it is another one; a while later the exact one."""
+        """Draw and send the current picture if it has changed; a while later send it exactly."""
         now = time.monotonic()
         exact = not self._changed and now >= self._exact_at
         if not (self._changed or exact or channel.new):

@@ -1,4 +1,4 @@
-"""What a saved notebook shows without a kernel: a live cell's last picture (`Still`), a recording (`player`)."""
+"""Content of a saved notebook without a kernel: a live cell's last picture (`StillOutput`), a recording (`player`)."""
 
 from __future__ import annotations
 
@@ -25,11 +25,10 @@ from ..shown.subject import Subject, pair_subject
 
 
 class StillOutput:
-    """The second output of a cell: a picture below the widget, which hides it while it lives.
+    """The second output of a cell: a picture below the widget, hidden while the widget lives.
 
-    A widget's own output is blank where nobody serves it. The picture is drawn here, not by the browser: a notebook
-    without a browser has it too, and there is no second WebGL context. `name` is a class of CSS that no other output
-    has; also what the output is found by.
+    A widget's own output is blank without a kernel. Python draws the picture, not the browser: this works without a
+    browser and needs no second WebGL context. `name` is a unique CSS class, and the display id of the output.
     """
 
     def __init__(self, name: str, title: str) -> None:
@@ -40,27 +39,27 @@ class StillOutput:
 
     @property
     def html(self) -> str:
-        """What most notebooks show of it."""
+        """The HTML of the output, which most notebooks show."""
         return self.output.html
 
     def draw(self, subject: Subject, frame: Frame, size: tuple[int, int]) -> None:
-        """Make it that of a frame."""
+        """Draw the picture of a frame."""
         words = words_of(self._title, subject, frame)
         self.set_output(output_of(*_drawn(subject, frame, size, self.theme, words), self.name))
 
     def set_output(self, made: Output) -> None:
-        """Stand there as this output; JupyterLab's words for a widget that nobody has any more are hidden by it."""
+        """Set the output; its CSS hides JupyterLab's message for a widget without a kernel."""
         gone = f".jp-OutputArea-child:has(+ .jp-OutputArea-child .{self.name}) > .jupyter-widgets:not(:has(*))"
         html = f"{made.html}<style>{gone} {{ display: none; }}</style>"
         self.output = Output(html, made.kind, made.image, made.words)
 
     def show(self) -> None:
-        """Put it below what the cell has shown, where there is a notebook."""
+        """Display it below the cell's other outputs, in a notebook."""
         notebook: Any = import_module("IPython.display")
         self._place = notebook.display(self.output, display_id=self.name)
 
     def renew(self) -> None:
-        """Replace it wherever it stands."""
+        """Replace it wherever it is displayed."""
         if self._place is not None:
             self._place.update(self.output)
 
@@ -71,10 +70,10 @@ SIZE = (720, 560)  # pixels of a player in a cell
 
 
 class Player(Output):
-    """A page in a sandboxed frame, and a picture for where frames are taken out.
+    """A page in a sandboxed frame, with a picture for notebooks that remove frames.
 
-    JupyterLab takes frames out of a notebook that is not trusted, and prefers HTML to every other form; so the picture
-    stands in the same HTML. While there is a frame it is hidden.
+    JupyterLab removes frames from untrusted notebooks, and prefers HTML to every other form. The picture is therefore
+    in the same HTML, hidden while there is a frame.
 
     Attributes
     ----------
@@ -84,7 +83,7 @@ class Player(Output):
 
     def __init__(self, page: str, still: Pixels | None, words: str, size: tuple[int, int]) -> None:
         self.page, below, said = page, output_of(still, words), html.escape(words, quote=True)
-        frame = (  # it may run scripts: it has an origin of its own, and reaches nothing of the notebook
+        frame = (  # scripts may run, in an origin of their own without access to the notebook
             f'<iframe class="scalarviz-player" sandbox="allow-scripts" loading="lazy" title="{said}" '
             f'style="width: 100%; max-width: {size[0]}px; height: {size[1]}px; border: 0" '
             f'srcdoc="{html.escape(page, quote=True)}"></iframe>'
@@ -103,35 +102,35 @@ def player(
     record: Any, *, size: tuple[int, int] | None = None, theme: str = "light", title: str = "",
     frames: int | None = None,
 ) -> Player:  # fmt: skip
-    """Show a recording in a notebook's cell; it plays in the saved notebook, and as a web page, without Python.
+    """Show a recording in a notebook cell. It plays in the saved notebook and as a web page, without Python.
 
     Parameters
     ----------
     record : Recording, Recorded, Comparison or path
-        What ``sv.Recording`` made, or its file. One that is still being recorded is shown as far as it is. Of two,
-        ``first.compare(second)``, it shows both and their difference.
+        A recording of ``sv.Recording``, or its file. One that is still being recorded is shown up to its last frame. A
+        comparison, ``first.compare(second)``, shows both recordings and their difference.
     size : (int, int), optional
         Width and height in pixels; default: 720 x 560.
     theme : {"light", "dark"}
-        The look that it opens with; a key changes it.
+        The theme at the start; a key changes it.
     title : str
-        Default: the name of what was recorded.
+        Default: the name of the recorded scene or run.
     frames : int, optional
-        The most frames that it shows, evenly chosen; default: all. Each notebook that shows it holds them.
+        The most frames shown, evenly chosen; default: all. The notebook file contains them.
 
     Returns
     -------
     Player
-        The output of a cell that ends with it.
+        The output of a cell; make it the last line.
 
     Raises
     ------
     TypeMismatchError, InputError, UnknownNameError, FileFormatError
-        Something that is no recording, or has no frame; a size, theme or number that is none.
+        `record` is not a recording or has no frames; or the size, theme or number of frames is invalid.
 
     Notes
     -----
-    In a notebook that is not trusted, and where scripts are off, the last step stands there as a picture.
+    In an untrusted notebook, or without scripts, the last step is shown as a picture.
     """
     pixels = SIZE if size is None else check_size(size)
     look, title = get_theme(theme).name, text(title, "player: the title")
@@ -161,7 +160,7 @@ def player(
 
 
 def _drawn(subject: Subject, frame: Frame, size: tuple[int, int], theme: str, words: str) -> tuple[Pixels | None, str]:
-    """The picture of a frame, and its words; where nothing can draw the words alone, which say so."""
+    """Return the picture of a frame and its description; without OpenGL None and a description that says so."""
     facts = subject.source.facts
     try:
         if not offscreen().is_usable_here:

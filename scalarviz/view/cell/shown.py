@@ -1,4 +1,4 @@
-"""`Shown`: what stands behind one live cell: a thread, a channel and a still. Knows no notebook and no widget."""
+"""`Shown`: the thread, the channel and the still of one live cell, independent of notebooks and widgets."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from .channel import RATE, Channel
 from .play import PicturePlay, Play, Snapshot
 from .saved import StillOutput
 
-AWAY = 300.0  # seconds after which pictures that nobody sees are let go of
+AWAY = 300.0  # seconds after which an unseen cell of pictures ends its thread
 DURATION = 20.0
-"""Seconds that a run takes to where it pauses for the first time."""
-PLACES = ("ready", "drawn", "here", "gone")  # what a place may say of itself
-ASLEEP = 60.0  # seconds without a word from anybody after which a cell that stands still lets go of its thread
+"""Seconds of a run until its first pause."""
+PLACES = ("ready", "drawn", "here", "gone")  # messages of a place about itself
+ASLEEP = 60.0  # seconds without any message after which an idle cell ends its thread
 LEFT = 5.0
-"""Seconds after the last place has said that it is gone: whoever loads the page again comes back in that time."""
-QUEUE = 256  # messages that wait, at most; of more the oldest are dropped
+"""Seconds from the last place's leaving to the end of the thread: reloading the page takes less."""
+QUEUE = 256  # most waiting messages; beyond that the oldest are dropped
 BETWEEN = 3 * TICK
-"""Seconds between two looks at what is shown while no frame may be sent: nobody would see what comes of the others."""
+"""Seconds between two ticks while no frame may be sent."""
 STOPS = 10.0  # seconds that a close waits for the thread
 
 _taking = threading.Lock()
@@ -46,25 +46,25 @@ _by_run: weakref.WeakKeyDictionary[Any, weakref.ref[Shown]] = weakref.WeakKeyDic
 
 
 class Shown:
-    """One cell: what ``sv.live`` was given, in a picture of `size` pixels, sent as numbers or as `pictures`.
+    """One cell: the argument of ``sv.live`` in a picture of `size` pixels, sent as numbers or as `pictures`.
 
-    One thread owns its viewer: it gives it time, does what the browser asks, and offers frames. A run is trained by one
-    cell at a time, the last one.
+    One thread owns its viewer: it advances time, handles messages of the browser, and offers frames. Only one cell
+    trains a run at a time: the last one.
 
     Attributes
     ----------
     post : callable
-        ``post(content, buffers)``: to every place that shows it.
+        ``post(content, buffers)`` sends to all places that show the cell.
     about : dict
-        What the browser is told once.
+        Data that the browser gets once.
     watched : Watched or None
-        What another library trains, where that is shown.
+        The model of another library, if the cell shows one.
     closed : bool
-        Whether it was closed for good; else it only sleeps where it has no thread.
+        Whether it was closed for good; otherwise a cell without a thread only sleeps.
     left : float
-        Seconds after the last place was gone until its thread ends.
+        Seconds from the last place's leaving to the end of the thread.
     error : str
-        What ended it, or kept it from beginning.
+        The error that ended the thread or prevented its start.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Shown:
         self.scene = x if isinstance(x, Scene) else Scene("run", x) if isinstance(x, Run) else None
         self.title = self.scene.name if self.scene is not None else type(x).__name__.lower()
         self.size, self.hide, self.controls = size, frozenset(hide), controls
-        self._room = size  # that its places left for it
+        self._room = size  # as reported by its places
         self.post: Callable[[dict[str, object], list[bytes]], None] = lambda content, buffers: None
         self.subject: Subject = subject_of(x)
         source = self.subject.source
@@ -93,7 +93,7 @@ class Shown:
         self._calls: deque[PendingCall] = deque()
         self._thread: threading.Thread | None = None
         self._ends = self.closed = False
-        # pictures' page is as much gone where it was scrolled away
+        # the page of pictures also counts as gone when it was scrolled away
         self.left, self.error = AWAY if pictures else LEFT, ""
 
     def _send(self, content: dict[str, object], buffers: list[bytes]) -> None:
@@ -111,18 +111,18 @@ class Shown:
         return LiveView(scene, size, duration=DURATION, wait=None)
 
     def _update_still(self, play: Play) -> None:
-        play.pass_time(0.0)  # while nobody looked nothing was worked out
+        play.pass_time(0.0)  # unseen ticks computed nothing but training
         self.still.draw(play.viewer.bench.subject, play.run_frame, self.size)
         self.still.renew()
 
-    # ---- what happens to it
+    # ---- events
 
     def appear(self) -> None:
-        """It is put into a notebook: the still is that of now."""
+        """Draw the still for a cell that appears."""
         self.still.draw(self.subject, self.subject.frame(), self.size)
 
     def hear(self, said: object) -> None:
-        """A message of the browser; this may be any thread, and waits for nothing."""
+        """Handle a message of the browser in any thread, without waiting."""
         if not isinstance(said, dict):
             return
         kind, place = said.get("kind"), said.get("place")
@@ -140,7 +140,7 @@ class Shown:
         elif self.closed:
             self.channel.tell({"kind": "over", "why": "closed"})
         else:
-            if kind in ("ready", "look"):  # the picture that stays looks as the place that said so last
+            if kind in ("ready", "look"):  # the still has the theme of the place that reported last
                 self.still.theme = "dark" if said.get("theme") == "dark" else "light"
             if kind == "ready":
                 self.channel.ready(place)
@@ -150,14 +150,14 @@ class Shown:
                 self._wake.set()
 
     def act(self, name: str, value: int | None = None) -> None:
-        """Do an action, and wait until it is done."""
+        """Run an action, and wait until it is done."""
         self.call(lambda play: play.do_action(name, value))
 
     def update(
         self, params: object = None, grads: object = None, *,
         loss: object = None, step: object = None, lr: object = None,
     ) -> None:  # fmt: skip
-        """Show the numbers of now; what another library trains is looked at as often as there is time."""
+        """Show the current numbers; those of another library are read as often as time allows."""
         if self.closed:
             raise StateError("update: this cell is closed; run it again")
         if self.watched is not None:
@@ -173,7 +173,7 @@ class Shown:
         self.look(rarely=True)
 
     def look(self, *, rarely: bool = False) -> None:
-        """Take over the numbers of now, while whoever changes them waits; `rarely`: if that was not done just now."""
+        """Read the current numbers while their owner waits; with `rarely`, not if that was done just now."""
         now = time.monotonic()
         if self.watched is not None:
             self.watched.look_at_rest()
@@ -181,15 +181,15 @@ class Shown:
             self._looked = now
             self.call(lambda play: play.look())
 
-    # ---- from other threads
+    # ---- calls from other threads
 
     @property
     def alive(self) -> bool:
-        """Whether its thread runs."""
+        """Whether the thread runs."""
         return self._thread is not None and self._thread.is_alive()
 
     def begin(self) -> None:
-        """Start the thread, if there is none. Waits for nothing."""
+        """Start the thread if there is none, without waiting."""
         with self._lock:
             if self.closed:
                 raise StateError("this cell is closed; run it again")
@@ -202,7 +202,7 @@ class Shown:
             self._thread.start()
 
     def call(self, function: Callable[[Play], Any], timeout: float = STOPS) -> Any:
-        """What ``function(play)`` returns or raises, called in its thread; begins it if need be."""
+        """Call ``function(play)`` in the thread, which is started if needed; return its result or raise its error."""
         if threading.current_thread() is self._thread:
             raise StateError("a cell's own thread cannot wait for the cell")
         self.begin()
@@ -215,7 +215,7 @@ class Shown:
         return asked.result()
 
     def close(self, timeout: float = STOPS, why: str = "closed") -> None:
-        """Stop training and end the thread, for good; the run is free again."""
+        """Stop training and end the thread for good; the run is free again."""
         with self._lock:
             thread, was, self.closed, self._ends = self._thread, self.closed, True, True
         self._wake.set()
@@ -234,7 +234,7 @@ class Shown:
             self._replace_others(former)
             self._play = self._make_play()
             self._waiting.appendleft({"kind": "look", "theme": self.still.theme})
-        except Exception as error:  # it is said in the cell: nobody is there to catch it
+        except Exception as error:  # reported in the cell: nothing else catches it
             self.error = str(error) or type(error).__name__
             self.channel.tell({"kind": "trouble", "why": self.error})
             self._refuse()
@@ -247,7 +247,7 @@ class Shown:
             self.channel.tell({"kind": "trouble", "why": self.error})
         finally:
             self._ends = True
-            with suppress(Exception), self._play.drawing:  # the run has to be let go
+            with suppress(Exception), self._play.drawing:  # the run must be released
                 self._update_still(self._play)
             self._room = self._play.size
             try:
@@ -258,7 +258,7 @@ class Shown:
             self._refuse()
 
     def _replace_others(self, former: threading.Thread | None) -> None:
-        """Wait for the thread before this one; another cell that trains the same run stops."""
+        """Wait for the previous thread; stop another cell that trains the same run."""
         if former is not None:
             former.join(STOPS)
         if self.scene is not None:
@@ -277,7 +277,7 @@ class Shown:
             with play.drawing:
                 while self._waiting and not self._ends:
                     play.handle_message(self._waiting.popleft())
-                while self._calls:  # after what was said before them
+                while self._calls:  # after the messages before them
                     self._calls.popleft().run()
                 now = time.monotonic()
                 if now - last < (TICK / 2 if self.channel.free else BETWEEN):
@@ -293,7 +293,7 @@ class Shown:
             self._ends |= nobody
 
     def _refuse(self) -> None:
-        """Whoever still waits is told that there is nobody."""
+        """Fail all waiting calls."""
         self._waiting.clear()
         while self._calls:
             asked = self._calls.popleft()
@@ -303,9 +303,9 @@ class Shown:
 
 @atexit.register
 def close_all() -> None:
-    """End every cell: a kernel that is restarted leaves no thread in the middle of something."""
+    """Close every cell, so that a restarted kernel leaves no working thread."""
     for shown in list(_open):
         try:
             shown.close(2.0)
-        except StateError:  # from now on the kernel's socket is closed by another thread
+        except StateError:  # another thread closes the kernel's socket now
             shown.channel.mute()

@@ -1,4 +1,4 @@
-"""`Comparison`: two recordings at the same steps, for a window, a picture, or a page."""
+"""`Comparison`: two recordings at the same steps, for a window, a picture or a page."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .recorded import Page, write_html
 
 
 class Comparison(Page, RecordedPair):
-    """What ``first.compare(second)`` makes; see :class:`~scalarviz.run.sources.recorded_pair.RecordedPair`.
+    """The result of ``first.compare(second)``; see :class:`~scalarviz.run.sources.recorded_pair.RecordedPair`.
 
     Examples
     --------
@@ -36,15 +36,15 @@ class Comparison(Page, RecordedPair):
     """
 
     def _save_html(self, path: StrPath, **asked: Any) -> Path:
-        """Both, and their difference; `frames` counts the steps at which either was recorded."""
+        """Write both and their difference; `frames` counts the steps at which either was recorded."""
         files = [one.record.path for one in self.pair if isinstance(one, RecordedSource)]
         return write_html(path, files, partial(comparison_html, self, **asked))
 
 
 def names_of(paths: Sequence[Path], called: Sequence[str] = ()) -> list[str]:
-    """What each is called: its file without the ending, with the folder where other files are called alike.
+    """Return the names of two recordings: file names without ending, with the folder if they are equal.
 
-    Files that nobody named are `called` as what was recorded, with their numbers where that is the same.
+    Temporary files get the names `called` of the recorded scenes, numbered if those are equal.
     """
     names, files = [path.stem for path in paths], {path.absolute() for path in paths}
     if called and all(path.absolute().parent.name.startswith(scratch()) for path in paths):
@@ -55,20 +55,20 @@ def names_of(paths: Sequence[Path], called: Sequence[str] = ()) -> list[str]:
     return names
 
 
-# ---- `comparison_html`: two recordings as one HTML file, with their difference beside them; it plays like that of one.
+# ---- `comparison_html`: two recordings and their difference as one HTML file, which plays like one recording.
 
 SENTENCE = "Two recorded trainings and their difference; playing them needs a browser with JavaScript and WebGL 2"
 QUANTITIES = ("weight", "gradient", "update")
 COLUMNS, AROUND = 3, (47, 363)
-"""Pixels of a page of which its cubes have a third across, and of those that are around them."""
+"""Number of columns of cubes, and pixels of a page around them: across and down."""
 SMALLEST, STACKED = (200, 200), (366, 160)
-"""Least pixels that the cubes of each have; and those in a page that is held upright, one above the other."""
+"""Least pixels for the cubes of each; and pixels on an upright screen, one above the other."""
 
 Parts = dict[str, Float32]
 
 
 def comparison_html(pair: RecordedPair, *, theme: str, size: tuple[int, int], title: str, frames: int | None) -> str:
-    """The page of two recordings; the arguments as of :meth:`Comparison.save_html`."""
+    """Return the page of two recordings; arguments as for :meth:`Comparison.save_html`."""
     look, size = get_theme(theme).name, check_size(size)
     title = text(title, "the title") or " and ".join(pair.names)
     count = len(pair.steps)
@@ -88,7 +88,7 @@ def comparison_html(pair: RecordedPair, *, theme: str, size: tuple[int, int], ti
     head |= {
         "document": document, "upright": upright(document, other),
         "third": {"quantities": shows, "sheet": False, "scope": "the difference", "ownRange": True},  # in its document
-        "keys": [key for key in keys if key["name"] != "show_ratio"],  # a difference has no share of a value
+        "keys": [key for key in keys if key["name"] != "show_ratio"],  # a difference has no update / value
         "about": {"line": "  \N{MIDDLE DOT}  ".join(line), "parts": [],
                   "gestures": list(map(list, GESTURES))},
         "edits": [(edit.step, edit.what) for edit in pair.past.edits], "of": pair.of,
@@ -111,7 +111,7 @@ def comparison_html(pair: RecordedPair, *, theme: str, size: tuple[int, int], ti
 def _head_and_tables(
     pair: RecordedPair, shown: Sequence[int], document: dict[str, Any]
 ) -> tuple[dict[str, Any], Parts]:
-    """Steps, where either stands at each, and what is known of their frames; the tables by the names of their parts."""
+    """Return the head (steps, each recording's frame at each step, frame data), and the tables by part name."""
     steps = [int(pair.steps[k]) for k in shown]
     stands = [pair.places(step) for step in steps]
     known = [name for name in QUANTITIES if not pair.lacks(name)]
@@ -131,8 +131,8 @@ def _head_and_tables(
 
 
 def _row_ranges(pair: RecordedPair, shown: Sequence[int], subject: Subject) -> list[list[float]]:
-    """Of each step the range of the rows of both, low and high, and where that of their difference ends."""
-    theme = get_theme("dark")  # ranges are the same in both looks
+    """Return for each step: low and high of both recordings' rows, and the upper end of their difference."""
+    theme = get_theme("dark")  # ranges are the same in both themes
     rows = ActivationScale(subject.stages, theme, sheet=subject.sample.sheet)
     apart = DifferenceScale(subject.stages, theme, pair.of)
     found = []
@@ -145,6 +145,6 @@ def _row_ranges(pair: RecordedPair, shown: Sequence[int], subject: Subject) -> l
 
 
 def _same(a: Float32, b: Float32, places: list[list[int]]) -> list[int]:
-    """At which steps no two numbers differ, of those that are numbers: a page may have rounded them."""
+    """Return for each step whether all finite numbers are equal, before the page rounds them."""
     finite = [np.isfinite(table) for table in (a, b)]
     return [int(not np.any((a[i] != b[j]) & finite[0][i] & finite[1][j])) for i, j in zip(*places, strict=True)]

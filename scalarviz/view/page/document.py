@@ -1,8 +1,8 @@
-"""`document_of`: everything of a picture that stays from frame to frame, as plain data for the player in a browser.
+"""`document_of`: the parts of a picture that all frames share, as plain data for the player in a browser.
 
 A frame is then one number for each texel (`texels_of`), 48 bytes for twelve weights, and one byte of marks
-(`flags_of`). Names are not listed, they are made from those of the tensors: a document of a million weights is as small
-as one of ten.
+(`flags_of`). Cube names are computed from tensor names, so that a document of a million weights is as small as one of
+ten.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ def document_of(
     looks: Mapping[int, CubeLook] | None = None,
     turned: bool = False,
 ) -> dict[str, Any]:
-    """What a player draws `subject` from, whatever its numbers are: ``json.dumps`` takes it.
+    """Return the data from which a player draws `subject`, for any numbers; ``json.dumps`` takes it.
 
-    It is laid out for `size` logical pixels, with legends below the cubes if `strip`; both themes are in it. The flow
-    turns at each layer if a panel of the subject asks for it, or if `turned`. `looks` were given by hand, by flat
-    index; default: those of the subject's weights.
+    The layout is for `size` logical pixels, with legends below the cubes if `strip`; both themes are included. The flow
+    turns at each layer if a panel asks for it, or if `turned`. `looks` are custom looks by flat index; default: those
+    of the subject's weights.
     """
     shown = subject if isinstance(subject, Subject) else subject_of(subject)
     look = get_theme(theme)
@@ -91,26 +91,26 @@ def document_of(
 
 
 def constants_of() -> dict[str, Any]:
-    """What is the same in every picture: shaders and their constants."""
+    """Return the data that all pictures share: shaders and their constants."""
     return {"glsl": programs(), "knee": KNEE, "colours": COLOURS, "detail": DETAIL_PIXELS, "margin": list(TRAY_MARGIN)}
 
 
 def advances_of() -> dict[str, Any]:
-    """Widths of the window's letters, in thousandths of their size."""
+    """Return the widths of the window's characters, in thousandths of the type size."""
     regular, bold = ([round(1000 * ADVANCES[one][letter]) for letter in LETTERS] for one in (False, True))
     return {"letters": LETTERS, "regular": regular, "bold": bold, "unknown": [UNKNOWN[False], UNKNOWN[True]]}
 
 
 def pose_told(camera: Camera, layout: Layout) -> dict[str, Any]:
-    """Where a layout is seen from, as ``camera.js`` takes it."""
+    """Return the camera pose for a layout, as ``camera.js`` takes it."""
     pose = pose_of(camera, layout.bounds.mean(axis=0))
     return {"az": pose.azimuth, "el": pose.elevation, "centre": pose.centre.tolist(), "place": pose.place.tolist(),
             "scale": pose.scale, "eye": None if pose.eye is None else pose.eye.tolist()}  # fmt: skip
 
 
 def _marks() -> dict[str, Any]:
-    """What each mark on a cube means, where there is room and where there is little, and how it looks at (0, 0)."""
-    found, dark = {}, THEMES["dark"]  # in the other look some colours are alike, and their names would be lost
+    """Return each mark's long and short meaning, and its shapes at (0, 0)."""
+    found, dark = {}, THEMES["dark"]  # in the light theme some colours coincide, so that their names would be lost
     for name, words in WORDS.items():
         sketch = Sketch()
         ICONS[name](sketch, 0.0, -13.0, dark)
@@ -119,7 +119,7 @@ def _marks() -> dict[str, Any]:
 
 
 def _network(shown: Subject) -> dict[str, Any]:
-    """Tensors, stages, and the names of what goes in and comes out."""
+    """Return tensors, stages, and the names of inputs and outputs."""
     names, drawn = Names(shown), rows_of(shown.stages) if shown.stages else {}
     units = {s.name: _runs(f"output {names.unit(s, k)}" if s is shown.stages[-1] else names.unit(s, k)
                            for k in range(s.outputs)) for s in shown.stages if s.name in drawn}  # fmt: skip
@@ -136,14 +136,14 @@ def _network(shown: Subject) -> dict[str, Any]:
 
 
 def meaning_of(shown: Subject, tensor: Tensor, names: Names) -> dict[str, Any]:
-    """What elements of a tensor are called: words with axes in braces, and what places along an axis are called."""
+    """Return the names of a tensor's elements: words with axes in braces, and the names along each axis."""
     words, named = along(shown, tensor, names)
     return {"means": words, "along": [_runs(map(name, range(side)))
                                       for name, side in zip(named, tensor.shape, strict=True)]}  # fmt: skip
 
 
 def _runs(names: Iterable[str]) -> list[Any]:
-    """Names; those that count up, ``"h1"`` to ``"h12"``, as their word, the first number, and how many."""
+    """Return names, with counting ones (``"h1"`` to ``"h12"``) as word, first number and count."""
     found: list[Any] = []
     for name in names:
         word = name.rstrip("0123456789")
@@ -157,7 +157,7 @@ def _runs(names: Iterable[str]) -> list[Any]:
 
 
 def cubes_of(layout: Layout) -> dict[str, Any]:
-    """Plates, trays and lines, and how their numbers lie in a texture."""
+    """Return plates, trays and lines, and the layout of their numbers in a texture."""
     atlas, (width, alpha) = Atlas(layout.plates), flow_style(layout)
     weights = sum(plate.size for plate in layout.plates if plate.kind != "activation")
     return {
@@ -185,16 +185,16 @@ def _plate(plate: Plate, atlas: Atlas) -> dict[str, Any]:
 
 
 def _rounded(numbers: ArrayLike) -> list[Any]:
-    """As float32, which is what is drawn, in as few letters as tell it from its neighbours."""
+    """Return numbers rounded to float32, as they are drawn, with the fewest digits that identify them."""
     block = np.asarray(numbers, np.float32)
     return np.array([float(str(x)) for x in block.ravel()]).reshape(block.shape).tolist()  # type: ignore[no-any-return]
 
 
 def texels_of(frame: Frame, document: dict[str, Any], quantity: str | Quantity = "weight") -> NDArray[np.float32]:
-    """The numbers of a frame as the player uploads them, (texels,): parameters, then rows of activations.
+    """Return the numbers of a frame as the player uploads them, (texels,): parameters, then rows of activations.
 
-    `quantity` is ``"weight"``, ``"gradient"`` or ``"update"``, of which the browser makes the others; or what the
-    optimiser keeps. Where there is no number of it (no gradient yet, no such row) stands 0.
+    `quantity` is ``"weight"``, ``"gradient"`` or ``"update"``, from which the browser computes others, or a `Quantity`
+    of the optimiser's state. Missing numbers (no gradient yet, no such row) are 0.
     """
     kind = (
         quantity
@@ -217,17 +217,16 @@ def texels_of(frame: Frame, document: dict[str, Any], quantity: str | Quantity =
 
 
 def _narrow(numbers: NDArray[np.floating]) -> NDArray[np.float32]:
-    """As float32; what is finite stays so."""
+    """Return numbers as float32; finite numbers stay finite."""
     if numbers.dtype == np.float32:
         return np.asarray(numbers, np.float32)
     return np.where(np.isfinite(numbers), np.clip(numbers, -LARGEST, LARGEST), numbers).astype(np.float32)
 
 
 def flags_of(frame: Frame, document: dict[str, Any]) -> NDArray[np.uint8]:
-    """Marks of a frame that do not follow from its numbers, uint8 (texels,): bits of `view.cubes.atlas`.
+    """Return the marks of a frame that do not follow from its numbers, uint8 (texels,): bits of `view.cubes.atlas`.
 
-    Frozen, dead, gradient not computed, row not known; and whether an update is known where the gradient is not, or
-    the other way round.
+    These are: frozen, dead, gradient not computed, row not known, and whether only one of update and gradient is known.
     """
     flags, count = np.zeros(document["texels"], np.uint8), document["parameters"]
     flags[:count] = np.where(frame.frozen[:count], FROZEN, 0) + np.where(frame.computed[:count], 0, NOT_COMPUTED)
@@ -240,10 +239,10 @@ def flags_of(frame: Frame, document: dict[str, Any]) -> NDArray[np.uint8]:
     return flags
 
 
-# ---- Where the cubes stand in a browser: the window's arrangement without its panels, which a page has around it.
+# ---- The layout of the cubes in a browser: the window's, without panels, which the page has around it.
 
 Floats = NDArray[np.float64]
-_ABOVE, _BELOW = 12.0, 16.0  # of the window's margin of 24
+_ABOVE, _BELOW = 12.0, 16.0  # parts of the window's margin of 24
 _LITTLE = 4.0
 
 
@@ -252,18 +251,18 @@ class Laid:
     """A layout and the boxes around it."""
 
     layout: Layout
-    places: Places  # the scene, and the strip of the legends below it
-    ratio: Floats  # (2,): the camera's pixels in a logical one: the camera counts in whole pixels
+    places: Places  # the scene, and the strip of legends below it
+    ratio: Floats  # (2,): camera pixels per logical pixel; the camera has whole pixels
 
     def project(self, xyz: ArrayLike) -> Floats:
-        """World points (N, 3) as logical pixels (N, 2)."""
+        """Return world points (N, 3) as logical pixels (N, 2)."""
         return np.asarray(self.layout.camera.project(xyz) / self.ratio)
 
 
 def _nearer(places: Places) -> Places:
-    """With the scene and the legends nearer to the edges: a page has margins of its own."""
+    """Return places with scene and legends nearer to the edges, because a page has its own margins."""
     x, y, width, height = places.scene
-    if places.strip is None:  # nothing stands below
+    if places.strip is None:  # nothing is below
         return replace(places, scene=(x, _LITTLE, width, max(places.size[1] - 2 * _LITTLE, 1.0)))
     strip = (places.strip[0], places.strip[1] + _BELOW, *places.strip[2:])
     return replace(places, scene=(x, y - _ABOVE, width, height + _ABOVE + _BELOW), strip=strip)
@@ -272,7 +271,7 @@ def _nearer(places: Places) -> Places:
 def laid_out(
     subject: Subject, size: tuple[int, int], theme: Theme, *, strip: bool = True, turned: bool = False
 ) -> Laid:
-    """Plates, camera and boxes for a picture of `size` pixels; the arguments as of :func:`document_of`."""
+    """Return plates, camera and boxes for a picture of `size` pixels; arguments as for :func:`document_of`."""
     places = _nearer(arrange(check_size(size), hud=False, strip=strip, presenter=theme.presenter))
     camera_size = (round(places.size[0]), round(places.size[1]))
     ratio = np.array(camera_size) / places.size
@@ -282,11 +281,11 @@ def laid_out(
     return Laid(layout_for(subject.tensors, subject.stages, camera_size, rect, subject.plan, turns), places, ratio)
 
 
-# ---- Colours, maps and quantities, for a page to choose from.
+# ---- Colours, maps and quantities that a page can switch between.
 
 
 def map_of(name: str) -> dict[str, dict[str, Any]]:
-    """A colour map by theme: the colours that it is made from, or its table of bytes (257, 3)."""
+    """Return a colour map by theme: its colour stops, or its table of bytes (257, 3)."""
     found: dict[str, dict[str, Any]] = {}
     for look, theme in THEMES.items():
         made = get_map(name, theme)
@@ -295,7 +294,7 @@ def map_of(name: str) -> dict[str, dict[str, Any]]:
 
 
 def quantity_spec(one: Quantity) -> dict[str, Any]:
-    """A number of each weight that cubes can show: its name and words, its map and its scale."""
+    """Return the description of a quantity that cubes can show: name, words, map and scale."""
     return {"name": one.name, "words": one.words, "map": one.cmap, "scale": one.scale,
             "decades": one.decades, "plain": one.name in PLAIN,
             "range": [RATIO.low, RATIO.high] if one.name == "update/value" else None}  # fmt: skip
@@ -305,7 +304,7 @@ def quantity_spec(one: Quantity) -> dict[str, Any]:
 
 
 def words_of(subject: Subject, laid: Laid, theme: Theme, own: Mapping[int, CubeLook]) -> dict[str, Any]:
-    """What is written around the cubes, the layer whose formulas stand below, the flat part of a plan."""
+    """Return the words around the cubes, the layer with formulas below, and the flat part of a plan."""
     layout, wanted = laid.layout, subject.sample.target_values
     return {
         "advances": advances_of(),
@@ -317,7 +316,7 @@ def words_of(subject: Subject, laid: Laid, theme: Theme, own: Mapping[int, CubeL
 
 
 def _single(subject: Subject, laid: Laid) -> dict[str, Any]:
-    """The rows of one layer, and how much room its formulas have below the cubes."""
+    """Return the rows of the single layer, and the room for its formulas below the cubes."""
     stages, strip = subject.stages, laid.places.strip
     linear = next(s for s in stages if s.weight is not None)
     room = None if strip is None else [strip[2] - legend_width(strip[2]) - GAP, strip[3]]
@@ -325,7 +324,7 @@ def _single(subject: Subject, laid: Laid) -> dict[str, Any]:
 
 
 def _plan(sheet: Blueprint) -> dict[str, Any]:
-    """In pixels of the camera that the plates were laid out for."""
+    """Return the flat part of a plan, in camera pixels of the layout."""
     return {
         "rooms": {name: list(box) for name, box in sheet.rooms.items()},
         "rows": [list(box) for box in sheet.rows],
@@ -336,9 +335,9 @@ def _plan(sheet: Blueprint) -> dict[str, Any]:
     }
 
 
-# ---- What stands around the cubes, as plain data that ``notes.js`` paints. It is the window's own list: words, chips
-# and lines in groups, each with the point of the world that it belongs to. Numbers are bound: the browser writes those
-# of the frame that it shows, and the list is made once for all frames.
+# ---- The words around the cubes as plain data for ``notes.js``: the window's own list of words, chips and lines in
+# groups, each with its point of the world. Numbers are bound: the browser fills in those of the shown frame, so that
+# one list serves all frames.
 
 Group = dict[str, Any]
 
@@ -346,10 +345,10 @@ Group = dict[str, Any]
 def around_of(
     subject: Subject, layout: Layout, theme: Theme, project: Project, box: Box, own: Mapping[int, CubeLook]
 ) -> list[Group]:
-    """Groups of records: what each belongs to, its shapes, its texts.
+    """Return groups of records: the point, the shapes and the texts of each.
 
-    Of a plan there are besides the labels of its plates, for cameras that do not see it as it was laid out. Labels of
-    looks that were given by hand lie over the cubes.
+    A plan also has the labels of its plates, for other cameras than that of its layout. Labels of custom looks are over
+    the cubes.
     """
     frame = _blank(subject)
     colouring = Coloring(subject.tensors, theme)
@@ -389,7 +388,7 @@ def around_of(
 
 
 def _blank(subject: Subject) -> Frame:
-    """A frame of zeros: places do not depend on numbers."""
+    """Return a frame of zeros, as positions do not depend on numbers."""
     stages, zeros, none = subject.stages, np.zeros(0), np.zeros(0, bool)
     first = next((stage.weight for stage in stages if stage.weight is not None), None)
     reads = max(len(subject.sample.inputs), 0 if first is None else int(np.prod(first.shape[1:])))
@@ -398,14 +397,14 @@ def _blank(subject: Subject) -> Frame:
 
 
 class _Groups:
-    """Records by what they belong to."""
+    """Records grouped by the point that they belong to."""
 
     def __init__(self, theme: Theme) -> None:
         self.groups: dict[object, Group] = {}
         self._listed = Listed(theme, bound=True)
 
     def add(self, sketches: Iterable[Sketch], whose: Stand = None, **more: object) -> None:
-        """All records of some sketches; `whose` they are where they do not say it."""
+        """Add the records of sketches; `whose` is their point unless they name one."""
         for sketch in sketches:
             for own, shapes, texts in sketch.groups():
                 if shapes or texts:

@@ -1,7 +1,7 @@
-"""A small recording as a link: everything is behind its ``#``, which no browser sends to a server.
+"""A small recording as a link: all data follow its ``#`` and are never sent to a server.
 
-The page that plays any such link is one static file (:func:`write_player`): it has what all pictures have in common,
-the shaders, the colours and the program; a link has the rest.
+One static file plays any such link (:func:`write_player`). It has what all pictures share: shaders, colours and the
+program; the link has the rest.
 """
 
 from __future__ import annotations
@@ -27,41 +27,41 @@ from .pictures import chosen
 from .recorded import at_the_end, played
 from .scene_parts import no_headlines
 
-MOST = 8_000  # characters of a link: what mail, chats and browsers leave whole
+MOST = 8_000  # most characters of a link that mail, chats and browsers keep whole
 FRAMES = 300
-LEVELS = 2_045  # the largest number of a column: 12 bits
-EDITS, WORDS = 20, 80  # how many edits a link has, and characters of each
+LEVELS = 2_045  # largest number of a column: 12 bits
+EDITS, WORDS = 20, 80  # most edits in a link, and characters of each
 OF_A_RUN = (
     "theme", "size", "plates", "trays", "flow", "atlas", "parameters", "texels", "numbered", "tensors",
     "stages", "rows", "units", "kinds", "names", "sheet", "words", "rect", "scene", "pose", "rim",
 )  # fmt: skip
-"""What a link may say of a picture; everything else is the player's own. `js/link.js` has the same list."""
-MOST_TEXELS, MOST_PLATES = 65_536, 300  # of a picture; `js/link.js` believes no more
+"""Parts of a picture that a link may set; the player has the others. `js/link.js` has the same list."""
+MOST_TEXELS, MOST_PLATES = 65_536, 300  # most texels and plates; `js/link.js` refuses more
 NUMBERS = ("loss", "lr", "sample")
 SIZE, WRITTEN = (560, 480), (480, 76)
 SENTENCE = "This page plays the recording stored in its link after the #. Nothing is sent to a server"
 
 
 class Link(NamedTuple):
-    """A recording as a text."""
+    """A recording as a link."""
 
     text: str  # the address
-    said: str  # what had to be left out
+    said: str  # what was left out
 
 
 def link_of(record: Recorded, player: str = "player.html", *, theme: str = "dark", title: str = "") -> Link:
-    """The values of a recording's branch, at most `FRAMES` frames of it, 12 bits a number."""
+    """Return a link with the values of a recording's branch: at most `FRAMES` frames, 12 bits a number."""
     look, title = get_theme(theme).name, text(title, "the title") or record.about.name
     if not text(player, "the player's address") or "#" in player:
         raise InputError(f"the player's address: got {shown(player)}; allowed: a file or a page, without #")
     source, subject, _ = at_the_end(record)
     document = document_of(subject, SIZE, look)
     base = _base()
-    if document["words"]["single"]:  # formulas are there for wider pages than it is laid out for
+    if document["words"]["single"]:  # pages may be wider than this layout, so formulas are included
         document["words"]["single"]["room"] = [*WRITTEN]
     own = _differing_parts(document, base)
     own["words"] = _differing_parts(document["words"], base["words"])
-    if "around" in own["words"]:  # no link goes into a step, where deltas are
+    if "around" in own["words"]:  # a link has no opened steps, so no deltas
         around = [group for group in own["words"]["around"] if "delta" not in group]
         own["words"]["around"] = [{**group, **{name: _rounded(group[name]) for name in ("shapes", "texts")}}
                                   for group in around]  # fmt: skip
@@ -76,7 +76,7 @@ def link_of(record: Recorded, player: str = "player.html", *, theme: str = "dark
         frames = played(source, [(record.branch, k) for k in places])
         said = f"{len(places):,} of {len(record):,} recorded steps" if len(places) < len(record) else ""
         told, tables = gathered(subject, frames, document, ("weight",), no_headlines)
-        told["formulas"] = {len(places) - 1: told["formulas"][-1]} if told["formulas"] else {}  # all take too much room
+        told["formulas"] = {len(places) - 1: told["formulas"][-1]} if told["formulas"] else {}  # all would be too long
         told |= {part: [_short(x) for x in told[part]] for part in NUMBERS}
         head = {
             **told, "document": own, "about": about_of(subject, title, said) | {"bits": 12},
@@ -99,7 +99,7 @@ def _too_much(record: Recorded, document: dict[str, Any]) -> InputError:
 
 
 def write_player(path: StrPath) -> Path:
-    """Write the page that plays links, whole or not at all: one static file, the same for all of them."""
+    """Write the page that plays links, whole or not at all: one static file for all links."""
     head = {"document": _base(), "keys": keys_of({"weight"}), "gestures": list(map(list, GESTURES))}
     page = shell("scalarviz", "dark", {"base": text_of(squeezed(head))}, f"{SENTENCE}.", "openLink();", "link.js")
     write_bytes(path, page.encode("utf-8"))
@@ -108,7 +108,7 @@ def write_player(path: StrPath) -> Path:
 
 @cache
 def _base() -> dict[str, Any]:
-    """What all pictures have in common, as the document of the smallest one."""
+    """Return the parts that all pictures share, as the document of the smallest one."""
     return document_of({"w": np.zeros((2, 2))}, SIZE)
 
 
@@ -117,7 +117,7 @@ def _differing_parts(own: dict[str, Any], common: dict[str, Any]) -> dict[str, A
 
 
 def _rounded(part: Any) -> Any:
-    """Places in whole pixels: nobody sees less, and letters are few."""
+    """Return positions rounded to whole pixels, which look the same and need fewer characters."""
     if isinstance(part, list):
         return [_rounded(one) for one in part]
     return round(part) if isinstance(part, float) else part

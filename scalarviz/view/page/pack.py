@@ -1,8 +1,8 @@
-"""Tables of numbers over time as short texts: exact float32 bits, or 16 bits a number where there are too many.
+"""Tables of numbers over time as short texts: exact float32 bits, or 16 bits a number for large tables.
 
-Training moves weights smoothly, so each number is told as the difference to where a line (or a curve) through the
-frames before leads; differences are small, and their high bytes, put together, deflate to nothing. What a step adds to
-a weight follows from values and gradients (`led_updates`), to the bit but for some. `js/unpack.js` is the way back.
+Training moves weights smoothly. Each number is therefore stored as the difference from an extrapolation (a line or a
+curve) of earlier frames. These differences are small; their high bytes, stored together, compress well. Updates mostly
+follow bit for bit from values and gradients (`led_updates`). `js/unpack.js` is the inverse.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from ...errors import InputError
 
 Float32 = NDArray[np.float32]
 
-EXACT = 2_000 * 300  # numbers of a table (frames x columns) up to which every bit is kept
+EXACT = 2_000 * 300  # largest table (frames x columns) that keeps every bit
 ORDERS = (1, 2, 3, 4)
-"""How many frames before lead to the next: 1 as it was, 2 on a line, 3 on a parabola, 4 on a cubic."""
-WEIGHTS = ((1,), (2, -1), (3, -3, 1), (4, -6, 4, -1))  # of the frames before, the newest first
-LED = 0  # the order of a table that another leads to, number by number
-LARGEST = 32_766  # of a 16-bit number; beyond it stand +Inf (32767), -Inf (-32767) and NaN (-32768)
+"""Number of earlier frames in the extrapolation: 1 constant, 2 line, 3 parabola, 4 cubic."""
+WEIGHTS = ((1,), (2, -1), (3, -3, 1), (4, -6, 4, -1))  # of earlier frames, the newest first
+LED = 0  # the order of a table that another table predicts, number by number
+LARGEST = 32_766  # largest 16-bit number; then +Inf (32767), -Inf (-32767) and NaN (-32768)
 _INF, _MINUS_INF, _NAN = 32_767, -32_767, -32_768
-_TINY = np.float32(1e-45)  # the smallest number above 0
-_ZERO = 0x80000000  # the key of +0
-_MARK = "!"  # before a dense text
+_TINY = np.float32(1e-45)  # smallest number above 0
+_ZERO = 0x80000000  # key of +0
+_MARK = "!"  # starts a dense text
 _DENSE = str.maketrans("&<>`", ".,:/")
 
 
 def packed(
     table: Float32, *, exact: bool | None = None, most: int = LARGEST, led: Float32 | None = None, dense: bool = False
 ) -> dict[str, Any]:
-    """A float32 table (frames, columns) as JSON can hold it.
+    """Return a float32 table (frames, columns) as JSON data.
 
-    Every bit is kept if `exact` (default: up to `EXACT` numbers); else a number is off by half of its column's ``step``
-    at most, of which the column's largest number has `most`: 2,045 are 12 bits. Of fewer than `LARGEST` steps are
-    powers of 2, which take less room. `led` is what exact numbers are expected to be: whoever unpacks them has to have
-    it. ``data`` are deflated bytes, as a :func:`dense_text` or as base64.
+    Every bit is kept if `exact` (default: up to `EXACT` numbers). Otherwise the error is at most half of the column's
+    ``step``, and the column's largest number has `most` steps; 2,045 needs 12 bits. With `most` below `LARGEST`, steps
+    are powers of 2, which are shorter. `led` predicts exact numbers; the reader needs it too. ``data`` has compressed
+    bytes as a :func:`dense_text` or base64.
     """
     if table.dtype != np.float32 or table.ndim != 2:
         raise InputError(f"cannot pack a table of {table.dtype} {table.shape}; allowed: float32 (frames, columns)")
@@ -61,36 +61,36 @@ def packed(
 
 
 def deflated(data: bytes) -> bytes:
-    """Compressed, without a header: what a browser calls ``deflate-raw``."""
+    """Return compressed bytes without a header: ``deflate-raw`` in browsers."""
     press = zlib.compressobj(9, zlib.DEFLATED, -15)
     return press.compress(data) + press.flush()
 
 
 def squeezed(told: object) -> bytes:
-    """JSON, deflated."""
+    """Return compressed JSON."""
     return deflated(json.dumps(told, separators=(",", ":")).encode("ascii"))
 
 
 def packed_text(table: Float32, *, exact: bool | None = None, led: Float32 | None = None) -> str:
-    """A packed table as JSON."""
+    """Return a packed table as JSON."""
     return json.dumps(packed(table, exact=exact, led=led, dense=True), separators=(",", ":"))
 
 
 def text_of(data: bytes) -> str:
-    """Bytes as base64."""
+    """Return bytes as base64."""
     return base64.b64encode(data).decode("ascii")
 
 
 def dense_text(data: bytes) -> str:
-    """Bytes as ``!`` and five letters for four of them, none of which HTML, JSON or a template has to escape."""
+    """Return ``!`` and five characters for every four bytes; HTML, JSON and templates need not escape them."""
     return _MARK + base64.b85encode(data).decode("ascii").translate(_DENSE)
 
 
 def led_updates(values: Float32, gradients: Float32 | None, steps: Sequence[int], rates: Sequence[float]) -> Float32:
-    """What plain gradient descent adds, as the numbers around it say: all (N, T) but `steps` and `rates` (N,).
+    """Return the updates of plain gradient descent, predicted from other tables: all (N, T), `steps` and `rates` (N,).
 
-    After a single step it is the difference of two values; elsewhere what the gradient at this rate took from the value
-    before. Another optimiser adds something else: then nothing is saved.
+    After a single step this is the difference of two values; otherwise the learning rate times the gradient. For other
+    optimisers the prediction fails and saves nothing.
     """
     led = np.zeros_like(values)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -107,13 +107,13 @@ def led_updates(values: Float32, gradients: Float32 | None, steps: Sequence[int]
 
 
 def _keys(table: Float32) -> NDArray[np.int64]:
-    """The bits of each number as one that counts up with it, 0 to 2^32 - 1: neighbours differ by 1."""
+    """Return each number's bits as an integer 0 to 2^32 - 1 in the same order: neighbours differ by 1."""
     bits = np.ascontiguousarray(table).view(np.uint32)
     return np.where(bits >> 31, ~bits, bits | np.uint32(_ZERO)).astype(np.int64)
 
 
 def _expected(before: list[Float32], order: int) -> NDArray[np.int64]:
-    """The keys that the frames before (newest first) lead to; where that is no number, those of the newest."""
+    """Return the keys that earlier frames (newest first) extrapolate to; the newest keys where that is not finite."""
     if not before:
         return np.array([_ZERO], np.int64)
     with np.errstate(over="ignore", invalid="ignore"):  # signalling NaN
@@ -128,12 +128,12 @@ def _expected(before: list[Float32], order: int) -> NDArray[np.int64]:
 
 
 def _finite_keys(led: Float32) -> NDArray[np.int64]:
-    """The keys of what is expected; of what is no number that of 0."""
+    """Return the keys of predictions; the key of 0 for predictions that are not finite."""
     return np.where(np.isfinite(led), _keys(led), _ZERO)
 
 
 def _differences(table: Float32, order: int) -> NDArray[np.uint32]:
-    """How far each key is from the one expected, small both ways: 0, -1, 1, -2 as 0, 1, 2, 3."""
+    """Return the differences from expected keys, folded: 0, -1, 1, -2 as 0, 1, 2, 3."""
     keys, out = _keys(table), np.zeros(table.shape, np.int64)
     for k in range(len(table)):
         out[k] = keys[k] - _expected([table[k - j] for j in range(1, min(order, k) + 1)], order)
@@ -147,7 +147,7 @@ def _folded(differences: NDArray[np.int64], bits: int) -> NDArray[np.int64]:
 
 
 def _bytes_apart(folded: NDArray[Any]) -> bytes:
-    """Low bytes of all numbers, then the higher ones; one column after the other."""
+    """Return the low bytes of all numbers, then higher ones, column by column."""
     width = folded.dtype.itemsize
     flat = np.ascontiguousarray(folded.T).astype(f"<u{width}")
     return np.frombuffer(flat.tobytes(), np.uint8).reshape(-1, width).T.tobytes()
@@ -157,7 +157,7 @@ def _bytes_apart(folded: NDArray[Any]) -> bytes:
 
 
 def _rounded(table: Float32, largest: int) -> tuple[NDArray[np.int64], Float32]:
-    """Whole numbers of steps (N, T), and the step of each column (T,)."""
+    """Return whole numbers of steps (N, T), and each column's step (T,)."""
     finite = np.isfinite(table)
     wide = np.where(finite, table, 0).astype(np.float64)
     top = np.max(np.abs(wide), axis=0, initial=0.0)

@@ -1,4 +1,4 @@
-"""What every page has: the HTML around its parts, its keys, and the numbers and marks of its frames."""
+"""The common parts of all pages: the surrounding HTML, the keys, and the numbers and marks of frames."""
 
 from __future__ import annotations
 
@@ -27,22 +27,21 @@ from .scene_parts import Headlines
 from .scripts import bare, bare_style, colours_of, joined, read
 
 Float32 = NDArray[np.float32]
-MOST_BESIDE = 512  # numbers of activations that stand beside the cubes of a small network
+MOST_BESIDE = 512  # most activations shown as numbers beside the cubes of a small network
 
 
 def shell(
     title: str, theme: str, parts: dict[str, str], sentence: str, call: str, *entries: str, app: str = "run",
     styles: Sequence[str] = (), still: bytes = b"", story: str = "", words: Mapping[str, str] | None = None,
 ) -> str:  # fmt: skip
-    """The HTML around the parts, which are dense texts or JSON of them: no letter of them can end an element.
+    """Return the HTML around the parts, which are dense texts or JSON of them: no character can end an element.
 
-    `app` is the kind of page, by the name of its HTML and its own style sheet. `still` is the last frame as WebP: what
-    is seen where nothing can be played. `story` is for somebody who has never seen such a page, `words`
-    are others of its HTML.
+    `app` names the kind of page, with its HTML and style sheet. `still` is the last frame as WebP, shown where nothing
+    can play. `story` is an introduction for newcomers, and `words` are further texts of the HTML.
     """
     title = _clean(title or "scalarviz")
     style = bare_style("".join([f"{colours_of()}\n{read('player.css')}", *map(read, (f"{app}.css", *styles))]))
-    script = f"(() => {{\n{bare(joined('load.js'))}loadProgram();\n}})();\n"  # its names are not those of the program
+    script = f"(() => {{\n{bare(joined('load.js'))}loadProgram();\n}})();\n"  # names apart from the program's
     program = f"{bare(joined(*entries))}{call}\n"
     image = image_tag(still, "image/webp", f"{title}: {sentence}") if still else ""
     policy = (
@@ -62,18 +61,18 @@ def shell(
 
 
 def _clean(text: str) -> str:
-    """A title without what no file in UTF-8 can hold, nor controls."""
+    """Return a title without control characters and without characters that UTF-8 cannot encode."""
     return "".join(letter for letter in text if letter.isprintable())
 
 
 def _hashed(text: str) -> str:
-    """What a policy calls a script or a style sheet."""
+    """Return the hash of a script or style sheet for a security policy."""
     digest = hashlib.sha256(text.encode("utf-8")).digest()
     return f"sha256-{base64.b64encode(digest).decode('ascii')}"
 
 
 def about_of(subject: Subject, title: str, program: str) -> dict[str, Any]:
-    """What a page says of its run in words; `program`: what recorded it."""
+    """Return a page's words about its run; `program` names the recording program."""
     facts = subject.source.facts
     line = [title, "" if facts is None else facts.engine, program]
     return {"line": "  \N{MIDDLE DOT}  ".join(filter(None, line)), "of": loss_words(subject, subject.frame()),
@@ -81,7 +80,7 @@ def about_of(subject: Subject, title: str, program: str) -> dict[str, Any]:
 
 
 def upright(document: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """What is different in the other document: that of a page that is held upright, on a telephone."""
+    """Return the differences in the other document, which is for an upright screen."""
     texels = [[plate["texel"] for plate in one["plates"]] for one in (document, other)]
     if texels[0] != texels[1]:
         return {}
@@ -89,13 +88,13 @@ def upright(document: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 
 
 def json_number(number: float | None) -> float | str:
-    """As JSON has it: what is not finite is a text that JavaScript reads back, and nothing is not a number."""
+    """Return a number for JSON; infinities become text that JavaScript reads back, NaN and None become "NaN"."""
     number = math.nan if number is None else float(number)
     return number if math.isfinite(number) else {math.inf: "Infinity", -math.inf: "-Infinity"}.get(number, "NaN")
 
 
 def loss_axis(*curves: Iterable[float | str]) -> dict[str, Any] | None:
-    """The axis of some losses beside a time bar, its ticks as they are written; None where there is no number."""
+    """Return the axis of losses beside a time bar, with tick labels; None without a finite loss."""
     losses = [loss for curve in curves for loss in curve if isinstance(loss, float) and math.isfinite(loss)]
     if not losses:
         return None
@@ -110,7 +109,7 @@ def numbers_of(
     frames: Iterable[Frame], document: dict[str, Any], quantities: Sequence[str],
     loss: Callable[[Frame], float] = lambda frame: frame.loss,
 ) -> tuple[dict[str, Any], dict[str, Float32]]:  # fmt: skip
-    """Steps, losses, rates and marks as JSON has them, and a table of each quantity: texels of values, else weights."""
+    """Return steps, losses, rates and marks for JSON, and a table (frames, texels or weights) of each quantity."""
     tables: dict[str, list[Float32]] = {name: [] for name in quantities}
     told: dict[str, Any] = {"steps": [], "loss": [], "lr": []}
     marks = []
@@ -133,7 +132,7 @@ def numbers_of(
 def gathered(
     subject: Subject, frames: Iterable[Frame], document: dict[str, Any], quantities: Sequence[str], headlines: Headlines
 ) -> tuple[dict[str, Any], dict[str, Float32]]:
-    """The same and all else that is told of frames, with a table of the rows that stand beside the cubes."""
+    """Return the result of `numbers_of` with all other data of frames, and a table of the rows beside the cubes."""
     rows: list[Float32] = []
     beside: dict[str, int] = {}
     own, said, lines = [], [], []
@@ -160,19 +159,19 @@ def gathered(
 
 
 def _beside_cubes(frame: Frame, document: dict[str, Any]) -> dict[str, int]:
-    """Rows of activations that are no cubes but stand beside them as numbers, and how long each is."""
+    """Return the names and lengths of activation rows shown as numbers beside the cubes."""
     cubes = {plate["name"] for plate in document["plates"] if plate["kind"] == "activation"}
     found = {name: int(np.size(row)) for name, row in frame.activations.items() if name not in cubes}
     return found if sum(found.values()) <= MOST_BESIDE else {}
 
 
 def _trained(subject: Subject) -> tuple[str, ...]:
-    """By what it is trained where it stands."""
+    """Return optimiser and batch at the source's moment, as text."""
     facts = subject.source.facts
     return () if facts is None else (facts.optimizer, *([f"batch {facts.batch_size:,}"] if facts.batch_size else []))
 
 
-# ---- The keys of a page: those of the table of actions that a recording in a browser can do, in its own words.
+# ---- The keys of a page: the actions that a recording in a browser has.
 
 RECORDED = {
     "toggle_run": None, "step": None, "back": None, "micro_next": None, "micro_back": None, "whose": None,
@@ -181,15 +180,14 @@ RECORDED = {
     "fit": Words("fit the camera", "fit"),
     "toggle_theme": None, "toggle_help": Words("", "all keys"), "escape": Words("close what is open"),
 }  # fmt: skip
-"""An action of a page, and what it is called there; None: what recordings say of it in a window, and what is empty is
-what the table says."""
+"""A page's actions with their texts; None: as for recordings in a window. An empty text is that of `ACTIONS`."""
 NEEDS = {
     **{name: {"micro"} for name in ("micro_next", "micro_back", "whose")},
     "show_gradients": {"gradient"},
     "show_updates": {"update"},
     "show_ratio": {"weight", "update"},
 }
-"""What has to be recorded."""
+"""Quantities that an action needs in the recording."""
 GESTURES = (
     ("Drag", "turn the scene"),
     ("Right drag, two fingers", "shift the scene"),
@@ -200,7 +198,7 @@ GESTURES = (
 
 
 def keys_of(recorded: set[str]) -> list[dict[str, Any]]:
-    """Name, keys and words of each action, for a page with these quantities."""
+    """Return name, keys and words of each action, for a page with these quantities."""
     found: list[dict[str, Any]] = []
     for name, own in RECORDED.items():
         action, (does, words, _) = action_of(name), own or PLAYED.get(name, Words(""))

@@ -1,7 +1,7 @@
-"""Pictures: the output of a notebook's cell, the last frame of a page, and lists of panels at frames of a recording.
+"""Pictures: the output of a notebook cell, the last frame of a page, and display lists of panels for a recording.
 
-Panels are drawn after the training, never while it runs: by their own drawers where the window's column has them, from
-the recorded values through the network of the scene, which answers at the values of any frame.
+Panels are drawn after the training, never during it: by their drawers, in the boxes of the window's column, from
+recorded values. The scene's network computes outputs at the values of any frame.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from ..screen.side import SidePanels
 from ..shown.subject import Subject, subject_of
 from .pack import text_of
 
-STILL = 0.65, 55  # share of the page's size, and quality, of the picture for where nothing plays
+STILL = 0.65, 55  # scale relative to the page, and WebP quality, of the picture for pages that cannot play
 
 
 def can_draw() -> bool:
-    """Whether anything can be drawn here."""
+    """Return whether this machine can draw."""
     return not available()
 
 
 def chosen(some: Sequence[int], most: int) -> list[int]:
-    """`most` of some numbers: the first, the last, and between them evenly."""
+    """Return `most` of some numbers: the first, the last, and evenly between them."""
     return [some[k] for k in evenly(len(some), most)]
 
 
 def still_bytes(subject: Subject, frame: Frame, size: tuple[int, int], theme: str) -> bytes:
-    """The picture of a frame as WebP, smaller than a page of `size`; empty where nothing can draw."""
+    """Return the picture of a frame as WebP, smaller than a page of `size`; b"" without OpenGL."""
     from PIL import Image
 
     if not can_draw():
@@ -56,19 +56,19 @@ def still_bytes(subject: Subject, frame: Frame, size: tuple[int, int], theme: st
     return encoded(np.asarray(small), "WEBP", quality=quality, method=6)
 
 
-# ---- The output of a notebook's cell.
+# ---- The output of a notebook cell.
 
 WEBP, JPEG = 80, 60
-"""Qualities. A WebP takes a third of what a PNG does, and no notebook shows it as an image; a JPEG is seen where it is
-the only one: two thirds of the bytes of quality 80, and small print is as legible."""
+"""Qualities. A WebP has a third of a PNG's bytes, but notebooks do not show it as an image. A JPEG is shown where HTML
+is not; quality 60 has two thirds of the bytes of 80, and small print is as legible."""
 
 
 class Output:
-    """A picture in a notebook, in every form that somebody may look at it.
+    """A picture in a notebook, in all its forms.
 
-    JupyterLab, VS Code and exported pages take the HTML, the only form that has words for who cannot see the picture.
-    Who takes HTML out (a viewer of untrusted files, LaTeX) finds the same picture as an image of that kind, its data as
-    a notebook holds them; who has neither finds the words.
+    JupyterLab, VS Code and exported pages take the HTML, the only form with a description for screen readers. Viewers
+    that remove HTML (of untrusted files, LaTeX) show the same picture as an image of type `kind`; viewers without
+    images show the words.
     """
 
     def __init__(self, html: str, kind: str, image: str, words: str) -> None:
@@ -76,7 +76,7 @@ class Output:
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> tuple[dict[str, str], object]:
         image = {self.kind: self.image} if self.image else {}
-        # `alt` is what nbconvert's classic page says, `vscode_altText` what VS Code does, of the image
+        # nbconvert's classic page reads `alt` of the image, VS Code reads `vscode_altText`
         about = {self.kind: {"alt": self.words}, "vscode_altText": self.words} if image else {}
         return {"text/html": self.html, **image, "text/plain": self.words}, about
 
@@ -85,7 +85,7 @@ class Output:
 
 
 def output_of(pixels: Pixels | None, words: str, name: str = "", *, lossless: bool = False) -> Output:
-    """A picture, uint8 (H, W, 3), or the words where none could be drawn; `name` is a class of CSS."""
+    """Return the output of a picture, uint8 (H, W, 3), or of the words without one; `name` is a CSS class."""
     if pixels is None:
         classed, said = f' class="{html.escape(name, quote=True)}"' * bool(name), html.escape(words, quote=True)
         return Output(f"<p{classed}>{said}</p>", "", "", words)
@@ -96,7 +96,7 @@ def output_of(pixels: Pixels | None, words: str, name: str = "", *, lossless: bo
 
 
 def image_tag(data: bytes, kind: str, words: str, *, name: str = "", width: int = 0) -> str:
-    """An image in HTML that holds its own data; the words are escaped."""
+    """Return an HTML image that contains its own data; the words are escaped."""
     classed, wide = f'class="{html.escape(name, quote=True)}" ' * bool(name), f' width="{width}"' * bool(width)
     alt = html.escape(words, quote=True)
     return f'<img {classed}alt="{alt}"{wide} src="data:{kind};base64,{text_of(data)}">'
@@ -105,14 +105,14 @@ def image_tag(data: bytes, kind: str, words: str, *, name: str = "", width: int 
 # ---- Panels.
 
 MOST = 64  # moments of a panel that is a picture
-EVERY, CHEAP = 320, 0.3  # moments of one that is cheap: where every frame takes no more than this share of the room
-ROOM, OF_NUMBERS = (105_000, 200_000), 0.02  # bytes of all panels of a page, more of them beside many numbers
-DENSITY = 1.0  # of large pictures: pixels for one of the window's
-WINDOW = (1280, 720)  # pixels of the window whose column it is
-PIXELS = {"image", "sprites", "points"}  # kinds of records that are not words, numbers and lines
-Lists = dict[int, list[Record]]  # of a panel, by the number of the frame
+EVERY, CHEAP = 320, 0.3  # moments of a cheap panel, whose frames all take at most this share of the room
+ROOM, OF_NUMBERS = (105_000, 200_000), 0.02  # bytes of a page's panels; share of the numbers' bytes
+DENSITY = 1.0  # pixels of large pictures for one of the window's
+WINDOW = (1280, 720)  # pixels of the window with the column
+PIXELS = {"image", "sprites", "points"}  # kinds of records other than words, numbers and lines
+Lists = dict[int, list[Record]]  # of a panel, by frame index
 Frames = Callable[[int], Frame]
-"""A frame by its number."""
+"""Returns the frame with this index."""
 
 
 def panel_pictures(
@@ -123,12 +123,12 @@ def panel_pictures(
     room: int | None = None,
     like: Sequence[Picture] = (),
 ) -> list[Picture]:
-    """The lists of the panels in the column, by panel and step, without the loss curve, which a time bar has.
+    """Return the display lists of the column's panels, by panel and step, without the loss curve.
 
-    Of frames of the scene's recording, whose numbers are `frames`: a panel that takes few bytes of all of them, so that
-    its numbers are of the step that is shown; others of at most `MOST`, dense where the loss falls, and of fewer where
-    all would take more than `room` bytes (None: as many as a page has). The first and the last are among them. A panel
-    that is always empty is left out. `like` are those in another look, whose moments it takes.
+    `frames` are the indices of frames in the scene's recording. A panel with few bytes gets all of them. Others get at
+    most `MOST`, dense where the loss falls, and fewer if all would take more than `room` bytes (None: the usual room of
+    a page). The first and last frame are always included. Panels that stay empty are left out. `like` are pictures in
+    the other theme, whose moments are used again.
     """
     if like:
         wanted = {(one.panel, one.step) for one in like}
@@ -153,9 +153,9 @@ def panel_pictures(
 
 
 def dense_order(losses: Sequence[float]) -> list[int]:
-    """Frames by their numbers, the last and the first first, so that those before any other are spread over the run.
+    """Return frame indices, the last and the first first, such that every prefix is spread over the run.
 
-    Half of them evenly, and half evenly in how far the loss has fallen: each is in the middle of the widest gap.
+    Half of the spread counts steps, half the fall of the loss: each next frame halves the widest gap.
     """
     best = np.minimum.accumulate(np.nan_to_num(np.asarray(losses, float), nan=np.inf, posinf=np.inf))
     fallen = np.log1p(np.where(np.isfinite(best), best, np.max(best, where=np.isfinite(best), initial=0.0)))
@@ -176,7 +176,7 @@ def dense_order(losses: Sequence[float]) -> list[int]:
 def _drawn(
     scene: Scene, frames: Sequence[int], frame: Frames, theme: str | Theme, names: Collection[str] | None = None
 ) -> dict[str, Lists]:
-    """Lists of these panels (None: all that are ever more than their box), in the order of the column."""
+    """Return the lists of these panels in column order (None: all that are ever more than a box)."""
     subject, look = subject_of(scene), get_theme(theme)
     side, listed = SidePanels(subject, look), Listed(look, density=DENSITY)
     side.ground.shows_all = True  # a page has all of them
@@ -193,12 +193,12 @@ def _drawn(
         side.update(now)
         for name, lists in found.items():
             lists[k] = [["box", *short(with_air(boxes[name]))], *listed.records(side.drawn(name))]
-    # a sheet that waits for a hand is empty
+    # a sheet that waits for input is empty
     return {name: lists for name, lists in found.items() if lists and len(list(lists.values())[-1]) > 1}
 
 
 def _fitting(drawn: dict[str, Lists], order: Sequence[int], room: int) -> dict[str, Lists]:
-    """As many moments as there is room for, the same of all panels, the first of an order; at least both ends."""
+    """Return the lists at the first moments of `order` that fit into `room`: at least both ends, for all panels."""
     there = [k for k in order if any(k in lists for lists in drawn.values())]
 
     def kept(count: int) -> dict[str, Lists]:
@@ -218,11 +218,11 @@ def _pictures(drawn: dict[str, Lists], frame: Frames) -> list[Picture]:
 
 
 def _weight(lists: Lists) -> int:
-    """Bytes that they take in a page, which holds the changes from each to the next."""
+    """Return the bytes of lists in a page, which stores the changes from one to the next."""
     befores = [None, *lists.values()]
     return len(stored([changes(one, two) for one, two in zip(befores, lists.values(), strict=False)]))
 
 
 def with_air(box: Box) -> Box:
-    """The box of a panel with the air around it."""
+    """Return the box of a panel with its margin."""
     return box[0] - AIR, box[1] - AIR, box[2] + 2 * AIR, box[3] + 2 * AIR

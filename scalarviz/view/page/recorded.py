@@ -1,4 +1,4 @@
-"""A recording as a page: its branch of now, frame after frame, in one HTML file that asks nobody for anything."""
+"""A recording as a page: its current branch, frame by frame, in one HTML file that loads nothing else."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ from .scene_parts import SceneParts, maps_of_letters, scene_parts_of
 
 SENTENCE = "A recorded training; playing it needs a browser with JavaScript and WebGL 2"
 COLUMN, AROUND = 320, (48, 224)
-"""Pixels of a page that its cubes leave to a column of panels, and to what is around them."""
+"""Pixels of a page that its cubes leave to a column of panels, and to the elements around them."""
 SMALLEST = (320, 240)
-UPRIGHT = (450, 440)  # pixels that cubes have in a page that is held upright
+UPRIGHT = (450, 440)  # pixels for the cubes on an upright screen
 ROWS = 128
-"""About how many activations a frame has besides: other branches are left out before numbers lose bits."""
-LARGE = 10_000_000  # bytes of a page from which on it is said how it becomes smaller
+"""Rough number of activations in a frame: other branches are dropped before numbers lose bits."""
+LARGE = 10_000_000  # bytes of a page above which a warning names ways to shrink it
 
 
 def at_the_end(record: Recorded) -> tuple[RecordedSource, Subject, Frame]:
-    """A recording at its last step."""
+    """Return the source, subject and frame of a recording's last step."""
     source = RecordedSource(record)
     source.to(source.span[1])
     frame = source.frame()
@@ -69,10 +69,10 @@ def html_of(
     others: Sequence[Picture] = (),
     scene: object = None,
 ) -> str:
-    """The page of a recording's branch; see :meth:`~scalarviz.view.page.recording.Recorded.save_html`.
+    """Return the page of a recording's branch; see :meth:`~scalarviz.view.page.recording.Recorded.save_html`.
 
-    Frames of another network than the last one's are left out, which it says. `pictures` are of the scene's panels,
-    `others` the same in the other theme. `scene` is what was recorded: it adds what no recorded file holds.
+    Frames of an earlier network are left out, which the page says. `pictures` are of the scene's panels, `others` the
+    same in the other theme. `scene` is the recorded scene: it adds what the file does not store.
     """
     look, size = get_theme(theme).name, check_size(size)
     title = text(title, "the title") or record.about.name
@@ -81,7 +81,7 @@ def html_of(
     past = source.past
     own = scene_parts_of(scene, edited=bool(past.edits))
     letters = own.letters
-    if letters is not None:  # which say more than their pictures, and of every frame
+    if letters is not None:  # letters say more than their pictures, and for every frame
         pictures, others = ([one for one in some if one.panel != WordDrawer.name] for some in (pictures, others))
     fitting = [k for k in range(len(record)) if record.shapes(k) is record.shapes(-1)]
     shown = chosen(fitting, most)
@@ -144,7 +144,7 @@ def _program(
     seen: list[dict[str, Any]],
     most: int,
 ) -> str:
-    """What recorded it, and what is not shown of it."""
+    """Return a line about the recording program and the parts that the page leaves out."""
     said = [f"recorded with scalarviz {record.about.version}".rstrip()]
     if first:
         said.append(f"before step {record.steps[first]:,} the network was another one")
@@ -152,7 +152,7 @@ def _program(
         said.append("attention and embeddings are not in a recording")
     if scene.turned:
         said.append("only the window shows the maps of single units")
-    if scene.above:  # which say it in a window
+    if scene.above:  # a window shows it there
         said += [_target_words(subject, frame), *(f"not in this page: {title}" for title in scene.above)]
     for count in sorted({len(film["steps"]) for film in seen}):
         if count < min(most, MOMENTS):
@@ -162,7 +162,7 @@ def _program(
 
 
 def _target_words(subject: Subject, frame: Frame) -> str:
-    """What the sample whose way is drawn should give, where that is a number or two."""
+    """Return the target of the probe sample, if it has one or two numbers."""
     wanted, outputs = subject.sample.target_values, subject.sample.outputs
     if wanted is None or len(wanted) > 2 or not np.isfinite(wanted).all():
         return ""
@@ -173,14 +173,14 @@ def _target_words(subject: Subject, frame: Frame) -> str:
 
 
 def _story(record: Recorded, subject: Subject) -> str:
-    """What somebody who has never seen such a page is told of it."""
+    """Return an introduction for newcomers."""
     count = sum(tensor.size for tensor in subject.tensors)
     cubes = "The cube is the weight." if count == 1 else "Each cube is one weight."
     return " ".join(filter(None, (weights_text(count), cubes, record.about.sentence)))
 
 
 def _led(name: str, tables: dict[str, Float32], told: dict[str, Any]) -> Float32 | None:
-    """What the other tables lead to: the updates, where every bit of the others is kept."""
+    """Return the updates predicted from values and gradients, if both keep every bit; otherwise None."""
     values, gradients = tables["weight"], tables.get("gradient")
     if name != "update" or max(values.size, 0 if gradients is None else gradients.size) > EXACT:
         return None
@@ -189,14 +189,14 @@ def _led(name: str, tables: dict[str, Float32], told: dict[str, Any]) -> Float32
 
 
 def films(pictures: Sequence[Picture], others: Sequence[Picture]) -> list[dict[str, Any]]:
-    """Lists by panel: their steps, going up, what changes from each to the next, and what in the other look."""
+    """Return the display lists by panel: rising steps, changes from one to the next, and changes to the other theme."""
     found: dict[str, dict[str, Any]]
     found = {one.panel: {"name": one.panel, "steps": [], "lists": [], "other": []} for one in pictures}
     looks = {(one.panel, one.step): one for one in others}
     before: dict[str, list[Record]] = {}
     for one in sorted(pictures, key=lambda one: one.step):
         film, other = found[one.panel], looks.get((one.panel, one.step), one)
-        if not (records := records_of(one.image, (one.width, one.height))):  # somebody else's file: it shows nothing
+        if not (records := records_of(one.image, (one.width, one.height))):  # from another program: nothing to show
             continue
         film["steps"].append(one.step)
         film["lists"].append(changes(before.get(one.panel), records))
@@ -206,26 +206,26 @@ def films(pictures: Sequence[Picture], others: Sequence[Picture]) -> list[dict[s
 
 
 class Page:
-    """Something that can be written as one HTML file."""
+    """An object that can be written as one HTML file."""
 
     def save_html(
         self, path: StrPath, *, theme: str = "dark", size: tuple[int, int] = (1280, 720), title: str = "",
         frames: int | None = None,
     ) -> Path:  # fmt: skip
-        """Write it as one HTML file, which plays in a browser without Python and without a network.
+        """Write one HTML file that plays in a browser, without Python and without a network.
 
         Parameters
         ----------
         path : path
-            An old file there is replaced, whole or not at all.
+            An existing file is replaced, whole or not at all.
         theme : {"dark", "light"}
-            The look that it opens with; a key changes it.
+            The theme at the start; a key changes it.
         size : (int, int)
-            Pixels of the page that it is laid out for, 160 to 8192 a side; in another size it is arranged anew.
+            Pixels of the page's layout, 160 to 8192 a side; a window of another size changes the layout.
         title : str
-            Default: the name of what was recorded, or the names of both.
+            Default: the name of the recorded scene or run, or both names.
         frames : int, optional
-            The most frames that it shows, evenly chosen, from 2; default: all.
+            The most frames shown, evenly chosen, at least 2; default: all.
 
         Returns
         -------
@@ -234,25 +234,24 @@ class Page:
         Raises
         ------
         InputError, TypeMismatchError, UnknownNameError
-            It cannot be written there; sizes, numbers and names as above.
+            The file cannot be written, or an argument is not allowed.
 
         Warns
         -----
         RuntimeWarning
-            It has more than 10 MB.
+            The file has more than 10 MB.
         """
         return self._save_html(path, theme=theme, size=size, title=title, frames=frames)
 
     @abstractmethod
     def _save_html(self, path: StrPath, **asked: Any) -> Path:
-        """Write it; what is `asked` for are the arguments of :meth:`save_html`."""
+        """Write the file; `asked` has the arguments of :meth:`save_html`."""
 
 
 def write_html(path: StrPath, recordings: Iterable[Path], make: Callable[[], str], every: int | None = None) -> Path:
-    """Write the page that `make` gives, whole or not at all, beside the recordings that it is made of.
+    """Write the page that `make` returns, whole or not at all; refuse to overwrite its `recordings`.
 
-    A page above 10 MB is written with a RuntimeWarning that names what makes it smaller: fewer frames, `every` of which
-    is what there are now.
+    A page above 10 MB gives a RuntimeWarning with ways to shrink it; `every` is the current interval between frames.
     """
     check_target(path)
     check_apart(path, *recordings)
@@ -269,14 +268,14 @@ def write_html(path: StrPath, recordings: Iterable[Path], make: Callable[[], str
     return Path(path)
 
 
-# ---- Branches: frames of those that the run has left, and what a time bar says while it shows one of them.
+# ---- Branches: frames of earlier branches, and the time bar's data for each branch.
 
-LEFT, POINTS = 8, 300  # branches left aside that a time bar shows, and losses of each
-Place = tuple[int, int]  # a branch, and the number of a frame of its way
+LEFT, POINTS = 8, 300  # earlier branches of a time bar, and losses of each
+Place = tuple[int, int]  # a branch, and the index of a frame along it
 
 
 def played(source: RecordedSource, places: Iterable[Place]) -> Iterator[Frame]:
-    """Frames by their places; what the source knows of its training is of the same moment. Then it stands as before."""
+    """Yield the frames at places, with the source at the same moment; afterwards the source is on its branch again."""
     own = source.record.branch
     for branch, place in places:
         if source.record.branch != branch:
@@ -288,15 +287,15 @@ def played(source: RecordedSource, places: Iterable[Place]) -> Iterator[Frame]:
 
 
 def lines_of(source: RecordedSource, shown: list[int], most: int) -> tuple[list[Place], list[dict[str, Any]]]:
-    """What a page needs besides the frames `shown` of the branch where `source` stands.
+    """Return what a page needs besides the frames `shown` of the source's branch.
 
-    First places of frames of other branches, `most` of them, shared alike: the page holds them after those that are
-    shown. Then all branches that can be chosen, by number; empty where there is only one. Of each: what made it begin;
-    the numbers of its frames in the page; the last step that it shares with the branch that the page opens with; edits,
-    named moments, and what the run has left there.
+    First the places of frames of other branches, at most `most`, shared evenly; in the page they follow the shown
+    frames. Then all branches that can be chosen, by number; [] if there is only one. Each has: the edit that began it;
+    the indices of its frames in the page; the last step that it shares with the opening branch; edits, flags, and
+    earlier losses.
     """
     record = source.record
-    own, kept = record.branch, dict[int, int]()  # rows of the page by the frame's id in the file
+    own, kept = record.branch, dict[int, int]()  # row of the page by frame id in the file
     wanted = record.shapes(shown[-1])
     for k in shown:
         kept[int(record.entry(k, "id"))] = len(kept)
@@ -327,7 +326,7 @@ def lines_of(source: RecordedSource, shown: list[int], most: int) -> tuple[list[
 
 
 def _branched(told: dict[str, Any], lines: list[dict[str, Any]], count: int) -> dict[str, Any]:
-    """What is told of the `count` frames that a page opens with, and apart from it that of other branches' frames."""
+    """Return the data of the first `count` frames, and separately those of other branches."""
     names, said = ("steps", "loss", "lr", "sample", "formulas"), told["said"]
     rest = {name: told[name][count:] for name in names} | {"saidAt": said["at"][count:]}
     first = {name: told[name][:count] for name in names} | {"said": said | {"at": said["at"][:count]}}
@@ -335,15 +334,15 @@ def _branched(told: dict[str, Any], lines: list[dict[str, Any]], count: int) -> 
 
 
 def branch_marks(past: Past) -> dict[str, list[tuple[int, str]]]:
-    """Edits and named moments of a branch's way."""
+    """Return edits and flags of a branch."""
     return {"edits": [(edit.step, edit.what) for edit in past.edits],
             "named": [(flag.step, flag.name) for flag in past.flags]}  # fmt: skip
 
 
 def abandoned_losses(past: Past) -> list[dict[str, Any]]:
-    """The losses of what the run has left: other branches, and the ends of those that led to where it is."""
+    """Return the losses of earlier branches, and of the abandoned ends of the current branch's ancestors."""
     known = {branch.number: branch for branch in past.branches}
-    after = dict.fromkeys(known, -1)  # the step from which on a branch is left
+    after = dict.fromkeys(known, -1)  # last step shared with the current branch
     way = next((branch for branch in past.branches if branch.current), None)
     if way is not None:
         del after[way.number]
@@ -362,24 +361,24 @@ def abandoned_losses(past: Past) -> list[dict[str, Any]]:
     return found
 
 
-# ---- Micro-steps of a recording as a page has them: their words and numbers.
+# ---- Micro-steps of a recording in a page: their words and numbers.
 
-MOST = 60  # steps of which a page holds micro-steps
-MOST_BYTES = 400_000  # bytes of their numbers, unpacked
-Lengths = Sequence[tuple[str, int]]  # of rows, in their order
+MOST = 60  # most steps with micro-steps in a page
+MOST_BYTES = 400_000  # most bytes of their numbers, uncompressed
+Lengths = Sequence[tuple[str, int]]  # names and lengths of rows, in order
 
 
 def walks_of(
     subject: Subject, source: RecordedSource, places: Sequence[int], document: Mapping[str, Any]
 ) -> tuple[dict[str, Any], Float32] | None:
-    """The micro-steps after some of the frames that a page shows; None where there are none.
+    """Return the micro-steps after some frames of a page, or None if there are none.
 
-    What JSON takes, and a row of numbers for each walk: what cubes show (see `_numbers`), rows, deltas. The source
-    stands afterwards where it stood.
+    The result is JSON data, and an array with a row for each walk: the numbers of the cubes (see `_numbers`), rows,
+    deltas. The source keeps its position.
     """
     lengths, count = [(stage.name, stage.outputs) for stage in subject.stages], int(document["parameters"])
-    plans: list[dict[str, Any]] = []  # what is the same in many steps
-    known: list[object] = []  # what tells them apart
+    plans: list[dict[str, Any]] = []  # data shared by many steps
+    known: list[object] = []  # keys of the plans
     cubes = {plate["name"] for plate in document["plates"] if plate["kind"] == "activation"}
     height = min(2 * plate["depth"] for plate in document["plates"] if plate["kind"] != "activation")
     walks: list[dict[str, Any]] = []
@@ -394,7 +393,7 @@ def walks_of(
                 try:
                     opened = source.opened(alone=alone)
                     walk = Walk(opened, subject, frame)
-                except ScalarvizError:  # what cannot be read is not there
+                except ScalarvizError:  # steps that cannot be read are left out
                     continue
                 key = (
                     alone,
@@ -409,13 +408,13 @@ def walks_of(
         source.show_frame(here)
     if not rows:
         return None
-    order = sorted(range(len(walks)), key=lambda k: not walks[k]["alone"])  # each side changes slowly
+    order = sorted(range(len(walks)), key=lambda k: not walks[k]["alone"])  # each kind changes slowly
     said = {"plans": plans, "walks": [walks[k] for k in order], "rows": lengths}
     return said, np.stack([rows[k] for k in order])
 
 
 def _numbers(walk: Walk, opened: RecordedStep, lengths: Lengths, count: int) -> Float32:
-    """What cubes show: gradients, products, what goes on backwards, changes; then rows and deltas."""
+    """Return the numbers of a walk: gradients, forward and backward products, value changes, rows, deltas."""
     made = [walk.frame.activations[name] for name, _ in lengths]
     deltas = [opened.joined[name] for name, _ in lengths]
     with np.errstate(over="ignore"):
@@ -459,12 +458,11 @@ def _plan(walk: Walk, opened: RecordedStep, cubes: set[str]) -> dict[str, Any]:
 
 
 def _light(step: MicroStepView, stages: Sequence[Stage], cubes: set[str]) -> list[Any]:
-    """What a micro-step lights, as runs.
+    """Return what a micro-step lights, as runs of indices.
 
-    Weights that are lit, those whose numbers make the range of the colours, those that have their gradient, those that
-    it is about; of the rows of all stages the numbers that are there, and the deltas. Then whose deltas the rows of
-    cubes have, and where the sums on their way come from: their row, the first weight, how many and how long they are,
-    the first bias.
+    These are: lit weights, weights in the colour range, weights with a gradient, weights of the micro-step; known
+    activations and known deltas over the rows of all stages. Then follow the source of the deltas on each row of cubes,
+    and the source of the current sums: output row, first weight, number and length of the sums, first bias.
     """
     numbers = step.frame.state.get(step.quantity)
     lit = step.frame.computed if numbers is None else ~np.isnan(numbers)

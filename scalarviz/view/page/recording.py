@@ -1,4 +1,4 @@
-"""`Recording` and `Recorded` with what a view can do with them; ``sv.Recording`` and ``sv.load_recording``."""
+"""`Recording` and `Recorded` with the methods that need a view; ``sv.Recording`` and ``sv.load_recording``."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class Recorded(Page, recording.Recorded):
     """See :class:`scalarviz.run.sources.recording.Recorded`."""
 
     def compare(self, other: recording.Recorded) -> Comparison:
-        """It and another at the same steps, with their difference: for ``sv.show``, ``sv.render``, or a page.
+        """Return two recordings at the same steps, with their difference: for ``sv.show``, ``sv.render`` or a page.
 
-        Each stands at its last step that is not after the one shown; tensors belong together by name and shape.
+        Each shows its last frame up to the shown step; tensors are matched by name and shape.
 
         Raises
         ------
         TypeMismatchError
-            No recording.
+            `other` is not a recording.
         InputError
-            They share no tensor, or no step.
+            The recordings share no tensor, or no step.
 
         Examples
         --------
@@ -54,15 +54,15 @@ class Recorded(Page, recording.Recorded):
         return write_html(path, [self.path], partial(html_of, self, self.pictures, **asked))
 
     def save_link(self, player: str = "player.html", *, theme: str = "dark", title: str = "") -> str:
-        """The branch as a link: its values stand behind the ``#``, 12 bits a number, which no browser sends anywhere.
+        """Return the branch as a link: its values follow the ``#``, 12 bits a number, and are never sent to a server.
 
         Parameters
         ----------
         player : str
-            Address of the page that plays links, which :func:`scalarviz.view.page.link.write_player` writes: one
-            file for all links, on any web space or a disk.
+            Address of the page that plays links, which :func:`scalarviz.view.page.link.write_player` writes: one file
+            for all links, on any web space or disk.
         theme, title : str
-            As of :meth:`save_html`.
+            As for :meth:`save_html`.
 
         Returns
         -------
@@ -72,12 +72,12 @@ class Recorded(Page, recording.Recorded):
         Raises
         ------
         InputError, TypeMismatchError, UnknownNameError
-            Not even two frames fit into a link; names as above.
+            Not even two frames fit into a link, or an argument is not allowed.
 
         Warns
         -----
         RuntimeWarning
-            Steps were left out: says how many there are.
+            Steps were left out; the message says how many are in the link.
         """
         link = link_of(self, player, theme=theme, title=title)
         if link.said:
@@ -91,12 +91,12 @@ class Recording(Page, recording.Recording):
     reader: ClassVar[type[recording.Recorded]] = Recorded
 
     def close(self) -> Path:
-        """Record where the run stands, and make the file whole, with pictures of the panels if wanted; its path.
+        """Record the current step and finish the file, with pictures of the panels if wanted; return its path.
 
         Raises
         ------
         StateError
-            In a process that was forked from the one that records.
+            This process was forked from the recording one.
         """
         had, path = self._closed, super().close()
         if self.panels and not had and not self.trouble:
@@ -111,7 +111,7 @@ class Recording(Page, recording.Recording):
         return path
 
     def _save_html(self, path: StrPath, **asked: Any) -> Path:
-        """What is recorded so far; the scene's panels are drawn for it in both looks."""
+        """Write the frames recorded so far; the scene's panels are drawn in both themes."""
         with closing(self.read()) as record:
 
             def make() -> str:
@@ -124,15 +124,15 @@ class Recording(Page, recording.Recording):
             return write_html(path, [record.path], make, self.every)
 
     def save_link(self, player: str = "player.html", *, theme: str = "dark", title: str = "") -> str:
-        """What is recorded so far as a link; see :meth:`Recorded.save_link`."""
+        """Return the frames recorded so far as a link; see :meth:`Recorded.save_link`."""
         with closing(self.read()) as record:
-            assert isinstance(record, Recorded)  # see `reader`
+            assert isinstance(record, Recorded)  # because of `reader`
             return record.save_link(player, theme=theme, title=title)
 
     def _drawn(
         self, record: recording.Recorded, theme: str = "dark", most: int | None = None, like: Sequence[Picture] = ()
     ) -> list[Picture]:
-        """Pictures of the panels of the scene that is recorded, at frames of the network that it has now."""
+        """Return pictures of the recorded scene's panels, at frames of its current network."""
         scene = self.subject
         if not isinstance(scene, Scene) or not scene.panels:
             return []
@@ -142,13 +142,13 @@ class Recording(Page, recording.Recording):
 
 
 def load_recording(path: StrPath) -> Recorded:
-    """Open a recording to read it; close it, or use it in a ``with``.
+    """Open a recording for reading; close it, or use it in a ``with``.
 
     Parameters
     ----------
     path : path
-        What ``sv.Recording`` or ``scalarviz SCENE --recording FILE`` wrote. One that was not closed (its program was
-        killed) is repaired where it can be written to, else read from a copy; one that is being written can be read.
+        A file of ``sv.Recording`` or ``scalarviz SCENE --recording FILE``. If its program was killed, the file is
+        repaired, or read from a copy if it cannot be written. A file that is still being written can be read.
 
     Returns
     -------
@@ -160,7 +160,7 @@ def load_recording(path: StrPath) -> Recorded:
     InputError
         There is no such file, or it is a folder.
     FileFormatError
-        It is no recording, one of another version, or so damaged that nothing can be read. What can be read of a
-        damaged one is there; ``.remark`` says what is missing.
+        The file is not a recording, is of another version, or is too damaged to read. A partly damaged file opens with
+        the readable part; ``.remark`` says what is missing.
     """
     return Recorded(path)

@@ -1,8 +1,8 @@
-"""What a page has from the scene itself, which a recorded file does not hold: what a test says, and letters.
+"""The parts of a page that come from the scene and are not in a recorded file: test results, and letters.
 
-`Letters`: how the network of each frame reads a scene's word, and the words that it makes up. These are what a window
-draws among the cubes of such a scene: who looks at whom, the numbers of the letters on their way, and what comes next.
-A page has no network that could read: it has what was read, of every frame.
+`Letters`: how the network of each frame reads a scene's word, and the words that it makes up. A window draws these
+among the cubes: attention, the numbers of the letters, and the next letter. A page cannot run the network, so it stores
+the results for every frame.
 """
 
 from __future__ import annotations
@@ -34,42 +34,42 @@ from ..shown.subject import subject_of
 from .document import Laid
 
 Headlines = Callable[[Frame], tuple[str, ...]]
-"""``headlines(frame)``: words of one frame, as ``"test accuracy 91.2 %"``."""
+"""``headlines(frame)`` returns words about a frame, such as ``"test accuracy 91.2 %"``."""
 
 
 def no_headlines(frame: Frame) -> tuple[str, ...]:
-    """Of what has none."""
+    """Return no headlines."""
     return ()
 
 
 class SceneParts(NamedTuple):
-    """Parts of a page."""
+    """The parts of a page that come from the scene."""
 
-    letters: Letters | None = None  # then the page has no picture of the panel that it is of
-    looks: Mapping[int, CubeLook] | None = None  # of cubes by flat index; None: those of the subject's weights
-    turned: bool = False  # whether the flow turns at each layer, as it does around pictures of single units
-    above: tuple[str, ...] = ()  # titles of panels above the cubes: the window has room there
-    headlines: Headlines = no_headlines  # what the head says of a frame beside the loss
+    letters: Letters | None = None  # replaces the picture of its panel
+    looks: Mapping[int, CubeLook] | None = None  # looks by flat index; None: those of the subject's weights
+    turned: bool = False  # whether the flow turns at each layer, around pictures of single units
+    above: tuple[str, ...] = ()  # titles of panels above the cubes, which only a window shows
+    headlines: Headlines = no_headlines  # words about a frame beside the loss
 
 
 def scene_parts_of(x: object, *, edited: bool = False) -> SceneParts:
-    """What a scene, or a run without one, has for its page; `edited`: whether somebody changed something in it."""
+    """Return the parts of a scene, or of a run; `edited` says whether the recording has edits."""
     if not isinstance(x, Scene | Run):
         return SceneParts()
     shown = subject_of(x)
     turned = SidePanels(shown, DARK).turns(1.0, 1.0, rows=True) is not None
     above = tuple(str(getattr(panel, "title", "a panel")) for panel in shown.panels if panel.place == "above")
     letters = None
-    if isinstance(x, Scene) and x.plan is not None:  # a plan has room for what is read
+    if isinstance(x, Scene) and x.plan is not None:  # a plan has room for it
         letters = next((Letters(panel, shown.source) for panel in x.panels if isinstance(panel, WordBoard)), None)
     return SceneParts(letters, LOOKS.looks_of(shown.source), turned, above, headlines_of(x, edited=edited))
 
 
 def headlines_of(scene: object, *, edited: bool = False) -> Headlines:
-    """What a window's first line says of a scene's panels, at the values of a frame.
+    """Return the function for the words of a scene's panels in the HUD's first line, at the values of a frame.
 
-    The loss of its test, or the share of it that is read rightly; how near a painting has come. Data that a hand may
-    change are not known of a frame: where something was `edited`, nothing is said of them.
+    These are the test loss or accuracy, and the likeness of a painting. Data that edits may change are unknown later:
+    after edits (`edited`) nothing is said about them.
     """
     if not isinstance(scene, Scene):
         return no_headlines
@@ -84,7 +84,7 @@ def headlines_of(scene: object, *, edited: bool = False) -> Headlines:
         return no_headlines
 
     def headlines(frame: Frame) -> tuple[str, ...]:
-        if len(frame.values) != count:  # of a network that the run had before
+        if len(frame.values) != count:  # an earlier network of the run
             return ()
         moment = Moment(frame, source)
         return tuple(filter(None, (say(moment) for say in sayers)))
@@ -107,13 +107,13 @@ def _painted(panel: Painting, moment: Moment) -> str:
 
 # ---- Letters
 
-SHADES = 255  # of a colour by its place in its map
-BRIGHTNESS = 255  # a letter of a new word is as bright as the root of its probability, in so many steps
+SHADES = 255  # steps of a colour in its map
+BRIGHTNESS = 255  # brightness steps of a letter in a new word: the root of its probability
 BARS = 26.0  # pixels of the longest bar beside the cubes
 
 
 class Letters:
-    """Reads a panel's word once for each frame, and draws it for each of its letters; `laid` is the page's layout."""
+    """Reads a panel's word for each frame, and draws it for each letter; `laid` is the page's layout."""
 
     def __init__(self, panel: WordBoard, source: Source) -> None:
         self._panel, self._source = panel, source
@@ -122,16 +122,16 @@ class Letters:
         self._next: list[list[list[list[Any]]]] = []
         self._names: list[list[Any]] = []
         self._spots: list[list[Any]] = []
-        self._shades: dict[str, str] = {}  # of the frame
+        self._shades: dict[str, str] = {}  # of the current frame
         self.laid: Laid | None = None
 
     @property
     def words(self) -> dict[str, Any]:
-        """The word that is read, and how new ones are made."""
+        """The word, and the temperature of new words."""
         return {"word": self._panel.word, "temperature": self._panel.temperature}
 
     def add_frame(self, frame: Frame) -> None:
-        """Read at one more frame."""
+        """Read the word at one more frame."""
         moment, panel = Moment(frame, self._source), self._panel
         reading = panel.look(moment, panel.word)
         finite = all(np.isfinite(part).all() for part in (reading.likely, reading.attention, *reading.stream))
@@ -143,7 +143,7 @@ class Letters:
         self._lists.append([self._among(state, reading) for state in states])
 
     def _among(self, state: WordState, reading: Reading) -> list[Any]:
-        """What is another in the list among the cubes than in the one before, and the bars of what comes next."""
+        """Return the changes of the list among the cubes, and the bars of the next letter."""
         assert self.laid is not None
         layout, (_, _, wide, high) = self.laid.layout, (0.0, 0.0, *self.laid.places.size)
         if layout.blueprint is None:  # a small page has no room for the plan
@@ -156,14 +156,14 @@ class Letters:
         self._spots = self._spots or [[*short(spot.box), spot.value] for one in sketches for spot in one.spots]
         records = [self._shaded(record) for record in self._listed.records(sketches)]
         found, self._before = _fills(self._before, records), records
-        # how many bars there are depends on the numbers: they are a list of their own
+        # the number of bars depends on the numbers: they are a separate list
         rooms = {name: room for name, room in sheet.rooms.items() if name == "next"}
         bare = replace(sheet, rooms=rooms, rows=(), note=None)
         likeliest = scene(setting, bare, DARK, state, replace(reading, hidden=None))[:1]
         return [found, self._listed.records(likeliest)]
 
     def _shaded(self, record: Record) -> Record:
-        """Colours of many cells as places in their map: so they are right in both looks, in a third of the letters."""
+        """Return a record with colours of cells as places in their map: right in both themes, and a third as long."""
         if record[0] != "cells":
             return record
         if record[2] not in self._shades:
@@ -174,26 +174,26 @@ class Letters:
         return [*record[:2], self._shades[record[2]], *record[3:]]
 
     def as_json(self) -> dict[str, Any]:
-        """Of each frame: new words; of each letter what comes next and a list; and which places choose a letter."""
+        """Return data of each frame: new words; for each letter the next letters and a list; spots of letters."""
         return {"names": self._names, "next": self._next, "lists": self._lists, "spots": self._spots}
 
 
 def maps_of_letters() -> dict[str, dict[str, Any]]:
-    """The greys of attention as a map, in both looks."""
+    """Return the greys of attention as a map, in both themes."""
     ends = {look: [hexed(grey) for grey in greys(np.array([0.0, 1.0]), theme)] for look, theme in THEMES.items()}
     return {"attention": {look: {"stops": stops} for look, stops in ends.items()}}
 
 
 @cache
 def _table(name: str) -> NDArray[np.int16]:
-    """The colours of a map at as many places as are told apart."""
+    """Return the colours of a map at all steps, int16 (256, 3)."""
     steps = np.linspace(0.0, 1.0, SHADES + 1)
     shades = greys(steps, DARK) if name == "attention" else get_map(name, DARK)(2 * steps - 1)
     return np.rint(255 * shades).astype(np.int16)
 
 
 def _fills(before: list[Record], now: list[Record]) -> list[Record] | dict[str, Any]:
-    """As `changes`; of cells that stay where they are, their colours alone."""
+    """Return `changes`, with only the colours of cells that stay in place."""
     found = changes(before, now)
     if isinstance(found, list):
         return found
@@ -202,7 +202,7 @@ def _fills(before: list[Record], now: list[Record]) -> list[Record] | dict[str, 
 
 
 def _after(state: WordState, reading: Reading) -> list[list[Any]]:
-    """What may follow a letter, the likeliest first: name, share, length of its bar, whether it does follow."""
+    """Return the letters that may follow, likeliest first: name, share, length of bar, whether it does follow."""
     sketch, most = Sketch(), BARS / max(float(reading.likely.max()), 1e-9)
     bars(sketch, (0.0, 0.0), most, DARK, state, reading, state.chosen, 16.0)
     rects, texts = [one for one in sketch.shapes if isinstance(one, Rect)], sketch.texts
@@ -211,5 +211,5 @@ def _after(state: WordState, reading: Reading) -> list[list[Any]]:
 
 
 def _bright(share: float) -> int:
-    """Of a letter that is so probable; a share that is no number is none."""
+    """Return the brightness of a letter with this probability; 0 for NaN."""
     return round(BRIGHTNESS * min(max(share, 0.0), 1.0) ** 0.5) if share == share else 0

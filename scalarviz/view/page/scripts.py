@@ -1,9 +1,8 @@
 """The program of a page as text: the scripts of ``js/`` joined, the style sheets, and the window's shaders.
 
-An inline script cannot import from a file, and nothing may be fetched; so the modules that one needs are put before it
-and what makes them modules is taken out. Two rules for their text make that safe, and a test reads every file for
-them: an import is one line, ``import { a, b } from "./name.js";``, and whatever stands at the top of a file has a name
-that no other file has there, exported or not.
+An inline script cannot import files, and a page loads nothing. Needed modules are therefore put before it, without
+their import and export statements. Two rules make this safe, and a test checks every file: an import is one line,
+``import { a, b } from "./name.js";``, and top-level names are unique over all files.
 """
 
 from __future__ import annotations
@@ -26,25 +25,25 @@ _LEFT = re.compile(r"^(?:import|export)\b.*$", re.MULTILINE)
 
 
 def script_names() -> list[str]:
-    """The files in ``js/``, sorted."""
+    """Return the names of the files in ``js/``, sorted."""
     return sorted(path.name for path in FOLDER.glob("*.js"))
 
 
 @cache
 def script(name: str) -> str:
-    """The text of one file."""
+    """Return the text of one script."""
     if name not in script_names():
         raise UnknownNameError(f"script {shown(name)} is not known; allowed: {listing(script_names())}")
     return (FOLDER / name).read_text(encoding="utf-8")
 
 
 def imports_of(text: str) -> dict[str, list[str]]:
-    """Names that a file takes from others, by the file that has them."""
+    """Return the names that a file imports, by source file."""
     return {source: names.split(", ") for names, source in _IMPORT.findall(text)}
 
 
 def order(*entries: str) -> list[str]:
-    """The files that the entries need, each after those that it imports."""
+    """Return the files that the entries need, each after its imports."""
     found: list[str] = []
 
     def visit(name: str) -> None:
@@ -59,7 +58,7 @@ def order(*entries: str) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """One file's text without what makes it a module."""
+    """Return a file's text without import and export statements."""
     found = _EXPORT.sub("", _IMPORT.sub("", text))
     left = _LEFT.search(found)
     if left:
@@ -72,7 +71,7 @@ def plain(text: str) -> str:
 
 @cache
 def joined(*entries: str) -> str:
-    """One text of those files and all that they import: an inline script, or, with an ``export default``, a module."""
+    """Return these files and all their imports as one text: an inline script, or, with a default export, a module."""
     return '"use strict";\n' + "\n".join(plain(script(file)) for file in order(*entries))
 
 
@@ -80,25 +79,25 @@ _COMMENTS = re.compile(r"^[ \t]*(?:/\*\*?[^\n]*?\*/|/\*\*.*?\*/|//[^\n]*)[ \t]*\
 
 
 def bare(text: str) -> str:
-    """A script without comment lines, indentation and empty lines; no text between backticks may go over lines."""
+    """Return a script without comment lines, indentation and empty lines; template strings must not span lines."""
     return re.sub(r"\n\s*", "\n", _COMMENTS.sub("", text)).strip() + "\n"
 
 
 def bare_style(text: str) -> str:
-    """A style sheet without comments, line ends and the spaces that say nothing."""
+    """Return a style sheet without comments, line ends and needless spaces."""
     text = re.sub(r"\s+", " ", re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL))
     return re.sub(r" ?([{};,]) ?", r"\1", text).replace(": ", ":").strip()
 
 
 @cache
 def read(name: str) -> str:
-    """The text of a file beside this one, such as ``"cell.css"``; empty where there is none."""
+    """Return the text of a file in this folder, such as ``"cell.css"``; '' if there is none."""
     path = Path(__file__).with_name(name)
     return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
 def colours_of() -> str:
-    """The themes' colours as variables of a style sheet."""
+    """Return the themes' colours as variables of a style sheet."""
     names = ("background", "glow", "panel", "tray", "border", "text1", "text2", "text3", "grid", "selection", "pulse")
     colours = {name: " ".join(f"--{part}: {getattr(theme, part)};" for part in names) for name, theme in THEMES.items()}
     return "\n".join(
@@ -108,15 +107,15 @@ def colours_of() -> str:
     )
 
 
-# ---- The window's shaders as a browser's: GLSL 1.20 into GLSL ES 3.00, by a few rules for words.
+# ---- The window's shaders for a browser: GLSL 1.20 to GLSL ES 3.00 by a few word rules.
 
 PARTS = ("common", "marks", "walk", "average")
-"""Of the fragment shader of the cubes; ``fragmentOf`` of ``cubes.js`` joins them as `cubes.slab.fragment` does."""
+"""Parts of the cubes' fragment shader; ``fragmentOf`` of ``cubes.js`` joins them like `cubes.slab.fragment`."""
 WHOLE = ("glow", "tray", "flow", "bloom")
 
 
 def programs() -> dict[str, str]:
-    """Texts by name: ``head``, ``vertex`` and parts of the cubes, of which the browser makes variants; whole others."""
+    """Return shader texts by name: ``head``, ``vertex`` and parts of the cubes, and whole other shaders."""
     found = {"head": HEADS["fragment"], "vertex": es300(glsl.read("cubes_vertex"), "vertex"), "least": f"{LEAST:g}"}
     found |= {name: translated(glsl.read(f"cubes_{name}"), "fragment") for name in PARTS}
     for name in WHOLE:
@@ -131,24 +130,24 @@ RULES: dict[str, tuple[tuple[str, str], ...]] = {
     "vertex": ((r"\battribute\b", "in"), (r"\bvarying\b", "out")),
     "fragment": ((r"\btexture2D\b", "texture"), (r"\bvarying\b", "in"), (r"\bgl_FragColor\b", "o_colour")),
 }
-"""What a word becomes, by the kind of shader."""
+"""Word replacements by kind of shader."""
 
 _HEAD = "#version 300 es\nprecision highp float; precision highp int; precision highp sampler2D;\n"
 HEADS = {"vertex": _HEAD, "fragment": f"{_HEAD}out vec4 o_colour;\n"}
-"""What stands before the text: the first line has to be the version."""
+"""Text before a shader: the first line must be the version."""
 
 _VERSION = re.compile(r"^[ \t]*#version[ \t]+120[ \t]*\n", re.MULTILINE)
 _COMMENT = re.compile(r"[ \t]*(?://[^\n]*|/\*.*?\*/)", re.DOTALL)
 
 
 def stripped(text: str) -> str:
-    """A shader without comments, indentation and empty lines; what it computes stays."""
+    """Return a shader without comments, indentation and empty lines."""
     lines = (re.sub(r"[ \t]+", " ", line).strip() for line in _COMMENT.sub("", text).splitlines())
     return "\n".join(filter(None, lines)) + "\n"
 
 
 def translated(text: str, kind: Kind) -> str:
-    """A shader of GLSL 1.20, or a part of one, in the words of ES 3.00, without the head."""
+    """Return a GLSL 1.20 shader, or a part of one, in ES 3.00, without the head."""
     found = stripped(_VERSION.sub("", text))
     for pattern, word in RULES[kind]:
         found = re.sub(pattern, word, found)
@@ -156,5 +155,5 @@ def translated(text: str, kind: Kind) -> str:
 
 
 def es300(text: str, kind: Kind) -> str:
-    """A whole shader in GLSL ES 3.00, as WebGL 2 compiles it."""
+    """Return a whole shader in GLSL ES 3.00, for WebGL 2."""
     return HEADS[kind] + translated(text, kind)

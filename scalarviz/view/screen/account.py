@@ -1,7 +1,7 @@
-"""Why one weight moved, and why it will move: the numbers that the inspector says, true as they are printed.
+"""The reasons why one weight moved and will move, as numbers for the inspector that are true as printed.
 
-`account_of` asks a run for the coming step, `ledger_of` prints its terms; `Explanation` says where the gradient of the
-last step came from and what was done with it.
+`account_of` asks a run for the next step, `ledger_of` prints its terms. `Explanation` says where the gradient of the
+last step came from and how the step used it.
 """
 
 from __future__ import annotations
@@ -29,52 +29,52 @@ from ..panels.wording import BEFORE, batch_of, noun
 from ..shown.subject import Subject
 
 LISTED = 8
-"""Terms that stand in a line of their own."""
+"""Most terms with a line of their own."""
 Floats = NDArray[np.floating]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Term:
-    """One sample's part of a gradient, before the batch is divided."""
+    """One sample's part of a gradient, before division by the batch size."""
 
-    sample: int  # its number in the data; -1: of no sample
-    delta: float  # what comes from this sample's loss
-    x: float  # what the weight meets
+    sample: int  # index of the sample in the data; -1: none
+    delta: float  # δ from the loss of this sample
+    x: float  # input that the weight multiplies
     inputs: Floats | None = None
-    outputs: Floats | None = None  # what the network makes of it
+    outputs: Floats | None = None  # outputs of the network for these inputs
 
     @property
     def product(self) -> float:
-        """What it adds to the sum."""
+        """The summand of the gradient."""
         return self.delta * self.x
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Account:
-    """Everything of one weight in the step that comes next."""
+    """All numbers of one weight in the next step."""
 
     update: Update  # the weight before and after, its gradient, and the lines of the optimiser's rule
-    step: int  # steps done
-    edits: int  # edits that had been done
+    step: int  # number of steps done
+    edits: int  # number of edits done
     frozen: bool
-    terms: tuple[Term, ...]  # the largest by size, at most `LISTED`
-    count: int  # terms that there are
-    total: float  # the sum of all of them
-    divisor: float  # the samples of the batch, or the sum of their weights; 1 where nothing is divided
-    state: tuple[tuple[str, float], ...]  # the optimiser's, by name
+    terms: tuple[Term, ...]  # the largest by magnitude, at most `LISTED`
+    count: int  # number of all terms
+    total: float  # sum of all terms
+    divisor: float  # batch size, or the sum of the sample weights; 1 if nothing is divided
+    state: tuple[tuple[str, float], ...]  # the optimiser's state by name
     optimizer: str
     along: Along | None = None
-    follows: bool = False  # whether it is no weight, and moves after what the step computes
-    rounded: str = ""  # of a run in float16: what becomes of the number that the network computes with
+    follows: bool = False  # whether it is a statistic or the loss scale, not a weight
+    rounded: str = ""  # in float16: what happens to the network's float16 number
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """The optimiser's state in words, by name."""
+        """The optimiser's state as text, by name."""
         return [(short_name(name), figure(number)) for name, number in self.state]
 
     @property
     def descent(self) -> str:
-        """``w - lr · g`` with numbers, true as printed; empty where the rule is another one."""
+        """``w - lr · g`` with numbers, true as printed; '' for any other rule."""
         lines = self.update.lines
         if len(lines) != 1 or lines[0].formula != PLAIN:
             return ""
@@ -83,7 +83,7 @@ class Account:
 
 
 def account_of(run: Run, index: int, *, along: bool = True) -> Account:
-    """Why the weight at flat `index` will move in the coming step; the run is left as it is."""
+    """Return why the weight at flat `index` will move in the next step; the run does not change."""
     opened = run.open()
     terms, update = opened.terms(index, LISTED), opened.update(index)
     state = zip(run.optimizer.state, run._problem.state, strict=True)
@@ -97,7 +97,7 @@ def account_of(run: Run, index: int, *, along: bool = True) -> Account:
 
 
 def _rounded(before: float, after: float) -> str:
-    """What becomes of the float16 number of a weight whose float32 number changes."""
+    """Return what happens to the float16 number of a weight whose float32 number changes."""
     old, new = float16(before), float16(after)
     if old == new and before != after:
         return f"float16: {figure(old)} stays, the update is too small"
@@ -105,7 +105,7 @@ def _rounded(before: float, after: float) -> str:
 
 
 def _listed(run: Run, terms: Terms, divisor: float) -> tuple[Term, ...]:
-    """The largest terms, a NaN first, with their samples and what the network makes of them."""
+    """Return the largest terms, NaN first, with their samples and the network's outputs."""
     sizes = np.where(np.isnan(terms.products), np.inf, np.abs(terms.products))
     array = terms.array[np.argsort(-sizes, kind="stable")]
     numbers = [int(n) for n in array["sample"]]
@@ -118,30 +118,30 @@ def _listed(run: Run, terms: Terms, divisor: float) -> tuple[Term, ...]:
     )
 
 
-# ---- The terms of the gradient as a column of numbers that adds up as it is printed.
+# ---- The terms of the gradient as a column of numbers that adds up as printed.
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """The numbers as they are printed, in units of ten to the `power`."""
+    """The printed numbers, in units of ten to the `power`."""
 
     power: int
     terms: tuple[Printed, ...]
-    rest: Printed | None  # of all other terms; None where there are none
+    rest: Printed | None  # sum of all other terms, or None
     total: Printed
     gradient: Printed
-    exact: bool = True  # whether the printed gradient is what the printed sum gives, rounded
+    exact: bool = True  # whether the printed sum, divided and rounded, gives the printed gradient
 
     @property
     def unit(self) -> str:
-        """``e−6``; empty for 1."""
+        """``e−6``; '' for 1."""
         return "" if not self.power else f"e{MINUS if self.power < 0 else ''}{abs(self.power)}"
 
 
 def ledger_of(account: Account, listed: int) -> Ledger:
-    """The first `listed` terms, the rest, the sum and the gradient, so that printed numbers add up and divide.
+    """Return the first `listed` terms, the rest, the sum and the gradient, so that the printed numbers add up.
 
-    The rest takes what rounding leaves: some units of its last digit at most.
+    The rest absorbs rounding: at most some units of its last digit.
     """
     products = [term.product for term in account.terms[:listed]]
     power, digits = _scale(products, account.total)
@@ -158,7 +158,7 @@ def ledger_of(account: Account, listed: int) -> Ledger:
 
 
 def _divided(account: Account, total: Printed, power: int) -> tuple[Printed, bool]:
-    """The gradient with so many digits that the printed sum gives it, and whether it does."""
+    """Return the gradient with as many digits as follow from the printed sum, and whether they do follow."""
     if not (total.value.is_finite() and math.isfinite(account.update.gradient)):
         return significant(account.update.gradient, 4), True
     exact = EXACT.divide(total.value.scaleb(power), Decimal(account.divisor))
@@ -168,9 +168,9 @@ def _divided(account: Account, total: Printed, power: int) -> tuple[Printed, boo
 
 
 def _scale(products: list[float], total: float) -> tuple[int, int]:
-    """In which power of ten they are printed, and with how many decimals.
+    """Return the power of ten for the terms, and the number of decimals.
 
-    The largest product has three digits and the sum, of which less may be left, three too as far as there is room.
+    The largest product gets three digits. So does the sum, which may be smaller, as far as there is room.
     """
     sizes = [abs(n) for n in products if math.isfinite(n) and n] or [abs(total)]
     if not sizes[0] or not math.isfinite(sizes[0]):
@@ -184,7 +184,7 @@ def _scale(products: list[float], total: float) -> tuple[int, int]:
 
 
 def factors(term: Term, shown: Printed, power: int) -> tuple[str, str]:
-    """``δ`` and ``x`` with the fewest digits whose product is the printed one; three where none do."""
+    """Return ``δ`` and ``x`` with the fewest digits whose product is the printed one; with three if none is."""
     for of_delta in (3, 4, 5):
         delta = significant(term.delta * 10.0**-power, of_delta)
         for of_x in (2, 3, 4):
@@ -196,23 +196,23 @@ def factors(term: Term, shown: Printed, power: int) -> tuple[str, str]:
 
 
 def signed(text: str) -> str:
-    """The text of a number with its sign."""
+    """Return the text of a number with its sign."""
     return text if text[0] == MINUS or text in ("0", "NaN") else f"+{text}"
 
 
 PLAIN = f"w {MINUS} lr · g"
-"""The formula of plain gradient descent, whose numbers stand in one line."""
+"""The formula of plain gradient descent; its numbers fit on one line."""
 
-# ---- Where the gradient of the last step came from and what was done with it, as equations true as printed.
+# ---- Where the gradient of the last step came from and how the step used it, as equations true as printed.
 
 LARGEST = 20_000
-"""Weights up to which a sample's own gradient is worked out at every change of the text."""
+"""Most weights of a network for which a sample's own gradient is computed at every change of the text."""
 Lines = tuple[tuple[str, ...], ...]
-"""Lines of text, each in several ways, the longest first."""
+"""Lines of text, each in several versions, the longest first."""
 
 
 class Explanation:
-    """The lines about one weight."""
+    """The explaining lines about one weight."""
 
     def __init__(self, subject: Subject, index: int, tensor: Tensor) -> None:
         self._subject, self._index, self._tensor = subject, index, tensor
@@ -221,9 +221,9 @@ class Explanation:
         self._bias = self._stage is not None and tensor is subject.stages[self._stage].bias
 
     def lines(self, frame: Frame) -> Lines:
-        """``gradient: mean of 1,024 colours' δ·x; of this colour −0.0455 × 0.92 = −0.0419``, and the update.
+        """Return ``gradient: mean of 1,024 colours' δ·x; of this colour −0.0455 × 0.92 = −0.0419``, and the update.
 
-        After a change by hand they say that gradient and update are older, and what this sample's gradient is now.
+        After an edit the lines say that gradient and update are older, and give this sample's current gradient.
         """
         if self._subject.source.facts is None or not frame.computed[self._index] or frame.step == 0:
             return ()
@@ -232,14 +232,14 @@ class Explanation:
             now = ((f"gradient of this {noun(self._subject)} now: {own}",),) if own else ()
             return ((f"gradient and update: {BEFORE}",), *now)
         after = (*self._descent(frame), *self._rounded(frame))
-        if own is None:  # no layer that is looked into, or a gradient that is no such sum: a penalty, tied weights
+        if own is None:  # no single layer, or not a sum of δ·x: a penalty, tied weights
             return ((f"gradient: {batch_of(self._subject)}",), *after)
         return (self._mean_words(own), *after)
 
     def _mean_words(self, own: str) -> tuple[str, ...]:
-        """What the gradient is a mean of, and the drawn sample's own term (empty where that cannot be told)."""
+        """Return what the gradient is a mean of, with the probe sample's own term if it is known."""
         batch, term = batch_of(self._subject), "δ" if self._bias else "δ·x"
-        assert batch is not None  # only a run's gradients are explained
+        assert batch is not None  # only gradients of a run are explained
         if batch.count == 1:
             said = short = f"gradient: {term} of {batch.samples}"
         else:
@@ -251,9 +251,10 @@ class Explanation:
         return f"{said}; of this {one} {own}", f"{short}; of this {one} {own}", said, short
 
     def _own_term(self, frame: Frame) -> str | None:
-        """The drawn sample's own term, at the values at which the step took its gradient; after a change at those now.
+        """Return the probe sample's term, at the values at which the step took its gradient.
 
-        Empty where that cannot be told, None where the gradient is no such sum.
+        After an edit it is taken at the current values. The result is '' if unknown, and None if the gradient is
+        not a sum of δ·x.
         """
         subject, source, target = self._subject, self._subject.source, self._subject.target
         if source.couples:
@@ -261,7 +262,7 @@ class Explanation:
         shown = frame.activations.get("input")
         if (not source.can.predict or subject.probe is None or target is None or shown is None
                 or len(frame.values) > LARGEST or not np.array_equal(shown, np.ravel(subject.probe))):  # fmt: skip
-            return ""  # a sample that was drawn by hand has no target that it should become
+            return ""  # a hand-drawn sample has no target
         at = frame.exact.astype(np.float64) - (0.0 if frame.edited else frame.update)
         gradient = source.sample_gradient(subject.probe, target, at)
         delta, x, own = self._factors(gradient, source.activations(subject.probe, at))
@@ -270,10 +271,10 @@ class Explanation:
         return significant(own, 3).text if self._bias else product(delta, x, own)
 
     def _factors(self, gradient: Floats, activations: Mapping[str, Floats]) -> tuple[float, float, float]:
-        """δ of the unit, x of the input, and the gradient itself, for one sample."""
+        """Return δ of the unit, x of the input, and the gradient, for one sample."""
         assert self._stage is not None
         stage = self._subject.stages[self._stage]
-        assert stage.weight is not None  # only layers are looked into
+        assert stage.weight is not None  # only layers are explained
         own = float(gradient[self._index])
         before = "input" if self._stage == 0 else self._subject.stages[self._stage - 1].name
         x = np.concatenate([activations[name] for name in stage.sources or (before,)])
@@ -287,7 +288,7 @@ class Explanation:
         return delta, 1.0 if self._bias else float(x[j]), own
 
     def _rounded(self, frame: Frame) -> Lines:
-        """Of a run in float16: the weight that the optimiser changes, and whether the network saw the change."""
+        """Return the float32 weight of a float16 run, and whether the network saw its change."""
         if frame.master is None or self._tensor.buffer:
             return ()
         master, update = float(frame.master[self._index]), float(frame.update[self._index])
@@ -298,7 +299,7 @@ class Explanation:
         return ((said,),)
 
     def _descent(self, frame: Frame) -> Lines:
-        """``w − lr·g:  0.2369 − 0.5 × 0.0048 = 0.2345``, where that is what the step did."""
+        """Return ``w − lr·g:  0.2369 − 0.5 × 0.0048 = 0.2345`` if the step did that."""
         after, gradient = float(frame.exact[self._index]), float(frame.gradient[self._index])
         before = after - float(frame.update[self._index])
         change = frame.lr * gradient

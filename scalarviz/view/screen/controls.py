@@ -1,7 +1,7 @@
-"""`ControlsPanel`: the panel of controls as it is drawn and asked. What a hand wants of it is a `Wish`.
+"""`ControlsPanel`: the panel of controls, drawn and clicked. Its requests are `Wish` objects.
 
-A row is drawn and lets its parts answer in one go: a spot has the name of an item; its value is a choice, or
-`TYPED` where a double click types a number.
+Drawing a row also places its spots. A spot has the name of an item; its value is a choice, or `TYPED` where a double
+click types a number.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from ..panels.drawer import cut
 # ---- `Item`: one control at one moment, and `Row`: items side by side.
 
 MAGNET = 6.0
-"""Logical pixels from a slider's usual value within which the knob is caught by it."""
+"""Logical pixels from a slider's usual value within which the knob snaps to it."""
 _NOTCHES = 20
 _KIND = ("label", "flag", "does", "least", "most", "usual", "choices")
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A control with its value. Two are equal if they look the same and stand for the same."""
+    """A control with its value. Two items are equal if they look the same and mean the same."""
 
     control: Control = field(compare=False)
-    value: Any = None  # what is set at the moment that is shown, or what a hand has set since
-    keys: str = ""  # those that change the same: "Up, Down"
-    shown: str = ""  # the value as it is printed
-    ticks: Sequence[tuple[float, str]] = ()  # values of a slider, and what is printed below them
-    sign: str = ""  # the action whose sign a button wears
-    stops: tuple[float, ...] = ()  # where alone a slider can stand; empty: anywhere
-    part_of: str = ""  # the control of which a button sets the value
-    out: Item | None = None  # what is wanted when it is dragged out of its row
+    value: Any = None  # the current value, or the value set by hand since
+    keys: str = ""  # keys that change the same value: "Up, Down"
+    shown: str = ""  # the printed value
+    ticks: Sequence[tuple[float, str]] = ()  # values of a slider with their printed labels
+    sign: str = ""  # the action whose sign a button shows
+    stops: tuple[float, ...] = ()  # the only values of a slider; empty: any value
+    part_of: str = ""  # the control whose value a button sets
+    out: Item | None = None  # the item to set when it is dragged out of its row
     _kind: tuple[object, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -52,23 +52,23 @@ class Item:
 
     @property
     def name(self) -> str:
-        """What it is found by."""
+        """The name to find the item by."""
         return self.control.label
 
     @property
     def typed(self) -> bool:
-        """Whether its value is a number that may be typed."""
+        """Whether its value is a number that can be typed."""
         if isinstance(self.control, Segments):
             return all(isinstance(one, int | float) and not isinstance(one, bool) for one in self.control.choices)
         return isinstance(self.control, Slider) and not self.stops
 
     @property
     def tip(self) -> str:
-        """What it does, its keys and its flag."""
+        """The description, keys and flag."""
         return "  ".join(filter(None, (self.control.does, self.keys, self.control.flag)))
 
     def value_at(self, box: Box, x: float) -> float | int:
-        """The value of a slider in a box where the pointer is, caught by the usual one or by a stop."""
+        """Return the value of a slider at x, snapped to the usual value or to a stop."""
         slider, (left, right, _) = self.control, track_of(box)
         assert isinstance(slider, Slider)
 
@@ -83,7 +83,7 @@ class Item:
 
     @property
     def notches(self) -> Sequence[Any]:
-        """The values that keys come to, in their order."""
+        """The values that keys step through, in order."""
         control = self.control
         if isinstance(control, Segments):
             return control.choices
@@ -99,7 +99,7 @@ class Item:
         return [least, *(one for one in inner if least < one < most), most]
 
     def turned_value(self, way: int, by: int = 1) -> Any:
-        """The value so many notches further on (1) or back (-1), or as far as they go; None where there is none."""
+        """Return the value `by` notches up (1) or down (-1), or the last one that way; None if there is none."""
         notches, value, beyond = self.notches, self.value, list[Any]()
         if value not in notches and isinstance(self.control, Segments):
             beyond = [notches[0]]
@@ -111,7 +111,7 @@ class Item:
         return self.control.taken(beyond[min(by, len(beyond)) - 1]) if beyond else None
 
     def far_value(self, key: str) -> Any:
-        """What Home and End make of a value: the ends; PageUp and PageDown: a decade, or a quarter; None: nothing."""
+        """Return the value after Home, End (the ends), PageUp or PageDown (a decade, or a quarter); None: no change."""
         page = 3 if isinstance(self.control, Slider) and self.control.log else _NOTCHES // 4
         by = len(self.notches) if key in ("Home", "End") else page
         return (
@@ -125,24 +125,24 @@ _LOOKS: dict[type[Control], Look] = {Button: "buttons", Slider: "slider", Segmen
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Items side by side; `look` says how they stand."""
+    """Items side by side; `look` is their kind."""
 
     look: Look
     items: tuple[Item, ...] = ()
     label: str = ""
-    note: str = ""  # dim, behind the label
-    ends: tuple[str, str] = ("", "")  # how many inputs and outputs stand at the ends of layers
-    typed: Item | None = None  # what is typed after a double click on the note
-    middles: tuple[Item, ...] = ()  # of layers their numbers between - and +: typed and dragged out, without a key
+    note: str = ""  # dim text after the label
+    ends: tuple[str, str] = ("", "")  # numbers of inputs and outputs at the ends of layers
+    typed: Item | None = None  # the item that a double click on the note types
+    middles: tuple[Item, ...] = ()  # the numbers of layers between - and +: typed and dragged out, without a key
 
 
 def row_of(item: Item) -> Row:
-    """The row of a single control."""
+    """Return the row of a single control."""
     return Row(_LOOKS[type(item.control)], (item,), item.control.label)
 
 
 def printed(value: Any) -> str:
-    """A value as the panel prints it, below a track too: ``1,024``, ``0.03``, ``5e−5``, ``tanh``."""
+    """Return a value as the panel prints it: ``1,024``, ``0.03``, ``5e−5``, ``tanh``."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, int):
@@ -150,86 +150,86 @@ def printed(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}".replace("e-0", "e-").replace("e+0", "e").replace("-", "\N{MINUS SIGN}")
     said = str(value)
-    return said if said in LAYERS else ROWS.get(said, said)  # an activation as the picture calls it
+    return said if said in LAYERS else ROWS.get(said, said)  # an activation under its name in the picture
 
 
 RESTS = 0.4
-"""Seconds that the pointer rests on a control before it is said what that does."""
+"""Seconds that the pointer rests on a control before its description appears."""
 HEAD = 40.0
-"""Room for its title."""
+"""Height of the title in logical pixels."""
 KEYS = ("Tab", "Space", "Enter", "Left", "Right", "Up", "Down")
-"""Those that are its own while it is open."""
+"""Keys that the panel takes while it is open."""
 FAR = ("Home", "End", "PageUp", "PageDown", "Delete", "Backspace")
-"""Those that are its own too while a ring shows where keys go."""
+"""Keys that the panel also takes while the focus ring is shown."""
 TYPED, SCROLLS = "typed", "scrolls"
-"""The value of a spot that shows a number, and the name of the bar's."""
-PAD, HIGHER = 12.0, 5.0  # of the panel; how much higher panels stand over the line that says how many are left out
+"""The value of a spot that shows a number, and the name of the scroll bar's spot."""
+PAD, HIGHER = 12.0, 5.0  # padding of the panel; upward shift of panels over the line that counts those left out
 MOST_AIR = 18.0
-"""Logical pixels that are put between two rows at most, so that those that are seen fill their place."""
+"""Most logical pixels between two rows, so that the visible rows fill their place."""
 GAP = 14.0
 ROWS_LEAST = 300.0
-"""Rows scroll rather than that the first panel goes, as long as so much of them is seen."""
+"""Rows scroll before the first panel is dropped, while at least this height of them is visible."""
 _TIP = 260.0
-_LOOSE = 14.0  # logical pixels from a layer's box within which it is not dragged out
+_LOOSE = 14.0  # logical pixels around a layer's box within which a drag does not remove it
 
 
 class Wish(NamedTuple):
-    """What a hand wants of a control: a value, None for a button, or a field into which one is typed."""
+    """A request of the panel: set a value (None for a button), or open a field to type one."""
 
     what: Literal["set", "type"]
     item: Item
     value: Any = None
-    held: bool = False  # whether the hand goes on: all that it wants until it lets go is one edit
+    held: bool = False  # whether the gesture continues: all its wishes until release are one edit
 
 
 class ControlsPanel:
-    """One panel. `place` says where, `show` what it holds; its theme may be set."""
+    """One panel: `place` sets its box and `show` its content; `theme` may be set."""
 
     def __init__(self, theme: Theme) -> None:
-        self.theme, self.closes = theme, "P"  # the key that closes it, as its title says
+        self.theme, self.closes = theme, "P"  # the key that closes it, shown in its title
         self.open = False
-        self.box: Box | None = None  # where it stands when it is open; None: there is no place for it
-        self.side: dict[str, Box] = {}  # where panels of the column stand in it, smaller
-        self.more: Box | None = None  # where a line says how many have no room in it
-        self.hovered_click: Click | None = None  # what is under the pointer
-        self.focus = self.held = ""  # the item that has the keys, and the one that the button went down on
+        self.box: Box | None = None  # its box while open; None if it has no place
+        self.side: dict[str, Box] = {}  # smaller boxes for panels of the column
+        self.more: Box | None = None  # box of the line that counts panels without room
+        self.hovered_click: Click | None = None  # the click under the pointer
+        self.focus = self.held = ""  # the item with the keys, and the item under the pressed button
         self._rows: tuple[Row, ...] = ()
         self._wanted: Sequence[WantedPanel] = ()
-        self._high: list[float] = []  # of each row
+        self._high: list[float] = []  # height of each row
         self._height, self._first = 0.0, 0
-        self._on_bar = self._running = False  # whether a hand drags the bar that scrolls; whether time goes on
-        self._turned = 0.0  # of the wheel, what is left of a whole notch
-        self._carried: Point | None = None  # where that is what a hand drags out of its row
-        self._ring = False  # whether a key was used: then it is shown where keys go
+        self._on_bar = self._running = False  # whether the scroll bar is dragged; whether the run plays
+        self._turned = 0.0  # remaining part of a wheel notch
+        self._carried: Point | None = None  # position of the item that is dragged out of its row
+        self._ring = False  # whether a key was used, so that the focus ring is shown
         self._pointer: Point | None = None
-        self._rested, self._said = 0.0, False  # how long the pointer rests, and whether that was long enough
+        self._rested, self._said = 0.0, False  # seconds that the pointer has rested, and whether that was enough
         self._drawn = Cached[Sketch]()
 
-    # ---- where, and what
+    # ---- place and content
 
     @property
     def has_place(self) -> bool:
-        """Whether it is open in a place of its own, so that panels of the column stand in it."""
+        """Whether it is open in a place of its own, which panels of the column share."""
         return self.open and self.box is not None
 
     def toggle(self) -> None:
-        """Open or close it; keys go to what runs and pauses at first."""
+        """Open or close the panel; the first key focus is on run and pause."""
         self.open, self._ring = not self.open, False
         self.let_go()
         self.hovered_click, self.focus, self._pointer = None, "", None
 
     def pass_time(self, seconds: float) -> None:
-        """A pointer rests."""
+        """Count the seconds that the pointer rests."""
         if self._pointer is not None:
             self._rested += seconds
 
     def place(self, box: Box | None, wanted: Sequence[WantedPanel]) -> None:
-        """Where it stands from now on, and which panels want a place in it, with the least height of each."""
+        """Set the panel's box, and the panels of the column that want a place in it."""
         self.box, self._wanted = box, wanted
         self._lay_out()
 
     def show(self, rows: Sequence[Row], *, running: bool) -> bool:
-        """What it holds at this moment; returns whether that is something else than before."""
+        """Set the rows; return whether the picture changes."""
         before = self._look, self._said
         self._running = running
         self._said = self._pointer is not None and self._rested >= RESTS
@@ -251,30 +251,30 @@ class ControlsPanel:
 
     @property
     def _most_first(self) -> int:
-        """The row that is the first one seen when the last one is seen whole."""
+        """The first visible row when scrolled to the end."""
         every = range(len(self._high))
         return next((first for first in every if sum(self._high[first:]) <= self._height + 0.5), len(every))
 
     @property
     def _last(self) -> int:
-        """One after the last row that is seen: whole ones only."""
+        """One past the last row that is fully visible."""
         seen = accumulate(self._high[self._first :])
         last = self._first + sum(high <= self._height + 0.5 for high in seen)
-        if last > self._first and self._rows[last - 1].look == "rule":  # it parts nothing there
+        if last > self._first and self._rows[last - 1].look == "rule":  # a rule at the end separates nothing
             last -= 1
         return last
 
-    # ---- what it looks like
+    # ---- drawing
 
     @property
     def _look(self) -> tuple[object, ...]:
-        """All that the picture depends on."""
+        """Everything that the picture depends on."""
         ring = self.focus if self._ring else ""
         hand = self.held, self._on_bar, self._carried is not None, self._running
         return self._rows, self.hovered_click, ring, hand, self._first, self.box, self.theme.name
 
     def sketch(self) -> Sketch | None:
-        """The panel, None where it is not to be seen."""
+        """Return the panel, or None while it is not visible."""
         if not self.open or self.box is None:
             return None
         return self._drawn.get(self._look, self._painted)
@@ -304,7 +304,7 @@ class ControlsPanel:
             _DRAWN[row.look](self, sketch, row, box)
             for spot in sketch.spots[begin:]:
                 if self._ring and spot.name == self.focus and spot.value == "":
-                    # of a slider also around its label and the words below it, which it would cross
+                    # of a slider also around its label and the words below it, which the ring would cross
                     around = (x, y - 1, width, high - 5) if row.look == "slider" else spot.box
                     widgets.focus_ring(sketch, around, self.theme)
             y += high + max(air, 0.0)
@@ -319,13 +319,13 @@ class ControlsPanel:
 
     @property
     def _bar(self) -> Box:
-        """Where the bar stands that says which rows are seen."""
+        """The box of the scroll bar."""
         assert self.box is not None
         x, y, width, _ = self.box
         return x + width - 7, y + HEAD, 3.0, self._height - 4
 
     def label(self, size: tuple[float, float]) -> list[Sketch]:
-        """What stands beside the pointer: what the control does, and what else changes the same."""
+        """Return the label beside the pointer: the control's description, keys and flag."""
         item = self.item(self.held)
         if self._carried is not None and self.open and item is not None and item.out is not None:
             return self._in_hand(self._carried, item, item.out, size)
@@ -340,7 +340,7 @@ class ControlsPanel:
         return [pointer_label(self._pointer, size, item.name, item.shown, more, self.theme)]
 
     def _in_hand(self, at: Point, item: Item, out: Item, size: tuple[float, float]) -> list[Sketch]:
-        """What is dragged out, at the pointer, and what letting go would do."""
+        """Draw the dragged item at the pointer, with what a release would do."""
         sketch, wide = Sketch(), max(measure(item.shown, LABEL, True) + 24, 56.0)
         box = (at[0] - wide / 2, at[1] - LINE / 2, wide, LINE)
         sketch.rect(*box, radius=5, fill=shade(self.theme, 0.3), stroke=self.theme.text2)
@@ -352,35 +352,35 @@ class ControlsPanel:
 
     @property
     def spots(self) -> Sequence[Spot]:
-        """What answers to a pointer now."""
+        """The current clickable spots."""
         sketch = self.sketch()
         return () if sketch is None else sketch.spots
 
     def spot(self, name: str) -> Spot | None:
-        """The spot of an item that is seen."""
+        """Return the spot of a visible item, or None."""
         return next((spot for spot in self.spots if spot.name == name and spot.value == ""), None)
 
     def item(self, name: str) -> Item | None:
-        """One that it holds, by its name."""
+        """Return the item with this name, or None."""
         every = (one for row in self._rows for one in (*row.items, *row.middles, *filter(None, (row.typed,))))
         return next((one for one in every if one.name == name), None) if name else None
 
     def _item_at(self, at: Point | None) -> tuple[Spot, Item] | tuple[None, None]:
-        """What stands at a point to be pressed."""
+        """Return the spot and item at a point, or two Nones."""
         spot = spot_at(self.spots, at)
         item = None if spot is None or spot.value == TYPED else self.item(spot.name)
         return (None, None) if spot is None or item is None else (spot, item)
 
     def covers(self, at: Point) -> bool:
-        """Whether a point is on it, or on a panel of the column that stands in it."""
+        """Return whether a point is on the panel, or on a panel of the column in it."""
         return self.open and contains(self.box, at)
 
     def owns(self, at: Point) -> bool:
-        """Whether a point is on it, and not on a panel of the column that stands in it."""
+        """Return whether a point is on the panel, but not on a panel of the column in it."""
         return self.covers(at) and not (self.has_place and any(contains(box, at) for box in self.side.values()))
 
     def hover(self, at: Point | None) -> bool:
-        """The pointer is over a point (None: elsewhere); returns whether the picture changes."""
+        """Handle the pointer at a point (None: elsewhere); return whether the picture changes."""
         before, pointer = self.hovered_click, self._pointer
         spot, _ = self._item_at(at)
         self.hovered_click, self._pointer = (None, None) if spot is None else (spot.click, at)
@@ -389,18 +389,18 @@ class ControlsPanel:
         return before != self.hovered_click or pointer != self._pointer
 
     def press(self, at: Point) -> Wish | None:
-        """A button went down on it."""
+        """Handle a button press; return a wish or None."""
         spot, item = self._item_at(at)
         bar = spot_at(self.spots, at)
         self._on_bar = bar is not None and bar.name == SCROLLS
         self._ring = self._said = False
-        self._rested = -math.inf  # who clicks knows what it does, until something else is pointed at
+        self._rested = -math.inf  # no description after a click until the pointer is elsewhere
         self.held = "" if item is None else item.name
         self.focus = self.held or self.focus
         return self._slid_to(spot, item, at)
 
     def drag(self, at: Point) -> Wish | None:
-        """The pointer moved with the button held."""
+        """Handle a drag; return a wish or None."""
         if self._on_bar:
             _, top, _, high = self._bar
             self._first = round(min(max((at[1] - top) / max(high, 1.0), 0.0), 1.0) * self._most_first)
@@ -410,13 +410,13 @@ class ControlsPanel:
         return self._slid_to(spot, item, at)
 
     def _slid_to(self, spot: Spot | None, item: Item | None, at: Point) -> Wish | None:
-        """Where a hand has a slider."""
+        """Return the wish to set a slider under the pointer, or None."""
         if spot is None or item is None or item.out is not None or not isinstance(item.control, Slider):
             return None
         return Wish("set", item, item.value_at(spot.box, at[0]), held=True)
 
     def release(self, at: Point) -> Wish | None:
-        """The button went up: what it is over is meant, if it went down there too."""
+        """Handle a release: it counts as a click on an item if the button was pressed there too."""
         held, (spot, item), carried = self.item(self.held), self._item_at(at), self.carries
         self.let_go()
         if carried and held is not None and held.out is not None:
@@ -428,17 +428,17 @@ class ControlsPanel:
         return _pressed(item)
 
     def let_go(self) -> bool:
-        """Nothing comes of what is held; returns whether that was dragged out of its row."""
+        """Drop what is held; return whether it was dragged out of its row."""
         carried, self.held, self._on_bar, self._carried = self.carries, "", False, None
         return carried
 
     @property
     def carries(self) -> bool:
-        """Whether a hand has something out of its row."""
+        """Whether an item is dragged out of its row."""
         return self._carried is not None
 
     def number_at(self, at: Point) -> Item | None:
-        """The item of which a number stands at a point, to be typed after a double click."""
+        """Return the item whose number at a point can be typed by a double click, or None."""
         spot = spot_at(self.spots, at)
         item = None if spot is None else self.item(spot.name)
         if spot is None or item is None or not item.typed:
@@ -446,29 +446,29 @@ class ControlsPanel:
         return item if spot.value == TYPED or item.out is not None or isinstance(item.control, Segments) else None
 
     def scroll(self, notches: float) -> bool:
-        """The wheel turned over it; returns whether there was more to see."""
+        """Scroll by notches of the wheel; return whether the rows moved."""
         before = self._first
         self._turned = self._turned + notches if self._turned * notches > 0 else notches
-        whole = math.trunc(self._turned)  # a touch pad turns by parts of a notch
+        whole = math.trunc(self._turned)  # touch pads send parts of a notch
         self._turned -= whole
         self._first = min(max(0, self._first - whole), self._most_first)
         self.hovered_click = None
         return before != self._first
 
-    # ---- keys: a ring shows which item has them
+    # ---- keys: a ring shows the focused item
 
     def key(self, name: str, *, shift: bool = False) -> Wish | bool:
-        """A key: what is wanted by it, True if it only moved the ring, False if it is none of the panel's."""
+        """Handle a key: return a wish, True if only the ring moved, or False if the key is not the panel's."""
         items = [item for row in self._rows for item in row.items]
         if not items or not (name in KEYS or (self._ring and name in FAR)):
             return False
         usual = next((one for one in items if one.sign == "toggle_run"), items[0])
         item = next((one for one in items if one.name == self.focus), usual)
-        if name == "Space" and not self._ring:  # nothing shows that it would mean what was clicked last
+        if name == "Space" and not self._ring:  # nothing shows which item was clicked last
             return False
         self.focus = item.name
         shown, self._ring = self._ring, True
-        if name == "Tab":  # the first one shows where it is
+        if name == "Tab":  # the first Tab shows the focus
             by = 0 if not shown else -1 if shift else 1
             return self._see(items[(items.index(item) + by) % len(items)])
         if name == "Enter" and item.typed:
@@ -483,7 +483,7 @@ class ControlsPanel:
         return True if value is None else Wish("set", item, value)
 
     def _neighbour(self, item: Item, key: str) -> Item:
-        """Where a key leads from a button: along its row, or to the row above or below; at an end nowhere."""
+        """Return the item that an arrow key leads to from a button; the same one at an end."""
         lines = [row.items for row in self._rows if row.items]
         line = next(k for k, items in enumerate(lines) if item in items)
         row, place, by = lines[line], lines[line].index(item), 1 if key in ("Right", "Down") else -1
@@ -494,7 +494,7 @@ class ControlsPanel:
         return {"Home": row[0], "End": row[-1]}.get(key, item)
 
     def _see(self, item: Item) -> bool:
-        """Give it the keys, and scroll so that it is seen."""
+        """Focus an item, and scroll to it."""
         self.focus = item.name
         number = next(k for k, row in enumerate(self._rows) if item in row.items)
         self._first = min(self._first, number)
@@ -505,12 +505,12 @@ class ControlsPanel:
     # ---- rows
 
     def _spot(self, sketch: Sketch, box: Box, item: Item, value: str | int = "") -> bool:
-        """A box answers for an item; returns whether the pointer is on it."""
+        """Make a box clickable for an item; return whether the pointer is on it."""
         sketch.spot(box, item.name, value, words=item.shown, tip=item.tip)
         return self.hovered_click == (item.name, value)
 
     def _head(self, sketch: Sketch, row: Row, box: Box, item: Item | None = None) -> None:
-        """Label and note at the left, the value of an item at the right."""
+        """Draw label and note at the left, and the item's value at the right."""
         (x, y, width, _), theme = box, self.theme
         sketch.text(x, y + 13, row.label, LABEL, theme.text2)
         shown, taken = "" if item is None else item.shown, measure(row.label, LABEL) + 10
@@ -524,7 +524,7 @@ class ControlsPanel:
         sketch.line((box[0], box[1] + 5.5), (box[0] + box[2], box[1] + 5.5), self.theme.border)
 
     def _tools(self, sketch: Sketch, row: Row, box: Box) -> None:
-        """Buttons with signs, their keys below; the middle one is wider."""
+        """Draw buttons with signs and their keys below; the middle one is wider."""
         (x, y, width, _), theme, high = box, self.theme, 38.0
         pitch = (width - _BETWEEN * (len(row.items) - 1) - 16) / len(row.items)
         for k, item in enumerate(row.items):
@@ -568,7 +568,7 @@ class ControlsPanel:
             sketch.spot(cell, item.name, k, words=words[k])
 
     def _switches(self, sketch: Sketch, row: Row, box: Box) -> None:
-        """One, or two side by side."""
+        """Draw one switch, or two side by side."""
         x, y, width, _ = box
         wide = (width - _PAIR) / 2 if len(row.items) > 1 else width
         for k, item in enumerate(row.items):
@@ -577,7 +577,7 @@ class ControlsPanel:
             widgets.switch(sketch, own, self.theme, cut(item.name, wide - 44), on=item.value is True, over=lit)
 
     def _buttons(self, sketch: Sketch, row: Row, box: Box) -> None:
-        """At the right of what they are about, or as wide as the panel where nothing is said of it."""
+        """Draw buttons at the right of their label, or as wide as the panel without one."""
         (x, y, width, high), theme = box, self.theme
         if not _is_lone_button(row):
             sketch.text(x, y + 19, row.label, LABEL, theme.text2)
@@ -594,7 +594,7 @@ class ControlsPanel:
             right -= wide + _BETWEEN
 
     def _layers(self, sketch: Sketch, row: Row, box: Box) -> None:
-        """Boxes in a row: inputs, a number between - and + for each layer, one that adds a layer, outputs."""
+        """Draw boxes in a row: inputs, a number between - and + for each layer, "add layer", outputs."""
         (x, y, width, _), theme, layers = box, self.theme, len(row.middles)
         self._head(sketch, row, box)
         y, held = y + _UNDER, self.item(self.held)
@@ -642,17 +642,17 @@ _DRAWN = {
     "layers": ControlsPanel._layers,
 }  # fmt: skip
 _HEIGHTS = {"tools": 66.0, "slider": 63.0, "switches": 32.0, "buttons": 36.0, "layers": 62.0, "rule": 15.0}
-_UNDER = 22.0  # from the top of a row to what stands under its label
+_UNDER = 22.0  # from the top of a row to the content under its label
 _BETWEEN = 8.0  # between two buttons
 _PAIR = 28.0  # between two switches in a row
 _STEP = 20.0  # width of + and -
-_ENDS = 46.0  # of the boxes that say how many inputs and outputs there are; with many layers they make way
-_ADD = 26.0  # width of what adds a layer, beside others
-_ROOMY = 56.0  # of a layer beside which they stand
+_ENDS = 46.0  # width of the boxes with the numbers of inputs and outputs; left out with many layers
+_ADD = 26.0  # width of "add layer" beside layers
+_ROOMY = 56.0  # least width of a layer beside these boxes
 
 
 def _pressed(item: Item) -> Wish | None:
-    """What a click, Space or Enter wants of a control."""
+    """Return the wish of a click, Space or Enter on a control."""
     if isinstance(item.control, Button):
         return Wish("set", item)
     if isinstance(item.control, Switch):
@@ -664,7 +664,7 @@ def _pressed(item: Item) -> Wish | None:
 
 
 def _height(row: Row, width: float) -> float:
-    """Of a row, what parts it from the next one included."""
+    """Return the height of a row with the gap below it."""
     if row.look == "segments":
         control = row.items[0].control
         assert isinstance(control, Segments)
@@ -675,19 +675,19 @@ def _height(row: Row, width: float) -> float:
 
 
 def _beside_label(row: Row, width: float) -> bool:
-    """Whether a list of few short words stands beside its name, in one line, with nothing else to be said."""
+    """Return whether short choices fit beside their label on one line."""
     item = row.items[0]
     return not (item.shown or row.note) and measure(row.label, LABEL) + 14 + _in_one_line(item) <= width
 
 
 def _in_one_line(item: Item) -> float:
-    """How wide the choices of a list are in one line."""
+    """Return the width of all choices on one line."""
     assert isinstance(item.control, Segments)
     return sum(measure(printed(one), LABEL, True) + 16 for one in item.control.choices)
 
 
 def _is_lone_button(row: Row) -> bool:
-    """Whether it is one button that says its name itself."""
+    """Return whether the row is one button that shows its own name."""
     return len(row.items) == 1 and row.items[0].name == row.label
 
 
@@ -696,19 +696,19 @@ def _as_wide(item: Item) -> float:
 
 
 def _beside_words(row: Row, width: float) -> bool:
-    """Whether buttons have room beside what is said of them; else they stand below it."""
+    """Return whether buttons fit beside their label; otherwise they are below it."""
     words = measure(row.label, LABEL) + 10 + measure(row.note, LABEL, True)
     return _is_lone_button(row) or words + sum(_BETWEEN + _as_wide(item) for item in row.items) <= width
 
 
 def _inner(box: Box) -> Box:
-    """Where rows and panels stand."""
+    """Return the box of rows and panels."""
     x, y, width, high = box
     return x + PAD, y + HEAD, width - 2 * PAD, high - HEAD - PAD
 
 
 def shared(inner: Box, rows: float, wanted: Sequence[WantedPanel]) -> tuple[float, dict[str, Box]]:
-    """Height of the rows, and the boxes of the panels below them, smaller: the loss curve and pictures."""
+    """Return the height of the rows, and smaller boxes for the panels below them."""
     x, y, width, room = inner
     wanted = wanted if width >= COLUMN else ()
     first = max(wanted, key=lambda panel: panel.rank).height + GAP if wanted else 0.0

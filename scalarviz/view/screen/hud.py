@@ -1,4 +1,4 @@
-"""The head-up display: two lines at the top left, what the cubes show at the right, the keys at the bottom."""
+"""The head-up display: two lines at the top left, the shown quantity at the right, the keys at the bottom."""
 
 from __future__ import annotations
 
@@ -24,39 +24,39 @@ STEP = Bound("step", form="count")
 
 @dataclass(frozen=True, slots=True)
 class HudState:
-    """What the lines say. Numbers as they are; the panel formats them."""
+    """The contents of the two lines: plain numbers, which the HUD formats."""
 
     step: int
-    loss: float  # of that step; NaN before the first
-    rate: str  # the learning rate of the coming step; empty where nobody said it
-    optimiser: str  # class name; empty where a loop of the user's own trains
-    batch: int  # 0 there
-    pace: str  # the whole second line
-    quantity: str  # what the cubes show
-    about: str = ""  # whose numbers the cubes show: of how many samples, of which moment
-    of: str = ""  # of which samples the loss is; of which moment, where not of that shown: it is dimmed then
-    more: Sequence[Headline] = ()  # numbers of panels, dim where they are of an older frame
-    newest: int = 0  # the last step there is, where it is not the one shown
-    half: str = ""  # of a run in float16 its loss scale, and how many steps were skipped
+    loss: float  # loss at this step; NaN before the first
+    rate: str  # learning rate of the next step; empty if unknown
+    optimiser: str  # class name; empty for a hand-written loop
+    batch: int  # 0 for a hand-written loop
+    pace: str  # the second line
+    quantity: str  # the quantity of the cubes
+    about: str = ""  # samples and moment of the cubes' numbers
+    of: str = ""  # samples of the loss; or its moment, if not the one shown (dimmed)
+    more: Sequence[Headline] = ()  # numbers of panels, dim if of an older frame
+    newest: int = 0  # the newest step, if it is not the one shown
+    half: str = ""  # in float16: loss scale and number of skipped steps
 
     @property
     def parts(self) -> list[str]:
-        """What is said of the training beside step and loss, each a text of its own."""
-        told = f" {self.batch:,} " in self.of  # beside the loss
+        """The texts about training beside step and loss."""
+        told = f" {self.batch:,} " in self.of  # named beside the loss already
         found = (self.rate, self.optimiser, f"batch {self.batch:,}" if self.batch and not told else "", self.half)
         return [part for part in found if part]
 
 
 def state_of(subject: Subject, frame: Frame, pace: str, quantity: Quantity, more: Sequence[Headline] = ()) -> HudState:
-    """What the lines say of one frame of a subject whose steps are counted."""
-    facts, of_then = subject.source.facts, frame.settings  # of the moment shown: the run may train otherwise by now
+    """Return the contents of the lines for a frame of a subject that counts steps."""
+    facts, of_then = subject.source.facts, frame.settings  # of the moment shown: the run may use other settings now
     optimiser, batch = "", 0
     if facts is not None:
         optimiser = facts.optimizer if of_then is None else of_then.optimizer
         batch = facts.batch_size if of_then is None else of_then.batch_size
     lr = frame.lr if frame.next_lr is None else frame.next_lr
     rate = f"lr {rate_text(lr)}" if lr == lr else ""
-    if lr == 0 and frame.lr > 0:  # a schedule has come to its end
+    if lr == 0 and frame.lr > 0:  # the schedule has ended
         rate += f" (was {rate_text(frame.lr)})"
     return HudState(
         frame.step, subject.loss(frame), rate, optimiser, batch, pace, quantity.words,
@@ -66,7 +66,7 @@ def state_of(subject: Subject, frame: Frame, pace: str, quantity: Quantity, more
 
 
 def half_words(frame: Frame, tensors: Sequence[Tensor] = ()) -> str:
-    """``float16, loss scale 65,536, 3 steps skipped``; empty where the run is not in float16."""
+    """Return ``float16, loss scale 65,536, 3 steps skipped``; '' if the run is not in float16."""
     told = loss_scale_state(frame, tensors)
     if told is None:
         return ""
@@ -75,7 +75,7 @@ def half_words(frame: Frame, tensors: Sequence[Tensor] = ()) -> str:
 
 
 def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
-    """Both lines inside `box`; what does not fit into the first goes down to the second. A hall sees the first."""
+    """Draw both lines inside `box` (logical pixels); what does not fit into the first moves to the second."""
     sketch = Sketch()
     x, y, width, _ = box
     baseline, right = y + 24, x + width
@@ -89,7 +89,7 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
         limit -= measure(state.quantity, TITLE, True) + 8
     begin = limit - measure("cubes show", TITLE) - 16 if named else limit
     parts = state.parts
-    rate = 26 + measure(parts[0], TITLE) if parts and not named else 0.0  # it has no line below, and comes first
+    rate = 26 + measure(parts[0], TITLE) if parts and not named else 0.0  # it has no second line and comes first
     for word, value, when, fresh in large:
         value_x = end + measure(word, TITLE) + 8
         if value_x + measure(value, BIG, True) > limit:
@@ -122,7 +122,7 @@ def hud(box: Box, theme: Theme, state: HudState) -> Sketch:
 
 
 def fitted(line: str, width: float, separator: str = "  ·  ") -> str:
-    """`line` without the last of its parts that do not fit."""
+    """Return `line` without the last parts that do not fit into `width`."""
     parts = line.split(separator)
     while len(parts) > 1 and measure(separator.join(parts), LABEL) > width:
         parts.pop()
@@ -135,7 +135,7 @@ MOST_KEYS = 6
 
 
 def keys(x: float, baseline: float, width: float, theme: Theme, table: Sequence[tuple[str, str]]) -> Sketch:
-    """The line of keys: bold key, what it does. The last one, which leads to all, has its place before others."""
+    """Draw the line of keys: bold key, action. The last entry, which opens the full list, has priority."""
     sketch, end = Sketch(), x
     for key, action in _fitting(width, table):
         after = end + measure(key, LABEL, True) + 5
@@ -146,7 +146,7 @@ def keys(x: float, baseline: float, width: float, theme: Theme, table: Sequence[
 
 
 def _fitting(width: float, table: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """As many of the first ones as have room beside the last one, and that."""
+    """Return the first entries that fit beside the last one, and the last one."""
     wide = [measure(key, LABEL, True) + 5 + measure(action, LABEL) for key, action in table]
     if not wide or sum(wide) + 16 * (len(wide) - 1) <= width:
         return list(table)
@@ -155,16 +155,16 @@ def _fitting(width: float, table: Sequence[tuple[str, str]]) -> list[tuple[str, 
     return [*found, *(table[-1:] if wide[-1] <= width else ())]
 
 
-# ---- The mistakes that are made on purpose (``sv.mistakes``), named in the picture while they are on.
+# ---- Mistakes that are switched on (``sv.mistakes``), named in the picture.
 
 BESIDE = 560
-"""Width from which the legend leaves half of its strip free."""
+"""Logical pixels of width from which half of the legend's strip is free."""
 
 
 def mistake_words(subject: Subject) -> str:
-    """What is said of them beside the numbers of a subject; empty where it makes none.
+    """Return the text about mistakes in the numbers of a subject, or ''.
 
-    The engines of a Run make no mistakes, but for those of its beginning; a loop by hand makes all that are on.
+    The engines of a Run make only the mistakes of its start; a hand-written loop makes all that are on.
     """
     made = mistaken.words()
     if subject.source.facts is not None:
@@ -173,7 +173,7 @@ def mistake_words(subject: Subject) -> str:
 
 
 def drawing_words(then: tuple[str, ...]) -> str:
-    """What is said in the picture of a graph: what is on now, and what was on `then`, when it was asked for."""
+    """Return the text for a drawn graph: mistakes that are on now, and mistakes that were on `then`."""
     now = mistaken.words()
     was = [name for name in then if name not in now]
     return "   ".join(filter(None, (_mistake_text(now), f"drawn with the mistake {', '.join(was)}" if was else "")))
@@ -184,7 +184,7 @@ def _mistake_text(made: tuple[str, ...]) -> str:
 
 
 def mistake_line(places: Places, theme: Theme, words: str) -> Sketch:
-    """The words where a picture without a head has room: beside its legend, or in a small one below it."""
+    """Draw the words about mistakes beside the legend, or below it in a small picture."""
     sketch = Sketch()
     width, height = places.size
     beside = places.strip is not None and width >= BESIDE
@@ -199,7 +199,7 @@ def mistake_line(places: Places, theme: Theme, words: str) -> Sketch:
 
 
 def trouble_line(places: Places, theme: Theme, words: Sequence[str]) -> Sketch:
-    """What a second line of the HUD would say of trouble, where it has one: over the line of keys."""
+    """Draw error messages over the line of keys, for pictures without a second line."""
     sketch, (_, height) = Sketch(over=True), places.size
     wide = places.scene[0] + places.scene[2] - 2 * MARGIN
     sketch.rect(MARGIN - 4, height - 22, wide + 4, 20, fill=theme.background, radius=4)

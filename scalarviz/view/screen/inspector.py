@@ -1,4 +1,4 @@
-"""`Inspector`: what is selected and what is known of it, as a column beside the cubes or as a low panel below them."""
+"""`Inspector`: the selected weights and their numbers, as a column beside the cubes or a low panel below them."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from ..shown.subject import Subject
 from .account import PLAIN, Account, Explanation, Lines, Term, factors, ledger_of, signed
 from .selection import Selection, parts_of
 
-# ---- The sections of the inspector, written from top to bottom; what a click on them means is kept with its place.
+# ---- The sections of the inspector, drawn from top to bottom; each clickable place keeps its meaning.
 
 
 @dataclass(slots=True, eq=False)
 class Page:
-    """A column (logical pixels) and what has been written so far."""
+    """A column (logical pixels) and what has been drawn so far."""
 
     x: float
-    y: float  # where the next section begins
+    y: float  # top of the next section
     width: float
     theme: Theme
-    hovered_click: Click | None = None  # what a click at the pointer would do: its place is marked
+    hovered_click: Click | None = None  # the click that the pointer would make; its place is highlighted
     sketch: Sketch = field(default_factory=Sketch)
 
     @property
@@ -49,18 +49,18 @@ class Page:
         return self.x + self.width
 
     def spot(self, box: Box, name: str, value: str | int = "") -> bool:
-        """A click on `box` does something; returns whether the pointer is there."""
+        """Make `box` clickable; return whether the pointer is there."""
         self.sketch.spot(box, name, value)
         return self.hovered_click == (name, value)
 
     def rule(self, gap: float = 12.0) -> None:
-        """A thin line between two sections, in the middle of `gap`."""
+        """Draw a thin line in the middle of `gap` between two sections."""
         y = round(self.y + gap / 2)
         self.sketch.line((self.x, y), (self.right, y), self.theme.border, 1.0)
         self.y += gap
 
     def head(self, name: str, note: str) -> None:
-        """Who it is in one line, in two where that is too long."""
+        """Draw the name of the selection in one line, or in two if it is too long."""
         self.y += 17
         size = TITLE if measure(name, TITLE, True) <= self.width else LABEL
         self.sketch.text(self.x, self.y, name, size, self.theme.text1, bold=True)
@@ -72,27 +72,27 @@ class Page:
         self.y += 6
 
     def title(self, x: float, baseline: float, width: float, title: str, note: str) -> None:
-        """A bold title, and at the right what it is about, as far as there is room."""
+        """Draw a bold title, and a note at the right if it fits."""
         self.sketch.text(x, baseline, title, LABEL, self.theme.text1, bold=True)
         if measure(title, LABEL, True) + 8 + measure(note, LABEL) <= width:
             self.sketch.text(x + width, baseline, note, LABEL, self.theme.text3, anchor="right")
 
     def heading(self, title: str, note: str = "") -> None:
-        """The title of a section."""
+        """Draw the title of a section."""
         self.title(self.x, self.y + 16, self.width, title, note)
         self.y += 22
 
     def line(self, text: str, drop: float = 13.0, colour: str = "") -> None:
-        """A line of text `drop` below what stands above it."""
+        """Draw a line of text `drop` below the current position."""
         self.sketch.text(self.x, self.y + drop, text, LABEL, colour or self.theme.text2)
         self.y += 18
 
     def buttons(self, labels: list[tuple[str, str, str]]) -> None:
-        """Buttons side by side: label, its key, and the action that a click does."""
+        """Draw buttons side by side: label, key, and the action of a click."""
         gap, high = 6.0, 24.0
         wide = [measure(label, LABEL) + measure(key, LABEL, True) + 6 for label, key, _ in labels]
         air = (self.width - gap * (len(labels) - 1) - sum(wide)) / len(labels)
-        if air < 6:  # without the keys, which the list of keys has
+        if air < 6:  # without the keys, which the list of keys shows
             labels = [(label, "", name) for label, _, name in labels]
             wide = [measure(label, LABEL) for label, _, _ in labels]
             air = max(4.0, (self.width - gap * (len(labels) - 1) - sum(wide)) / len(labels))
@@ -104,7 +104,7 @@ class Page:
         self.y += high
 
 
-# ---- The outline above a weight: network, layer, tensor, neuron, row, column, weight. A click selects one of them.
+# ---- The parts around a weight: network, layer, tensor, neuron, row, column, weight. A click selects one.
 
 CRUMBS = 20.0
 _SHORTER = (("row", "row"), ("column", "column"), ("neuron", "neuron"), ("weight", "one"), ("network", "all"),
@@ -113,9 +113,9 @@ _BETWEEN = {"neuron": " › ", "row": " · ", "column": " · "}
 
 
 def draw_crumbs(page: Page, parts: Sequence[Selection], selected: str) -> None:
-    """One line; where it is too long parts lose their numbers, then the first ones go.
+    """Draw the parts in one line; if it is too long, parts lose their numbers, then the first ones are left out.
 
-    A weight that is selected itself has its name above.
+    The name of a selected single weight is already above.
     """
     parts = [part for part in parts if part.kind != "weight" or selected != "weight"]
     if not parts:
@@ -150,17 +150,17 @@ def _width(parts: Sequence[Selection], names: Sequence[str]) -> float:
     return sum(measure(name, LABEL, True) for name in names) + signs
 
 
-# ---- The numbers of one weight in columns: value, gradient, last update, the optimiser's state.
+# ---- The numbers of one weight in columns: value, gradient, last update, optimiser state.
 
 
 def draw_figures(
     page: Page, width: float, below: float, frame: Frame, subject: Subject, index: int, entry: Entry | None,
     account: Account | None = None, *, ratio: bool = False,
 ) -> None:  # fmt: skip
-    """Value, gradient and last update of the weight `index` in columns, each number so far `below` its word.
+    """Draw value, gradient and last update of the weight `index` in columns, each number `below` its word.
 
-    An `entry` stands in place of the value; with an `account` the gradient is its own, which the next step computes;
-    `ratio`: of the value, a fourth one.
+    An `entry` replaces the value. With an `account` the gradient is that of the next step. `ratio` adds a column with
+    update / value.
     """
     x, y, sketch, theme = page.x, page.y, page.sketch, page.theme
     first, step = (0.22 * width, 0.295 * width) if ratio else (min(width / 3, 98.0),) * 2
@@ -188,7 +188,7 @@ def draw_figures(
 
 
 def _ratio(frame: Frame, index: int) -> str:
-    """How large the last update was beside the value, in percent; empty where there was none."""
+    """Return the last update as a percentage of the value; '' if there was none."""
     value, update = float(frame.values[index]), float(frame.update[index])
     if not frame.known("update")[index] or frame.frozen[index] or not value or not np.isfinite(update / value):
         return ""
@@ -199,7 +199,7 @@ def _ratio(frame: Frame, index: int) -> str:
 def _columns(
     frame: Frame, subject: Subject, index: int, step: float, account: Account | None
 ) -> list[tuple[tuple[str, ...], str, bool, int]]:
-    """Words (the longest first), number, whether it is older than the value, size of its type."""
+    """Return words (longest first), number, whether it is older than the value, and type size of each column."""
     coming = None if account is None or account.follows else account.update.gradient
     computed = coming is not None or bool(frame.computed[index])
     gradient = float(frame.gradient[index]) if coming is None else coming
@@ -226,14 +226,14 @@ def _columns(
     return found
 
 
-# ---- The terms of the gradient: a sample, its factors, its bar and its product in each row.
+# ---- The terms of the gradient: each row has a sample, its factors, a bar and the product.
 
 ROW = 20.0
 _DELTA, _BAR, _BAR_WIDE = 180.0, 190.0, 46.0  # right edge of "δ × x", left edge and width of the bars
 
 
 def draw_ledger(page: Page, account: Account, subject: Subject, listed: int) -> None:
-    """The section, `listed` terms long."""
+    """Draw the section with `listed` terms."""
     listed = min(listed, len(account.terms))
     book, theme, sketch = ledger_of(account, listed), page.theme, page.sketch
     what = "δ" if all(term.x == 1.0 for term in account.terms) else "δ × x"
@@ -287,15 +287,15 @@ def _sum_row(page: Page, words: str, text: str, colour: str, *, bold: bool = Fal
     page.y += ROW
 
 
-# ---- A sample in a line of text: its colour and what becomes of it, its small picture, or its number.
+# ---- A sample in a row: its colour and the network's output, its small picture, or its number.
 
 SAMPLE = 68.0
-"""Logical pixels that it takes across."""
+"""Logical pixels of its width."""
 _WIDE, _HIGH, _NEXT = 24.0, 14.0, 40.0
 
 
 def draw_sample(page: Page, at: tuple[float, float], term: Term, subject: Subject) -> None:
-    """The sample of a term, 16 pixels high, from the upper left corner `at` on."""
+    """Draw the sample of a term, 16 pixels high, with its upper left corner `at`."""
     x, y = at
     sketch, theme = page.sketch, page.theme
     if term.inputs is not None and subject.sample.colours and len(term.inputs) == 3:
@@ -319,7 +319,7 @@ def _colour(numbers: NDArray[np.floating]) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=64)
 def _picture(numbers: bytes, side: int, theme: str) -> NDArray[np.uint8]:
-    """Ink 0..1, float64, bright on a dark ground; the same array for the same numbers, so it is uploaded once."""
+    """Return an image of ink 0..1 on the theme's ground; equal numbers give the same array, uploaded once."""
     ink = np.frombuffer(numbers).reshape(side, side)
     shade = np.clip(np.nan_to_num(ink), 0.0, 1.0)
     grey = np.round(255 * (shade if theme == "dark" else 1.0 - shade)).astype(np.uint8)
@@ -330,7 +330,7 @@ def _picture(numbers: bytes, side: int, theme: str) -> NDArray[np.uint8]:
 
 
 def draw_rule(page: Page, account: Account, *, formulas: bool = True) -> None:
-    """The optimiser's name, every line of its rule with numbers, and what of it float16 holds."""
+    """Draw the optimiser's name, each line of its rule with numbers, and the float16 result."""
     if account.follows:
         page.heading(f"step {account.step + 1:,}", "not trained")
         page.line(f"becomes {figure(account.update.after)}, from the batch")
@@ -360,16 +360,16 @@ def draw_rule(page: Page, account: Account, *, formulas: bool = True) -> None:
         page.line(account.rounded)
 
 
-# ---- Two small plots: how a weight moved, and what the loss would be if it were another.
+# ---- Two small plots: how a weight moved, and the loss for other values of it.
 
 
 DASH = 6.0, 4.0
-"""Of the curve of the second of two."""
+"""Dash and gap of the second curve, in logical pixels."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moved:
-    """How a weight moved, and where it stands now."""
+    """The past values of a weight, and its current one."""
 
     steps: NDArray[np.floating]
     values: NDArray[np.floating]
@@ -378,14 +378,14 @@ class Moved:
 
     @property
     def since(self) -> str:
-        """From where on, in words."""
+        """The first step, in words."""
         return f"since step {int(self.steps[0]):,}" if len(self.steps) else ""
 
 
 def draw_plots(
     page: Page, moved: Moved, along: Along | None, height: float, *, opened: bool, of: tuple[str, str] = ("", "")
 ) -> None:
-    """How it moved; where the coming step is `opened` beside it what if, for which there is no time while it runs."""
+    """Draw the past values; if the next step is `opened`, also the loss for other values."""
     wide = (page.width - 16.0) / 2 if opened else page.width
     if moved.since:
         page.title(page.x, page.y + 14, wide, "value", moved.since)
@@ -396,7 +396,7 @@ def draw_plots(
 
 
 def axes_of(box: Box, across: NDArray[np.floating], up: NDArray[np.floating]) -> Axes:
-    """Axes without numbers that hold all of these."""
+    """Return axes without numbers that contain all points."""
     low, high = float(up.min()), float(up.max())
     middle, span = (low + high) / 2, max(high - low, 1e-3 * max(abs(low), abs(high)), 1e-12)
     left, right = float(across.min()), float(across.max())
@@ -404,7 +404,7 @@ def axes_of(box: Box, across: NDArray[np.floating], up: NDArray[np.floating]) ->
 
 
 def draw_moved(page: Page, box: Box, *ways: Moved) -> None:
-    """The value by step, its range at the right, and where it stands now; a second one is dashed."""
+    """Draw the value by step with its range at the right and its current point; a second curve is dashed."""
     sketch, theme = page.sketch, page.theme
     steps, values = (np.concatenate([getattr(way, name) for way in ways]) for name in ("steps", "values"))
     known = np.isfinite(values)
@@ -425,7 +425,7 @@ def draw_moved(page: Page, box: Box, *ways: Moved) -> None:
         before = steps <= way.step
         if len(path) > 1 and len(ways) == 1:
             page.spot((left, top - 4, wide, tall + 8), "moment", f"{steps[0]:.0f} {steps[-1]:.0f}")
-        if (~before).any() and before.any():  # what is still to come on this branch
+        if (~before).any() and before.any():  # later steps of this branch
             sketch.polyline(path[np.count_nonzero(before) - 1 :], theme.flow, 1.6)
         if before.sum() > 1:
             sketch.polyline(path[before], colour, 2.0, dash=dash)
@@ -437,17 +437,16 @@ def draw_moved(page: Page, box: Box, *ways: Moved) -> None:
 
 
 def _draw_along(page: Page, box: Box, along: Along | None, of: tuple[str, str]) -> None:
-    """The loss of the coming batch by this weight alone; the gradient is the slope of the violet line.
+    """Draw the loss of the next batch by this weight alone; the gradient is the slope of the violet line.
 
-    `of`: which samples those are, where the loss that is told elsewhere is of others; and those of that one.
-
-    Below the axis stand weights, the loss of the one that it has stands above.
+    `of` holds the samples of this loss, if they differ from those of the loss shown elsewhere; and the samples of that
+    one. Weights are below the axis, the loss at the current weight is above.
     """
     sketch, theme, (x, y, width, height) = page.sketch, page.theme, box
     said = "" if along is None else f"loss {loss_text(along.loss)}"
     words, room = of[0] or of[1], along is not None and height > 80.0
     room = room and 0 < measure(words, LABEL) <= width
-    said = said if room or not of[0] else words  # a loss of other samples than elsewhere never stands without them
+    said = said if room or not of[0] else words  # a loss of other samples is never shown without naming them
     fits = measure("what if", LABEL, True) + 8 + measure(said, LABEL) <= width
     page.title(x, y + 14, width, "what if", said if fits else "loss")
     if room:
@@ -478,11 +477,11 @@ def _draw_along(page: Page, box: Box, along: Along | None, of: tuple[str, str]) 
 
 
 POINTS = 400
-"""Values of one weight that are kept at most."""
+"""Most values kept of one weight."""
 
 
 class ValueHistory:
-    """Values of one weight since it was selected, thinned so that any length fits."""
+    """Values of one weight since its selection, thinned to a fixed length."""
 
     def __init__(self) -> None:
         self.steps: list[int] = []
@@ -490,12 +489,12 @@ class ValueHistory:
         self._every = 1
 
     def add(self, step: int, value: float) -> None:
-        """The value after `step`; an edit at the same step replaces, a step back cuts."""
+        """Add the value after `step`; the same step replaces a value, an earlier step cuts later ones."""
         while self.steps and self.steps[-1] > step:
             self.steps.pop()
             self.values.pop()
         if len(self.steps) > 1 and (step == self.steps[-1] or step - self.steps[-2] < self._every):
-            self.steps[-1], self.values[-1] = step, value  # the end always stands at the present step
+            self.steps[-1], self.values[-1] = step, value  # the last point is the current step
         elif not self.steps or self.steps[-1] != step or self.values[-1] != value:
             self.steps.append(step)
             self.values.append(value)
@@ -505,11 +504,11 @@ class ValueHistory:
 
 
 RecordKey = tuple[int, int, int]
-"""Of a past: its branch, its newest step, and how many edits it has."""
+"""Identifies a past: branch, newest step, number of edits."""
 
 
 def record_key(frame: Frame) -> RecordKey | None:
-    """Which past a frame has; None where nothing keeps one."""
+    """Return the key of a frame's past; None if no past is kept."""
     past = frame.past
     if past is None:
         return None
@@ -517,23 +516,23 @@ def record_key(frame: Frame) -> RecordKey | None:
     return branch, past.newest, len(past.edits)
 
 
-# ---- The panel: of one weight or of several, as a column or low.
+# ---- The panel of one weight or of several, as a column or low.
 
 WIDE, HIGH, LOW = 524.0, 106.0, 84.0
-"""Of the low panel: its width, and its heights with and without lines that explain."""
+"""Logical pixels of the low panel: width, and heights with and without explaining lines."""
 _LOOSE, _TIGHT = (26.0, 24.0, 21.0, 23.0, 20.0), (21.0, 19.0, 19.0, 20.0, 17.0)
-"""Its baselines: of the heading; from there to the words, their numbers, the first line, the next. Two are tight."""
+"""Baselines: heading; then distances to the words, the numbers, the first line, the next. Two lines are tight."""
 _CURVE_FROM = 440.0
-_SEVERAL = 212.0  # height of the column of several weights
+_SEVERAL = 212.0  # height of the column for several weights
 _SUMS = ("mean", "largest", "norm")
 _BUTTONS = (("zero", "X", "zero"), ("× ½", "/", "halve"), ("× 2", "*", "double"), ("re-init", "I", "redraw"))
 _GAP = 12.0
-_UNDER_TEXT = 18.0  # between a line of words, whose letters reach below it, and the plots
+_UNDER_TEXT = 18.0  # between a line of text, with its descenders, and the plots
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """How much is shown: terms, plots so high, formulas beside their numbers, the optimiser's state, its rule."""
+    """How much is drawn: number of terms, height of plots, formulas with the numbers, optimiser state, rule."""
 
     terms: int
     plots: float
@@ -549,14 +548,14 @@ _PLANS = (
     _Plan(3, 70.0, state=False), *(_Plan(terms, 0.0, state=False) for terms in (3, 1, 0)),
     _Plan(0, 0.0, state=False, rule=False),
 )  # fmt: skip
-"""From the highest to the lowest."""
+"""From most to least content."""
 
 
 class Inspector:
     """The panel of one selected weight, or of several.
 
-    Somebody else sets `account`, why the weight will move, as far as it is known; `record`, how it moved over all that
-    is recorded, and of which past that is; and `entry`, a number that is being typed.
+    Others set `account` (why the weight will move, as far as known), `record` (how it moved, and in which past), and
+    `entry` (a number being typed).
     """
 
     def __init__(self, subject: Subject, selection: Selection | int) -> None:
@@ -575,30 +574,30 @@ class Inspector:
         self.box: Box | None = None  # where it is drawn
 
     def follow(self, frame: Frame) -> None:
-        """Take over the value of a frame; what stands still, as the numbers of a file do, has no course."""
+        """Store the value of a frame, unless the numbers never change, as those of a file."""
         if self._subject.source.can != Abilities():
             self._history.add(frame.step, float(frame.values[self.index]))
 
     def explanation(self, frame: Frame) -> Lines:
-        """Where its gradient comes from and what the last step did with it; as much as is true."""
+        """Return where the gradient comes from and what the last step did with it; () for several weights."""
         return self._explanation.lines(frame) if self.single else ()
 
     @property
     def wanted_height(self) -> float:
-        """Height that it would fill in the column (logical pixels)."""
+        """The height in the column that it would fill (logical pixels)."""
         if not self.single:
             return _SEVERAL
         return 4000.0 if self._subject.source.can.open else 290.0
 
     def moved(self, frame: Frame) -> Moved:
-        """All that is recorded, as far as it is of this past, and what was seen since."""
+        """Return all recorded values of this past, and those seen since."""
         history = self._history
         steps, values = np.array(history.steps, np.float64), np.array(history.values, np.float64)
         if self.record is not None:
             (key, record), whole = self.record, slice(None)
             if key == record_key(frame):
                 steps, values = steps[:0], values[:0]
-            elif len(steps):  # since then the run went on, perhaps on another branch
+            elif len(steps):  # the run went on since, perhaps on another branch
                 whole = slice(0, int(np.searchsorted(record.steps, steps[0])))
             steps = np.concatenate([record.steps[whole], steps])
             values = np.concatenate([record.values[whole], values])
@@ -608,7 +607,7 @@ class Inspector:
         self, box: Box, theme: Theme, frame: Frame, explanation: Lines = (), over: Click | None = None,
         *, low: bool = False, opened: bool = False,
     ) -> Sketch:  # fmt: skip
-        """The panel in `box`, a column or `low`; `opened`: somebody gives it the account of the coming step."""
+        """Draw the panel in `box`, as a column or `low`; `opened` says that it gets accounts of the next step."""
         x, y, width, height = box
         air = 0.0 if not low else 16.0 if width >= 300 else 10.0
         page = Page(x + air, y, width - 2 * air, theme, over)
@@ -624,7 +623,7 @@ class Inspector:
         return page.sketch
 
     def _buttons(self, frame: Frame, *, opened: bool = False) -> list[list[tuple[str, str, str]]]:
-        """Rows of buttons: deeds, and where in time to go."""
+        """Return rows of buttons: edits, and journeys in time."""
         if not self._subject.source.can.edit:
             return []
         frozen = bool(self.selection.numbers_of(frame.frozen).all())
@@ -636,7 +635,7 @@ class Inspector:
     # ---- one weight
 
     def _draw(self, page: Page, frame: Frame, explanation: Lines, bottom: float, *, opened: bool) -> None:
-        """As much of everything as there is room for."""
+        """Draw as much as there is room for."""
         page.head(self.who.name, self.who.code_words)
         draw_crumbs(page, self.parts, self.selection.kind)
         page.y += 20
@@ -653,7 +652,7 @@ class Inspector:
             return tried.y + (8.0 if plan.plots else 0.0) <= end
 
         def first(at: int) -> int:
-            """The highest plan that fits, sought from the last one on: most of the time it still is that."""
+            """Return the first plan that fits, searching from the last one used."""
             while at and fits(_PLANS[at - 1]):
                 at -= 1
             while at < len(_PLANS) - 1 and not fits(_PLANS[at]):
@@ -669,7 +668,7 @@ class Inspector:
                 page.buttons(row)
 
     def _draw_parts(self, page: Page, frame: Frame, lines: Sequence[str], plan: _Plan) -> None:
-        """What stands below the numbers, as much of it as a plan says."""
+        """Draw what is below the numbers, as much as the plan allows."""
         account = self.account if self.of_now else None
         if account is None:
             for line in lines:
@@ -694,7 +693,7 @@ class Inspector:
                        of=(coming_words(self._subject, frame), loss_words(self._subject, frame)))  # fmt: skip
 
     def _draw_low(self, page: Page, frame: Frame, explanation: Lines, box: Box) -> None:
-        """What does not fit is left out."""
+        """Draw the low panel; what does not fit is left out."""
         (x, y, width, height), moved, theme = box, self.moved(frame), page.theme
         curve = width >= _CURVE_FROM and height >= LOW
         title = f"value {moved.since}" if curve and moved.since else ""
@@ -713,10 +712,10 @@ class Inspector:
             _fitting(page, ways, theme.text2)
             page.y += line
 
-    # ---- several: how many, and what their values and gradients come to
+    # ---- several weights: their number, and sums of values and gradients
 
     def _sums(self, frame: Frame) -> list[tuple[str, tuple[float, float, float], bool]]:
-        """What is summed up: its name, its three numbers, and whether they are older."""
+        """Return each quantity: name, three numbers, and whether they are older than the values."""
         of = self.selection.numbers_of
         found = [("value", summary(of(frame.values)), False)]
         if of(frame.computed).any():
@@ -727,7 +726,7 @@ class Inspector:
 
     @property
     def _count(self) -> str:
-        """How many, where its name does not say so."""
+        """The number of weights, unless their name says it."""
         count = f"{self.selection.count:,} weights"
         return "" if count == self.selection.words else count
 
@@ -755,7 +754,7 @@ class Inspector:
             page.buttons(row_of)
 
     def _draw_several_low(self, page: Page, frame: Frame, _: Lines, box: Box) -> None:
-        """A line each for values and gradients."""
+        """Draw a line each for values and gradients."""
         draw_heading(page, page.y + 26, page.right, self.selection.words, self._count)
         page.y += 48
         for name, numbers, older in self._sums(frame)[: 3 if box[3] >= HIGH else 2]:
@@ -768,7 +767,7 @@ class Inspector:
 
 
 def draw_heading(page: Page, y: float, right: float, name: str, meaning: str) -> None:
-    """Name and meaning on one line, as far as they fit."""
+    """Draw name and meaning on one line, as far as they fit."""
     x = page.x + measure(name, TITLE, True)
     if x <= right:
         page.sketch.text(page.x, y, name, TITLE, page.theme.text1, bold=True)
@@ -777,13 +776,13 @@ def draw_heading(page: Page, y: float, right: float, name: str, meaning: str) ->
 
 
 def _fitting(page: Page, ways: tuple[str, ...], colour: str) -> None:
-    """The longest of the ways to say a line that is no wider than the page."""
+    """Draw the longest version that is no wider than the page."""
     text = next((way for way in ways if measure(way, LABEL) <= page.width), "")
     page.sketch.text(page.x, page.y, text, LABEL, colour)
 
 
 def summary(numbers: NDArray[np.floating]) -> tuple[float, float, float]:
-    """Mean, the largest by size with its sign, and the Euclidean norm, in float64."""
+    """Return mean, largest by magnitude (signed) and Euclidean norm, computed in float64."""
     exact = np.asarray(numbers, np.float64)
     with np.errstate(all="ignore"):
         top = exact[int(np.argmax(np.where(np.isnan(exact), np.inf, np.abs(exact))))]

@@ -1,4 +1,4 @@
-"""`Selection`: which weights are selected, as spans of the flat arrays, and what they are called together."""
+"""`Selection`: the selected weights as spans of the flat arrays, with their common name."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from ..shown.subject import Subject
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Weights that are selected: one, or several."""
+    """One or several selected weights."""
 
-    main: int  # flat index of the weight that was touched last; it is selected
-    spans: Spans  # first and count of each run of neighbours, in order, with gaps between them
+    main: int  # flat index of the weight that was touched last and is still selected
+    spans: Spans  # first index and count of each run of neighbours, ordered, with gaps between them
     words: str  # "row 2 of 0.weight", "3 weights"
-    kind: str = ""  # which part of the outline they are, "row"; empty: they were picked one by one
-    short: str = ""  # what the outline prints of that part, "row 2"
+    kind: str = ""  # kind of part, e.g. "row"; empty if picked one by one
+    short: str = ""  # name of the part in the inspector, e.g. "row 2"
 
     @property
     def count(self) -> int:
-        """How many weights."""
+        """The number of weights."""
         return sum(count for _, count in self.spans)
 
     @property
     def single(self) -> bool:
-        """Whether it is one weight."""
+        """Whether it is a single weight."""
         return self.count == 1
 
     def __contains__(self, index: int) -> bool:
         return any(start <= index < start + count for start, count in self.spans)
 
     def numbers_of(self, flat: NDArray[Any]) -> NDArray[Any]:
-        """The selected numbers of a flat array, in order (a copy)."""
+        """Return a copy of the selected numbers of a flat array, in order."""
         return np.concatenate([flat[start : start + count] for start, count in self.spans])
 
     def mask(self, first: int, size: int) -> NDArray[np.bool_]:
-        """Which of the `size` weights from `first` on are selected."""
+        """Return a mask of the `size` weights from flat index `first` on; True for selected ones."""
         found = np.zeros(size, bool)
         for start, count in self.spans:
             low, high = max(start - first, 0), min(start + count - first, size)
@@ -51,7 +51,7 @@ class Selection:
         return found
 
     def toggled(self, index: int) -> Selection | None:
-        """With one weight more, or without it; None where nothing is left."""
+        """Return the selection with a weight added or removed; None if nothing is left."""
         picked = [] if index in self else [(index, 1)]
         for start, count in self.spans:
             inside = start <= index < start + count
@@ -61,12 +61,12 @@ class Selection:
         if not spans:
             return None
         count = sum(span[1] for span in spans)
-        left = spans[0][0] if index == self.main else self.main  # what was touched last may be gone
+        left = spans[0][0] if index == self.main else self.main  # the weight touched last may be gone
         return Selection(left if index in self else index, spans, f"{count:,} weights")
 
 
 def joined(spans: Sequence[tuple[int, int]]) -> Spans:
-    """Spans in order, neighbours as one; none may lie over another."""
+    """Return spans in order with neighbours joined; spans must not overlap."""
     found: list[tuple[int, int]] = []
     for start, count in sorted(spans):
         if found and sum(found[-1]) == start:
@@ -76,13 +76,13 @@ def joined(spans: Sequence[tuple[int, int]]) -> Spans:
     return tuple(found)
 
 
-# ---- The outline that a weight stands in: network, layer, tensor, neuron, row, column, and the weight itself.
+# ---- The parts around a weight: network, layer, tensor, neuron, row, column, and the weight itself.
 
 
 def parts_of(subject: Subject, index: int) -> tuple[Selection, ...]:
-    """From the whole network down to the weight at flat `index`; a part that is no more than the next is left out.
+    """Return the parts from the whole network down to the weight at flat `index`.
 
-    Buffers are no weights: they are no part of the network's or a layer's, and stand in none themselves.
+    A part that equals the next smaller one is left out. Buffers are not weights: they belong to no layer or network.
     """
     tensor, found, names = tensor_of(subject, index), list[Selection](), Names(subject)
 
@@ -122,7 +122,7 @@ def parts_of(subject: Subject, index: int) -> tuple[Selection, ...]:
 
 
 def part(subject: Subject, index: int, kind: str) -> Selection:
-    """That part of a kind around a weight, or the nearest below it: a lone weight is its own neuron."""
+    """Return the part of a kind around a weight, or the next smaller part: a lone weight is its own neuron."""
     order = ("network", "layer", "tensor", "neuron", "row", "column", "weight")
     parts = {part.kind: part for part in parts_of(subject, index)}
     return next(parts[k] for k in order[order.index(kind) :] if k in parts)

@@ -1,6 +1,6 @@
-"""`SidePanels`: all panels of one picture. Knows places, moments and hands, and no kind of panel.
+"""`SidePanels`: all panels of one picture, with their places, updates and pointer events, for any kind of panel.
 
-`Column`: which of them want the side column. `InputSwatch`: the swatch of the sample whose way is drawn.
+`Column` decides which panels want the side column. `InputSwatch` is the colour swatch of the probe sample.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from ..space.layout import Layout
 from ..space.lying import Turns
 
 _ENDS = 4.0
-"""A scene is so many times as wide as a panel at the end of its network."""
+"""Least width of a scene, in multiples of a panel at the end of its network."""
 Kind = TypeVar("Kind", bound=Panel)
 Project = Callable[[ArrayLike], NDArray[np.float64]]
 TELLS = ABOUT - 1
-"""Worth of a panel that tells of an opened step, while there is one."""
-MORE, NEXT = "more panels", "next sample"  # spots: of the line that turns the column's page, and of the swatch
+"""Worth of a panel that shows an opened step, while there is one."""
+MORE, NEXT = "more panels", "next sample"  # spots: the line that turns the column's page, and the swatch
 
 
 class SidePanels:
-    """The panels of one subject; `place` says where, `update` draws them for a frame."""
+    """The panels of one subject; `place` sets their boxes, `update` draws them for a frame."""
 
     def __init__(self, subject: Subject, theme: Theme, *, hints: bool = False) -> None:
-        self.ground = Ground(subject, theme, hints)  # what the drawers share
+        self.ground = Ground(subject, theme, hints)  # state shared by the drawers
         self.drawers: dict[str, Drawer[Any]] = {}  # by name, in the order of the scene
         for panel in subject.panels:
             self._add_drawer(panel)
@@ -49,17 +49,17 @@ class SidePanels:
         self.column, self.swatch = Column(self.drawers, self.ground), InputSwatch(self.ground)
         self._above: dict[str, Box] = {}
         self.floor: Drawer[Any] | None = None  # the panel that cubes stand on
-        self._homeless: tuple[str, ...] = ()  # those without room above the cubes
+        self._homeless: tuple[str, ...] = ()  # panels without room above the cubes
         self._drawn: dict[str, Sequence[Sketch]] = {}
         self._around: dict[str, tuple[Sequence[Sketch], Sequence[Sketch]]] = {}  # among the cubes, and in the strip
-        self.strip_shown = True  # whether what panels draw in the strip is to be seen, and touched
-        self.unseen: frozenset[str] = frozenset()  # panels where nobody looks: they measure, and draw nothing
-        self.frame: Frame | None = None  # what they were drawn of last
+        self.strip_shown = True  # whether the panels' part of the strip is visible and clickable
+        self.unseen: frozenset[str] = frozenset()  # panels out of sight: they measure, but draw nothing
+        self.frame: Frame | None = None  # the frame drawn last
         self._over: str | None = None  # the panel under the pointer
-        self._held: str | None = None  # the panel that a button went down on
+        self._held: str | None = None  # the panel under the pressed button
 
     def _check_places(self) -> None:
-        """Refuse a stage or unit that the network has not, and a panel too large to stand beside one."""
+        """Raise an error for a stage or unit that the network lacks, or a panel too large to stand beside one."""
         subject = self.ground.subject
         sizes = {"input": subject.source.n_inputs, **{stage.name: stage.outputs for stage in subject.stages}}
         small = sorted({d.name for d in self.drawers.values() if d.beside is not None} | {"image", "table"})
@@ -76,7 +76,7 @@ class SidePanels:
                 raise InputError(f"panel {name}: this kind has no place beside a stage; allowed: {listing(small)}")
 
     def _add_drawer(self, panel: Panel) -> str:
-        """Give a panel its drawer; returns the name under which it is kept."""
+        """Add a drawer for a panel; return its name."""
         drawer = drawer_of(panel, self.ground)
         count = sum(isinstance(d, type(drawer)) for d in self.drawers.values())
         name = f"{drawer.name} {count + 1}" if count else drawer.name
@@ -84,7 +84,7 @@ class SidePanels:
         return name
 
     def keep(self, before: SidePanels) -> None:
-        """What hands have set at the same panels of a picture before, and what they have measured."""
+        """Take over settings and measurements of the same panels from an earlier picture."""
         ground = before.ground
         self.ground.probes, self.ground.ahead, self.ground.shows_all = ground.probes, ground.ahead, ground.shows_all
         self.column.keep(before.column)
@@ -93,14 +93,14 @@ class SidePanels:
                 drawer.keep(before.drawers[name])
 
     def add(self, panel: Panel) -> None:
-        """One more panel in the column; lay out again after it."""
+        """Add a panel to the column; lay out again afterwards."""
         self.column.names.append(self._add_drawer(panel))
 
     def drawer(self, kind: type[Panel]) -> Drawer[Any] | None:
-        """The first drawer whose panel is of a kind; None without one."""
+        """Return the first drawer whose panel is of a kind, or None."""
         return next((d for d in self.drawers.values() if isinstance(d.panel, kind)), None)
 
-    # ---- where
+    # ---- places
 
     @property
     def spreads(self) -> bool:
@@ -110,14 +110,14 @@ class SidePanels:
     def place(
         self, boxes: Mapping[str, Box], left_out: Sequence[str] = (), more: Box | None = None, *, turns: bool = True
     ) -> None:
-        """Put the panels of the column into `boxes`; of those `left_out` a line at `more` tells; see `Column`."""
+        """Set the boxes of the column's panels; a line at `more` counts the panels `left_out`; see `Column`."""
         self.column.set_left_out(left_out, more, turns=turns)
         for name in self.column.names:
             if name not in (self.column.lifted, self.column.end):
                 self._set_box(name, boxes.get(name))
 
     def put_above(self, scene: Box | None, *, stage: bool) -> Box | None:
-        """Give the panels above the cubes their part of a scene, where they are the `stage` most; returns the rest."""
+        """Place the panels above the cubes in a scene; return the rest. `stage`: they are the main picture."""
         self._above, self._homeless = {}, ()
         if scene is None:
             return None
@@ -127,7 +127,7 @@ class SidePanels:
         return rest
 
     def lift(self, *, there: bool, floor: bool) -> None:
-        """Let the panel that cubes can stand on be their `floor`, or stand in the column, and one the network's end."""
+        """Choose the panel that is the cubes' `floor` instead of in the column, and the one at the network's end."""
         carrying = (name for name in self.column.names if self.drawers[name].carries)
         self.column.lifted = next(carrying, "") if there and floor else ""
         if self.floor is not None:
@@ -138,42 +138,42 @@ class SidePanels:
         self.column.end = next(ending, "") if there else ""
 
     def ending(self, width: float) -> float:
-        """Pixels that a panel takes at the end of the network, right of the cubes of a scene so wide."""
+        """Return the width (logical pixels) of the panel at the end of the network, for a scene this wide."""
         wanted = self.drawers[self.column.end].ends if self.column.end else 0.0
         if width < _ENDS * wanted:
             self.column.end, wanted = "", 0.0
         return wanted
 
     def _end_box(self, layout: Layout, project: Project, scene: Box, words: Sequence[Box]) -> Box | None:
-        """Where it stands there, its foot at that of the last plate, and beside all words."""
+        """Return the box at the end of the network: level with the last plate's foot, and beside all words."""
         right = max(float(project(plate.corners)[:, 0].max()) for plate in layout.plates) + 2 * MARGIN
         foot, high = float(project(layout.plates[-1].corners)[:, 1].max()), 0.78 * self.drawers[self.column.end].height
         beside = [x + w for x, y, w, h in words if y < foot and y + h > foot - high]
-        right = max([right, *(end + 3 * MARGIN for end in beside)])  # a range comes behind the name of a plate
+        right = max([right, *(end + 3 * MARGIN for end in beside)])  # a range follows the name of a plate
         wide = scene[0] + scene[2] - MARGIN - right
         free = wide >= 0.8 * self.drawers[self.column.end].ends and scene[1] + high <= foot <= scene[1] + scene[3]
         return (right, foot - high, wide, high) if free else None
 
     def bear(self, scene: Box) -> None:
-        """That panel has all of the scene, and the cubes stand on it."""
+        """Give the floor panel the whole scene."""
         if self.floor is not None:
             x, y, width, height = scene
             self.floor.borne = True
             self._set_box(self.column.lifted, (x + MARGIN, y, width - 2 * MARGIN, height))
 
     def below(self) -> Sequence[Sketch]:
-        """What it drew last, which lies below the cubes."""
+        """Return the sketches of the floor panel, below the cubes."""
         return self._drawn.get(self.column.lifted, ())
 
     def lodge(self) -> bool:
-        """Give those without room above the cubes a place in the column; whether it is to be laid out anew."""
+        """Move panels without room above the cubes into the column; return whether to lay out again."""
         return self.column.lodge(self._homeless)
 
     def float_over(self, layout: Layout, project: Project, scene: Box | None, taken: Sequence[Box] = (),
                    words: Sequence[Box] = ()) -> None:  # fmt: skip
-        """Put the panels over the scene (None: nowhere) where there is room; called again when the camera moves.
+        """Place the panels over the scene where there is room (None: nowhere); call again when the camera moves.
 
-        Those beside a stage keep off the boxes that are `taken`.
+        Panels beside a stage avoid the boxes that are `taken`.
         """
         boxes: dict[str, Box] = {}
         if self.column.end:
@@ -193,9 +193,9 @@ class SidePanels:
                 self._set_box(name, boxes.get(name))
 
     def set_settings(self, setting: Setting | None, among: Setting | None = None) -> None:
-        """Panels that can draw among the cubes of a plan do so from now on, those of any cubes `among` them.
+        """Let panels draw among the cubes: `setting` for planned pictures, `among` for any cubes.
 
-        None: no longer.
+        None ends it.
         """
         self._around.clear()
         for drawer in self.drawers.values():
@@ -210,13 +210,13 @@ class SidePanels:
         return any(drawer.panel.among or drawer.at_end for drawer in self.drawers.values())
 
     def turns(self, width: float, height: float, *, rows: bool) -> Turns | None:
-        """What panels that draw among the cubes of a scene want of its layers."""
+        """Return how the layers turn for panels among the cubes, or None if no panel wants that."""
         left = sum(drawer.beside_cubes(width, height) for drawer in self.drawers.values())
         return Turns(0.0 if rows else left, rows) if any(drawer.turns for drawer in self.drawers.values()) else None
 
     @property
     def scale(self) -> LegendScale | None:
-        """A second legend beside that of the cubes: of what is touched, or asked for."""
+        """The second legend: that of the hovered panel, or of any panel while all are shown."""
         there = {name: d for name, d in self.drawers.items() if d.box is not None or d.setting is not None}
         scales = (d.scale for name, d in there.items() if self.ground.shows_all or name == self._over)
         return next((scale for scale in scales if scale is not None), None)
@@ -232,22 +232,22 @@ class SidePanels:
             self._over = None
 
     def change(self, theme: Theme) -> None:
-        """Another look; what was measured stays."""
+        """Change the theme; measurements stay."""
         self.ground.theme = theme
         for name, drawer in self.drawers.items():
             self._set_box(name, drawer.box)
 
-    # ---- what they look like
+    # ---- drawing
 
     @property
     def moving(self) -> bool:
-        """Whether a panel goes on changing while the frame stays, or its words are of another one."""
+        """Whether a panel changes while the frame stays, or its text is of an older frame."""
         there = [d for d in self.drawers.values() if d.box is not None or d.setting is not None]
         return any(self.ground.words_late or d.moving for d in there)
 
     @property
     def counts(self) -> bool:
-        """Whether the number of a panel without a place is still to come."""
+        """Whether a panel without a place is still computing its number."""
         return any(d.moving for d in self.drawers.values() if d.box is None and d.measures)
 
     @property
@@ -257,7 +257,7 @@ class SidePanels:
         return [headline for headline in found if headline is not None]
 
     def _drawer_at(self, name: str, moment: Moment) -> Drawer[Any]:
-        """The drawer of a panel at a moment: another one, in the same place, where the panel is another."""
+        """Return the drawer of a panel at a moment; if the panel itself changed, a new drawer in the same place."""
         drawer = self.drawers[name]
         panel = drawer.panel if drawer.panel.at is None else drawer.panel.at(moment)
         if panel is drawer.panel:
@@ -272,9 +272,9 @@ class SidePanels:
     def update(
         self, frame: Frame, seconds: float | None = None, *, writes: bool = True, inner: OpenedStep | None = None
     ) -> list[Sketch]:
-        """Sketches of the column for this frame; a panel whose numbers stay keeps its own.
+        """Return the column's sketches for this frame; panels with unchanged numbers keep theirs.
 
-        Of an opened step, `inner`, panels that can show it do.
+        Panels that can show the opened step `inner` do so.
         """
         anew = self.ground.set_opened_step(inner) or frame is not self.frame or self.ground.words_late
         self.ground.follow(frame, writes=writes)
@@ -303,23 +303,23 @@ class SidePanels:
         return [*(sketch for name in beside for sketch in self._drawn.get(name, ())), *self.column.left_out_line()]
 
     def set_unseen(self, names: frozenset[str]) -> None:
-        """From now on these panels are `unseen`, and others that were are drawn with the next frame."""
+        """Set which panels are out of sight; panels that return are drawn with the next frame."""
         for name in self.unseen - names:
             self.drawers[name].stale = True
         self._drawn |= dict.fromkeys(names, ())
         self.unseen = names
 
     def drawn(self, name: str) -> Sequence[Sketch]:
-        """What a panel drew last in its place."""
+        """Return the last sketches of a panel in its place."""
         return self._drawn.get(name, ())
 
     def spread_out(self) -> list[Sketch]:
-        """Sketches of what panels draw among the cubes and in the strip."""
+        """Return the sketches among the cubes and in the strip."""
         parts = self._around.values()
         return [sketch for around, below in parts for sketch in (*around, *(below if self.strip_shown else ()))]
 
     def floating(self) -> list[Sketch]:
-        """Sketches of the panels over the scene, each on a ground of its own."""
+        """Return the sketches of the panels over the scene, each with a background."""
         found: list[Sketch] = []
         for name, drawer in self.drawers.items():
             if name not in self.column.names and drawer.box is not None:
@@ -341,16 +341,16 @@ class SidePanels:
         return drawer.draw(moment, drawer.box, seconds)
 
     def marks(self) -> list[Sketch]:
-        """What lies right over the panels."""
+        """Return the marks over the panels."""
         drawers = (drawer for drawer in self.drawers.values() if drawer.box is not None)
         return [sketch for drawer in drawers for sketch in drawer.marks()]
 
     def label(self, frame: Frame, size: tuple[float, float]) -> list[Sketch]:
-        """What stands beside the pointer."""
+        """Return the labels beside the pointer."""
         moment, found = Moment(frame, self.ground.subject.source), self.swatch.label(self.ground.theme, size)
         return [*(() if self._over is None else self.drawers[self._over].label(moment, size)), *found]
 
-    # ---- hands, in logical pixels
+    # ---- pointer, in logical pixels, and keys
 
     @property
     def gestures(self) -> tuple[tuple[str, str], ...]:
@@ -362,7 +362,7 @@ class SidePanels:
         return tuple(dict.fromkeys(found))
 
     def panel_at(self, point: Point) -> str | None:
-        """The panel under a point, those over the scene first."""
+        """Return the panel under a point, or None; panels over the scene come first."""
         there = (name for name in self.drawers if name != self.column.lifted)
         for name in sorted(there, key=lambda n: n in self.column.names):
             if contains(self.drawers[name].box, point, 0.0 if name in self.column.names else GROUND):
@@ -370,17 +370,17 @@ class SidePanels:
         return next((name for name, d in self.drawers.items() if self._drawn_at(d, point)), None)
 
     def _drawn_at(self, drawer: Drawer[Any], point: Point) -> bool:
-        """Whether something that a panel has drawn among the cubes or in the strip is seen at a point."""
+        """Return whether a panel's drawing among the cubes or in the strip is visible at a point."""
         setting = drawer.setting
         return setting is not None and (self.strip_shown or point[1] < setting.strip[1]) and drawer.covers(point)
 
     def covers(self, point: Point) -> bool:
-        """Whether a panel lies over the scene there."""
+        """Return whether a panel covers the scene at a point."""
         name = self.panel_at(point)
         return name is not None and (name not in self.column.names or self._drawn_at(self.drawers[name], point))
 
     def hover(self, point: Point | None) -> bool:
-        """The pointer is over a point (None: gone, or over a cube); returns whether the picture changes."""
+        """Handle the pointer at a point (None: gone, or over a cube); return whether the picture changes."""
         name = None if point is None else self.panel_at(point)
         changed = self.swatch.hover(point)
         if self._over is not None and self._over != name:
@@ -389,22 +389,22 @@ class SidePanels:
         return (name is not None and self.drawers[name].hover(point)) or changed
 
     def press(self, point: Point | None, button: str) -> bool:
-        """A button went down (None: not for panels); whether a panel has all movement until the release."""
+        """Handle a button press (None: not for panels); return whether a panel takes the pointer until release."""
         self._held = None if point is None else self.panel_at(point)
         return point is not None and self._held is not None and self.drawers[self._held].press(point, button)
 
     def drag(self, point: Point, by: Point, button: str) -> bool:
-        """The pointer moved with the button held; whether that belongs to the panel on which it went down."""
+        """Handle a drag; return whether the pressed panel takes it."""
         return self._held is not None and self.drawers[self._held].drag(point, by, button)
 
     def release(self, point: Point) -> None:
-        """The button went up after a press that was taken."""
+        """Handle a release after a press that a panel took."""
         if self._held is not None:
             self.drawers[self._held].release(point)
         self._held = None
 
     def click(self, point: Point, *, shift: bool = False) -> bool:
-        """Pressed and released on one point; whether it meant something to a panel."""
+        """Handle a click; return whether a panel used it."""
         name = self.panel_at(point)
         for other, drawer in self.drawers.items():
             if other != name and drawer.typing:
@@ -415,24 +415,24 @@ class SidePanels:
         return drawer.shift_click(point) if shift else drawer.click(point)
 
     def double_click(self, point: Point) -> bool:
-        """The second click of two on a panel; whether it meant something else than one."""
+        """Handle a double click; return whether it differs from a click."""
         name = self.panel_at(point)
         return name is not None and self.drawers[name].double_click(point)
 
     def zoom(self, point: Point, factor: float) -> bool:
-        """The wheel turned; whether a panel takes it."""
+        """Handle the wheel; return whether a panel used it."""
         name = self.panel_at(point)
         return name is not None and self.drawers[name].zoom(point, factor)
 
     def key(self, name: str, text: str) -> bool:
-        """A key; whether the panel takes it into which something is typed, or the one under the pointer."""
+        """Handle a key; return whether the panel being typed into, or the hovered one, used it."""
         if any(drawer.typing and drawer.key(name, text) for drawer in self.drawers.values()):
             return True
         return self._over is not None and self.drawers[self._over].key(name, text)
 
     @property
     def typing(self) -> bool:
-        """Whether something is being typed into a panel."""
+        """Whether the user types into a panel."""
         return any(drawer.typing for drawer in self.drawers.values())
 
     @property
@@ -441,22 +441,22 @@ class SidePanels:
         return any(drawer.takes_strip for drawer in self.drawers.values())
 
     def open_picture(self, picture: NDArray[np.floating]) -> str | None:
-        """A picture was opened: what the first panel that has a use for it did; None without one."""
+        """Pass an opened picture to the first panel that uses it; return the panel's message, or None."""
         return next((said for d in self.drawers.values() if (said := d.take(picture)) is not None), None)
 
     def let_go(self) -> bool:
-        """Escape; whether a panel gave something up."""
-        there = [drawer.let_go() for drawer in self.drawers.values()]  # all of them, not up to the first
+        """Handle Escape; return whether a panel cancelled something."""
+        there = [drawer.let_go() for drawer in self.drawers.values()]  # call all of them, not only up to the first
         return any(there)
 
     def fit(self) -> None:
-        """All panels as they were at first."""
+        """Restore the first view of all panels."""
         for drawer in self.drawers.values():
             drawer.fit()
 
 
 def _ends(place: Beside, layout: Layout, project: Project) -> NDArray[np.float64] | None:
-    """The leftmost and the rightmost pixel of a row of activations, or of one of its cubes, if it is drawn."""
+    """Return the leftmost and rightmost pixel of a row or of one cube, shape (2, 2); None if it is not drawn."""
     plate = layout.activation(place.stage)
     if plate is None:
         return None
@@ -465,32 +465,32 @@ def _ends(place: Beside, layout: Layout, project: Project) -> NDArray[np.float64
 
 
 class Column:
-    """The panels of the column; of those without room a line tells, and a click on it puts them first."""
+    """The panels of the column. A line counts those without room; a click on it shows them first."""
 
     def __init__(self, drawers: Mapping[str, Drawer[Any]], ground: Ground) -> None:
         self._drawers, self._ground = drawers, ground
-        self.names = [name for name, drawer in drawers.items() if drawer.panel.place == "column"]  # in their order
+        self.names = [name for name, drawer in drawers.items() if drawer.panel.place == "column"]  # in page order
         self._lodged: tuple[str, ...] = ()
-        self.lifted = self.end = ""  # the one that cubes stand on, and that at the end of the network
-        self._alone = False  # whether only one has room on a page
+        self.lifted = self.end = ""  # the panel that cubes stand on, and the one at the end of the network
+        self._alone = False  # whether a page has room for one panel only
         self._left_out: tuple[str, ...] = ()
         self._more: Box | None = None
         self._turns = False
 
     def keep(self, before: Column) -> None:
-        """The page that was shown before, of the same panels."""
+        """Take over the page of an earlier column with the same panels."""
         if sorted(before.names) == sorted(self.names):
             self.names, self._alone = before.names, before._alone
 
     def wanted_panels(self, *, spread: bool = False, inside: bool = False) -> list[WantedPanel]:
-        """What it is to hold, those of this page first; `spread`: those that can draw among the cubes do.
+        """Return the wanted panels, those of this page first; with `spread`, some may draw among the cubes.
 
-        At rest that is what shows best what is learnt, and the loss; `inside` of an opened step what tells of it, too.
-        On another page it is all, and none is worth more than others; where only one has room, it is that page's.
+        Normally these are the panel that best shows what is learnt, and the loss; `inside` an opened step, also the
+        panels that show it. Another page has all panels with equal worth; if only one has room, it has the most.
         """
 
         def wanted(name: str, d: Drawer[Any]) -> WantedPanel:
-            worth = min(d.worth, ABOUT) if name in self._lodged else d.worth  # behind what is the column's own
+            worth = min(d.worth, ABOUT) if name in self._lodged else d.worth  # after the column's own panels
             if self._ground.shows_all:
                 worth = ABOUT if self._alone and name == self.names[0] else 0
             elif inside and d.within > 0:
@@ -498,7 +498,7 @@ class Column:
             first = d.first or (inside and d.within > 0)
             height = (d.spread if spread else None) or d.height
             height = max(height, d.within) if spread and inside and d.spread else height
-            if spread and inside and not d.within and d.most > height:  # it gives way, rather than leave
+            if spread and inside and not d.within and d.most > height:  # shrink it rather than drop it
                 height = d.least or height
             return WantedPanel(name, height, d.most, worth, first, d.wide, d.least)
 
@@ -508,16 +508,17 @@ class Column:
         return every if self._ground.shows_all else [panel for panel in every if panel.worth >= least or panel.first]
 
     def smaller(self) -> list[WantedPanel]:
-        """The same as small as they can still be read, for a place beside the controls.
+        """Return the same panels at their smallest readable size, for a place beside the controls.
 
-        First what shows the answer at a glance, so that it is seen what a knob does, then what is to be kept.
+        First comes the panel that shows the answer, so that a control's effect is visible; then panels that always
+        stay.
         """
         drawers = [(panel.name, self._drawers[panel.name]) for panel in self.wanted_panels()]
         drawers.sort(key=lambda one: (one[1].worth < ABOUT, not one[1].first))
         return [WantedPanel(name, d.least or d.height, max(d.most, d.height), d.worth, d.first) for name, d in drawers]
 
     def lodge(self, names: Sequence[str]) -> bool:
-        """Take in these from other places, behind all others; returns whether they are new."""
+        """Take in panels from other places, at the end; return whether they are new."""
         if tuple(names) == self._lodged:
             return False
         own = [name for name in self.names if name not in self._lodged]
@@ -525,21 +526,21 @@ class Column:
         return True
 
     def rest(self) -> None:
-        """The first look again."""
+        """Restore the first page."""
         order = list(self._drawers)
         self.names.sort(key=lambda name: (name in self._lodged, order.index(name)))
         self._ground.shows_all = self._alone = False
 
     def set_left_out(self, names: Sequence[str], more: Box | None, *, turns: bool) -> None:
-        """These are not there; `more` is the place of the line that says so, and `turns` whether a click changes it."""
+        """Set the panels without room, and the box `more` of their line; `turns`: a click turns the page."""
         self._left_out, self._more = tuple(names), more
         self._turns = turns and self._ground.hints
-        if not self._ground.hints:  # nobody can ask: it says what has no room
+        if not self._ground.hints:  # no clicks here: count only wanted panels
             rest = {panel.name for panel in self.wanted_panels()}
             self._left_out = tuple(name for name in names if name in rest)
 
     def left_out_line(self) -> list[Sketch]:
-        """How many panels are not there, and how to see them."""
+        """Return the line that counts the panels without room."""
         theme = self._ground.theme
         back = self._ground.shows_all and self._turns
         if not (self._left_out or back) or self._more is None or (theme.presenter and not self._ground.hints):
@@ -557,9 +558,9 @@ class Column:
         return [sketch]
 
     def turn_page(self) -> None:
-        """Those without room come first, or each in turn where there is room for one; lay out again after it.
+        """Show the panels without room first, or the next one if there is room for one; lay out again afterwards.
 
-        Where all are there, the next page is that at rest.
+        Once all were shown, the next page is the first again.
         """
         if self._ground.shows_all and not self._left_out:
             self.rest()
@@ -571,29 +572,29 @@ class Column:
 
 
 class InputSwatch:
-    """Says what it is when the pointer is over it, and answers to a click."""
+    """The swatch of the probe sample: it has a tooltip, and a click chooses the next sample."""
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
-        self.box: Box | None = None  # where it stands; None where it is not drawn
-        self._shown: tuple[int, int] | None = None  # number of the sample that it took, and which choice that was
+        self.box: Box | None = None  # its box; None if it is not drawn
+        self._shown: tuple[int, int] | None = None  # index of the chosen sample, and number of the choice
         self._pointer: Point | None = None
 
     def hover(self, at: Point | None) -> bool:
-        """The pointer is over a point (None: elsewhere); returns whether the picture changes."""
+        """Handle the pointer at a point (None: elsewhere); return whether the picture changes."""
         before, self._pointer = self._pointer, at if contains(self.box, at) else None
         return before != self._pointer
 
     def choose_next(self) -> None:
         """Choose the next sample of the data."""
         source = self._ground.subject.source
-        assert source.facts is not None  # else there is no spot
+        assert source.facts is not None  # otherwise there is no spot
         number = 0 if self._shown is None else (self._shown[0] + 1) % source.facts.samples
         self._ground.choose_by(lambda: source.sample(number))
         self._shown = number, self._ground.choices
 
     def label(self, theme: Theme, size: tuple[float, float]) -> list[Sketch]:
-        """Its place, and beside a pointer on it the colour, which sample it is, and what a click would do."""
+        """Return the clickable swatch, and its tooltip: the colour, the sample's number, and what a click does."""
         probe, source, sketch = self._ground.subject.probe, self._ground.subject.source, Sketch()
         if self.box is None or probe is None:
             return []
@@ -605,7 +606,7 @@ class InputSwatch:
         x, y, width, height = self.box
         sketch.rect(x - 2, y - 2, width + 4, height + 4, radius=7, stroke=theme.selection, border=1.6)
         number, more, said = None, list[str](), ""
-        if self._shown is not None and self._shown[1] == self._ground.choices:  # else it was chosen elsewhere
+        if self._shown is not None and self._shown[1] == self._ground.choices:  # otherwise it was chosen elsewhere
             number = self._shown[0]
         if facts is not None and chooses:
             more.append(f"click: {'one' if number is None else 'the next'} of the {facts.samples:,} samples")

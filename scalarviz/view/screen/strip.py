@@ -1,7 +1,6 @@
-"""`Strip`: what stands below the cubes: legends, and the formulas of a single layer.
+"""`Strip`: the legends below the cubes, and the formulas of a single layer.
 
-`StoryLines` stand left of the legend: what is to happen or has happened, and what to press. What looks like a key
-answers as one.
+`StoryLines` at the left of the legend say what will happen or has happened, and show key caps, which are clickable.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from ..panels.wording import quantity_words
 from ..shown.subject import Subject
 from ..space.camera import Camera
 
-# ---- What the marks on cubes mean: an entry for each that is on screen, below the legends.
+# ---- The meaning of the marks on cubes: an entry below the legends for each visible mark.
 
 WORDS = {
     "nan": ("NaN", "NaN"),
@@ -44,14 +43,14 @@ WORDS = {
     "frozen": ("frozen", "frozen"),
     "clipped": ("clipped: beyond the range", "clipped"),
 }
-"""Each mark's entry, where there is room and where there is little; the most important first."""
+"""Each mark's entry, long and short; the most important first."""
 _BITS = {"nan": NAN, "above": POS_INF, "below": NEG_INF, "missing": NOT_COMPUTED, "dead": DEAD, "frozen": FROZEN}
-_LARGE = ("dead", "frozen", "clipped")  # are drawn on cubes of six pixels and more only
+_LARGE = ("dead", "frozen", "clipped")  # drawn only on cubes of six pixels or more
 _SIDE, _AIR, _BETWEEN = 13.0, 6.0, 18.0
 
 
 def marks_on(slab: SlabVisual, colouring: Coloring, camera: Camera, density: float) -> tuple[str, ...]:
-    """Names of the marks that some cube shows, in the order of `WORDS`."""
+    """Return the names of the visible marks, in the order of `WORDS`."""
     bits = slab.atlas.marks
     found = {name for name, bit in _BITS.items() if bits & bit}
     if "missing" in found and colouring.recorded and colouring.quantity == "weight":  # rows of the sample
@@ -67,9 +66,9 @@ def marks_on(slab: SlabVisual, colouring: Coloring, camera: Camera, density: flo
 
 
 def marks_line(box: Box, theme: Theme, names: Sequence[str], dead_at: int | None = None) -> Sketch:
-    """The entries in one line that ends at the right of `box`, whose top is its baseline; as many as have room.
+    """Draw the entries in one line that ends at the right of `box`, whose top is the baseline; as many as fit.
 
-    `dead_at` is the step at which dead units were found, where that is not the one shown.
+    `dead_at` is the step at which dead units were found, if not the step shown.
     """
     sketch = Sketch()
     x, baseline, width, _ = box
@@ -146,23 +145,23 @@ ICONS: dict[str, Callable[[Sketch, float, float, Theme], None]] = {
     "unrecorded": _hatch,
     "dead": _cross, "frozen": _bolts, "clipped": _teeth,
 }  # fmt: skip
-"""How each looks, in grey, as on a small cube."""
+"""Draws the icon of each mark in grey, as on a small cube."""
 
 
 LEGEND, ACTIVATION = 344.0, 220.0
-"""Widths."""
+"""Widths in logical pixels."""
 _NOTED, _PLAIN = 290.0, 160.0
-"""Least widths: with the note beside the title, and without."""
-_MARKS = 3.0  # from the strip's lower edge to the line about marks; the time bar begins 8 below it
+"""Least widths in logical pixels: with and without the note beside the title."""
+_MARKS = 3.0  # from the strip's lower edge to the line of marks; the time bar begins 8 below it
 WRITTEN = 480.0
-"""Least width left of the legend in which the inspector of a cube can stand."""
+"""Least width left of the legend, in logical pixels, for a cube's inspector."""
 
 
 class Strip:
     """The strip of one subject.
 
-    `rows` says whether activation rows are drawn, which need a legend; `single` whether there is one layer, whose
-    formulas can be written out; `density` is device pixels per logical pixel.
+    `rows`: activation rows are drawn and need a legend. `single`: there is one layer, and its formulas can be written.
+    `density` is device pixels per logical pixel.
     """
 
     def __init__(
@@ -180,10 +179,10 @@ class Strip:
         self._colouring, self._activations = colouring, activations
         self._rows, self._single, self._density = rows, single, density
         self._bars: dict[tuple[str, int, float], NDArray[np.uint8]] = {}
-        self.sizing = ALL_ALIKE  # how large cubes are: what is hidden is blank on the legend
+        self.sizing = ALL_ALIKE  # size of cubes: hidden values are blank on the legend
 
     def change(self, theme: Theme) -> None:
-        """Another look; the scales know theirs."""
+        """Change the theme; the scales know theirs."""
         self._theme = theme
         self._bars.clear()
 
@@ -198,12 +197,12 @@ class Strip:
         other: LegendScale | None = None,
         asked: tuple[bool, bool] = (True, True),
     ) -> list[Sketch]:
-        """The strip for one frame; in a narrow picture legends are narrower, the weights stay the largest thing.
+        """Return the strip for one frame; legends are narrower in a narrow picture.
 
-        `beside` is the width of the legend of the weights where large lines stand beside it: then it stands alone. An
-        `other` legend has the place of that of rows of activations. A `selected` weight has a mark on the legend, and
-        the left, in a narrow picture everything, is its inspector's. `marks` are those that cubes show. `asked` says
-        whether somebody wants the legend of rows, and the formulas: at rest there is that of the cubes alone.
+        `beside` is the width of the weights' legend beside large lines; it then has no neighbour. An `other` legend
+        replaces that of activation rows. A `selected` weight has a mark on the legend, and its inspector takes the
+        left, in a narrow picture everything. `marks` are the visible marks. `asked` says whether the legend of rows and
+        the formulas are wanted; normally only the cubes' legend is shown.
         """
         x, y, width, height = box
         alone = selected is not None or beside is not None
@@ -219,14 +218,14 @@ class Strip:
             sketches.append(legend((x, y, part, height), self._theme, scale, bar))
         elif not alone and self._single and asked[1]:
             sketches.append(self._formulas(frame, (x, y, left, height)))
-            if self._theme.presenter and not sketches[-1].texts:  # a hall has room for one of both
+            if self._theme.presenter and not sketches[-1].texts:  # the presenter theme has room for one of them
                 return [self._formulas(frame, box)]
         place, wide = (x + width - own, y, own, height), own if alone else width
         sketches += [self.legend(place, frame), *([] if selected is None else [self._mark(place, selected)])]
         return [*sketches, self._marks((x + width - wide, y + height + _MARKS, wide, 0.0), frame, marks)]
 
     def foot(self, box: Box, frame: Frame, marks: Sequence[str], about: str | None) -> list[Sketch]:
-        """The legend alone, at the foot of the column, and what `marks` mean below it."""
+        """Return the legend alone, at the foot of the column, with the meaning of `marks` below it."""
         x, y, width, _ = box
         return [self.legend(box, frame, about), self._marks((x, y + 86.0, width, 0.0), frame, marks)]
 
@@ -234,14 +233,14 @@ class Strip:
         return marks_line(box, self._theme, marks, frame.units_step)
 
     def legend(self, box: Box, frame: Frame, about: str | None = None) -> Sketch:
-        """The legend of the cubes' colours; `about`: whose numbers they are, where not the frame's batch."""
+        """Draw the legend of the cubes' colours; `about` names the samples, if not the frame's batch."""
         scale = self._colouring.legend()
         about = quantity_words(self._colouring.quantity, self._subject, frame) if about is None else about
-        about = about or ("" if self._subject.source.counted else self.sizing.words())  # the HUD says it
+        about = about or ("" if self._subject.source.counted else self.sizing.words())  # otherwise the HUD says it
         about = "" if self._colouring.dark else about
-        if about:  # whose gradient it is says more than how its scale is divided
+        if about:  # the samples are more useful than the ticks
             clipped = scale.note.rpartition(" · ")[2]
-            log = " · log" if self._colouring.range.scale == "symlog" else ""  # outlives what is clipped
+            log = " · log" if self._colouring.range.scale == "symlog" else ""  # kept longer than the clipped part
             texts = [f"{text}{log}" for text in (about, about.rpartition(", ")[2])]
             notes = [*(f"{text} · {clipped}" for text in texts), *texts, log[3:] or scale.note]
             room = box[2] - measure(scale.title, TITLE, True) - 16
@@ -250,12 +249,12 @@ class Strip:
         return legend(box, self._theme, scale, self._bar("dark" if dark else "value", box[2], scale.cmap))
 
     def rows(self, box: Box) -> Sketch:
-        """The legend of rows of activations."""
+        """Draw the legend of activation rows."""
         scale = self._activations.legend()
         return legend(box, self._theme, scale, self._bar("activation", box[2], scale.cmap))
 
     def _mark(self, box: Box, index: int) -> Sketch:
-        """Where one weight stands on the legend."""
+        """Mark the value of a weight on the legend."""
         sketch = Sketch()
         unit = float(self._colouring.range.unit(self._colouring.flat[index]))
         if np.isfinite(unit):
@@ -264,7 +263,7 @@ class Strip:
         return sketch
 
     def _bar(self, which: str, width: float, cmap: Colormap) -> NDArray[np.uint8]:
-        """The same array for the same width every time, so it is uploaded once."""
+        """Return the bar's pixels; equal widths give the same array, uploaded once."""
         count = max(2, round(width * self._density))
         hidden = self.sizing.threshold if which == "value" else 0.0
         if (which, count, hidden) not in self._bars:
@@ -276,9 +275,9 @@ class Strip:
         return self._bars[which, count, hidden]
 
     def _formulas(self, frame: Frame, box: Box) -> Sketch:
-        """Each output as its formula, in the largest type that holds formulas of this kind; nothing where none fits.
+        """Draw each output's formula in the largest type that fits such formulas; nothing if none fits.
 
-        The type does not depend on the numbers, so it stays the same from frame to frame.
+        The type does not depend on the numbers, so that it is stable from frame to frame.
         """
         sketch = Sketch()
         size, step, lines = written(self._subject, frame, box[2], box[3])
@@ -288,14 +287,14 @@ class Strip:
 
 
 def written(subject: Subject, frame: Frame, width: float, height: float) -> tuple[float, float, list[str]]:
-    """The formulas of a single layer: their type, how far apart lines are, the lines; none where one has no room."""
+    """Return the type size, line height and lines of a single layer's formulas; no lines if they do not fit."""
     ways = formulas(frame, subject.stages, subject.sample)
     longest = template(frame, subject.stages, subject.sample)
     size, step = (CHANNEL, 23.0) if measure(longest, CHANNEL) <= width else (LABEL, 20.0)
     if len(ways) * step > height:
         size, step = LABEL, 20.0
     kinds = [{len(line.partition(".")[2].partition("·")[0]): line for line in reversed(some)} for some in ways]
-    # lines that stand together have as many decimals, or each the fewest that there are
+    # lines together have equally many decimals, or each the fewest possible
     alike = [[kind.get(places, "") for kind in kinds] for places in reversed(kinds[0] if kinds else {})]
     every = [*alike, [some[-1] for some in ways]]
     lines = next((all_of for all_of in every if all(0 < measure(one, size) <= width for one in all_of)), [])
@@ -303,22 +302,22 @@ def written(subject: Subject, frame: Frame, width: float, height: float) -> tupl
 
 
 def legend_width(width: float) -> float:
-    """Of the weights, in a strip of this width."""
+    """Return the width of the weights' legend in a strip of this width (logical pixels)."""
     return min(LEGEND, max(_NOTED, 0.4 * width), width)
 
 
 def room_beside(width: float) -> bool:
-    """Whether the inspector fits beside the legend."""
+    """Return whether the inspector fits beside the legend."""
     return width >= LEGEND + GAP + WRITTEN
 
 
-# ---- The legend: a bar in the cubes' own colours, with a tick for every cube.
+# ---- The legend: a bar in the cubes' colours, with a tick for every cube.
 
 BAR = 14
 
 
 def bar_pixels(cmap: Colormap, count: int, hidden: tuple[float, float] = (1, 0), blank: str = "") -> NDArray[np.uint8]:
-    """The bar's colours, one a pixel, (1, count, 3): the map at each pixel's centre, `blank` between two places."""
+    """Return the bar's colours, shape (1, count, 3): the map at each pixel's centre, `blank` between two places."""
     place = (np.arange(count) + 0.5) / count
     bar = cmap.bytes(2 * place - 1 if cmap.diverging else place)[None]
     if blank:
@@ -327,7 +326,7 @@ def bar_pixels(cmap: Colormap, count: int, hidden: tuple[float, float] = (1, 0),
 
 
 def legend(box: Box, theme: Theme, scale: LegendScale, bar: NDArray[np.uint8]) -> Sketch:
-    """Title and note, marks, bar, numbers; 50 px from the title's baseline to the numbers'."""
+    """Draw title and note, marks, bar, numbers; 50 px from the title's baseline to that of the numbers."""
     sketch = Sketch()
     x, y, width, _ = box
     baseline = y + 14
@@ -345,7 +344,7 @@ def legend(box: Box, theme: Theme, scale: LegendScale, bar: NDArray[np.uint8]) -
 
 
 def _numbers(sketch: Sketch, box: Box, theme: Theme, labels: Sequence[tuple[float, str]]) -> None:
-    """Ticks and numbers; one that would touch a neighbour is left out, the ends and zero stay."""
+    """Draw ticks and numbers without collisions; the ends and zero always stay."""
     x, y, width, _ = box
     first = sorted(labels, key=lambda item: (item[0] not in (0, 0.5, 1), item[0]))
     lefts = spaced(((x + place * width, measure(text, LABEL)) for place, text in first), (x, x + width), 8.0)
@@ -356,13 +355,13 @@ def _numbers(sketch: Sketch, box: Box, theme: Theme, labels: Sequence[tuple[floa
             sketch.text(left, y + 16, text, LABEL, theme.text2)
 
 
-# ---- `StoryLines`: the large lines of a scene's start and end, where the formulas stand while it trains.
+# ---- `StoryLines`: the large lines of a scene's start and end, in the place of the formulas.
 
 SLIMMEST = 160.0
-"""Least width of the legend beside them."""
+"""Least width of the legend beside them, in logical pixels."""
 SAYS = "says"
-"""Name of the spot of a gesture: a click on it says its tip."""
-_SINGLE = ((26, 22, 18), (22, 18, 16), (20, 16, 15))  # type of headline, sentence, key caps
+"""Name of a gesture's spot: a click shows its tip as a notice."""
+_SINGLE = ((26, 22, 18), (22, 18, 16), (20, 16, 15))  # type sizes of headline, sentence, key caps
 _DOUBLE = ((20, 16, 15), (18, 15, 13))
 _APART = 30.0
 
@@ -373,24 +372,24 @@ class Cap:
 
     key: str
     does: str
-    action: str = ""  # what a click on the cap does (``viewer.send``); empty for a gesture
-    says: str = ""  # what a click on a gesture says
+    action: str = ""  # the action of a click (``viewer.send``); empty for a gesture
+    says: str = ""  # the notice of a click on a gesture
 
 
 @dataclass(frozen=True, slots=True)
 class StoryText:
-    """What is said now."""
+    """The current text of the lines."""
 
     headline: str
     sentence: str
-    caps: tuple[Cap, ...] = ()  # the first is the one that leads on
-    fall: tuple[str, str] | None = None  # loss of the first and of the last step
-    alpha: float = 1.0  # how much of it can be seen
-    breath: float = 0.0  # how bright the border of the first cap is, 0 to 1
+    caps: tuple[Cap, ...] = ()  # the first continues
+    fall: tuple[str, str] | None = None  # loss of the first and the last step
+    alpha: float = 1.0  # opacity, 0 to 1
+    breath: float = 0.0  # brightness of the first cap's border, 0 to 1
 
 
 class _Plan(NamedTuple):
-    """What fits: sizes of type, the sentence in lines, and the width of the legend beside it."""
+    """The sizes that fit: type sizes, the sentence in lines, and the width of the legend beside it."""
 
     sizes: tuple[int, int, int]
     lines: list[str]
@@ -398,35 +397,35 @@ class _Plan(NamedTuple):
 
 
 class StoryLines:
-    """The lines of one picture."""
+    """The large lines of one picture."""
 
     def __init__(self, pace: TextPace) -> None:
         self._pace = pace
-        self.text: StoryText | None = None  # what is said; see `tell`
-        self.beside: float | None = None  # width left to the legend, 0 for none; None while they do not stand there
+        self.text: StoryText | None = None  # the current text; see `set_text`
+        self.beside: float | None = None  # width left for the legend, 0 for none; None while there are no lines
         self.sketches: list[Sketch] = []
 
     @property
     def spots(self) -> list[Spot]:
-        """The caps, as they answer to a pointer."""
+        """The clickable caps."""
         return [spot for sketch in self.sketches for spot in sketch.spots]
 
     def set_text(self, told: StoryText | None) -> None:
-        """Say this from the next update on; None for nothing."""
+        """Show this text from the next update on; None for nothing."""
         if told is None or self.text is None:
             self._pace.hurry()
         self.text = told
 
     def update(self, places: Places, theme: Theme, *, bar: bool, free: bool) -> None:
-        """Stand in the strip's left, if that is `free`, and with the caps where the line of keys stands otherwise.
+        """Place the lines at the strip's left if it is `free`, and the caps on the line of keys.
 
-        With a `bar` between both; without it the lines are one block.
+        A `bar` is between them; without it they form one block.
         """
         self.sketches, self.beside = [], None
         if self.text is not None and free and places.strip is not None:
             between = places.time if bar else None
-            keys = None if theme.presenter else places.keys  # what a hall has of them stands in its margin
-            if keys is None and places.time is not None and not bar:  # a hall, where no line of keys is kept free
+            keys = None if theme.presenter else places.keys  # the presenter theme uses its margin
+            if keys is None and places.time is not None and not bar:  # the presenter theme, without a line of keys
                 keys = places.time[1] + places.time[3] - 6.0
             self.sketches = [self._sketch(self.text, places.strip, keys, between, theme)]
 
@@ -439,7 +438,7 @@ class StoryLines:
         step = (1.0 if len(plan.lines) == 1 else 0.92) * 1.455 * small
         high = 0.69 * big + step * len(plan.lines)
         bottom = top + height if keys is None else keys + 6.0
-        if keys is not None and keys - top - height < 20.0:  # they stand close below the strip
+        if keys is not None and keys - top - height < 20.0:  # close below the strip
             top = min(top, keys - 1.53 * cap - 8.0 - high)
         air = 0.0 if bar is not None or keys is None else max(0.0, bottom - top - high - 3.0 * cap) / 2
         y = top + air + 0.69 * big
@@ -451,7 +450,7 @@ class StoryLines:
             room = room if bar is None else width  # the legend ends above the bar
             size = _cap_size(told.caps, cap, room)
             row = y + 2.45 * cap if air else keys - 0.3 * cap
-            if bar is not None:  # the line of keys is lower than a cap is high
+            if bar is not None:  # the line of keys is lower than a cap
                 size = min(size, 16.0)
                 row = max(row, bar[1] + bar[3] + 5.0 + 1.23 * size)
             _key_caps(sketch, told, (left, row), left + room, size, theme)
@@ -475,7 +474,7 @@ def _headline(
 
 
 def _key_caps(sketch: Sketch, told: StoryText, at: tuple[float, float], end: float, size: float, theme: Theme) -> None:
-    """Caps from left to right; what has no room is left out, the words of the last ones first."""
+    """Draw caps from left to right; what does not fit is left out, descriptions of the last caps first."""
     (x, y), high, fill = at, 1.75 * size, rgba(mixed(theme.text3, theme.panel, 0.14), told.alpha)
     top = y - 0.357 * size - high / 2
     for number, cap in enumerate(told.caps):
@@ -483,7 +482,7 @@ def _key_caps(sketch: Sketch, told: StoryText, at: tuple[float, float], end: flo
         if x + wide > end:
             return
         edge = mixed(theme.text1, theme.flow, told.breath if number == 0 else 0.0)
-        sketch.rect(x, top, wide, high, radius=5, fill=rgba(theme.text3, told.alpha))  # its lower edge looks out below
+        sketch.rect(x, top, wide, high, radius=5, fill=rgba(theme.text3, told.alpha))  # its lower edge shows below
         sketch.rect(x, top, wide, high - 1.6, radius=5, fill=rgba(theme.background, told.alpha))
         sketch.rect(x, top, wide, high - 1.6, radius=5, fill=fill, stroke=rgba(edge, told.alpha), border=1.2)
         ink = rgba(theme.text1, told.alpha)
@@ -499,7 +498,7 @@ def _key_caps(sketch: Sketch, told: StoryText, at: tuple[float, float], end: flo
 
 
 def _plan(told: StoryText, width: float, legend: float) -> _Plan:
-    """The largest type that fits beside the legend, on one line or, smaller, on two; else the legend gives way."""
+    """Return the largest type that fits beside the legend on one line, or smaller on two; else drop the legend."""
     beside = (legend, min(SLIMMEST, legend))
     ways = [(sizes, wide, 1) for sizes in _SINGLE for wide in beside]
     ways += [(sizes, wide, 2) for sizes in _DOUBLE for wide in beside]
@@ -520,7 +519,7 @@ def _headline_width(told: StoryText, sizes: tuple[int, int, int]) -> float:
 
 
 def _cap_size(caps: Sequence[Cap], most: float, room: float) -> float:
-    """The largest type, up to `most`, in which all caps and their words fit side by side."""
+    """Return the largest type, up to `most`, in which all caps and descriptions fit side by side."""
 
     def wide(size: float) -> float:
         own = sum(measure(c.key, size, True) + size + 12 + measure(c.does, size) for c in caps)

@@ -1,6 +1,6 @@
-"""`TimeBar`: the bar as it is drawn and asked. What a touch of it means is a name and a value.
+"""`TimeBar`: the time bar, drawn and clicked. A click means a name and a value.
 
-Above its rail stand the losses (`Losses`), and between both a `Rail` for each branch that was left.
+The losses (`Losses`) are above its rail; a `Rail` for each earlier branch is between them.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from ..shown.subject import Forecast
 
 Array = NDArray[np.float64]
 ActionWords = Callable[[str], tuple[str, str]]
-"""The key of an action and what it does."""
+"""Returns the key of an action and what it does."""
 GO, BRANCH = "go", "branch"
-"""Names of spots whose value is the step to go to, and the number of the branch."""
+"""Names of spots whose value is a step, and the number of a branch."""
 NAMED = 6
-"""Edits that have their words beside them at most: those nearest to the cursor."""
+"""Most edits with their words beside them: those nearest to the cursor."""
 DIAMOND = 6.0
 ROW = 8.0
-"""Logical pixels from one rail to the next: more would be taken from the curve above them."""
+"""Logical pixels from one rail to the next: the curve above needs the rest."""
 BLOCK = 184.0
-"""Width of the five buttons."""
+"""Width of the five buttons in logical pixels."""
 _ACTIONS = ("first", "back", "toggle_run", "step", "newest")
 _PAD, _GAP, _HIGH = 12.0, 6.0, 28.0
-_RING, _REACH = 4.5, 6.0  # of a ring, and how near to it a point is on it
-_WIDEST, _AIR = 170.0, 10.0  # of the words of a mark, and between two of them
+_RING, _REACH = 4.5, 6.0  # radius of a ring, and distance within which a point is on it
+_WIDEST, _AIR = 170.0, 10.0  # widest words of a mark, and least gap between two of them
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What was done after a step, or what the moment is called: the words of each."""
+    """The edits after a step, or the flags on it."""
 
     kind: Literal["edit", "flag"]
     step: int
@@ -51,39 +51,39 @@ class Mark:
 
     @property
     def short(self) -> str:
-        """What is written below it."""
+        """The text below the mark."""
         more = len(self.words) - 1
         return cut(self.words[-1], _WIDEST) + (f", {more} more" if more else "")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Plan:
-    """What there is on the bar, and where, for one past at one place."""
+    """The content and layout of the bar for one past in one box."""
 
     past: Past
     scale: StepScale
     rail: float
     rails: tuple[Rail, ...]
     marks: tuple[Mark, ...]
-    buttons: list[tuple[str, Box, str]]  # an action, its place, and the words on it; without words a sign
+    buttons: list[tuple[str, Box, str]]  # action, box and words; without words a sign
     losses: Losses | None
     limits: tuple[float, float]
-    small: bool  # whether it is the rail alone
+    small: bool  # whether only the rail is drawn
 
 
 class TimeBar:
-    """One bar. `place` says where, `update` what it shows."""
+    """One time bar: `place` sets its box, `update` its content."""
 
     def __init__(self, theme: Theme, told: ActionWords = lambda action: ("", action)) -> None:
         self.theme, self.action_words = theme, told
-        self.running = False  # whether time goes on by itself: the button in the middle is a pause then
-        self.ahead: Forecast | None = None  # steps to come: there is room for them, and nothing moves while they come
-        self.other: Curve | None = None  # the losses of something else that goes the same steps, dashed ...
-        self.names = ("", "")  # ... and what the two are called then
-        self.by_weights = False  # whether the steps' losses stand at the weights that they are of, one step before
-        self.loss = float("nan")  # that of the weights shown, as the curve has it; NaN: it has none
-        self.plain: Callable[[str], str] = str  # an edit in plain words
-        self.samples_words = ""  # what the pointer says of them ("of the next sample"), where others are told elsewhere
+        self.running = False  # whether the run plays: the middle button then shows pause
+        self.ahead: Forecast | None = None  # steps to come: they have room already, so that the axes stay still
+        self.other: Curve | None = None  # losses of another run at the same steps, dashed ...
+        self.names = ("", "")  # ... and the names of both
+        self.by_weights = False  # whether each loss is drawn at the step of its weights, one earlier
+        self.loss = float("nan")  # loss of the shown weights, as in the curve; NaN if unknown
+        self.plain: Callable[[str], str] = str  # converts an edit to plain words
+        self.samples_words = ""  # samples of the losses ("of the next sample"), if others are named elsewhere
         self.box: Box | None = None
         self._clear: tuple[Box, ...] = ()
         self._tips: dict[str, str] = {}
@@ -95,14 +95,14 @@ class TimeBar:
         self._pointer: Point | None = None
 
     def place(self, box: Box | None, clear: Sequence[Box] = ()) -> None:
-        """Where it stands from now on; what stands beside the pointer is kept off the boxes `clear`."""
+        """Set the bar's box; the tooltip avoids the boxes `clear`."""
         self.box, self._plan, self._sketches, self._clear = box, None, [], tuple(clear)
         self._tips.clear()
 
-    # ---- what it looks like
+    # ---- drawing
 
     def update(self, frame: Frame, *, writes: bool = True) -> list[Sketch]:
-        """The bar for a frame; without `writes` it may stay as it was a moment ago while time goes on."""
+        """Return the bar for a frame; without `writes` a recent drawing may be reused while the run plays."""
         past = frame.past
         if self.box is None or past is None or not (past.newest > past.first or len(past.branches) > 1):
             self._plan, self._sketches = None, []
@@ -120,7 +120,7 @@ class TimeBar:
         return self._sketches
 
     def _at_known_weights(self, past: Past) -> Past:
-        """The past with every loss at the weights that it is of, as far as they are known."""
+        """Return the past with every loss at the step of its weights, as far as known."""
         if not self.by_weights:
             return past
         branches = tuple(replace(branch, curve=branch.curve.of_weights(), why=self.plain(branch.why))
@@ -167,7 +167,7 @@ class TimeBar:
         return sketch
 
     def _last_loss(self, sketch: Sketch, losses: Losses, past: Past) -> None:
-        """The loss of the newest step, where the curve ends; not where a branch goes on there."""
+        """Draw the loss of the newest step at the curve's end, unless a branch continues there."""
         (left, top, wide, high), path = losses.axes.box, losses.path
         if self.samples_words or self.other is not None or not len(path) or path[-1, 0] < left + wide - 4:
             return
@@ -200,7 +200,7 @@ class TimeBar:
                 taken.append((end, until))
 
     def _cursor(self, plan: _Plan, top: float) -> Sketch:
-        """The disc on the rail, and the step in a flag above it."""
+        """Draw the disc on the rail, and the step in a flag above it."""
         sketch, theme, small = Sketch(), self.theme, plan.small
         x, top, high = plan.scale.x_of(self._step), top + (2 if small else 5), 16 if small else 19
         text = f"{self._step:,}"
@@ -213,11 +213,11 @@ class TimeBar:
         sketch.text(left + wide / 2, baseline, text, LABEL, theme.background, bold=True, anchor="middle")
         return sketch
 
-    # ---- hands, in logical pixels
+    # ---- pointer, in logical pixels
 
     @property
     def spots(self) -> Sequence[Spot]:
-        """What answers to a pointer now."""
+        """The current clickable spots."""
         return self._sketches[0].spots if self._sketches else ()
 
     @property
@@ -225,13 +225,13 @@ class TimeBar:
         return spot_at(self.spots, self._pointer)
 
     def covers(self, at: Point) -> bool:
-        """Whether a point is on the bar."""
+        """Return whether a point is on the bar."""
         return spot_at(self.spots, at) is not None
 
     def target(self, at: Point, *, held: bool = False) -> Click | None:
-        """What a point stands for: `GO` to a step, a `BRANCH`, or an action; None for nothing.
+        """Return the meaning of a point: `GO` to a step, a `BRANCH`, or an action; None for nothing.
 
-        While a button is `held` that went down on the rail, it is the step beside it.
+        While a drag from the rail is `held`, it is the nearest step.
         """
         plan, spot = self._plan, spot_at(self.spots, at)
         if plan is None or (spot is None and not held):
@@ -242,20 +242,20 @@ class TimeBar:
             if at[0] < plan.limits[0] - _REACH:
                 return None
         near = [mark for mark in plan.marks if abs(plan.scale.x_of(mark.step) - at[0]) <= DIAMOND]
-        if near:  # a mark draws a touch beside it to its step
+        if near:  # a mark attracts clicks beside it
             step = min(near, key=lambda mark: abs(plan.scale.x_of(mark.step) - at[0])).step
         else:
             step = max(plan.scale.step(at[0]), plan.past.first)
         return GO, min(plan.past.nearest(step), plan.past.newest)
 
     def hover(self, at: Point | None) -> bool:
-        """The pointer is over a point (None: gone); returns whether the picture changes."""
+        """Handle the pointer at a point (None: gone); return whether the picture changes."""
         before = self._pointer
         self._pointer = at if at is not None and self.covers(at) else None
         return before != self._pointer
 
     def label(self, size: tuple[float, float]) -> list[Sketch]:
-        """What stands beside the pointer, within a picture of `size`: step, loss, edits; a branch; a key."""
+        """Return the labels beside the pointer in a picture of `size`: step, loss, edits; a branch; a key."""
         plan, at, spot = self._plan, self._pointer, self._hovered_spot
         found = None if at is None else self.target(at)
         if plan is None or at is None or found is None or spot is None:
@@ -284,14 +284,14 @@ class TimeBar:
         return [line, self._tip(at, size, f"step {step:,}", loss, words[-6:])]
 
     def _tip(self, at: Point, size: tuple[float, float], name: str, value: str, more: list[str]) -> Sketch:
-        """Above the bar, of which nothing is to be hidden, no further right than it, and above a legend there."""
+        """Return a tooltip above the bar and above a legend there, no further right than the bar."""
         box = self.box or (0.0, 0.0, *size)
         room = min(box[0] + box[2] + 4, size[0]), size[1]
         return tip(at, room, name, value, more, self.theme, (box, *self._clear))
 
 
 def loss_at(curve: Curve, step: int) -> str:
-    """``loss 0.0123`` of a step of a curve; empty where there is none."""
+    """Return ``loss 0.0123`` for a step of a curve; '' if it has none."""
     place = int(np.searchsorted(curve.step, step))
     there = place < len(curve.step) and curve.step[place] == step
     return f"loss {loss_text(float(curve.loss[place]))}" if there else ""
@@ -317,7 +317,7 @@ def _planned(past: Past, box: Box, ahead: Forecast | None, other: Curve | None, 
 
 
 def _buttons(x: float, y: float, past: Past, *, chip: bool) -> list[tuple[str, Box, str]]:
-    """Five buttons, and where there is something to undo or redo a chip below them that says what."""
+    """Return five buttons, and a chip below them if there is something to undo or redo."""
     wide = (BLOCK - 4 * _GAP) / 5
     found = [(name, (x + k * (wide + _GAP), y, wide, _HIGH), "") for k, name in enumerate(_ACTIONS)]
     action, words = ("undo", past.undo) if past.undo else ("redo", past.redo)
@@ -327,7 +327,7 @@ def _buttons(x: float, y: float, past: Past, *, chip: bool) -> list[tuple[str, B
 
 
 def _chip(sketch: Sketch, action: str, box: Box, words: str, theme: Theme) -> None:
-    """A bent arrow, the action, and what it undoes."""
+    """Draw a bent arrow, the action, and the words of the edit."""
     x, y, wide, high = box
     way, middle = (1.0 if action == "undo" else -1.0), y + high / 2
     centre = x + 17
@@ -341,11 +341,11 @@ def _chip(sketch: Sketch, action: str, box: Box, words: str, theme: Theme) -> No
     sketch.text(x + wide - 7, middle + 5, cut(words, room), LABEL, theme.text2, anchor="right")
 
 
-# ---- What stands on and below the rail: edits with their words, named moments, ticks. Where two collide one is hidden.
+# ---- Marks and labels of the rail: edits with their words, flags, ticks. Of two that collide one is hidden.
 
 
 def marks_of(past: Past, plain: Callable[[str], str] = str) -> tuple[Mark, ...]:
-    """Edits and flags by step, those of one step as one."""
+    """Return edits and flags by step; those of one step are joined."""
     found: dict[tuple[Literal["edit", "flag"], int], list[str]] = {}
     for edit in past.edits:
         found.setdefault(("edit", edit.step), []).append(plain(edit.what))
@@ -358,7 +358,7 @@ def marks_of(past: Past, plain: Callable[[str], str] = str) -> tuple[Mark, ...]:
 def labels(
     marks: Sequence[Mark], scale: StepScale, cursor: int, limits: tuple[float, float]
 ) -> list[tuple[float, str, bool]]:
-    """Left end, text and whether it is a mark's, of those that have room between two `limits`.
+    """Return left end, text and whether it belongs to a mark, for labels that fit between two `limits`.
 
     Marks come before ticks, the nearest to the cursor first.
     """
@@ -371,22 +371,22 @@ def labels(
     return [(left, text, mark) for left, (_, text, mark) in zip(lefts, texts, strict=True) if left is not None]
 
 
-# ---- Where a step stands.
+# ---- The scale of steps.
 
 LONG = 20_000
-"""Steps from which on the bar is logarithmic: the first hundred would be one pixel."""
+"""Number of steps from which the bar is logarithmic: the first hundred would be one pixel."""
 _HIGH_ENOUGH = 110.0
-"""Of a bar that has room for more than one rail beside the straight one, and for the curve."""
+"""Least height of a bar (logical pixels) with room for more than one rail and for the curve."""
 ROWS = 2
-"""Rails beside the straight one; older ones fold into the last."""
-_KNEE = 10.0  # steps of a logarithmic bar that are as wide as each other
-_PITCH = 90.0  # logical pixels between two steps that are written
-_COLUMN = 2.0  # logical pixels of the area below a curve that are one rectangle
+"""Most rails beside the straight one; older ones fold into the last."""
+_KNEE = 10.0  # steps of equal width on a logarithmic bar
+_PITCH = 90.0  # logical pixels between two labelled steps
+_COLUMN = 2.0  # logical pixels of one rectangle of the area below a curve
 
 
 @dataclass(frozen=True, slots=True)
 class StepScale:
-    """Steps from `first` to `last` between two places (logical pixels), counted from the first where logarithmic."""
+    """Maps steps `first` to `last` to x (logical pixels); a logarithmic scale counts from `first`."""
 
     first: int
     last: int
@@ -395,34 +395,34 @@ class StepScale:
 
     @property
     def log(self) -> bool:
-        """Whether it is logarithmic."""
+        """Whether the scale is logarithmic."""
         return self.last - self.first >= LONG
 
     def place(self, steps: ArrayLike) -> Array:
-        """Logical pixels of steps; beyond the ends at them."""
+        """Return the x of steps, clipped to both ends."""
         span = float(self.last - self.first)
         done = np.clip(np.asarray(steps, float) - self.first, 0.0, span)
         part = np.log1p(done / _KNEE) / math.log1p(span / _KNEE) if self.log else done / span
         x = self.left + part * (self.right - self.left)
-        return np.asarray(np.clip(x, self.left, self.right))  # rounding leads beyond the ends
+        return np.asarray(np.clip(x, self.left, self.right))  # rounding may pass the ends
 
     def x_of(self, step: int) -> float:
-        """Logical pixels of one step."""
+        """Return the x of one step."""
         return float(self.place(step))
 
     def step(self, x: float) -> int:
-        """The step nearest to a place."""
+        """Return the step nearest to x."""
         return int(self.steps(x))
 
     def steps(self, x: ArrayLike) -> NDArray[np.int64]:
-        """The steps nearest to places."""
+        """Return the steps nearest to several x."""
         part = np.clip((np.asarray(x, float) - self.left) / (self.right - self.left), 0.0, 1.0)
         span = float(self.last - self.first)
         done = _KNEE * np.expm1(part * math.log1p(span / _KNEE)) if self.log else part * span
         return self.first + np.minimum(np.rint(done).astype(np.int64), self.last - self.first)
 
     def ticks(self) -> list[int]:
-        """Steps that are written below the rail: the ends, and round ones between."""
+        """Return the labelled steps: the ends, and round numbers between."""
         if self.log:
             inner = [self.first + 10**power for power in range(1, 19) if 10**power < self.last - self.first]
         else:
@@ -433,27 +433,27 @@ class StepScale:
         return [self.first, *inner, self.last]
 
 
-# ---- `Rail`: a line of steps that was left. The one of now is always the straight one.
+# ---- `Rail`: the line of an earlier branch. The current branch is always the straight rail.
 
 
 @dataclass(frozen=True, slots=True)
 class Rail:
-    """One row above the straight rail."""
+    """A row above the straight rail."""
 
-    row: int  # 1 is next to the straight one
-    source: int  # the row that it leaves: 0 is the straight one
-    leaves: int  # the step at which it begins
+    row: int  # 1 is next to the straight rail
+    source: int  # the row where it begins: 0 is the straight rail
+    leaves: int  # the step where it begins
     newest: int
-    branches: tuple[Branch, ...]  # what it stands for: one, or all that are folded
+    branches: tuple[Branch, ...]  # one branch, or all that are folded
 
     @property
     def folded(self) -> bool:
-        """Whether it stands for several."""
+        """Whether it has several branches."""
         return len(self.branches) > 1
 
 
 def rails(past: Past, rows: int = ROWS) -> tuple[Rail, ...]:
-    """What was left, the latest first and next to the straight rail; if there are too few `rows`, the oldest fold."""
+    """Return the rails of earlier branches, the latest next to the straight rail; beyond `rows` the oldest fold."""
     straight = _trunk(past.branches)
     others = [b for b in past.branches if b.number not in straight or b.newest > straight[b.number]]
     others.sort(key=lambda b: -_left_order(b, straight, past.branches))
@@ -472,7 +472,7 @@ def rails(past: Past, rows: int = ROWS) -> tuple[Rail, ...]:
 
 
 def _trunk(branches: Sequence[Branch]) -> dict[int, int]:
-    """The branch of now and those that it came from, by number: the step up to which each is the straight rail."""
+    """Return the current branch and its ancestors by number, each with its last step on the straight rail."""
     known = {branch.number: branch for branch in branches}
     branch = next((b for b in branches if b.current), None)
     found: dict[int, int] = {}
@@ -485,24 +485,24 @@ def _trunk(branches: Sequence[Branch]) -> dict[int, int]:
 
 
 def _left_order(branch: Branch, straight: dict[int, int], branches: Sequence[Branch]) -> float:
-    """When it was left: what took its place was begun then. Of what nothing took the place of, when it was begun."""
+    """Return a sort key: when a branch was left, which is the start of its successor, or else its own start."""
     child = next((b for b in branches if b.parent == branch.number and b.number in straight), None)
     return branch.number if branch.number not in straight or child is None else child.number - 0.5
 
 
 def next_of(rail: Rail, now: int) -> int:
-    """Which branch a click on a rail means: of several each in turn, the next after the one of `now`."""
+    """Return the branch for a click on a rail; of several the next after the branch `now`."""
     numbers = sorted(branch.number for branch in rail.branches)
     return next((number for number in numbers if number > now), numbers[0])
 
 
-# ---- The losses: bright as far as the cursor, dim after it, dashed where a branch was left.
+# ---- The losses: bright up to the cursor, dim after it, dashed on earlier branches.
 
 
 class Losses(NamedTuple):
-    """The curves at one size, before they are coloured: of the straight rail, and of the branches that are shown."""
+    """The curves for one size, without colours: of the straight rail and of the shown branches."""
 
-    axes: Axes  # logical pixels across
+    axes: Axes  # logical pixels
     path: Array
     left: tuple[Array, ...]
 
@@ -510,9 +510,9 @@ class Losses(NamedTuple):
 def losses_of(
     plot: Box, scale: StepScale, curve: Curve, rails: Sequence[Rail], ahead: Forecast | None, other: Curve | None
 ) -> Losses | None:
-    """The curves of the straight rail and of the branches that stand alone on theirs; None where there is no loss yet.
+    """Return the curves of the straight rail and of unfolded branches; None if there is no loss yet.
 
-    There is room for those `ahead`, the steps to come. An `other` curve is drawn as those of branches are.
+    The axes include the steps to come, `ahead`. An `other` curve is drawn like a branch.
     """
     own = reduced(curve, scale)
     others = [reduced(_own_steps(rail), scale) for rail in rails if not rail.folded]
@@ -527,7 +527,7 @@ def losses_of(
 
 
 def reduced(curve: Curve, scale: StepScale) -> tuple[Array, Array]:
-    """Places and mean losses (N,), one for each pixel at most; the first is that step's own."""
+    """Return x and mean loss, each (N,), at most one a pixel; the first point is exact."""
     steps, losses = np.asarray(curve.step), np.asarray(curve.loss, float)
     finite = np.isfinite(losses)
     if not finite.all():
@@ -548,21 +548,21 @@ def reduced(curve: Curve, scale: StepScale) -> tuple[Array, Array]:
 
 
 def _own_steps(rail: Rail) -> Curve:
-    """The steps of a rail after those that it shares with the straight one."""
+    """Return the steps of a rail that the straight rail does not share."""
     curve = rail.branches[0].curve
     own = np.searchsorted(curve.step, rail.leaves, side="right")
     return Curve(curve.step[own:], curve.loss[own:], curve.lr[own:])
 
 
 def draw_losses(sketch: Sketch, losses: Losses, theme: Theme, cursor: float) -> None:
-    """Everything in the plot; `cursor` is its place in pixels."""
+    """Draw the plot; `cursor` is its x in logical pixels."""
     axes, path, _ = losses
     x, y, _, height = axes.box
     bottom = y + height
     if not len(path):
         return
     free = bottom + LABEL
-    for value in axes.up.ticks:  # from the lowest up, those that have room
+    for value in axes.up.ticks:  # from the lowest, if they fit
         _, height = axes.point(x, value)
         if height <= free - LABEL - 2:
             sketch.text(x - 8, min(height + 4, bottom), tick_text(value), LABEL, theme.text3, anchor="right")
@@ -581,7 +581,7 @@ def draw_losses(sketch: Sketch, losses: Losses, theme: Theme, cursor: float) -> 
 
 
 def _cut_at(path: Array, x: float) -> tuple[Array, Array]:
-    """A path (N, 2) that goes to the right, as far as `x` and from there; both hold the point between."""
+    """Return a path (N, 2) with rising x, cut at `x`; both parts contain the point there."""
     if x <= path[0, 0]:
         return path[:0], path
     if x >= path[-1, 0]:

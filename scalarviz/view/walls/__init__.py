@@ -1,8 +1,7 @@
 """Pictures of many things in one window: the wall of all scenes, the tour, the wall of a sweep's runs, stored files.
 
-Open `wall` first: the places of its pictures, what every wall does, and the way to what it leads to. `scene_wall` is
-that of all scenes, `tour` the tour. A `scene_entry` is all that is known here of a scene: the command line makes them.
-`runs` are those of a file of sweep results, `run_wall` their wall, `run_faces` their pictures, `run_plots` what an
-option does, `run_report` one HTML file. `stored` is a file of numbers (ONNX, safetensors) as a picture, with its
-layers and wires.
+Read `wall` first: the places of its pictures, the shared behaviour of walls, and the way to entered scenes.
+`scene_wall` is the wall of all scenes, `tour` the tour. A `scene_entry` describes a scene; the command line creates
+them. `runs` reads a sweep's results file, `run_wall` is its wall, `run_faces` the runs' pictures, `run_plots` the
+plots, `run_report` the HTML report. `stored` shows a file of numbers (ONNX, safetensors) with its layers and wires.
 """

@@ -1,4 +1,4 @@
-"""`Faces`: the pictures of runs on their wall, made when they are looked at, each built in a thread and then drawn."""
+"""`RunPictures`: the pictures of runs on their wall, each built in a thread and drawn when it becomes visible."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from .runs import Standing, let_go
 from .scene_entry import build_in_thread, error_message
 from .wall import ASPECT, FittedPicture, fitting
 
-# ---- Small pictures of a run as it stands: its cubes, and the panel of its scene that shows most.
+# ---- Small pictures of a finished run: its cubes, and its scene's main panel.
 
 PLATES = (480, 270)
-"""Pixels of a picture of cubes: as large as leaves their names readable when it is made half as large."""
+"""Width and height in pixels of a picture of cubes; names stay readable at half this size."""
 WORDY = (LossCurve, Table)
-"""Panels that say less of a run in a small picture."""
+"""Panels that show little in a small picture."""
 
 
 def main_panel(scene: Scene) -> Panel | None:
-    """The panel that shows most of what a network has learnt: the first of the column that is no curve and no table."""
+    """Return the panel that best shows what is learnt: the column's first that is no curve or table."""
     column = [panel for panel in scene.panels if panel.place == "column" and not isinstance(panel, LossCurve)]
     pictures = [panel for panel in column if not isinstance(panel, WORDY)]
     return next(iter([*pictures, *column]), None)
 
 
 class Thumbs:
-    """Makes pictures of runs, one after the other."""
+    """Draws pictures of runs, one after the other."""
 
     def __init__(self, theme: Theme) -> None:
         self.theme = theme
@@ -49,7 +49,7 @@ class Thumbs:
         self._like: tuple[object, ...] = ()
 
     def plates(self, run: Standing) -> Pixels:
-        """Its cubes, uint8 (270, 480, 3)."""
+        """Return the cubes of a run, uint8 (270, 480, 3)."""
         subject = subject_of(run)
         frame, like = subject.frame(), _like(subject)
         if self._easel is None or self._like != like:
@@ -59,7 +59,7 @@ class Thumbs:
         return self._easel.picture(frame=frame)
 
     def panel(self, run: Standing) -> Pixels | None:
-        """Its main panel, uint8 (H, W, 3), as large as in a column; None where it has none."""
+        """Return the main panel of a run, uint8 (H, W, 3), as large as in a column; None if there is none."""
         chosen = main_panel(run) if isinstance(run, Scene) else None
         if chosen is None:
             return None
@@ -86,22 +86,22 @@ class Thumbs:
 
 
 def _like(subject: Subject) -> tuple[object, ...]:
-    """What two subjects share whose pictures the same workbench can draw."""
+    """Return a key that is equal for subjects that can share a workbench."""
     probe = subject.probe
     return subject.tensors, subject.stages, None if probe is None else np.asarray(probe).tobytes()
 
 
 KEPT = 400
-"""Pictures that are kept."""
+"""Most pictures kept."""
 SIDE = 420
-"""Pixels of the width of one that is kept, at most."""
+"""Most pixels of a kept picture's width."""
 CUBES, PANEL = "cubes", "panel"
 
 Key = tuple[str, str, int]
 
 
 class RunPictures:
-    """Pictures by what they show and of which run."""
+    """Pictures by content and run."""
 
     def __init__(self, standing: Callable[[Result], Standing], theme: Callable[[], Theme]) -> None:
         self._standing, self._theme = standing, theme
@@ -114,24 +114,24 @@ class RunPictures:
 
     @property
     def aspect(self) -> float:
-        """See above; as long as no panel was drawn, that of a window."""
+        """Width / height of the pictures; that of a window until a panel is drawn."""
         return self._aspects.get(self.shows, ASPECT)
 
     def turn(self) -> str:
-        """Show the other; returns what is shown now, in words."""
+        """Switch between cubes and panel; return a message with what is shown now."""
         self.shows = CUBES if self.shows == PANEL else PANEL
         return "the cubes of each run" if self.shows == CUBES else "the panel of each run's scene"
 
     def picture_of(self, result: Result) -> FittedPicture | None:
-        """The picture of a run; None where there is none, or none yet."""
+        """Return a run's picture, or None if there is none (yet)."""
         return self._kept.get(self._key(result))
 
     def tried(self, result: Result) -> bool:
-        """Whether nothing more is to be done for the picture of a run."""
+        """Return whether the picture of a run is finished, or cannot be drawn."""
         return result.state != "done" or self._key(result) in self._kept
 
     def go_on(self, seen: Sequence[Result], *, wait: bool = False) -> bool:
-        """Make the next picture of the runs that are seen, a part of it a call; returns whether there is a new one."""
+        """Continue with the next picture of the visible runs, one part a call; return whether one is finished."""
         if self._building is None:
             wanted = next((result for result in seen if not self.tried(result)), None)
             if wanted is not None:
@@ -151,11 +151,11 @@ class RunPictures:
             self.said[result.number] = error_message(error)
             return None
         run, theme = future.result(), self._theme()
-        if theme != self._thumbs.theme:  # pictures in the former look are kept
+        if theme != self._thumbs.theme:  # pictures in the former theme are kept
             self._thumbs = Thumbs(theme)
         try:
             picture = self._thumbs.plates(run) if self.shows == CUBES else self._thumbs.panel(run)
-            if picture is None:  # its scene has no panel
+            if picture is None:  # the scene has no panel
                 self.shows = CUBES
                 picture = self._thumbs.plates(run)
         except MissingDependencyError as error:

@@ -1,4 +1,4 @@
-"""All plots of a sweep: as figures of their own for a page, together on one sheet for a window or a picture."""
+"""The plots of a sweep: as separate figures for a page, or together on one sheet for a window or picture."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from ..panels.drawer import cut
 from .runs import DIVERGED, ENDINGS, FAILED, counts_text, ending_colour, ending_of, number_text, value_text
 from .scene_entry import DOT
 
-# ---- `Paper`: the part of a figure on which one plot of losses is drawn: title, gridlines, numbers, a lane on top.
+# ---- `Paper`: one plot of losses: title, gridlines, numbers, a lane of diverged runs on top.
 
 AXIS, WIDER = 46.0, 64.0
-"""Room for the numbers on the left, and for the name of the lane."""
+"""Pixels at the left for the numbers, and with the name of the lane."""
 HEAD, NAMES, FOOT, LANE = 32.0, 20.0, 40.0, 22.0
-"""Heights of the title, of the names below it, of what stands below the plot, and of the lane of diverged runs."""
+"""Heights in pixels: title, names below it, space below the plot, lane of diverged runs."""
 LARGEST = 1e120
-"""What is larger is drawn like it; what is nearer to zero than its inverse, like that."""
+"""Largest magnitude drawn; its inverse is the smallest."""
 
 Floats = NDArray[np.float64]
 Curve = tuple[Floats, Floats]
 
 
 class Paper(Sketch):
-    """A plot, its vertical axis a loss: `plot` is the box where values stand."""
+    """A plot with the loss as vertical axis; `plot` is the box of the values."""
 
     def __init__(
         self, box: Box, theme: Theme, title: str, values: Floats, named: Sequence[tuple[str, str]] = ()
@@ -64,7 +64,7 @@ class Paper(Sketch):
             self.text(x - 7, y - LANE / 2 + 2, DIVERGED, LABEL, theme.text3, anchor="right")
 
     def heights(self, *values: float) -> list[float]:
-        """Heights of values in the figure; those of infinite ones are in the lane."""
+        """Return the y of values in the figure; infinite values are in the lane."""
         _, y, _, high = self.plot
         finite = np.isfinite(losses := np.array(values, float))
         share = np.clip(self._scale.place(_within(np.where(finite, losses, 1.0))), 0.0, 1.0)
@@ -72,27 +72,27 @@ class Paper(Sketch):
         return heights
 
     def trace(self, curve: Curve, last: float, colour: str, width: float) -> None:
-        """A line of losses over steps, where they are finite."""
+        """Draw a line of losses over steps, where they are finite."""
         x, _, wide, _ = self.plot
         points = np.stack([x + wide * curve[0] / max(last, 1.0), self.heights(*curve[1])], axis=1)
         self.polyline(points[np.isfinite(curve[1])], colour, width)
 
 
 def _within(values: Floats) -> Floats:
-    """Numbers whose ratios are numbers too."""
+    """Return values clipped so that their ratios are finite."""
     return np.where(values > 0, np.clip(values, 1 / LARGEST, LARGEST), np.clip(values, -LARGEST, 0.0))
 
 
-# ---- The loss of every run over its steps, with the quartiles of all of them: which learnt, and when.
+# ---- The loss of every run by step, with quartiles: which runs learnt, and when.
 
 CURVES, POINTS = 120, 100
-"""Curves that are drawn, evenly chosen by their loss at the end; points of each, and of the quartiles."""
+"""Most curves, chosen evenly by final loss; and points of each curve and of the quartiles."""
 SHARE = 0.55
-"""Of its colour that a curve has over the ground."""
+"""Opacity of a curve, 0 to 1."""
 
 
 def curves(box: Box, theme: Theme, results: Sequence[Result]) -> Sketch:
-    """Steps across, losses up; runs in the colours of how they ended, their median and quartiles above them."""
+    """Draw loss by step; runs in the colour of their ending, median and quartiles above them."""
     runs = [result for result in by_loss(results) if result.state != FAILED and len(result.curve)]
     lines = [curve_of(result) for result in runs]
     chosen = evenly(len(runs), CURVES).tolist()
@@ -117,14 +117,14 @@ def curves(box: Box, theme: Theme, results: Sequence[Result]) -> Sketch:
 
 
 def curve_of(result: Result) -> Curve:
-    """Steps and losses, of at most `POINTS`, the last one among them."""
+    """Return steps and losses of at most `POINTS` points, including the last."""
     steps, losses = np.asarray(result.curve, float).reshape(-1, 2).T
     kept = evenly(len(steps), POINTS)
     return steps[kept], losses[kept]
 
 
 def spread(runs: Sequence[Result], lines: Sequence[Curve]) -> tuple[Floats, tuple[Floats, Floats, Floats]]:
-    """Steps, and the quartiles of the losses there; a run that diverged is infinite from its last finite loss on."""
+    """Return steps and quartiles of the losses; a diverged run counts as infinite after its last finite loss."""
     last = max(float(steps[-1]) for steps, _ in lines)
     first = max(float(steps[0]) for steps, _ in lines)
     places = np.linspace(min(first, last), last, POINTS)
@@ -136,21 +136,21 @@ def spread(runs: Sequence[Result], lines: Sequence[Curve]) -> tuple[Floats, tupl
 
 
 FIGURE = (600.0, 340.0)
-"""Pixels of a plot on a page."""
+"""Width and height of a plot on a page, in pixels."""
 GAP = 36.0
 TOP = 84.0
-"""Height of what stands above the plots of a sheet."""
+"""Height above the plots of a sheet, in pixels."""
 
 
 def figures(results: Sequence[Result], theme: str | Theme = "dark") -> list[Figure]:
-    """A figure for each plot: the curves, then each option that was swept."""
+    """Return a figure for each plot: the curves, then each swept option."""
     look, (wide, high) = get_theme(theme), FIGURE
     box = 10.0, 10.0, wide - 20, high - 16
     return [Figure(wide, high, [_ground(look, wide, high), plot(box, look)]) for plot in _plots(results)]
 
 
 def sheet(results: Sequence[Result], size: tuple[float, float], theme: str | Theme = "dark", title: str = "") -> Figure:
-    """All plots on one sheet."""
+    """Return all plots on one sheet."""
     look, (wide, high) = get_theme(theme), size
     words, room = Sketch(), wide - 2 * MARGIN
     words.text(MARGIN, 40, cut(title or "many runs", room, bold=True), BIG, look.text1, bold=True)
@@ -161,7 +161,7 @@ def sheet(results: Sequence[Result], size: tuple[float, float], theme: str | The
 
 
 def sentence(results: Sequence[Result]) -> str:
-    """How many learnt, and the quartiles of all."""
+    """Return a sentence with the number of runs that learnt and the quartiles of the loss."""
     if not results:
         return "no run is done yet"
     every = Group(None, tuple(results))
@@ -175,7 +175,7 @@ def _plots(results: Sequence[Result]) -> list[Callable[[Box, Theme], Sketch]]:
 
 
 def _places(count: int, box: Box) -> list[Box]:
-    """Side by side, in as many columns as make the plots least narrow or flat."""
+    """Return boxes side by side, in the number of columns with the best shape."""
     x, y, wide, high = box
 
     def shape(columns: int) -> float:
@@ -194,25 +194,25 @@ def _ground(theme: Theme, wide: float, high: float) -> Sketch:
     return ground
 
 
-# ---- What an option does: a disc for each run and a box of its quartiles, for each value of the option.
+# ---- The effect of an option: for each value a disc for each run, and a box of the quartiles.
 
 BOX, WIDEST = 0.46, 130.0
-"""The part of its place that a box takes, and its pixels at most."""
+"""Share of its slot that a box takes, and its greatest width in pixels."""
 MOST = 500
-"""Discs of a value, evenly chosen by their loss."""
+"""Most discs of a value, chosen evenly by loss."""
 GOLDEN = 0.618034
-"""Part of that by which a disc stands beside the one before it: neighbours are far apart."""
+"""Share of the width between successive discs, so that neighbours are far apart."""
 
 
 def boxes(box: Box, theme: Theme, results: Sequence[Result], option: str = "") -> Sketch:
-    """Losses at the end, up; the values of an option side by side, or all runs where none is named."""
+    """Draw the final losses by value of an option, or of all runs without an option."""
     found = groups(results, option)
     losses = np.array([loss for group in found for loss in group.losses])
     paper = Paper(box, theme, f"loss at the end by {option}" if option else "loss at the end", losses)
     x, y, wide, high = paper.plot
     slot = wide / max(len(found), 1)
     widest = max((measure(value_text(group.value), LABEL) for group in found), default=0.0)
-    every = max(1, int(-(-(min(widest, 90.0) + 8) // slot)))  # so many values have one name, so that none touch
+    every = max(1, int(-(-(min(widest, 90.0) + 8) // slot)))  # one name for this many values, so that none touch
     for number, group in enumerate(found):
         middle = x + slot * (number + 0.5)
         across = min(BOX * slot, WIDEST)
@@ -230,7 +230,7 @@ def boxes(box: Box, theme: Theme, results: Sequence[Result], option: str = "") -
 
 
 def _runs(paper: Paper, group: Group, middle: float, wide: float) -> None:
-    """A disc for each run."""
+    """Draw a disc for each run."""
     radius = 3.0 if len(group.results) <= 60 else 2.0
     runs = sorted((r for r in group.results if r.state != FAILED), key=loss_of)
     runs = [runs[k] for k in evenly(len(runs), MOST)]
@@ -240,7 +240,7 @@ def _runs(paper: Paper, group: Group, middle: float, wide: float) -> None:
 
 
 def _box(paper: Paper, group: Group, middle: float, wide: float, beside: float) -> None:
-    """The box of the quartiles, with a thick line at the median and its number where there is room `beside` it."""
+    """Draw the box of the quartiles with a thick line at the median, and its number if there is room `beside` it."""
     low, half, high = group.quartiles
     left = middle - wide / 2
     if math.isfinite(low):

@@ -1,4 +1,4 @@
-"""The report of a sweep: one HTML file with its plots, pictures, tables, and players of the best, median and worst."""
+"""The report of a sweep: one HTML file with plots, pictures, tables, and players of the best, median and worst run."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ from .run_faces import Thumbs
 from .run_plots import figures, sentence
 from .runs import ENDINGS, Runs, ending_of, let_go, number_text, options_text, run_text, runs_of, value_text
 
-# ---- Pictures of runs for a report: what those look like that learnt, and those that are stuck.
+# ---- Pictures of runs for a report, by ending.
 
 PICTURED = 40
-"""Runs of an ending that are shown, evenly chosen by their loss."""
+"""Most pictured runs of an ending, chosen evenly by loss."""
 WIDE, QUALITY = 230, 82
-"""Pixels of a picture's width, and its quality as WebP."""
+"""Width of a picture in pixels, and its quality as WebP."""
 
 
 def galleries(runs: Runs, theme: Theme, say: Callable[[str], object]) -> Iterator[str]:
-    """A section for each ending: pictures of its runs from the lowest loss on, or their words where they have none."""
+    """Yield a section for each ending: pictures of its runs, lowest loss first, or words without a picture."""
     ordered, names, thumbs = by_loss(runs.results), swept(runs.results), Thumbs(theme)
     for ending, head in ENDINGS.items():
         some = [result for result in ordered if ending_of(result) == ending]
@@ -89,7 +89,7 @@ NO_PICTURES = '<p class="small">Pictures of the runs are missing, because this m
 def report_of(
     runs: Runs, *, theme: str = "dark", about: str = "", say: Callable[[str], object] = lambda line: None
 ) -> str:
-    """The page."""
+    """Return the page as HTML."""
     look = get_theme(theme)
     players, scripts = _players(runs, look.name, say)
     both = zip(figures(runs.results, "light"), figures(runs.results, "dark"), strict=True)
@@ -112,7 +112,7 @@ def report_of(
 
 
 def picked(results: Sequence[Result]) -> list[tuple[str, Result]]:
-    """The best, the median and the worst of the runs that are done; fewer where there are fewer."""
+    """Return the best, median and worst of the finished runs with their names; fewer if there are fewer."""
     done = [result for result in by_loss(results) if result.state == "done"]
     places = {"best": 0, "median": (len(done) - 1) // 2, "worst": len(done) - 1}
     found: dict[int, str] = {}
@@ -123,7 +123,7 @@ def picked(results: Sequence[Result]) -> list[tuple[str, Result]]:
 
 
 def _players(runs: Runs, theme: str, say: Callable[[str], object]) -> tuple[str, set[str]]:
-    """The section of the players, and the hashes of their scripts."""
+    """Return the section of the players, and the hashes of their scripts."""
     parts, scripts = list[str](), set[str]()
     for name, result in picked(runs.results) if runs.build is not None else ():
         words = run_text(result, runs.results)
@@ -135,7 +135,7 @@ def _players(runs: Runs, theme: str, say: Callable[[str], object]) -> tuple[str,
             page, said = "", f"it cannot be trained again: {error}"
         if page:
             scripts |= scripts_of(page)
-            may = 'sandbox="allow-scripts" loading="lazy"'  # nothing but play
+            may = 'sandbox="allow-scripts" loading="lazy"'  # it can only play
             parts.append(f'<iframe {may} title="the {name}" srcdoc="{escape(page)}"></iframe>')
         parts += [f'<p class="small">{escape(said)}</p>'] if said else []
     head = f"<h2>{', '.join(name for name, _ in picked(runs.results)).capitalize()}: players</h2>"
@@ -146,7 +146,7 @@ def write_report(
     runs: Runs, path: StrPath, *, theme: str = "dark", about: str = "",
     say: Callable[[str], object] = lambda line: None,
 ) -> Path:  # fmt: skip
-    """Write it, whole or not at all; the arguments as of :func:`report_of`."""
+    """Write the report, whole or not at all; arguments as for :func:`report_of`."""
     check_target(path)
     write_bytes(path, report_of(runs, theme=theme, about=about, say=say).encode("utf-8", "backslashreplace"))
     return Path(path)
@@ -156,12 +156,12 @@ def report_of_file(
     path: StrPath, target: StrPath, *, build: Build | None = None, theme: str = "dark",
     say: Callable[[str], object] = lambda line: None,
 ) -> Path:  # fmt: skip
-    """Write the report of a file of results: one HTML file.
+    """Write the report of a results file: one HTML file.
 
     Raises
     ------
     InputError, FileFormatError
-        The one cannot be read, the other cannot be written.
+        The results file cannot be read, or the report cannot be written.
     """
     runs = runs_of(path, build)
     if not runs.results:
@@ -171,18 +171,18 @@ def report_of_file(
     return write_report(runs, target, theme=theme, about=made, say=say)
 
 
-# ---- Players of single runs for a report: each is computed again, recorded, and made a page of its own.
+# ---- Players of single runs for a report: each run is trained again, recorded, and put on its own page.
 
 FRAMES, PICTURES, ROOM = 120, 6, 120_000
-"""Frames of a player, pictures of each of its panels, and bytes that these may take."""
+"""Frames of a player, pictures of each panel, and most bytes of these pictures."""
 SIZE = 1120, 640
-"""Pixels that it is laid out for."""
+"""Width and height in pixels of its layout."""
 _HASH = re.compile(r"'sha256-[A-Za-z0-9+/=]+'")
 
 
 def player_of(runs: Runs, result: Result, theme: str, title: str) -> tuple[str, str]:
-    """A run, computed again from its beginning: its page, and what is to be said of it (usually nothing)."""
-    assert runs.build is not None  # else nothing is played
+    """Train a run again from its first step; return its page, and a remark (usually '')."""
+    assert runs.build is not None  # otherwise nothing is played
     scene, said = runs.build(result), ""
     with TemporaryDirectory(prefix=scratch()) as folder:
         path, every = Path(folder) / "run.svz", max(1, result.steps // FRAMES)
@@ -191,7 +191,7 @@ def player_of(runs: Runs, result: Result, theme: str, title: str) -> tuple[str, 
                 scene.run.step(max(result.steps - scene.run.steps, 1))
             except DivergedError as diverged:
                 said = str(diverged.fact)
-        with closing(Recorded(path)) as record:  # once it is closed, where it ended is recorded too
+        with closing(Recorded(path)) as record:  # closing the recording also stores its last step
             page = _page(scene, record, theme, title)
     if not said and result.state == "done":
         kept, now = runs.weights(result.number), scene.run.state_dict()
@@ -209,7 +209,7 @@ def _page(scene: Scene, record: Recorded, theme: str, title: str) -> str:
 
 
 def scripts_of(page: str) -> set[str]:
-    """The hashes by which a page's own policy allows its scripts: a page around it has to allow them too."""
+    """Return the hashes in a page's script policy; a page around it has to allow them too."""
     policy = page.partition("Content-Security-Policy")[2].partition("style-src")[0]
     return set(_HASH.findall(policy))
 
@@ -217,11 +217,11 @@ def scripts_of(page: str) -> set[str]:
 # ---- The tables of a report: quartiles by option, and all runs.
 
 MOST = 2_000
-"""Runs of the table of all runs; a file of the sweep has the others."""
+"""Most runs in the table of all runs; a results file has the others."""
 
 
 def quartile_tables(results: Sequence[Result]) -> str:
-    """A table for each option that was swept, and a line of all runs."""
+    """Return a table with a row for each value of each swept option, and a row for all runs."""
     names, metrics = swept(results), metrics_of(results)
     heads = ["runs", "learnt", "diverged", "loss: lower quartile", "median", "upper quartile"]
     rows = []
@@ -233,7 +233,7 @@ def quartile_tables(results: Sequence[Result]) -> str:
 
 
 def run_table(results: Sequence[Result]) -> str:
-    """All runs, from the lowest loss on."""
+    """Return the table of all runs, lowest loss first."""
     names = list(dict.fromkeys(name for result in results for name in result.options))
     metrics = metrics_of(results)
     rows = [
@@ -250,7 +250,7 @@ def run_table(results: Sequence[Result]) -> str:
 
 
 def metric_text(number: float) -> str:
-    """What a scene reports of a run: ``4`` where it is whole, as a count of right samples is, else ``0.97``."""
+    """Return a metric as text: ``4`` if it is whole, otherwise ``0.97``."""
     return f"{int(number):,}" if abs(number) < 1e6 and float(number).is_integer() else short(number)
 
 
@@ -260,7 +260,7 @@ def _group(group: Group) -> list[str]:
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns that are empty in every row are left out."""
+    """Return an HTML table without columns that are empty in every row."""
     kept = [k for k in range(len(heads)) if any(row[k] for row in rows)]
     head = "".join(f"<th>{escape(heads[k])}</th>" for k in kept)
     body = "\n".join(f"<tr>{''.join(f'<td>{escape(row[k])}</td>' for k in kept)}</tr>" for row in rows)

@@ -1,4 +1,4 @@
-"""The wall of runs: those of a sweep side by side, sorted by their loss; a click opens one, which trains on there."""
+"""The wall of runs: a sweep's runs side by side, sorted by loss. A click opens a run, which can train on."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ from .wall import LINE, Look, Wall, grid_of
 
 LOOK = Look(margin=24.0, gap=14.0, top=92.0, foot=40.0, caption=22.0, keys=17.0, bar=12.0, least=13_000.0)
 HEAD, WORDS = 42.0, 70.0
-"""Baselines of the title and of the line below it."""
+"""Baselines of the title and of the line below it, in logical pixels."""
 MOST = 24
-"""Pictures side by side, at most."""
+"""Most pictures side by side."""
 PLOTS_KEY = next(action.keys[0] for action in RUNS if action.name == "plots")
 KEYS_OF_RUNS = {key for action in RUNS if action.name not in ("plots", "escape") for key in action.keys}
 KINDS = ("all runs", "runs that learnt", "the other runs")
 PAUSE, SHARE = 2.0, 0.05
-"""Seconds between two looks at the file, and the part of the time that they may take."""
+"""Fewest seconds between two reads of the file, and the share of the time for them."""
 DURATION = 20.0
-"""Seconds that a run takes which trains on, for as many steps as it has had."""
+"""Seconds for the further steps of an opened run, as many as it has had."""
 
 
 class RunWall(Wall):
-    """The wall of the runs of a sweep; `newer` gives them when there are more, else None."""
+    """The wall of a sweep's runs; `newer` returns them when there are more, otherwise None."""
 
     called = ALL
 
@@ -57,9 +57,9 @@ class RunWall(Wall):
     ) -> None:
         self.runs, self._newer = runs, newer
         self._remaining = Left(runs.total, len(runs.results), time.monotonic())
-        self.kind = self.row = 0  # which runs are shown, and from which row on
-        self.plots = False  # whether plots are, in their place
-        self.columns: int | None = None  # as many as let all be seen, until a hand makes them larger or smaller
+        self.kind = self.row = 0  # the kind of runs shown, and the top row
+        self.plots = False  # whether plots are shown instead
+        self.columns: int | None = None  # None: as many as make all visible
         self._held: Spot | None = None
         self._since, self._until_look = 0.0, PAUSE
         self._sheet: Sketch | None = None
@@ -72,21 +72,21 @@ class RunWall(Wall):
         self.faces = RunPictures(runs.standing, lambda: self.theme)
 
     def appear(self, size: tuple[int, int]) -> Self:
-        """The wall as it appears, in a window of so many device pixels."""
+        """Reset and lay out the wall for a window of this many device pixels."""
         self._held = None
         return super().appear(size)
 
     def key(self, name: str | None, text: str = "", *, shift: bool = False, ctrl: bool = False) -> bool:
-        """A key was pressed; beside the plots one of the runs says where they are."""
+        """Handle a key; while plots are shown, keys of the runs give a hint."""
         if self.plots and normalised(name, text, ctrl=ctrl) in KEYS_OF_RUNS:
             self.say(f"{PLOTS_KEY} shows the runs again")
             return True
         return super().key(name, text, shift=shift, ctrl=ctrl)
 
-    # ---- what is shown
+    # ---- runs and layout
 
     def _lay_out(self) -> None:
-        """Find the places of the runs that are shown, from the lowest loss on; the chosen one stays chosen."""
+        """Place the shown runs, lowest loss first; the chosen run stays chosen."""
         both = ((True, False), (True,), (False,))[self.kind]
         self.results = [result for result in by_loss(self.runs.results) if (ending_of(result) == LEARNT) in both]
         self.numbers = [result.number for result in self.results]
@@ -96,7 +96,7 @@ class RunWall(Wall):
         self.row, self._sheet = self.grid.first, None
 
     def _scroll(self, row: int) -> None:
-        """Let a row be the first."""
+        """Make a row the top row."""
         row = min(max(row, 0), self.grid.last)
         if row != self.row:
             self.row, self.grid = row, replace(self.grid, first=row)
@@ -105,7 +105,7 @@ class RunWall(Wall):
     # ---- time
 
     def _go_on(self, host: Host, seconds: float) -> None:
-        """Look at the file now and then, and draw what is seen."""
+        """Read the file from time to time, and draw pictures of visible runs."""
         self._since += seconds
         if self._since >= self._until_look:
             began, self._since = time.perf_counter(), 0.0
@@ -118,16 +118,16 @@ class RunWall(Wall):
 
     @property
     def visible_runs(self) -> list[Result]:
-        """The runs that have a place in the window now."""
+        """The runs visible in the window."""
         return [self.results[place] for place in self.grid.shown]
 
     @property
     def missing(self) -> bool:
-        """Whether a run that is seen has no picture yet."""
+        """Whether a visible run has no picture yet."""
         return any(not self.faces.tried(result) for result in self.visible_runs)
 
     def draw_next(self, *, wait: bool = False) -> None:
-        """Go on with the pictures of the runs that are seen."""
+        """Continue drawing pictures of the visible runs."""
         before = self.faces.aspect
         if self.faces.go_on(self.visible_runs, wait=wait):
             self._dirty = True
@@ -137,18 +137,18 @@ class RunWall(Wall):
     # ---- choosing and opening
 
     def choose(self, number: int | None) -> None:
-        """Choose a run, and let it be seen."""
+        """Choose a run and scroll to it."""
         if (place := self.place_of(number)) is not None:
             self.chosen, self._dirty = number, True
             self._scroll(self.grid.to(place))
 
     @property
     def door(self) -> SceneEntry | None:
-        """To the chosen run."""
+        """The entry of the chosen run."""
         return None if self.place is None else self.door_of(self.results[self.place])
 
     def door_of(self, result: Result) -> SceneEntry:
-        """To a run: the scene where it ended."""
+        """Return the entry of a run: its scene after its last step."""
         apart = options_text(result.options, swept(self.runs.results))
         name = DOT.join(filter(None, (f"run {result.number:,}", apart, f"seed {result.seed:,}")))
         ended = "" if result.state == "done" else f"it {result.state}: shown at its first step"
@@ -163,18 +163,18 @@ class RunWall(Wall):
         return SceneEntry(name, "", build, remark=DOT.join(filter(None, (name, ended))))
 
     def turn_faces(self) -> None:
-        """Cubes, or the panel."""
+        """Switch between cubes and panel."""
         self.say(self.faces.turn())
         self._lay_out()
 
     def turn_kinds(self) -> None:
-        """All runs, or those that learnt, or those that did not."""
+        """Show the next kind of runs: all, those that learnt, the others."""
         self.kind = (self.kind + 1) % len(KINDS)
         self._lay_out()
         self.say(f"{KINDS[self.kind]}: {len(self.results):,} of {len(self.runs.results):,}")
 
     def turn_plots(self) -> None:
-        """The plots, or the runs again."""
+        """Switch between plots and runs."""
         self.plots, self._notice, self._drawn = not self.plots, "", []
 
     def _resize(self, by: int) -> None:
@@ -184,13 +184,13 @@ class RunWall(Wall):
             self._scroll(self.grid.to(self.place))
 
     def open(self, paths: Sequence[Path]) -> None:
-        """Files were dropped: none is taken here."""
+        """Show a hint: this wall takes no files."""
         self.say("open a run first, then drop the file there")
 
     # ---- picture
 
     def sketches(self) -> list[Sketch]:
-        """Everything on the wall: plots, or title, pictures with their losses and the chosen one's words; keys."""
+        """Return everything on the wall: plots, or title, pictures with losses and the chosen run's words; keys."""
         theme, grid = self.theme, self.grid
         if self.plots:
             if self._sheet is None:
@@ -209,7 +209,7 @@ class RunWall(Wall):
         return [sketch, self._foot()]
 
     def _head(self, sketch: Sketch, wide: float) -> None:
-        """The title, at the right the first of some notes that leaves it room, and a line below."""
+        """Draw the title, the first note that fits at its right, and the line below."""
         theme, place, title = self.theme, self.place, self.runs.title
         needed = measure(title, BIG, True) + 24
         note = next((note for note in self._notes() if needed + measure(note, LABEL) <= wide), "")
@@ -220,7 +220,7 @@ class RunWall(Wall):
         sketch.text(LOOK.margin, WORDS, line, TITLE, theme.text2)
 
     def _notes(self) -> list[str]:
-        """What is said of all runs beside the title, the longest first: one of them has room."""
+        """Return notes about all runs, the longest first."""
         results, total, left = self.runs.results, self.runs.total, ""
         if len(results) < total and self.runs.growing:
             left = self._remaining.text(len(results), time.monotonic())
@@ -231,7 +231,7 @@ class RunWall(Wall):
         return [DOT.join(filter(None, (kind, progress, one))) for one in said]
 
     def _run(self, sketch: Sketch, place: int, result: Result, names: Sequence[str]) -> None:
-        """Its picture; below a disc for how it ended, its loss, and as far as there is room its options and seed."""
+        """Draw a run's picture, and below it a disc for its ending, its loss, and options and seed if they fit."""
         theme, grid, mine = self.theme, self.grid, result.number == self.chosen
         wide, high = grid.picture
         ended = f"{result.state} after step {result.steps:,}" if result.state != "done" else ""
@@ -253,12 +253,12 @@ class RunWall(Wall):
     # ---- keys and pointer
 
     def cancel(self) -> bool:
-        """The plots are closed, or a run that is being opened is not, after all."""
+        """Close the plots, or cancel opening a run; return whether there was something."""
         plots, self.plots, self._notice, self._drawn = self.plots, False, "", []
         return super().cancel() or plots
 
     def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
-        """A button went down: on a run, or on the bar, which it takes hold of."""
+        """Handle a button press on a run or on the scroll bar."""
         super().press(at, button, shift=shift, ctrl=ctrl)
         spot = self._spot(at)
         if button == "left" and spot is not None and spot.name == "bar":
@@ -266,12 +266,12 @@ class RunWall(Wall):
             self.move(at)
 
     def release(self, at: Point) -> None:
-        """The button went up."""
+        """Handle a button release."""
         self._held = None
         super().release(at)
 
     def move(self, at: Point) -> None:
-        """The pointer is at `at`: over a run it chooses that; the bar that is held goes with it."""
+        """Handle a pointer move: choose the run under the pointer, or drag the scroll bar."""
         if self._held is None:
             super().move(at)
         else:
@@ -279,19 +279,19 @@ class RunWall(Wall):
             self._scroll(round(self.grid.last * min(max((at[1] / self.grid.scale - y) / high, 0.0), 1.0)))
 
     def scroll(self, at: Point, notches: tuple[float, float], *, shift: bool = False) -> None:
-        """The wheel turned: rows up or down, as many as notches."""
+        """Scroll by one row a notch."""
         if not self.plots and notches[1]:
             self._scroll(self.row - (1 if notches[1] > 0 else -1) * max(1, round(abs(notches[1]))))
 
 
-# ---- A file of results as a window, or as a picture.
+# ---- A results file as a window or a picture.
 
 
 def wall_of(path: StrPath, build: Build | None = None, theme: str | Theme = "dark") -> RunWall:
-    """The wall of the runs in a file, which follows it while it grows.
+    """Return the wall of the runs in a file; it follows the file while it grows.
 
-    `build` is what built its runs, see :func:`~.runs.runs_of`. InputError, FileFormatError: the file cannot be read, or
-    none of its runs is done.
+    `build` rebuilds the runs, see :func:`~.runs.runs_of`. Raise InputError or FileFormatError if the file cannot be
+    read or none of its runs is done.
     """
     runs = runs_of(path, build)
     if not (runs.results or runs.growing):
@@ -313,10 +313,10 @@ def wall_picture(
     path: StrPath, size: tuple[int, int] = (1280, 720), *, build: Build | None = None, theme: str | Theme = "dark",
     shows: str = "panel",
 ) -> NDArray[np.uint8]:  # fmt: skip
-    """The wall of the runs of a file as a picture, uint8 (height, width, 3): as many as have room, the best first.
+    """Return the wall of a file's runs as a picture, uint8 (height, width, 3): as many as fit, lowest loss first.
 
-    It shows the panel or the cubes of each run, or the plots of all of them. InputError, FileFormatError: as of
-    :func:`wall_of`, a size that no picture has, another word than these.
+    It shows each run's panel or cubes, or the plots. Errors are those of :func:`wall_of`; InputError also for an
+    impossible size or an unknown `shows`.
     """
     if shows not in ("panel", "cubes", "plots"):
         raise InputError(f"wall: got {shown(shows)}; allowed: panel, cubes, plots")

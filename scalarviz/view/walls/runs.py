@@ -1,4 +1,4 @@
-"""`Runs`: what wall and report show of a sweep: its results, how a run of it is built, how a file is read, words."""
+"""`Runs`: the results of a sweep for wall and report, with the way to rebuild its runs, and their words."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ from ..ink.theme import Theme
 from .scene_entry import DOT
 
 Standing = Scene | Mapping[str, NDArray[Any]]
-"""A run that can be drawn: a scene, or arrays by their names."""
+"""A run that can be drawn: a scene, or arrays by name."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Runs:
     """The runs of a sweep."""
 
-    title: str  # what the sweep is of, in words
-    results: tuple[Result, ...]  # without their weights
-    build: Callable[[Result], Scene] | None  # the scene of a run before its first step; may be called in any thread
-    weights: Callable[[int], Mapping[str, NDArray[Any]]]  # of a run at its end, by name
-    total: int  # how many runs there will be
-    # arrays of the optimiser of a run at its end, and how it trained; empty where it needs neither to train on
+    title: str  # the subject of the sweep, in words
+    results: tuple[Result, ...]  # without weights
+    build: Callable[[Result], Scene] | None  # builds a run's scene before its first step, in any thread
+    weights: Callable[[int], Mapping[str, NDArray[Any]]]  # final weights of a run, by name
+    total: int  # number of planned runs
+    # a run's final optimiser state and how it trained; empty if neither is needed to train on
     rule: Callable[[int], tuple[Mapping[str, NDArray[Any]], str]] = lambda number: ({}, "")
-    growing: bool = False  # whether a sweep computes more of them now
+    growing: bool = False  # whether a sweep is computing more of them
 
     def standing(self, result: Result) -> Standing:
-        """A run where it ended: its scene, else its weights; one that diverged is a scene at its beginning."""
+        """Return a run after its last step: its scene, or its weights; a diverged run as its scene at step 0."""
         if self.build is None:
             return dict(self.weights(result.number))
         scene = self.build(result)
@@ -57,7 +57,7 @@ class Runs:
 def put_at_end(
     scene: Scene, weights: Mapping[str, NDArray[Any]], state: Mapping[str, NDArray[Any]], rule: str, steps: int
 ) -> None:
-    """Let a scene's run stand after so many steps, with these weights, to train on as the one that had them."""
+    """Set a scene's run to these weights and this step, so that it trains on like the original."""
     if rule:
         put_checkpoint(scene.run, replace(checkpoint_of(dict(weights), dict(state), rule), steps=steps))
     else:
@@ -65,13 +65,13 @@ def put_at_end(
 
 
 def let_go(standing: Standing) -> None:
-    """A run that was drawn is not needed any more."""
+    """Close a run that was drawn."""
     if isinstance(standing, Scene):
         standing.run.close()
 
 
 def check_plain(entrance: Callable[..., object], **given: Any) -> None:
-    """Refuse arguments of `entrance` that concern the cubes of one run, if they differ from their defaults."""
+    """Raise InputError for arguments of `entrance` for a single run's cubes that differ from their defaults."""
     usual = inspect.signature(entrance).parameters
     said = [name for name, value in given.items() if value != usual[name].default]
     if said:
@@ -80,17 +80,18 @@ def check_plain(entrance: Callable[..., object], **given: Any) -> None:
         )
 
 
-# ---- The runs of a file of results. What builds them is found here; it is not run itself.
+# ---- The runs of a results file. Code in the file is never executed.
 
 MOST = 10_000
-"""Results of a file that are shown."""
+"""Most results shown of a file."""
 _NAME = re.compile("[a-z][a-z0-9_]*")
 
 
 def runs_of(path: StrPath, build: Build | None = None) -> Runs:
-    """The runs in a file of results.
+    """Return the runs in a results file.
 
-    Without `build` the scene of the package builds them that the file names; the text of a scene in it is not run.
+    Without `build`, the package's scene with the name in the file rebuilds them; scene code in the file is not
+    executed.
     """
     with Results.read(path) as read:
         about, results, growing = read.about, tuple(islice(read.results(), MOST)), read.written
@@ -110,19 +111,19 @@ def runs_of(path: StrPath, build: Build | None = None) -> Runs:
 
 
 def title_of(about: About) -> str:
-    """What a sweep is called: the scene, and what its runs have in common."""
+    """Return the name of a sweep: its scene and the options that all runs share."""
     return ", ".join(filter(None, (Path(about.name).stem, options_text(about.fixed))))
 
 
 def build_of(about: About) -> SceneBuild | None:
-    """What builds the runs of a file, if that is a scene of the package: nothing that a file holds is ever run."""
+    """Return what rebuilds a file's runs, if that is a scene of the package; code in a file is never executed."""
     if about.build_text or not _NAME.fullmatch(about.name) or find_spec(f"scalarviz.scenes.{about.name}") is None:
         return None
     return SceneBuild(about.name)
 
 
 def scene_file(path: StrPath, about: About) -> SceneBuild:
-    """A scene's file as what builds the runs of a file of results: its owner says that it may be run."""
+    """Return a scene's file as the builder of a results file's runs; naming it allows its execution."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
@@ -141,43 +142,43 @@ def _making(build: Build, about: About) -> Callable[[Result], Scene]:
             fields = build.loaded.options.model_fields
             written = {name for name, field in fields.items() if dict(field.json_schema_extra or {}).get("written")}
             given = {name: value for name, value in given.items() if name in fields and name not in written}
-            if given["steps"] == fields["steps"].default:  # nobody gave it: epochs may be given in its place
+            if given["steps"] == fields["steps"].default:  # not given: epochs may replace it
                 del given["steps"]
         else:
             given.pop("steps")
         try:
             built = build.built(given, result.seed)
-        except ValueError as error:  # pydantic's, of options that the scene of today has no more
+        except ValueError as error:  # from pydantic, for options that the scene no longer has
             raise InputError(f"{about.name}, run {result.number:,}: {' '.join(str(error).split())[:300]}") from None
         return built.scene if built.scene is not None else Scene(Path(about.name).stem, built.run)
 
     return making
 
 
-# ---- What is said of runs: their options, how they ended, how many learnt.
+# ---- Words about runs: options, endings, counts.
 
 LEARNT, STUCK, ENDED, DIVERGED, FAILED = "learnt", "stuck", "done", "diverged", "failed"
 ENDINGS = {
     LEARNT: "Runs that learnt", STUCK: "Runs that are stuck", ENDED: "All runs", DIVERGED: "Runs that diverged",
     FAILED: "Runs that failed",
 }  # fmt: skip
-"""How a run may have ended, and a heading; `ENDED`: its scene does not say what it should reach."""
+"""The endings of runs, with headings; `ENDED`: the scene defines no goal."""
 
 
 def ending_of(result: Result) -> str:
-    """One of `ENDINGS`."""
+    """Return a key of `ENDINGS`."""
     if result.state != "done":
         return result.state
     return ENDED if result.reached is None else LEARNT if result.reached else STUCK
 
 
 def ending_colour(ending: str, theme: Theme) -> str:
-    """Blue what learnt, orange what is stuck, as in the map of weights; grey the rest."""
+    """Return blue for learnt and orange for stuck, as in the weights' colour map; grey for the others."""
     return {LEARNT: theme.weight[4], STUCK: theme.weight[0], ENDED: theme.text2}.get(ending, theme.text3)
 
 
 def value_text(value: Any) -> str:
-    """A value of an option, as it is typed."""
+    """Return an option's value as it is typed."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
@@ -188,13 +189,13 @@ def value_text(value: Any) -> str:
 
 
 def options_text(options: Mapping[str, Any], names: Sequence[str] | None = None) -> str:
-    """``lr 0.1, hidden 16,16``: all options, or those of some names."""
+    """Return ``lr 0.1, hidden 16,16``: all options, or those with some names."""
     shown = options if names is None else {name: options[name] for name in names if name in options}
     return ", ".join(f"{name} {value_text(value)}" for name, value in shown.items())
 
 
 def counts_text(group: Group) -> str:
-    """``11 of 20 learnt, 1 diverged``, or how many runs there are."""
+    """Return ``11 of 20 learnt, 1 diverged``, or the number of runs."""
     count, learnt = len(group.results), group.learnt
     said = [f"{count:,} run{'' if count == 1 else 's'}" if learnt is None else f"{learnt:,} of {count:,} {LEARNT}"]
     said += [f"{n:,} {state}" for state in (DIVERGED, FAILED) if (n := group.count(state))]
@@ -202,12 +203,12 @@ def counts_text(group: Group) -> str:
 
 
 def number_text(number: float) -> str:
-    """A loss; what is infinite has diverged."""
+    """Return a loss as text; infinity means diverged."""
     return DIVERGED if number == math.inf else loss_text(number)
 
 
 def run_text(result: Result, results: Sequence[Result]) -> str:
-    """A run among others: what sets it apart, its seed, how it ended."""
+    """Return a run's line: what differs from other runs, its seed, its ending."""
     said = [f"run {result.number:,}", options_text(result.options, swept(results)), f"seed {result.seed:,}"]
     if result.state == "done":
         said += [f"loss {loss_text(result.loss)}", *([] if result.reached is None else [ending_of(result)])]

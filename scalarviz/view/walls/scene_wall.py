@@ -1,6 +1,6 @@
-"""`SceneWall`: the window of all scenes; the one under the pointer trains in its picture.
+"""`SceneWall`: the window of all scenes; the scene under the pointer trains in its picture.
 
-What is dropped here is data that some door takes, and nothing dropped is ever run.
+Dropped files are only read as data for a scene; they are never executed.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from .tour import Tour, trained
 from .wall import LINE, FittedPicture, Look, Wall, grid_of, is_small, scale_of
 
 REST = 0.25
-"""Seconds that the pointer rests on a picture before it trains."""
+"""Seconds that the pointer rests on a picture before its scene trains."""
 USUAL = Look(margin=24.0, gap=16.0, top=62.0, foot=42.0, caption=48.0, keys=17.0)
 SMALL = Look(margin=12.0, gap=10.0, top=40.0, foot=40.0, caption=20.0, keys=14.0)
 LEARNT = 14
-"""Size of the line that says what is learnt."""
+"""Type size of the line that says what is learnt."""
 COMMAND = "scalarviz"
 TOUR = "tour"
 
@@ -45,8 +45,8 @@ TOUR = "tour"
 class SceneWall(Wall):
     """The wall of all scenes.
 
-    `receive` says for a file that was dropped which door it opens and how; `endings` are those of files that some door
-    takes. Without `stations` there is no tour.
+    `receive` returns the entry and options for a dropped file; `endings` are the accepted file endings. Without
+    `stations` there is no tour.
     """
 
     called, glows = "all scenes", True
@@ -60,42 +60,42 @@ class SceneWall(Wall):
                         if not door.missing and (still := still_picture(door)) is not None}  # fmt: skip
         self._building: Future[tuple[BuiltScene, Rehearsal | None]] | None = None
         self._live: LivePicture | None = None
-        self._stands: tuple[SceneEntry, FittedPicture, int] | None = None  # what was left, its picture and its step
+        self._stands: tuple[SceneEntry, FittedPicture, int] | None = None  # left last: entry, picture, step
         self._rested, self._tried = 0.0, False
-        self._news: list[str] = []  # what is told as soon as there is a window
+        self._news: list[str] = []  # lines to print once there is a window
         actions = [action for action in ACTIONS if action.name != TOUR or stations is not None]
         own = {TOUR: lambda: self._ask_host(lambda host: host.enter(self.tour, TOUR)), "open": self._ask_file}
         super().__init__(theme, actions, own)
         self.numbers, self.chosen = range(len(self.doors)), 0 if self.doors else None
 
-    # ---- the way through the window
+    # ---- entering and returning
 
     def appear(self, size: tuple[int, int]) -> Self:
-        """The wall as it appears, in a window of so many device pixels."""
+        """Reset and lay out the wall for a window of this many device pixels."""
         super().appear(size)
         self._keep_left_scene()
         return self
 
     def _keep_left_scene(self) -> None:
-        """What was left stands in its picture as it was left."""
+        """Draw the scene left last, as it was left, as its picture."""
         left, self._stands = self.last_entered, None
         if left is not None:
             scene = left[1].scene
             self._stands = left[0], FittedPicture(Easel(scene, LAID_OUT, self.theme).close_up(STILL)), scene.run.steps
 
     def attach(self, host: Host) -> None:
-        """Appear in `host`."""
+        """Appear in `host` and print waiting lines."""
         super().attach(host)
         self.tell(host)
 
     def tell(self, host: Host) -> None:
-        """Tell what had to wait for a window."""
+        """Print the lines that waited for a window."""
         for line in self._news:
             host.tell(line)
         self._news.clear()
 
     def tour(self, size: tuple[int, int]) -> Guest:
-        """The tour, through those of its stations whose scenes can be entered; where none can, the wall."""
+        """Return the tour through the stations that can be shown, or the wall if there is none."""
         stations = () if self._stations is None else self._stations()
         open_doors = {door.name: door for door in self.doors if not door.missing}
         found = [(open_doors[s.scene], s) for s in stations if s.scene in open_doors]
@@ -109,7 +109,7 @@ class SceneWall(Wall):
     # ---- time
 
     def _go_on(self, host: Host, seconds: float) -> None:
-        """The chosen scene goes on in its picture; it is built when it has been chosen for a moment."""
+        """Train the chosen scene in its picture; build it once it has been chosen for a moment."""
         self._rested += seconds
         if not host.visible:
             return
@@ -128,17 +128,17 @@ class SceneWall(Wall):
 
     @property
     def door(self) -> SceneEntry | None:
-        """The chosen one."""
+        """The chosen entry."""
         return None if self.chosen is None else self.doors[self.chosen]
 
     def choose(self, number: int | None) -> None:
-        """Choose a door: its scene is the one that trains."""
+        """Choose an entry; its scene trains."""
         if number is not None and number != self.chosen:
             self._rest()
             self.chosen = number
 
     def _rest(self) -> None:
-        """Nothing trains any more; the picture is the still again."""
+        """Stop training and show the still picture again."""
         if self._live is not None:
             if said := self._live.close():
                 self.say(said)
@@ -147,7 +147,7 @@ class SceneWall(Wall):
         self._rested, self._tried, self._dirty = 0.0, False, True
 
     def enter(self, given: Mapping[str, object] | None = None) -> None:
-        """Enter the chosen scene, with these options; nothing else trains then."""
+        """Enter the chosen scene with these options; training on the wall stops."""
         door = self.door
         if door is not None and door.missing:
             self.say(f"{door.name} needs a package: {door.missing}")
@@ -157,7 +157,7 @@ class SceneWall(Wall):
             super().enter(given)
 
     def open(self, paths: Sequence[Path]) -> None:
-        """Files were dropped: the last one decides which scene is entered, unless one is being opened already."""
+        """Open the last of the dropped files and enter its scene, unless one is opening already."""
         for path in paths[-1:]:
             if self._opening is not None and self.door is not None:
                 self.say(f"{path.name} was not opened, because {self.door.name} is opening; Escape cancels that")
@@ -172,12 +172,12 @@ class SceneWall(Wall):
             self.enter(given)
 
     def cancel(self) -> bool:
-        """A scene that is being opened is not, after all; it trains in its picture again."""
+        """Cancel opening a scene; it trains in its picture again."""
         self._tried, self._rested = False, 0.0
         return super().cancel()
 
     def toggle_theme(self) -> None:
-        """Light or dark."""
+        """Switch between light and dark."""
         super().toggle_theme()
         self._rest()
         self._keep_left_scene()
@@ -187,7 +187,7 @@ class SceneWall(Wall):
         self._ask_host(lambda host: host.ask_file(title, self.endings, lambda path: self.open([path])))
 
     def close(self) -> None:
-        """Stop what trains."""
+        """Stop training."""
         self._rest()
         super().close()
 
@@ -199,14 +199,14 @@ class SceneWall(Wall):
         self._placed(grid_of(self._size, len(self.doors), SMALL if self._small else USUAL, STILL[0] / STILL[1]))
 
     def sketches(self) -> list[Sketch]:
-        """Everything on the wall: the title, pictures with their commands and what is learnt there, keys."""
+        """Return everything on the wall: title, pictures with names and summaries, keys."""
         theme, grid, margin = self.theme, self.grid, self.grid.look.margin
         sketch, head = Sketch(), 28.0 if self._small else 42.0
         big, text = (20, LABEL) if self._small else (BIG, TITLE)
         sketch.text(margin, head, COMMAND, big, theme.text1, bold=True)
         after = margin + measure(COMMAND, big, True) + 18
         sketch.text(after, head, "every weight is a cube", text, theme.text3)
-        first, size = f"{COMMAND} ", LABEL if self._small else 17  # before each name, if there is room before all
+        first, size = f"{COMMAND} ", LABEL if self._small else 17  # before each name, if all have room
         widest = max((measure(door.name, size, True) for door in self.doors), default=0.0)
         if measure(first, size) + widest > grid.picture[0]:
             first = ""
@@ -237,7 +237,7 @@ class SceneWall(Wall):
         return min(14.0, self.grid.picture[0] / 12)
 
     def _words(self, door: SceneEntry) -> list[str]:
-        """What stands in the place of a picture: how to get the scene, or what it is; nothing where nothing fits."""
+        """Return the words in place of a picture: its missing package or its summary; [] if they do not fit."""
         (wide, high), pad = self.grid.picture, self._pad
         for words in (f"needs: {door.missing}", "needs an extra") if door.missing else (door.summary,):
             lines = wrapped(words, wide - 2 * pad)
@@ -246,7 +246,7 @@ class SceneWall(Wall):
         return []
 
     def _remark(self) -> str:
-        """What is said at the right of the chosen caption."""
+        """Return the remark at the right of the chosen caption."""
         if self._opening is not None:
             return "opening"
         if self._building is not None:
@@ -259,7 +259,7 @@ class SceneWall(Wall):
 
 
 def still_picture(door: SceneEntry) -> FittedPicture | None:
-    """A door's picture; None where there is none that can be read, which keeps nobody from the scene."""
+    """Return an entry's still picture, or None if there is none that can be read."""
     if door.still is None:
         return None
     try:
@@ -269,7 +269,7 @@ def still_picture(door: SceneEntry) -> FittedPicture | None:
 
 
 def _beginning(sentence: str, width: float, size: float) -> str:
-    """The first part of a sentence; of one that does not fit as many parts of that, or words, as do."""
+    """Return the first clause of a sentence, shortened to the width."""
     first = re.split("[;:.]", sentence)[0]
     if measure(first, size) <= width:
         return first
@@ -277,24 +277,24 @@ def _beginning(sentence: str, width: float, size: float) -> str:
     return fits.rpartition(",")[0] or f"{fits} ..."
 
 
-# ---- `LivePicture`: a scene that trains in a small picture, drawn where nobody sees it and handed over as pixels.
+# ---- `LivePicture`: a scene that trains in a small picture, drawn off-screen and copied as pixels.
 
 LAID_OUT = (960, 540)
-"""Pixels for which the scene is laid out."""
+"""Width and height in pixels for which the scene is laid out."""
 STILL = (648, 240)
-"""Pixels of its cubes alone, as the stills have them."""
+"""Width and height in pixels of its cubes alone, as in the stills."""
 SECONDS, FPS = 10.0, 12
-"""How long the run takes there, and pictures a second of it."""
+"""Seconds of the run in its picture, and pictures a second."""
 REHEARSAL_SECONDS = 0.3
 
 
 def rehearsed(opened: BuiltScene) -> tuple[BuiltScene, Rehearsal | None]:
-    """A scene with what will happen in it, to be made in a thread."""
+    """Return a scene with its rehearsal; to be called in a thread."""
     return opened, rehearse(opened.scene.run, opened.steps, REHEARSAL_SECONDS)
 
 
 class LivePicture:
-    """A scene in a small picture; it stands at its last step. `face`: what it shows now, None before the first."""
+    """A scene in a small picture, which stops at its last step; `face` is the current picture, at first None."""
 
     def __init__(self, opened: BuiltScene, rehearsal: Rehearsal | None, theme: Theme) -> None:
         scene = opened.scene
@@ -308,11 +308,11 @@ class LivePicture:
 
     @property
     def trains(self) -> bool:
-        """Whether it has not come to its last step."""
+        """Whether the last step is not reached yet."""
         return self._playback.running or self.step < self.worker.run.steps
 
     def pass_time(self, seconds: float) -> bool:
-        """`seconds` have passed; returns whether there are other pixels."""
+        """Advance by `seconds`; return whether there is a new picture."""
         self._playback.tick(seconds)
         self._late += seconds
         if self._late < 1 / FPS or not self._asked.done or (self.face is not None and not self.trains):
@@ -325,7 +325,7 @@ class LivePicture:
         return True
 
     def close(self) -> str:
-        """Stop training; returns what is to be said of that, usually nothing."""
+        """Stop training; return an error message, usually ''."""
         try:
             self.worker.close()
         except StateError as busy:  # in a long call of the engine

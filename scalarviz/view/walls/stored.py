@@ -1,4 +1,4 @@
-"""`stored_subject`: one file or two, as what a workbench shows."""
+"""`stored_subject`: one or two files of numbers as the subject of a workbench."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from ..space.blocks import Item
 
 
 def stored_subject(paths: Sequence[Path], only: Sequence[str] = ()) -> Subject:
-    """The numbers of one file with their histogram, or of two with their difference."""
+    """Return the numbers of one file with their histogram, or of two files with their difference."""
     if not 1 <= len(paths) <= 2:
         raise InputError(f"got {len(paths)} files; allowed: one or two")
     names = names_of(paths)
@@ -55,7 +55,7 @@ def stored_subject(paths: Sequence[Path], only: Sequence[str] = ()) -> Subject:
 
 
 def _items(path: Path, file: Read, printed: Sequence[str]) -> tuple[Item, ...]:
-    """The layers of a file whose tensors are called as they are `printed`."""
+    """Return the layers of a file whose tensors have the `printed` names."""
     if file.graph is None:
         return items_of_names(printed)
     from ...onnx.reading import shapes_of
@@ -66,7 +66,7 @@ def _items(path: Path, file: Read, printed: Sequence[str]) -> tuple[Item, ...]:
 
 
 def _by_their_names(arrays: Mapping[str, Float], found: Mapping[str, Match]) -> dict[str, Float]:
-    """The arrays of the second file, each by the name and with the sides that its counterpart has in the first."""
+    """Return the second file's arrays, with the names and axis order of their counterparts in the first."""
     taken = {match.name for match in found.values()}
     there = {name: match.aligned(arrays[match.name]) for name, match in found.items()}
     left = ((name if name not in there else f"{name} (another)", array)
@@ -74,7 +74,7 @@ def _by_their_names(arrays: Mapping[str, Float], found: Mapping[str, Match]) -> 
     return there | dict(left)
 
 
-# ---- `read_stored`: the arrays of a file, in the order in which they are shown.
+# ---- `read_stored`: the arrays of a file, in display order.
 
 Array = NDArray[Any]
 Shapes = Mapping[str, tuple[int, ...]]
@@ -82,13 +82,13 @@ Shapes = Mapping[str, tuple[int, ...]]
 MOST_NUMBERS = 32_000_000
 MOST_TENSORS = 1_000
 BYTES = 80
-"""That a number of a file takes in a picture, and in one with its counterpart."""
+"""Bytes that a picture needs for each number, alone or with its counterpart."""
 LONGEST_NAME = 80
 ENDINGS = (".onnx", ".safetensors")
 
 
 class Read(NamedTuple):
-    """The arrays of a file; of an ONNX file also its graph, and their names by what the graph calls them."""
+    """The arrays of a file; for an ONNX file also its graph, and the arrays' names by the graph's names."""
 
     arrays: dict[str, Array]
     graph: Graph | None = None
@@ -96,9 +96,9 @@ class Read(NamedTuple):
 
 
 def read_stored(path: StrPath, only: Sequence[str] = ()) -> Read:
-    """The arrays of a file by name: of an ONNX file in the order of its graph, else in that of the names.
+    """Return the arrays of a file by name: of an ONNX file in the order of its graph, otherwise ordered by name.
 
-    Those are there too that an ONNX file holds under another name, as it does equal ones.
+    An array that an ONNX file stores once under two names appears under both.
     """
     source = check_source(path, "file")
     try:
@@ -124,7 +124,7 @@ def read_stored(path: StrPath, only: Sequence[str] = ()) -> Read:
 
 
 def _elsewhere(path: Path) -> str:
-    """Which file or command shows what has another ending, if one does."""
+    """Return a hint which command shows a file with another ending, or ''."""
     said = {
         ".svz": f"; to play a recording: scalarviz replay {path_text(path)}",
         ".csv": ", and .svs, which a sweep writes with --results",
@@ -134,7 +134,7 @@ def _elsewhere(path: Path) -> str:
 
 
 def _of_graph(graph: Graph) -> dict[str, Array]:
-    """The stored tensors of an ONNX file in the order in which its sorted nodes need them."""
+    """Return the stored tensors of an ONNX file, in the order in which its sorted nodes read them."""
     needed = dict.fromkeys(name for node in graph.nodes for name in node.inputs if name in graph.constants)
     order = [*needed, *(name for name in graph.constants if name not in needed)]
     arrays = {name: graph.constants[name] for name in order}
@@ -155,11 +155,11 @@ ROLES: dict[str, tuple[str, ...]] = {
     "Add": ("bias", "bias"), "Gather": ("weight",), "MatMul": ("weight", "weight"), "Mul": ("weight", "weight"),
     "PRelu": ("", "weight"),
 }  # fmt: skip
-"""What a module calls the inputs of its operators, in their order; empty for what it has no name for."""
+"""A module's names for its operators' inputs, in order; '' for an input without a name."""
 
 
 def _names_of_modules(graph: Graph, arrays: Mapping[str, Array]) -> dict[str, str]:
-    """Names for tensors that the exporter has numbered: ``conv1.weight`` of the one that the node /conv1/Conv reads."""
+    """Return names for tensors that the exporter numbered: ``conv1.weight`` for an input of the node /conv1/Conv."""
     found, taken = dict[str, str](), set(arrays)
     for node in graph.nodes:
         path = _module(node)
@@ -173,7 +173,7 @@ def _names_of_modules(graph: Graph, arrays: Mapping[str, Array]) -> dict[str, st
 
 
 def _chosen(path: StrPath, shapes: Shapes, only: Sequence[str]) -> list[str]:
-    """The names that are shown, if that is something and not too much."""
+    """Return the names to show; raise InputError if there are none or too many."""
     sizes = {name: prod(shape) for name, shape in shapes.items()}
     names = [name for name, size in sizes.items()
              if size and (not only or any(fnmatchcase(name, pattern) for pattern in only))]  # fmt: skip
@@ -192,13 +192,13 @@ def _chosen(path: StrPath, shapes: Shapes, only: Sequence[str]) -> list[str]:
 
 
 def _natural(name: str) -> list[tuple[bool, int, str]]:
-    """By which names are sorted: ``layers.2`` comes before ``layers.10``."""
+    """Return a sort key with which ``layers.2`` comes before ``layers.10``."""
     return [(not part.isdecimal(), int(part[:18]) if part.isdecimal() else 0, part)
             for part in re.split(r"([0-9]+)", name)]  # fmt: skip
 
 
 def by_printed_names(arrays: Mapping[str, Array]) -> dict[str, Array]:
-    """The same arrays, by names that fit on a line; a name that another array has by then gets a number."""
+    """Return the arrays under names that fit on a line; a name that is already used gets a number."""
     found: dict[str, Array] = {}
     for name, array in arrays.items():
         line = short = clean(name, LONGEST_NAME).strip() or "(no name)"
@@ -210,25 +210,25 @@ def by_printed_names(arrays: Mapping[str, Array]) -> dict[str, Array]:
 
 
 def as_floats(arrays: Mapping[str, Array]) -> dict[str, NDArray[np.floating]]:
-    """The same numbers as float32 where that holds them, else as float64."""
+    """Return the arrays as float32 if that is exact, otherwise as float64."""
     narrow = ("float32", "float16", "int8", "int16", "uint8", "uint16", "bool")
     return {name: array.astype(np.float32 if array.dtype.name in narrow else np.float64, copy=False)
             for name, array in arrays.items()}  # fmt: skip
 
 
-# ---- `Stored`: the numbers of a file as a source, and two of them beside each other: one moment, which stays.
+# ---- `Stored`: the numbers of a file as a source, and of two files; they have one fixed moment.
 
 Float = NDArray[np.floating]
 
 
 def amount(tensors: Sequence[Tensor]) -> str:
-    """How many numbers in how many tensors, in words."""
+    """Return ``12 numbers in 2 tensors``."""
     size, count = sum(tensor.size for tensor in tensors), len(tensors)
     return f"{size:,} number{'' if size == 1 else 's'} in {count:,} tensor{'' if count == 1 else 's'}"
 
 
 class Stored(Played):
-    """Named arrays that nobody changes."""
+    """Named arrays that never change."""
 
     can, recorded, counted = Abilities(), False, False
 
@@ -244,31 +244,31 @@ class Stored(Played):
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
-        """One for each array."""
+        """The tensors, one for each array."""
         return self._tensors
 
     @property
     def says(self) -> str:
-        """How much it is."""
+        """The number of numbers and tensors, in words."""
         return amount(self._tensors)
 
     def frame_at(self, place: int) -> Frame:
-        """The numbers."""
+        """Return the only frame."""
         return self._frame
 
     def loss_at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
-        """There is none."""
+        """Return NaN for each place: a file has no loss."""
         return np.full(len(places), np.nan)
 
     def lacks(self, quantity: str) -> str:
-        """A file holds numbers alone."""
+        """Return why a quantity is missing: a file holds only weights."""
         return "" if quantity == "weight" else "a file holds only weights"
 
 
 class StoredPair(RecordedPair):
-    """Two files, and their difference where `found` says which tensors of them are the same part of a network.
+    """Two files, with the difference of the tensors that `found` matches.
 
-    `renamed` says which of them have another name or other sides in the second file.
+    `renamed` lists tensors that have another name or axis order in the second file.
     """
 
     can, recorded = Abilities(), False
@@ -285,36 +285,36 @@ class StoredPair(RecordedPair):
             one.values.setflags(write=False)
 
     def frame_at(self, place: int) -> Compared:
-        """The difference; it is computed once."""
+        """Return the difference, which is computed once."""
         return self._frame
 
     def lacks(self, quantity: str) -> str:
-        """Files hold numbers alone."""
+        """Return why a quantity is missing: files hold only weights."""
         return "" if quantity == "weight" else "files hold only weights"
 
 
-# ---- What layers and wires the graph of an ONNX file has.
+# ---- The layers and wires of an ONNX graph.
 
 Shape = tuple[int | str, ...]
 SIDES = frozenset({"Shape", "Size"})
-"""Operators whose numbers are not the data's."""
+"""Operators whose outputs do not carry the data."""
 SILENT = MOVED | {"Add", "Cast", "Concat", "Constant", "Div", "Dropout", "Gather", "Mul", "Neg", "Pow", "Split", "Sqrt",
                   "Sub", "Where"}  # fmt: skip
-"""Operators that are not named where they read numbers of one layer alone: they move numbers, or scale them."""
+"""Operators that are not named if they read one layer only: they move or scale numbers."""
 
 
 class _Value(NamedTuple):
-    """An array made of the data: by which item, and the operators since."""
+    """An array computed from the data: the item that produced it, and the operators since."""
 
     item: int
     words: tuple[str, ...] = ()
 
 
 def items_of(graph: Graph, names: Mapping[str, str], shapes: Mapping[str, Shape]) -> tuple[Item, ...]:
-    """Layers, joins, inputs and outputs in the order in which they are computed.
+    """Return layers, joins, inputs and outputs in the order of computation.
 
-    `names` are those of the stored tensors that are drawn, by what the graph calls them; `shapes` are of arrays that it
-    makes, as far as they are known. What no node reads of the data stands at the end.
+    `names` maps the graph's names to those of the drawn tensors; `shapes` are the known shapes of intermediate arrays.
+    Tensors that no node reads come last.
     """
     return _Items(graph, names, shapes).build()
 
@@ -325,9 +325,9 @@ class _Items:
     names: Mapping[str, str]
     shapes: Mapping[str, Shape]
     items: list[Item] = field(default_factory=list)
-    paths: list[str] = field(default_factory=list)  # the module of each item
+    paths: list[str] = field(default_factory=list)  # module of each item
     values: dict[str, _Value] = field(default_factory=dict)
-    stored: dict[str, tuple[str, ...]] = field(default_factory=dict)  # what arrays that no data went into are made of
+    stored: dict[str, tuple[str, ...]] = field(default_factory=dict)  # tensors behind data-free arrays
     placed: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -342,7 +342,7 @@ class _Items:
         return _Value(len(self.items) - 1)
 
     def read_node(self, node: Node) -> None:
-        """Go on behind a node."""
+        """Add the outputs of a node."""
         read = [self.values[name] for name in node.inputs if name in self.values]
         parts = tuple(dict.fromkeys(part for name in node.inputs for part in self.stored.get(name, ())))
         if node.operator in SIDES:
@@ -362,7 +362,7 @@ class _Items:
             new = tuple(self.names[part] for part in parts if part not in self.placed)
             self.placed.update(parts)
             own = self.items[before]
-            if len(sources) == 1 and own.tensors and self.paths[before] == path:  # a sum with its bias
+            if len(sources) == 1 and own.tensors and self.paths[before] == path:  # the sum with its bias
                 self.items[before] = replace(own, tensors=(*own.tensors, *new), shape=shape)
                 return sources[before]
             name = path.rpartition(".")[2] if "." in path else path
@@ -380,7 +380,7 @@ class _Items:
         return self._add(Item(block, name, node.operator, new, reads, shape), path)
 
     def build(self) -> tuple[Item, ...]:
-        """All items, each input in the block that reads it, outputs and what nothing reads at the end."""
+        """Return all items, each input in the block that reads it; outputs and unread tensors come last."""
         for node in self.graph.nodes:
             self.read_node(node)
         for port in self.graph.outputs:
@@ -400,13 +400,13 @@ class _Items:
 
 
 def _path(name: str, module: str = "") -> str:
-    """The module that a tensor belongs to, by its name; a name without dots stands in the `module` that reads it."""
+    """Return the module of a tensor by its name; a name without dots belongs to the `module` that reads it."""
     above, _, last = name.replace("/", ".").rpartition(".")
     return above or f"{module}.{last}".strip(".")
 
 
 def items_of_names(names: Sequence[str]) -> tuple[Item, ...]:
-    """Layers in the order of the names of their tensors, where nothing is known of what they read."""
+    """Return layers in the order of their tensors' names, if nothing is known about their inputs."""
     layers: dict[str, list[str]] = {}
     for name in names:
         layers.setdefault(_path(name), []).append(name)
@@ -420,7 +420,7 @@ def _module(node: Node) -> str:
 
 
 def block_of(path: str) -> str:
-    """The block of a layer: down to the first number that is not the layer itself, else what the layer stands in."""
+    """Return the block of a layer: its path up to the first number that is not the layer itself, or its parent."""
     parts = path.split(".")
     at = next((k for k, part in enumerate(parts[:-1]) if part.isdecimal()), len(parts) - 2)
     return ".".join(parts[: at + 1])

@@ -1,7 +1,6 @@
-"""`Tour`: stations one after another in one window; what is said stands in a line above the scene.
+"""`Tour`: stations one after another in one window; a line above the scene shows their sentences.
 
-The scene of the coming station is built, and trained as far as that one says, in a thread while the present one is
-shown.
+A thread builds the next station's scene, and trains it as far as the station says, while the current one is shown.
 """
 
 from __future__ import annotations
@@ -30,25 +29,25 @@ if TYPE_CHECKING:
 
 Stations = Sequence[tuple[SceneEntry, Station]]
 HEIGHT, SMALL = 74.0, 50.0
-"""Logical pixels of the line above a scene, and in a small window."""
+"""Height of the line above a scene in logical pixels: usual, and in a small window."""
 _TAKEN = ("Space", "End")
 ON = {key: by for action, by in zip(TOUR, (1, -1), strict=False) for key in action.keys}
-"""Keys that lead so many stations on."""
+"""Keys that go to another station, with the number of stations to move."""
 LOOKS = ("show_weights", "show_gradients", "show_updates", "next_map", "refit_range", "fit", "toggle_panels", "escape")
 """Actions of the scene that keep their keys in the tour."""
 LONGEST_TICK = 0.25
-"""Seconds that one look at the clock may move the tour on: making a scene takes time that nobody has watched."""
+"""Most seconds by which one tick advances the tour: time for building a scene does not count."""
 
 
 class Tour(LiveView):
-    """The scene of a station below a line; it ends on `wall`, as Escape does where nothing is open."""
+    """The scene of a station below a line. The tour ends on `wall`, as does Escape when nothing is open."""
 
     def __init__(
         self, wall: SceneWall, stations: Stations, number: int, opened: BuiltScene, size: tuple[int, int]
     ) -> None:
         self.wall, self.stations, self.number = wall, stations, number
         self.station, self.escape_action = stations[number][1], wall.return_to_wall
-        self._goal: tuple[int, Future[BuiltScene]] | None = None  # where it goes, once that is built
+        self._goal: tuple[int, Future[BuiltScene]] | None = None  # the next station once it is built
         self._next: tuple[int, Future[BuiltScene]] | None = None
         self._time, self._acts = 0.0, 0
         self._lay_out(size)
@@ -59,14 +58,14 @@ class Tour(LiveView):
         self.bench.touch.table = tuple(table_of(TOUR))
 
     def pace_text(self, frame: Frame | None = None) -> str:
-        """The HUD's second line without the keys that lead elsewhere here."""
+        """Return the HUD's second line without keys that have another use here."""
         parts = super().pace_text(frame).split(DOT)
         return DOT.join(part for part in parts if part.split(" ")[0] not in _TAKEN)
 
     # ---- time
 
     def attach(self, host: Host) -> None:
-        """Appear in `host`, and let the coming scene be built."""
+        """Appear in `host`, and start building the next scene."""
         super().attach(host)
         self.wall.host = host
         self.wall.tell(host)
@@ -83,7 +82,7 @@ class Tour(LiveView):
                 act = self.station.acts[self._acts]
                 self._acts += 1
                 self.send(act.action, act.value)
-                self.say("", 0.0)  # what a hand is told of that would lie over the strip, and nobody asked here
+                self.say("", 0.0)  # hide its notice, which would cover the strip
             if self._goal is None and self._time >= self.station.seconds:
                 self.go(self.number + 1)
         super()._beat(seconds)
@@ -91,7 +90,7 @@ class Tour(LiveView):
             self.host.repaint()
 
     def go(self, number: int) -> None:
-        """Set out for a station; beyond the last one is the wall."""
+        """Go to a station; after the last one, to the wall."""
         if number >= len(self.stations):
             self.wall.return_to_wall()
         elif number >= 0:
@@ -103,7 +102,7 @@ class Tour(LiveView):
         return build_in_thread(lambda: trained(door, station))
 
     def _arrive(self, number: int, future: Future[BuiltScene]) -> None:
-        """Enter a station that was built; one that cannot be shown is said, and passed by."""
+        """Enter a station that was built; report and skip one that cannot be shown."""
         assert self.host is not None
         error, self._goal = future.exception(), None
         if error is None:
@@ -127,21 +126,21 @@ class Tour(LiveView):
 
     @property
     def _progress(self) -> float:
-        """How much of the time of its station has passed."""
+        """Share of the station's time that has passed."""
         return min(self._time / self.station.seconds, 1.0)
 
     def _line_key(self) -> tuple[object, ...]:
-        """What the line says: where it is as it was, nothing has to be drawn."""
+        """Return a key of the line: while it stays equal, nothing has to be drawn."""
         said = self.station.sentence(self._time)
         return said, round(100 * self._progress), self._goal is not None, self.wall.theme.name
 
     def line(self) -> Sketch:
-        """The line above the scene: which station, what is said, how far it is, and the keys."""
+        """Return the line above the scene: station, sentence, progress and keys."""
         small, theme, (wide, _) = self._small, self.wall.theme, self.page
         margin, head, text, high = (12.0, 16, LABEL, SMALL) if small else (24.0, 20, TITLE, HEIGHT)
         station, sketch, count = self.station, Sketch(), len(self.stations)
         sketch.rect(0, 0, wide, high, fill=theme.panel)
-        gap, thick = 4.0, 3.0  # a part for every station at the lower edge
+        gap, thick = 4.0, 3.0  # one part for each station at the lower edge
         part = (wide - gap * (count - 1)) / count
         for k in range(count):
             x, done = k * (part + gap), 1.0 if k < self.number else self._progress if k == self.number else 0.0
@@ -149,7 +148,7 @@ class Tour(LiveView):
             if done > 0:
                 sketch.rect(x, high - thick, part * done, thick, fill=theme.text2)
         first, right = 20.0 if small else 31.0, wide - margin
-        for action in () if theme.presenter else reversed(TOUR):  # no small print in a hall
+        for action in () if theme.presenter else reversed(TOUR):  # the presenter theme shows no small print
             for words, colour, bold in ((action.words, theme.text3, False), (action.keys[0], theme.text2, True)):
                 sketch.text(right, first, words, LABEL, colour, bold=bold, anchor="right")
                 right -= measure(words, LABEL, bold) + (14 if bold else 5)
@@ -166,7 +165,7 @@ class Tour(LiveView):
         return sketch
 
     def draw(self, viewport: tuple[int, int] | None = None) -> None:
-        """Paint the line, and the scene below it, into the bound framebuffer."""
+        """Draw the line, and the scene below it, into the bound framebuffer."""
         wide, high = viewport or self._size
         gloo.set_viewport(0, 0, wide, high - self._bar)
         super().draw((wide, high - self._bar))
@@ -182,7 +181,7 @@ class Tour(LiveView):
     # ---- keys and pointer
 
     def key(self, name: str | None, text: str = "", *, shift: bool = False, ctrl: bool = False) -> bool:
-        """A key was pressed; returns whether it means something here. Looks are the scene's."""
+        """Handle a key; return whether it has a meaning here. Keys for the look go to the scene."""
         pressed = normalised(name, text, ctrl=ctrl)
         action = action_for_key(pressed)
         if pressed in ON:
@@ -197,34 +196,34 @@ class Tour(LiveView):
         return self.send(action.name)
 
     def _below(self, at: Point) -> Point:
-        """A point in the scene's own pixels."""
+        """Return a point in the scene's own pixels."""
         return at[0], at[1] - self._bar
 
     def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
-        """A button went down: over the scene it is the scene's."""
+        """Pass a button press over the scene on to it."""
         if at[1] >= self._bar:
             super().press(self._below(at), button, shift=shift, ctrl=ctrl)
 
     def move(self, at: Point) -> None:
-        """The pointer is at `at`."""
+        """Handle a pointer move."""
         super().move(self._below(at))
 
     def release(self, at: Point) -> None:
-        """The button went up."""
+        """Handle a button release."""
         super().release(self._below(at))
 
     def scroll(self, at: Point, notches: tuple[float, float], *, shift: bool = False) -> None:
-        """The wheel is the scene's."""
+        """Pass the wheel on to the scene."""
         if at[1] >= self._bar:
             super().scroll(self._below(at), notches, shift=shift)
 
     def open(self, paths: Sequence[Path]) -> None:
-        """Files belong to the wall."""
+        """Show a hint: only the wall takes files."""
         self.say("drop files on the wall of all scenes: Escape goes there")
 
 
 def trained(door: SceneEntry, station: Station) -> BuiltScene:
-    """The scene of a station, trained as far as that says."""
+    """Return the scene of a station, trained as far as the station says."""
     opened = door.build(station.given)
     if station.trained:
         opened.scene.run.step(station.trained)

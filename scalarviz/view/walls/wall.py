@@ -1,7 +1,7 @@
-"""`Wall`: pictures side by side in one window, each behind a door: one is chosen, and entered.
+"""`Wall`: pictures side by side in one window; each is the entry to a scene or run, and one is chosen.
 
-A wall is a guest of a host, as a viewer is. It stays while the window shows what was entered from it, and appears again
-with Escape. It knows scenes only as doors; they are built in threads, since that takes up to a second.
+A wall is a guest of a host, like a viewer. It persists while the window shows an entered scene; Escape returns to it.
+It knows scenes only as `SceneEntry` objects and builds them in threads, because that takes up to a second.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from .scene_entry import DOT, BuiltScene, Made, SceneEntry, build_in_thread, err
 
 Picture = NDArray[np.uint8]
 ASPECT = 16 / 9
-"""Of a picture of a window."""
+"""Width / height of a picture of a window."""
 USUAL = (1280.0, 720.0)
-"""Logical pixels of a window that is no larger; a larger one scales everything."""
+"""Logical pixels of the largest unscaled window; larger windows scale everything."""
 
 
 def scale_of(size: tuple[int, int]) -> float:
-    """Device pixels of a logical one."""
+    """Return device pixels per logical pixel."""
     return max(1.0, min(size[0] / USUAL[0], size[1] / USUAL[1]))
 
 
 def is_small(size: tuple[float, float]) -> bool:
-    """Whether so many logical pixels are little room, and type is smaller."""
+    """Return whether a page of this many logical pixels is small and needs smaller type."""
     return size[0] < 900 or size[1] < 500
 
 
 class Look(NamedTuple):
-    """Logical pixels around pictures; `keys`: the baseline of the line of keys, from below."""
+    """Logical pixels around pictures; `keys` is the distance of the line of keys from the lower edge."""
 
     margin: float
     gap: float
@@ -55,37 +55,37 @@ class Look(NamedTuple):
     foot: float
     caption: float
     keys: float
-    bar: float = 0.0  # width of the bar that says where one is; without one, all pictures are seen
-    least: float = 0.0  # square pixels of a picture that can be made out
+    bar: float = 0.0  # width of the scroll bar; 0: all pictures are visible
+    least: float = 0.0  # least area of a recognisable picture, in square pixels
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The places of pictures in a window: rows that scroll as wholes, in logical pixels."""
+    """The places of pictures in a window, in logical pixels; it scrolls by whole rows."""
 
     look: Look
     size: tuple[float, float]
     scale: float
     count: int
     columns: int
-    rows: int  # that are seen at once
-    first: int  # the row on top
+    rows: int  # rows visible at once
+    first: int  # the top row
     picture: tuple[float, float]
     left: float
     top: float
 
     @property
     def last(self) -> int:
-        """The row that can be on top at most."""
+        """The largest possible top row."""
         return max(0, -(-self.count // self.columns) - self.rows)
 
     @property
     def shown(self) -> range:
-        """The pictures that are seen."""
+        """The places of the visible pictures."""
         return range(self.first * self.columns, min((self.first + self.rows) * self.columns, self.count))
 
     def box(self, place: int) -> Box:
-        """A picture that is seen, on whole device pixels; its caption stands below it."""
+        """Return the box of a visible picture, on whole device pixels; its caption is below."""
         row, column = divmod(place - self.first * self.columns, self.columns)
         wide, high = self.picture
         x = self.left + column * (wide + self.look.gap)
@@ -94,7 +94,7 @@ class Grid:
 
     @property
     def bar(self) -> tuple[Box, Box] | None:
-        """The bar at the right and its part that is seen; None where all is seen."""
+        """The scroll bar and its visible part, or None if everything is visible."""
         if not self.last:
             return None
         look, rows = self.look, self.last + self.rows
@@ -103,12 +103,12 @@ class Grid:
         return (x, look.top, 6.0, high), (x, look.top + (high - part) * self.first / self.last, 6.0, part)
 
     def to(self, place: int) -> int:
-        """The row on top where a place is to be seen: as few rows away as possible."""
+        """Return the top row nearest to the current one with which a place is visible."""
         row = place // self.columns
         return min(max(self.first, row - self.rows + 1), row)
 
     def neighbour(self, place: int, across: int, down: int) -> int:
-        """The place so many columns, as one reads, and rows further; the nearest where there is none."""
+        """Return the place that many columns (in reading order) and rows away, or the nearest one."""
         further = place + across + down * self.columns
         if down and not 0 <= further < self.count:
             last = self.columns * ((self.count - 1) // self.columns)
@@ -119,21 +119,21 @@ class Grid:
 def grid_of(
     size: tuple[int, int], count: int, look: Look, aspect: float = ASPECT, columns: int | None = None, first: int = 0
 ) -> Grid:
-    """The places of pictures whose width is `aspect` times their height, in a window of so many device pixels.
+    """Return the places of pictures with width = `aspect` times height, in a window of this many device pixels.
 
-    Without `columns` all of them are seen, as large as that lets them be; where they would be too small to be made out
-    there are rows to be scrolled to.
+    Without `columns` all pictures are visible, as large as possible. If they would be too small to recognise, rows
+    scroll.
     """
     scale, margin, gap = scale_of(size), look.margin, look.gap
     wide, high = size[0] / scale, size[1] / scale
     room = max(wide - 2 * margin - look.bar, 40.0), max(high - look.top - look.foot, 40.0)
 
     def rows_for(across: int) -> int:
-        """How many rows all of them take."""
+        """Return the number of rows for all pictures."""
         return max(1, -(-count // across))
 
     def side(across: int, rows: int) -> float:
-        """The width of a picture, so many of them beside and below each other."""
+        """Return the width of a picture for this many columns and rows."""
         tall = (room[1] - (rows - 1) * gap) / rows - look.caption
         return min((room[0] - (across - 1) * gap) / across, tall * aspect)
 
@@ -143,7 +143,7 @@ def grid_of(
         wanted, least = side(columns, rows_for(columns)), math.sqrt(look.least * aspect)
         if wanted < least:
             columns, scrolls = max(1, int((room[0] + gap) // (least + gap))), True
-    if scrolls:  # less than their columns let it be where half a row would be left empty
+    if scrolls:  # smaller than the columns allow if half a row would be empty
         wanted = side(columns, 1)
         rows = round((room[1] + gap) / (wanted / aspect + look.caption + gap))
         wanted = min(wanted, side(columns, min(rows_for(columns), max(1, rows))))
@@ -158,7 +158,7 @@ def grid_of(
 
 
 def fitting(picture: Picture, size: tuple[int, int]) -> Picture:
-    """A picture in another width and height, averaged, so that drawing it loses no lines."""
+    """Return a picture resized to another width and height, averaged so that no lines are lost."""
     from PIL import Image
 
     way = Image.Resampling.BOX if size < picture.shape[1::-1] else Image.Resampling.BILINEAR
@@ -166,13 +166,13 @@ def fitting(picture: Picture, size: tuple[int, int]) -> Picture:
 
 
 class FittedPicture:
-    """A picture, and the same in the device pixels of the box where it stood last."""
+    """A picture, with a copy in the device pixels of its last box."""
 
     def __init__(self, picture: Picture) -> None:
         self.picture = self._fitted = picture
 
     def fitted(self, box: Box, scale: float) -> Picture:
-        """The picture in the device pixels of a box."""
+        """Return the picture in the device pixels of a box."""
         size = max(1, round(box[2] * scale)), max(1, round(box[3] * scale))
         if self._fitted.shape[1::-1] != size:
             self._fitted = fitting(self.picture, size)
@@ -182,29 +182,29 @@ class FittedPicture:
 # ---- The wall.
 
 LINE = 18.0
-"""Height of a line of words in the place of a picture."""
+"""Height of a line of words in place of a picture, in logical pixels."""
 AWAY = "close what is open; then: back to"
 BACK_SECONDS = 6.0
-"""How long it is said where Escape leads."""
+"""Seconds for which the target of Escape is shown."""
 
 
 class Wall(Room):
-    """The wall of one window, and the way to what is entered from it."""
+    """The wall of one window, and the way to the scenes entered from it."""
 
     called: str
-    """What stands on it."""
+    """The name of the wall."""
     glows = False
-    """Whether its ground is lighter in the middle."""
+    """Whether the background is lighter in the middle."""
     grid: Grid
     numbers: Sequence[int] = ()
-    """What each picture is of, in order."""
+    """The number of each picture's scene or run, in order."""
     chosen: int | None = None
 
     def __init__(self, theme: str | Theme, actions: Sequence[Action], own: Mapping[str, Handler]) -> None:
         self.theme = get_theme(theme)
         self._opening: tuple[SceneEntry, Future[BuiltScene]] | None = None
-        self._entered: tuple[SceneEntry, BuiltScene] | None = None  # what was entered last
-        self._end = 0  # the step to which that one goes
+        self._entered: tuple[SceneEntry, BuiltScene] | None = None  # the scene entered last
+        self._end = 0  # its last step
         self._pressed: int | None = None
         self._drawn: list[Sketch] = []
         super().__init__(actions, {
@@ -212,43 +212,43 @@ class Wall(Room):
             "down": lambda: self.go(0, 1), "enter": self.enter, **own,
         })  # fmt: skip
 
-    # ---- what each has of its own
+    # ---- to be defined by each wall
 
     @abstractmethod
     def _lay_out(self) -> None:
-        """Find the places of the pictures."""
+        """Compute the places of the pictures."""
 
     @abstractmethod
     def _go_on(self, host: Host, seconds: float) -> None:
-        """Time has passed: go on with the pictures."""
+        """Update the pictures after `seconds`."""
 
     @abstractmethod
     def sketches(self) -> list[Sketch]:
-        """Everything on the wall."""
+        """Return everything on the wall."""
 
     @abstractmethod
     def choose(self, number: int | None) -> None:
-        """Choose what a picture is of; None changes nothing."""
+        """Choose the picture with this number; None changes nothing."""
 
     @property
     @abstractmethod
     def door(self) -> SceneEntry | None:
-        """To what is chosen."""
+        """The chosen entry."""
 
-    # ---- the way through the window
+    # ---- entering and returning
 
     def appear(self, size: tuple[int, int]) -> Self:
-        """The wall as it appears, in a window of so many device pixels."""
+        """Reset and lay out the wall for a window of this many device pixels."""
         self._notice, self._help, self._escape_until, self._pressed = "", 0, 0.0, None
         self.resize(size)
         return self
 
     def close(self) -> None:
-        """Let go of what is being opened."""
+        """Drop the scene that is opening."""
         self._opening = None
 
     def _show(self, door: SceneEntry, opened: BuiltScene) -> None:
-        """Enter a scene: its window, with Escape leading back to the wall."""
+        """Show a scene in the window; Escape returns to the wall."""
         assert self.host is not None
         if self._entered is None or self._entered[1].scene is not opened.scene:
             self._entered, self._end = (door, opened), opened.scene.run.steps + opened.steps
@@ -265,19 +265,19 @@ class Wall(Room):
         return view
 
     def return_to_wall(self, theme: Theme | None = None) -> None:
-        """To the wall, in the look that a scene had."""
+        """Return to the wall, with the theme of the scene."""
         assert self.host is not None
         self.theme = theme or self.theme
         self.host.enter(self.appear, self.called)
 
     @property
     def last_entered(self) -> tuple[SceneEntry, BuiltScene] | None:
-        """What was entered last; None while a thread is still in a long call of it."""
+        """The scene entered last; None while a thread is still in a long call of it."""
         left = self._entered
         return None if left is None or left[1].scene.run._store.gate is not None else left
 
     def opened(self, door: SceneEntry, given: Mapping[str, object]) -> BuiltScene:
-        """The scene of a door; the one that was left last goes on where it was left."""
+        """Return the scene of an entry; the one entered last continues where it was left."""
         left = self.last_entered
         if given or left is None or left[0].name != door.name:
             return door.build(given)
@@ -297,7 +297,7 @@ class Wall(Room):
         self.repaint()
 
     def _result_of(self, future: Future[Made]) -> Made | None:
-        """What was built; what was raised instead is said."""
+        """Return what was built, or None; a notice shows the error."""
         if (error := future.exception()) is None:
             return future.result()
         said = error_message(error)
@@ -309,42 +309,42 @@ class Wall(Room):
     # ---- choosing
 
     def place_of(self, number: int | None) -> int | None:
-        """Where the picture of something stands."""
+        """Return the place of the picture with this number, or None."""
         return next((place for place, one in enumerate(self.numbers) if one == number), None)
 
     @property
     def place(self) -> int | None:
-        """Where the chosen one stands."""
+        """The place of the chosen picture."""
         return self.place_of(self.chosen)
 
     def choose_at(self, place: int) -> None:
-        """Choose what stands there."""
+        """Choose the picture at a place."""
         if self.numbers:
             self.choose(self.numbers[place])
 
     def go(self, across: int, down: int) -> None:
-        """Choose the picture beside."""
+        """Choose the neighbouring picture."""
         self.choose_at(self.grid.neighbour(self.place or 0, across, down))
 
     def enter(self, given: Mapping[str, object] | None = None) -> None:
-        """Enter what is chosen, with these options."""
+        """Enter the chosen scene with these options."""
         door = self.door
         if door is not None and self._opening is None:
             self._opening, self._dirty = (door, build_in_thread(lambda: self.opened(door, given or {}))), True
 
     def cancel(self) -> bool:
-        """What is being opened is not, after all."""
+        """Cancel opening a scene; return whether one was opening."""
         if self._opening is None:
             return False
         self._opening, self._notice = None, ""
         return True
 
     def turn_theme(self) -> None:
-        """Light or dark, from the next picture on."""
+        """Switch between light and dark, from the next picture on."""
         self.theme = presenting("light" if self.theme.name == "dark" else "dark", self.theme.presenter)
 
     def toggle_theme(self) -> None:
-        """Light or dark."""
+        """Switch between light and dark."""
         self.turn_theme()
         self._lay_out()
 
@@ -352,16 +352,16 @@ class Wall(Room):
 
     @property
     def page(self) -> tuple[float, float]:
-        """Logical pixels."""
+        """Width and height of the wall in logical pixels."""
         return self.grid.size
 
     def _placed(self, grid: Grid) -> None:
-        """The pictures stand here from now on."""
+        """Set the places of the pictures."""
         self._painters = [Painter(grid.size, grid.scale) for _ in range(2)]  # for the wall, and for what is above it
         self.grid, self._drawn, self._dirty = grid, [], True
 
     def _foot(self, words: Sequence[tuple[str, str]] | None = None) -> Sketch:
-        """The line of keys."""
+        """Return the line of keys."""
         grid = self.grid
         said = [(a.keys[0], a.words) for a in self._actions if a.words] if words is None else [*words]
         said.append((action_of("toggle_help").keys[0], "all keys"))
@@ -372,7 +372,7 @@ class Wall(Room):
         self, sketch: Sketch, place: int, name: str, face: FittedPicture | None, words: Sequence[str], colour: str,
         pad: float = 10.0,
     ) -> Box:  # fmt: skip
-        """A picture, or words in its place, in a frame that says whether it is chosen; a click on it enters."""
+        """Draw a picture, or words in its place, with a frame that marks the chosen one; a click enters."""
         theme, box, number = self.theme, self.grid.box(place), self.numbers[place]
         x, y, wide, high = box
         rim, frame = (2.5, theme.selection) if number == self.chosen else (1.0, theme.border)
@@ -388,14 +388,14 @@ class Wall(Room):
         return box
 
     def overlay(self) -> list[Sketch]:
-        """The list of keys, or the news, above everything."""
+        """Return the list of keys or the notice, above everything."""
         theme, size = self.theme, self.page
         if self._help:
             return [help_panel(size, self.table(), theme, self._help)]
         return [banner(self._notice, size, size[1], size[0], theme, alarm=False)] if self._notice else []
 
     def draw(self, viewport: tuple[int, int] | None = None) -> None:
-        """Paint it into the bound framebuffer."""
+        """Draw the wall into the bound framebuffer."""
         (below, above), theme = self._painters, self.theme
         below.background(theme.background, theme.glow if self.glows else theme.background)
         self._drawn = self.sketches()
@@ -411,22 +411,22 @@ class Wall(Room):
     # ---- pointer
 
     def _spot(self, at: Point) -> Spot | None:
-        """What is under a point in device pixels."""
+        """Return the spot under a point in device pixels."""
         self._drawn = self._drawn or self.sketches()
         spots = (spot for sketch in self._drawn for spot in sketch.spots)
         return spot_at(spots, (at[0] / self.grid.scale, at[1] / self.grid.scale))
 
     def _number_at(self, at: Point) -> int | None:
-        """What the picture under a point is of: another one may stand in its place when there are more."""
+        """Return the number of the picture under a point, or None; numbers stay when pictures move."""
         spot = self._spot(at)
         return int(spot.value) if spot is not None and spot.name == "enter" else None
 
     def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
-        """A button went down."""
+        """Handle a button press."""
         self._pressed = self._number_at(at) if button == "left" else None
 
     def release(self, at: Point) -> None:
-        """The button went up: over the picture where it went down it enters that."""
+        """Handle a release: over the pressed picture it enters its scene."""
         number, self._pressed = self._pressed, None
         if self._help:
             self._help, self._dirty = 0, True
@@ -435,6 +435,6 @@ class Wall(Room):
             self.enter()
 
     def move(self, at: Point) -> None:
-        """The pointer is at `at`: over a picture it chooses that."""
+        """Handle a pointer move: it chooses the picture under the pointer."""
         if not self._help and self._opening is None:
             self.choose(self._number_at(at))

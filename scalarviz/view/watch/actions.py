@@ -1,8 +1,8 @@
-"""What can be done to a picture that is watched: keys, actions, gestures, and why one does nothing somewhere.
+"""Actions of the windows: keys, gestures, and why one does nothing in a context.
 
-Each key that does an action is bound here: `ACTIONS` are those of every viewer (``viewer.send("step", 10)`` does one
-by its name), `WALL`, `RUNS`, `TOUR` and `GRAPH` those of windows that show no run. Key presses, the list of keys, the
-bottom line and the docs read these tables. What an action does stands under its name in the `handlers` of a viewer.
+All keys of actions are bound here. `ACTIONS` belong to every viewer (``viewer.send("step", 10)`` runs one by name);
+`WALL`, `RUNS`, `TOUR` and `GRAPH` belong to windows that show no run. Key presses, the list of keys, the bottom line
+and the docs read these tables. A viewer's `handlers` maps the names to functions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..panels.registry import DRAWERS
 if TYPE_CHECKING:
     from ..shown.subject import Subject
 
-# ---- what a key is called
+# ---- names of keys
 
 _NAMES = {
     "ARROWLEFT": "Left", "ARROWRIGHT": "Right", "ARROWUP": "Up", "ARROWDOWN": "Down", " ": "Space", "SPACEBAR": "Space",
@@ -31,14 +31,14 @@ MODIFIERS = frozenset(
     {"SHIFT", "SHIFTLEFT", "SHIFTRIGHT", "CONTROL", "CONTROLLEFT", "CONTROLRIGHT", "CTRL", "ALT", "ALTLEFT", "ALTRIGHT",
      "ALTGRAPH", "META", "METALEFT", "METARIGHT", "OS", "SUPER", "CAPSLOCK", "CAPS_LOCK", "NUMLOCK", "SCROLLLOCK"}
 )  # fmt: skip
-"""Keys that mean nothing by themselves."""
+"""Keys without a meaning of their own."""
 
 
 def normalised(name: str | None, text: str = "", *, ctrl: bool = False, shift: bool = False) -> str:
-    """The name of a key as the tables have it, whatever a backend calls it; empty for a key like Shift alone.
+    """Return the name of a key as in the tables; '' for a key like Shift alone.
 
-    Qt through vispy says ``Right``, a browser ``ArrowRight`` or ``KeyW``, some send only the character: `text` is what
-    the key types, and decides for ``?`` and brackets on other keyboards. `ctrl` is the Command key on macOS.
+    Backends differ: Qt through vispy sends ``Right``, a browser ``ArrowRight`` or ``KeyW``, some only the character.
+    `text` is what the key types; it decides ``?`` and brackets on other keyboards. `ctrl` is the Command key on macOS.
     """
     if name and name.upper() in MODIFIERS:
         return ""
@@ -61,20 +61,20 @@ def _plain(name: str | None, text: str) -> str:
     return upper if len(upper) == 1 or (upper[0] == "F" and upper[1:].isdigit()) else name.capitalize()
 
 
-# ---- why not
+# ---- reasons
 
 
 @dataclass(frozen=True, slots=True)
 class ActionContext:
-    """Where an action is to happen."""
+    """The context of an action: the subject and what is possible now."""
 
     subject: Subject
     trains: bool = True  # whether the viewer trains what it shows
     computed: bool = True  # whether there is a gradient now
-    moved: bool = True  # whether it is known what the last step did
+    moved: bool = True  # whether the update of the last step is known
     selected: bool = True  # whether a weight is selected
-    host: bool = True  # whether there is a window, or a notebook's cell, around the picture
-    layers: int = 2  # how many can be taken apart
+    host: bool = True  # whether the picture is in a window or a notebook cell
+    layers: int = 2  # number of layers that can be shown alone
 
     @property
     def recorded(self) -> bool:
@@ -83,7 +83,7 @@ class ActionContext:
 
 
 Reason = Callable[[ActionContext], str]
-"""Why an action does nothing somewhere, in a few words; empty where it does something."""
+"""Returns why an action does nothing in a context; '' if it does something."""
 
 
 def _nothing(here: ActionContext) -> str:
@@ -95,12 +95,12 @@ def _unless(true: Callable[[ActionContext], object], words: str) -> Reason:
 
 
 def _recorded(words: str) -> Reason:
-    """Of what no recording does."""
+    """Return a reason that holds for recordings."""
     return _unless(lambda here: not here.recorded, words)
 
 
 def _first(*reasons: Reason) -> Reason:
-    """The first of several that holds."""
+    """Return a reason that gives the first non-empty of several."""
     return lambda here: next(filter(None, (reason(here) for reason in reasons)), "")
 
 
@@ -176,11 +176,11 @@ _no_selection = _first(no_edits, _nothing_selected)
 _no_search = _first(_no_past, _nothing_selected)
 
 
-# ---- what can be done
+# ---- actions
 
 
 class Words(NamedTuple):
-    """What is said of an action by the list of keys, and by the bottom line, elsewhere and inside a step."""
+    """The texts of an action: in the list of keys, in the bottom line, and in the bottom line of an opened step."""
 
     does: str
     words: str = ""
@@ -188,18 +188,18 @@ class Words(NamedTuple):
 
 
 Kind = Literal["view", "time", "edit", "file", "host"]
-"""What it changes: the picture, where training stands, the run, a file, or the window around the picture."""
+"""What an action changes: the picture, the step shown, the run, a file, or the window."""
 _FILES = "files and window"
 FIRST = "basics"
 HEADINGS: dict[Kind, str] = {
     "time": "steps and time", "edit": "numbers", "view": "picture", "file": _FILES, "host": _FILES
 }  # fmt: skip
-"""What stands over the keys of a kind in the list of keys."""
+"""The heading of each kind in the list of keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """The range of whole numbers that an action takes, and what its key sends, alone and with Shift."""
+    """The whole numbers that an action takes, and the ones that its key sends alone and with Shift."""
 
     least: int
     most: int
@@ -208,11 +208,11 @@ class Values:
 
     @property
     def all(self) -> range:
-        """Each of them."""
+        """All allowed values."""
         return range(self.least, self.most + 1)
 
     def checked(self, name: str, value: object) -> int:
-        """`value`, or the usual one for None; TypeMismatchError or InputError for what is none."""
+        """Return `value`, or the usual one for None; raise TypeMismatchError or InputError if it is not allowed."""
         if value is None:
             return self.usual
         if isinstance(value, bool) or not isinstance(value, int):
@@ -224,49 +224,49 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Something that a viewer, or a room, does when it is told to."""
+    """Something that a viewer, or a `Room`, does on request."""
 
     name: str
     kind: Kind
-    keys: tuple[str, ...]  # as `normalised` gives them; the first is the one shown
-    does: str  # what the list of keys says
-    words: str = ""  # what the line at the bottom says; empty leaves it out
+    keys: tuple[str, ...]  # as `normalised` returns them; the first one is shown
+    does: str  # text in the list of keys
+    words: str = ""  # text in the bottom line; empty leaves it out
     values: Values | None = None
-    missing: Reason = _nothing  # why it does nothing somewhere
-    remark: Reason = _nothing  # what is said besides when it is done
-    inside: str = ""  # what the line at the bottom says inside an opened step
-    numbered: bool = False  # whether its keys send their numbers: the first 1, the second 2
-    hand: str = ""  # the gesture that does it, too
-    first: bool = False  # whether it is one of those that are told first
+    missing: Reason = _nothing  # why it does nothing in a context
+    remark: Reason = _nothing  # note shown after it was done
+    inside: str = ""  # text in the bottom line of an opened step
+    numbered: bool = False  # whether its keys send their numbers, from 1
+    hand: str = ""  # a gesture that does the same
+    first: bool = False  # whether it is listed under the basics
 
     @property
     def pressed(self) -> tuple[str, ...]:
-        """Its keys as they are listed: the first and the last of many."""
+        """The keys for the list; of numbered keys the first and the last."""
         return (f"{self.keys[0]} to {self.keys[-1]}",) if self.numbered else self.keys
 
     def line(self, mark: str = "") -> tuple[str, str]:
-        """Its keys, each between two marks, and its gesture; and what it does."""
+        """Return the keys, each between two marks, with the gesture; and what the action does."""
         keys = [f"{mark}{key}{mark}" for key in self.pressed]
         return " or ".join(filter(None, (*keys, self.hand))), self.does
 
     def value_of(self, key: str, *, shift: bool = False) -> int | None:
-        """The value that one of its keys sends; None for the usual one."""
+        """Return the value that a key sends; None stands for the usual one."""
         if self.numbered:
             return self.keys.index(key) + 1
         return self.values.shifted if self.values is not None and shift else None
 
     def applies(self, here: ActionContext) -> bool:
-        """Whether it does something there."""
+        """Return whether the action does something in this context."""
         return not self.missing(here)
 
     def words_in(self, here: ActionContext) -> Words:
-        """What is said of it there: of a recording in words of its own."""
+        """Return the texts in this context; recordings have their own."""
         own = Words(self.does, self.words, self.inside)
         return PLAYED.get(self.name, own) if here.recorded else own
 
 
 def _by_hand(hand: str, kind: Kind, does: str, missing: Reason = _nothing, *, first: bool = False) -> Action:
-    """What pointer and wheel do, which no viewer needs to be told by name."""
+    """Return a gesture of pointer or wheel, which has no name to send."""
     return Action("", kind, (), does, missing=missing, hand=hand, first=first)
 
 
@@ -415,7 +415,7 @@ GRAPH = (
 )
 
 SHARED = ("toggle_theme", "toggle_full_screen", "screenshot", "film", "toggle_help", "close")
-"""Actions that the windows of these tables have too, with the same keys."""
+"""Actions that the windows of these tables share, with the same keys."""
 
 PLAYED = {
     "toggle_run": Words("play or pause", "play", "play"),
@@ -426,14 +426,14 @@ PLAYED = {
     "newest": Words("go to the last recorded step"),
     "faster": Words("double the speed"),
 }
-"""What actions are called where a recording is shown: its steps are those that were recorded."""
+"""Texts of actions for a recording, whose steps are the recorded ones."""
 
 BY_NAME = {action.name: action for action in ACTIONS}
 _BY_KEY = {key: action for action in ACTIONS for key in action.keys}
 
 
 def action_of(name: str) -> Action:
-    """The action of a name; UnknownNameError if there is none."""
+    """Return the action with this name, or raise UnknownNameError."""
     try:
         return BY_NAME[name]
     except (KeyError, TypeError):
@@ -441,23 +441,23 @@ def action_of(name: str) -> Action:
 
 
 def action_words(name: str, here: ActionContext) -> tuple[str, str]:
-    """The key of an action and what it does there."""
+    """Return the first key of an action and what it does in this context."""
     action = action_of(name)
     return action.keys[0], action.words_in(here).does
 
 
 def action_for_key(key: str) -> Action | None:
-    """The action that a normalised key belongs to."""
+    """Return the action bound to a normalised key, or None."""
     return _BY_KEY.get(key)
 
 
 def bottom_line(here: ActionContext) -> tuple[tuple[str, str], ...]:
-    """Key and words of the actions that the line at the bottom shows there."""
+    """Return key and text of each action in the bottom line."""
     return tuple((a.keys[0], a.words_in(here).words) for a in ACTIONS if a.applies(here) and a.words_in(here).words)
 
 
 def inside_line(here: ActionContext) -> tuple[tuple[str, str], ...]:
-    """The same inside an opened step, what walks through it first."""
+    """Return key and text of each action in the bottom line of an opened step; micro-step keys come first."""
     there = sorted(
         (a for a in ACTIONS if a.applies(here) and a.words_in(here).inside), key=lambda a: "micro" not in a.name
     )
@@ -465,7 +465,7 @@ def inside_line(here: ActionContext) -> tuple[tuple[str, str], ...]:
 
 
 def help_lines(here: ActionContext) -> tuple[tuple[str, str], ...]:
-    """Keys and gestures, and what they do there, for the list over the picture: ten, then all in groups.
+    """Return keys and gestures with what they do in this context, for the list of keys: the basics, then all in groups.
 
     A heading has no key.
     """
@@ -478,12 +478,12 @@ def help_lines(here: ActionContext) -> tuple[tuple[str, str], ...]:
 
 
 def table_of(actions: Iterable[Action]) -> list[tuple[str, str]]:
-    """The list of keys of a window that shows no run."""
+    """Return the list of keys of a window that shows no run."""
     return [a.line() for a in (*actions, *map(action_of, SHARED))]
 
 
 def markdown() -> str:
-    """All tables as docs/window.md prints them."""
+    """Return all tables in Markdown, for docs/window.md."""
     panels = [line for drawer in DRAWERS.values() for line in (*drawer.gestures, *drawer.choices, *drawer.lessons)]
     rooms = (("on the wall of all scenes", WALL), ("in the tour", TOUR), ("on a wall of runs", RUNS))
     tables = {

@@ -1,4 +1,4 @@
-"""`Driving`: the controls of a viewer, whoever draws them, and what a hand sets; `Desk`: the panel that shows them."""
+"""`Driving`: a viewer's controls as rows, and the edits that they make; `Desk`: the panel that shows them."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from .live import LiveView
 
 
-# ---- The rows of controls of a viewer, whoever draws them, and what a hand sets with them.
+# ---- The rows of controls of a viewer, and the edits that they make.
 
 WAITS = 0.6
-"""Seconds for which a value that was set is shown before a frame has it."""
+"""Seconds for which a set value is shown before a frame has it."""
 COMMAND = "copy as command"
 USUAL_UNITS = 8
 TOOLS = (
@@ -54,30 +54,30 @@ _SEED = "Restarts with new random weights. Learning should not depend on lucky o
 _SAVE = "Saves the current weights to a file in the current folder. Open it, or drop it here."
 _LOAD = "Opens weights to train on, or a picture."
 _COPY = "Copies the command that starts a run with the current settings."
-_HALF = 76.0  # logical pixels of the name of a switch in half a narrow panel
+_HALF = 76.0  # logical pixels: widest name of a switch in half a narrow panel
 _gestures = count(1)
 
 
 class Driving:
-    """Rows of controls; one of the scene takes the place of one of the run's with its name."""
+    """Rows of controls; a control of the scene replaces the run's control with the same name."""
 
     def __init__(self, viewer: LiveView, scene: Scene) -> None:
         self._viewer, self._scene = viewer, scene
         self._hidden = set(scene.hide)
-        self.troubles = set[str]()  # what functions of the scene raised
+        self.troubles = set[str]()  # errors raised by functions of the scene
         self._command = None if scene.command is None else self._asking(scene.command, "the command")
         self._controls = tuple(self._guarded(control) for control in scene.controls)
         self._tools = Row("tools", tuple(self._tool(*tool) for tool in TOOLS if tool[0] not in self._hidden))
         self._own = Cached[tuple[Control, ...]]()
         self._bends: dict[str, None] = {}
-        self._had: dict[str, Mapping[str, Any]] = {}  # the numbers of optimisers that there were
-        self._wanted: dict[str, tuple[Any, float]] = {}  # set by hand and not shown by a frame yet; until when
+        self._had: dict[str, Mapping[str, Any]] = {}  # numbers of earlier optimisers
+        self._wanted: dict[str, tuple[Any, float]] = {}  # values set by hand that no frame shows yet, and until when
         self._gesture = ""
 
-    # ---- what a scene's own functions may do
+    # ---- functions of the scene
 
     def _guarded(self, control: Control) -> Control:
-        """The same with functions that never end the window: what they raise is said."""
+        """Return the control with functions whose errors are shown and never end the window."""
         value, change = control.value, control.change
 
         def changed(new: Any, reader: Reader) -> Edit | None:
@@ -91,7 +91,7 @@ class Driving:
         return replace(control, value=self._asking(value, control.label), change=changed)
 
     def _asking(self, function: Callable[[Reader], Any], what: str) -> Callable[[Reader], Any]:
-        """The same function; where it raises there is nothing, which is said once."""
+        """Return the function, changed to return None when it raises; each error is shown once."""
 
         def asked(reader: Reader) -> Any:
             try:
@@ -106,27 +106,27 @@ class Driving:
 
         return asked
 
-    # ---- what is shown
+    # ---- rows
 
     def reader(self, frame: Frame | None = None) -> Reader:
-        """What controls read: the frame shown, or another one."""
+        """Return the reader that controls get: of `frame`, or of the shown frame."""
         viewer = self._viewer
         return Reader(viewer.shown if frame is None else frame, viewer.bench.subject.source, self._scene.options)
 
     def shown(self, frame: Frame) -> list[Row]:
-        """The rows of a frame, with what a hand has set until a frame has it."""
+        """Return the rows of a frame; values set by hand are shown until a frame has them."""
         now = self._viewer.clock
         self._wanted = {name: kept for name, kept in self._wanted.items() if kept[1] > now}
         return self.rows(self.reader(frame))
 
     def rows(self, reader: Reader) -> list[Row]:
-        """The rows of a moment: what acts at once, then a rule, then what begins anew."""
+        """Return the rows: controls that act at once, a rule, then controls that re-initialise."""
         own = {one.label: one for one in (*self._owned(reader), LAYERS) if one.label not in self._hidden}
         mine = {control.label: control for control in self._controls if control.label not in self._hidden}
         every = [*(mine.pop(label, control) for label, control in own.items()), *mine.values()]
         last = [one for one in every if one.anew or isinstance(one, Layers)]
         now = [one for one in every if one not in last]
-        first = next(iter(mine.values()), None)  # what the scene is about
+        first = next(iter(mine.values()), None)  # the scene's subject
         head = [one for one in every if one is first or (one in now and one.label in _HEAD and one.label in own)]
         head.sort(key=lambda one: one is not first)
         last = [one for one in last if one is not first]
@@ -140,17 +140,17 @@ class Driving:
         return [*rows, *([Row("rule")] if anew else []), *anew, *self._files()]
 
     def _owned(self, reader: Reader) -> tuple[Control, ...]:
-        """Those of every run, made anew only where which there are, or a usual value, has become another."""
+        """Return every run's controls; rebuild them only when the set of controls or a usual value changes."""
         settings = reader.settings
         bend = activation_of(reader)
-        self._bends |= {} if bend is None else {bend: None}  # what there was once can be had again
+        self._bends |= {} if bend is None else {bend: None}  # earlier activations stay available
         keep_rule(self._had, reader)
         set_now = () if settings is None else (settings.samples, bool(settings.limits.l1), bool(settings.limits.l2))
         known = (*set_now, len(self._bends), len(self._had), *reader.frame.curve.lr[:1].tolist())
         return self._own.get(known, lambda: own_controls(reader, tuple(self._bends), self._had))
 
     def _filled(self, controls: Sequence[Control], reader: Reader) -> list[Row]:
-        """Rows of those that can be had; switches that follow each other stand two in a row."""
+        """Return rows of the available controls; two short switches share a row."""
         rows: list[Row] = []
         for item in (item for item in (self._item(one, reader) for one in controls) if item is not None):
             before = rows[-1].items if rows else ()
@@ -175,14 +175,14 @@ class Driving:
         return Item(self._with_flag(control, reader), value, self._key(control.label), shown, ticks)
 
     def _pending_value(self, control: Control, value: Any) -> Any:
-        """What a hand has set, until a frame shows it."""
+        """Return the value set by hand until a frame shows it."""
         wanted, _ = self._wanted.get(control.label, (value, 0.0))
         if wanted == value:
             self._wanted.pop(control.label, None)
         return wanted
 
     def _with_flag(self, control: Control, reader: Reader) -> Control:
-        """Without flags that the scene's command line has not."""
+        """Return the control without flags that the scene's command line lacks."""
         if control in self._controls:
             return control
         flags = [one for one in control.flag.split(", ") if hasattr(reader.options, one[2:].replace("-", "_"))]
@@ -193,7 +193,7 @@ class Driving:
         return ", ".join(action_of(action).keys[0] for action in _KEYS.get(label, ()))
 
     def _layers(self, control: Layers, reader: Reader) -> list[Row]:
-        """Buttons for the units of each hidden layer; none where they cannot be changed, or are too many."""
+        """Return the buttons for the units of each hidden layer; [] if there are too many or they are fixed."""
         now = control.value(reader)
         if not isinstance(now, tuple | list) or len(now) > MOST_LAYERS:
             return []
@@ -215,7 +215,7 @@ class Driving:
             Row("layers", tuple(items), control.label, "changed layers are re-initialised", ends, None, tuple(middles))
         ]
 
-    # ---- what is no edit
+    # ---- controls that make no edit
 
     def _tool(self, action: str, label: str, does: str) -> Item:
         def send(value: object, reader: Reader) -> None:
@@ -224,13 +224,13 @@ class Driving:
         return Item(Button(label, "", does, change=send), keys=action_of(action).keys[0], sign=action)
 
     def _paced(self) -> Item:
-        """The pace as a slider that stands at the speeds there are; its right end is none at all."""
+        """Return the pace as a slider that stops at each of `SPEEDS`; its right end has no limit."""
         ends = [one for one in SPEEDS if one != float("inf")]
         most = ends[-1] * ends[-1] / ends[-2]
         stops = tuple(min(one, most) for one in SPEEDS)
 
         def hurry(value: float, reader: Reader) -> None:
-            """So many times faster or slower, as the keys do it one after the other."""
+            """Change the speed by the keys' actions, one after another."""
             by = stops.index(value) - SPEEDS.index(self._viewer.playback.speed)
             for _ in range(abs(by)):
                 self._viewer.send("faster" if by > 0 else "slower")
@@ -243,12 +243,12 @@ class Driving:
         return Item(control, now, self._key("pace"), shown, ticks, stops=stops)
 
     def _seed(self, reader: Reader, copied: Sequence[Item]) -> Row:
-        """Which first weights, and a way to others; beside it the button that copies the command."""
+        """Return the row with the seed of the first weights and a button for new ones; the copy button is beside it."""
         seed = seed_shown(reader.frame)
-        flag = "--weights-seed" if hasattr(reader.options, "weights_seed") else ""  # --seed is that of the samples too
+        flag = "--weights-seed" if hasattr(reader.options, "weights_seed") else ""  # --seed also draws the samples
 
         def begin(value: float | None, reader: Reader) -> None:
-            """Another seed: the next one, or the one that is typed."""
+            """Restart with the next seed, or with the typed one."""
             self._viewer.travels.restart(seed + 1 if value is None else int(value))
 
         button = Item(Button("reseed", flag, _SEED, change=begin))
@@ -256,7 +256,7 @@ class Driving:
         return Row("buttons", (button, *copied), "seed", printed(seed), typed=Item(number, seed))
 
     def _files(self) -> list[Row]:
-        """Buttons that save the weights and open those of a file, where a window can do both."""
+        """Return buttons that save and load weights, if the window can do both."""
         if action_of("open").missing(self._viewer.action_context()) or "weights" in self._hidden:
             return []
 
@@ -272,7 +272,7 @@ class Driving:
         return [Row("buttons", tuple(Item(button) for button in buttons), "weights")]
 
     def _copied(self, reader: Reader) -> list[Item]:
-        """What copies the command line that shows the same, where the scene knows it."""
+        """Return the button that copies the command line, if the scene has one."""
         command = self._command
         if COMMAND in self._hidden or command is None or not command(reader):
             return []
@@ -285,10 +285,10 @@ class Driving:
 
         return [Item(Button(COMMAND, "", _COPY, change=copied))]
 
-    # ---- what a hand sets
+    # ---- edits
 
     def set_value(self, item: Item, value: Any, *, held: bool = False) -> None:
-        """Set a control; what one hand does until `let_go` is one edit.
+        """Set a control; all changes until `let_go` form one edit.
 
         Raises
         ------
@@ -304,7 +304,7 @@ class Driving:
             raise InputError(f"{name}: got {taken!r:.60}; allowed: {listing(item.stops)}")
         now, _ = self._wanted.get(name, (item.value, 0.0))
         if taken is not None and taken == now:
-            return  # it is so already: no edit
+            return  # no change, so no edit
         edit = control.change(taken, self.reader())
         if edit is not None:
             self._viewer.change(edit, self._gesture)
@@ -315,7 +315,7 @@ class Driving:
             self._wanted[item.part_of] = item.value, until
 
     def let_go(self) -> None:
-        """The hand is open: what it did was one edit, and training goes on."""
+        """End the gesture, which makes it one edit; training resumes."""
         if self._gesture:
             self._gesture = ""
             until = self._viewer.clock + WAITS
@@ -324,14 +324,14 @@ class Driving:
 
 
 def _short(item: Item) -> bool:
-    """Whether it is a switch of which two have room side by side."""
+    """Return whether the item is a switch that fits beside another one."""
     return row_of(item).look == "switches" and measure(item.name, LABEL) <= _HALF
 
 
 def _units(
     control: Control, label: str, does: str, sizes: tuple[int, ...], shown: str = "", out: Item | None = None
 ) -> Item:
-    """A button that makes the hidden layers those of `sizes`."""
+    """Return a button that sets the hidden layers to `sizes`."""
 
     def change(value: object, reader: Reader) -> Edit | None:
         return control.change(control.taken(sizes), reader)
@@ -340,7 +340,7 @@ def _units(
 
 
 def _number(control: Control, label: str, place: int, sizes: tuple[int, ...], out: Item) -> Item:
-    """How many units the layer at a place has, to be typed, or dragged out."""
+    """Return the number of units of the layer at `place`, to type or to drag out."""
 
     def change(value: int, reader: Reader) -> Edit | None:
         return control.change(control.taken((*sizes[:place], int(value), *sizes[place + 1 :])), reader)
@@ -352,7 +352,7 @@ def _number(control: Control, label: str, place: int, sizes: tuple[int, ...], ou
 
 
 class Desk(Driving):
-    """What the panel asks for, and where keys and pointer go while it is open."""
+    """The open panel: its controls, and its keys and pointer events."""
 
     def __init__(self, viewer: LiveView, scene: Scene) -> None:
         super().__init__(viewer, scene)
@@ -363,7 +363,7 @@ class Desk(Driving):
     # ---- open and closed
 
     def toggle(self) -> None:
-        """Open the panel, or close it."""
+        """Open or close the panel."""
         self.let_go()
         self._wanted.clear()
         self.panel.toggle()
@@ -377,7 +377,7 @@ class Desk(Driving):
 
     @contextmanager
     def put_away(self) -> Iterator[bool]:
-        """While the block runs the picture is that without the panel; gives whether that is another one."""
+        """Hide the panel inside the block; yield whether it was open."""
         there = self.panel.open
         if there:
             self._appear(is_open=False)
@@ -393,10 +393,10 @@ class Desk(Driving):
         self._viewer.bench.refresh()
 
     def pass_time(self, seconds: float, frame: Frame) -> bool:
-        """`seconds` have passed and `frame` is shown; returns whether the panel has changed."""
+        """Advance by `seconds` with `frame` shown; return whether the panel has changed."""
         panel, bench = self.panel, self._viewer.bench
         if not panel.open:
-            keep_rule(self._had, self.reader(frame))  # what is set now can be had again
+            keep_rule(self._had, self.reader(frame))  # current settings stay available later
             return False
         stood = panel.side
         panel.pass_time(seconds)
@@ -409,11 +409,11 @@ class Desk(Driving):
     # ---- pointer, in logical pixels, and keys
 
     def hover(self, at: Point | None) -> bool:
-        """The pointer is over a point (None: elsewhere); returns whether the picture changes."""
+        """Handle the pointer at a point (None: elsewhere); return whether the picture changes."""
         return self.panel.open and self.panel.hover(at if at is not None and self.panel.owns(at) else None)
 
     def press(self, at: Point, button: str) -> bool:
-        """A button went down; whether it is the panel's until it goes up."""
+        """Handle a button press; return whether the panel takes the pointer until release."""
         if not self.panel.owns(at):
             return False
         item = self.panel.number_at(at)
@@ -424,19 +424,19 @@ class Desk(Driving):
         return True
 
     def drag(self, at: Point) -> None:
-        """The pointer moved while the panel has it."""
+        """Handle a drag that began on the panel."""
         self._fulfil(self.panel.drag(at))
         if self.hover(at) or self.panel.carries:
             self._viewer.refresh()
 
     def release(self, at: Point) -> None:
-        """The button of the panel went up."""
+        """Handle the release of the panel's button."""
         wish = self.panel.release(at)
         self.let_go()
         self._fulfil(wish)
 
     def scroll(self, at: Point, notches: float) -> bool:
-        """The wheel turned; whether that was over the panel, or over what stands in it."""
+        """Handle the wheel; return whether it was over the panel."""
         if not self.panel.covers(at):
             return False
         if notches:
@@ -444,11 +444,11 @@ class Desk(Driving):
         return True
 
     def key(self, pressed: str, *, shift: bool = False) -> bool:
-        """A key while the panel is open; whether it is the panel's."""
+        """Handle a key while the panel is open; return whether the panel used it."""
         if not self.panel.open:
             return False
         if pressed == "Escape":
-            if not self.panel.let_go():  # what is dragged out goes back
+            if not self.panel.let_go():  # a layer being dragged out goes back
                 self.toggle()
             return True
         found = self.panel.key(pressed, shift=shift)
@@ -456,10 +456,10 @@ class Desk(Driving):
             self._fulfil(found)
         return found is not False
 
-    # ---- what is wanted
+    # ---- wishes of the panel
 
     def _fulfil(self, wish: Wish | None) -> None:
-        """Do it; what cannot be done is said, and the control shows what is."""
+        """Do what the panel asks; show an error and restore the control's value if that fails."""
         if wish is None:
             return
         if wish.what == "type":
@@ -473,7 +473,7 @@ class Desk(Driving):
         self._viewer.refresh()
 
     def type(self, item: Item) -> None:
-        """A number for a control, in the host's own field; training goes on meanwhile."""
+        """Ask for a number in the host's text field; training continues meanwhile."""
         host, control, allowed = self._viewer.host, item.control, ""
         if isinstance(control, Slider):
             allowed = f"{control.least:,g} to {control.most:,g} on the slider; type any other"
@@ -484,7 +484,7 @@ class Desk(Driving):
             host.ask_text(item.name, allowed, now, lambda text: self.typed(item, text))
 
     def typed(self, item: Item, text: str) -> None:
-        """What was typed for a control."""
+        """Set a control to the number in `text`."""
         control = item.control
         with self._viewer.saying():
             slider = control if isinstance(control, Slider) else None
@@ -496,16 +496,16 @@ class Desk(Driving):
 
 
 _GROUPS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
-"""``1,024``, ``12,000.5``: commas between thousands. One alone in a number that need not be whole is a decimal one."""
+"""``1,024``, ``12,000.5``: commas between thousands. A single comma in a number that may be a fraction is decimal."""
 
 
 def number_of(text: str, name: str, *, whole: bool) -> int | float:
-    """A number as people type it: ``0.03``, ``0,03``, ``1e-3``, ``1,024`` where it has to be `whole`, ``1_024``.
+    """Return a number as people type it: ``0.03``, ``0,03``, ``1e-3``, ``1_024``; ``1,024`` if it is `whole`.
 
     Raises
     ------
     InputError
-        It is none; `name` says for what it was typed.
+        The text is not a number; `name` is the control in the message.
     """
     plain = text.strip().replace("\N{MINUS SIGN}", "-")
     if _GROUPS.fullmatch(plain) and (whole or plain.count(",") > 1 or "." in plain):

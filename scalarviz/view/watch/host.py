@@ -1,7 +1,7 @@
-"""What pictures and windows ask of each other (`Host`, `Guest`), and `Room`, which shows no run.
+"""`Host` and `Guest`: the interface between windows and pictures; `Room`: a window that shows no run.
 
-A host is a window, a canvas that nobody sees, or a notebook's cell. It says what happens (keys, pointer, size, dropped
-files) and gives time. No guest knows which host it has, and no host knows what is shown.
+A host is a window, an off-screen canvas or a notebook cell. It sends keys, pointer events, sizes, dropped files and
+time. Guests do not know the type of their host, and hosts do not know what their guest shows.
 """
 
 from __future__ import annotations
@@ -18,135 +18,135 @@ from .actions import SHARED, Action, action_of, normalised, table_of
 Point = tuple[float, float]
 Handler = Callable[[], object]
 TICK = 1 / 60
-"""Seconds between two looks of a viewer at what it shows."""
+"""Seconds between two ticks."""
 AGAIN_SECONDS = 2.0
-"""How soon Escape has to come again to close the window."""
+"""Seconds within which a second Escape closes the window."""
 NOTICE_SECONDS = 8.0
-"""How long news stand in a window that shows no run."""
+"""Seconds for which a notice is shown in a window without a run."""
 
 
 class Host(Protocol):
-    """Where a picture appears."""
+    """The window, canvas or cell of a picture."""
 
     @property
     def size(self) -> tuple[int, int]:
-        """Device pixels of the picture."""
+        """Width and height of the picture in device pixels."""
 
     @property
     def pixel_ratio(self) -> float:
-        """Device pixels of one pixel of the pointer's world: 2 on many screens."""
+        """Device pixels per pixel of the pointer's coordinates: 2 on many screens."""
 
     @property
     def place(self) -> tuple[int, int] | None:
-        """Upper left corner of the picture on the screen; None where there is no screen."""
+        """Upper left corner of the picture on the screen, or None without a screen."""
 
     @property
     def visible(self) -> bool:
-        """Whether anybody can see the picture."""
+        """Whether the picture can be seen."""
 
     @property
     def full_screen(self) -> bool:
-        """Whether it fills the screen."""
+        """Whether the picture fills the screen."""
 
     def show_full_screen(self, on: bool) -> None:
-        """Fill the screen, or no longer."""
+        """Enter or leave full screen."""
 
     def every(self, seconds: float, call: Callable[[float], None]) -> None:
-        """From now on `call` with the seconds since the last call, about so often, the GL context current."""
+        """Call `call` about every `seconds`, with the seconds since the last call and the GL context current."""
 
     def repaint(self) -> None:
-        """Draw the picture soon."""
+        """Schedule a redraw."""
 
     def screenshot(self) -> object:
-        """Save what is shown."""
+        """Save a screenshot."""
 
     def film(self) -> object:
-        """Begin a film of what is shown, or end the one that is made."""
+        """Start a film of the window, or end the current one."""
 
     def ask_file(self, title: str, endings: Sequence[str], then: Callable[[Path], object]) -> None:
-        """Let the user choose a file whose name has one of the endings; `then` gets it, later or never."""
+        """Let the user choose a file with one of the endings; `then` gets its path, or is never called."""
 
     def ask_text(self, title: str, label: str, text: str, then: Callable[[str], object]) -> None:
-        """Let the user change `text` in a field below a title and a label; `then` gets it, later or never."""
+        """Let the user edit `text` under a title and a label; `then` gets the result, or is never called."""
 
     def copy(self, text: str) -> None:
         """Put a text on the clipboard."""
 
     def pasted(self) -> str:
-        """The text that is on the clipboard; empty where there is none."""
+        """Return the text on the clipboard, or ''."""
 
     def tell(self, line: str) -> None:
-        """Say one line outside of the picture: on the terminal."""
+        """Print one line on the terminal."""
 
     def close_soon(self) -> None:
-        """Close when nothing is being painted or handled."""
+        """Close once nothing is being drawn or handled."""
 
     def enter(self, make: Callable[[tuple[int, int]], Guest], name: str) -> None:
-        """Close what is shown and show what `make` makes of a size, once nothing is painted or handled."""
+        """Replace the guest by ``make(size)`` once nothing is being drawn or handled."""
 
 
 class Guest:
-    """What a host shows, used with the host's GL context current; what it does not answer to does nothing.
+    """The content of a host. Use it while the host's GL context is current. Events without a method do nothing.
 
-    It asks its host for what a window can do; without a host nothing happens.
+    It asks its host for what a window can do; without a host that does nothing.
     """
 
     host: Host | None = None
     clock = _escape_until = _notice_until = 0.0
     notice_seconds = NOTICE_SECONDS
-    """How long a line of news stands."""
+    """Seconds for which a notice is shown."""
     _notice, _dirty = "", True
     escape_action: Callable[[], None] | None = None
-    """Where Escape leads when nothing is open; None: its second press closes the window."""
+    """What Escape does when nothing is open; with None its second press closes the window."""
 
     def attach(self, host: Host) -> None:
-        """Appear in `host`: from now on it gives time, and does what is asked."""
+        """Appear in `host`, which then sends time and fulfils requests."""
         self.host = host
         host.every(TICK, self._beat)
 
     def _beat(self, seconds: float) -> None:
-        """`seconds` have passed on the host's clock."""
+        """Advance by `seconds` of the host's clock."""
 
     def draw(self, viewport: tuple[int, int] | None = None) -> None:
-        """Paint the picture into the bound framebuffer."""
+        """Draw the picture into the bound framebuffer."""
 
     def for_file(self) -> AbstractContextManager[bool]:
-        """While the block runs the picture is one for stills and films; gives whether that is another one."""
+        """Show the picture for stills and films inside the block; yield whether it differs."""
         return nullcontext(False)
 
     def resize(self, size: tuple[int, int]) -> None:
         """Lay out for another size in device pixels."""
 
     def key(self, name: str | None, text: str = "", *, shift: bool = False, ctrl: bool = False) -> bool:
-        """A key was pressed; returns whether it means something."""
+        """Handle a key; return whether it has a meaning."""
         return False
 
     def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
-        """A button went down at a point in device pixels."""
+        """Handle a button press at a point in device pixels."""
 
     def move(self, at: Point) -> None:
-        """The pointer is at `at`."""
+        """Handle a pointer move."""
 
     def release(self, at: Point) -> None:
-        """The button went up."""
+        """Handle a button release."""
 
     def leave(self) -> None:
-        """The pointer left the picture."""
+        """Handle the pointer leaving the picture."""
 
     def scroll(self, at: Point, notches: tuple[float, float], *, shift: bool = False) -> None:
-        """The wheel turned by `notches` across and up."""
+        """Handle the wheel; `notches` count to the right and up."""
 
     def open(self, paths: Sequence[Path]) -> None:
-        """Files were dropped on the picture."""
+        """Open files that were dropped on the picture."""
 
     def close(self) -> None:
-        """Let go of what is shown: no thread goes on."""
+        """Release what is shown and end its threads."""
 
-    # ---- what it asks of its host
+    # ---- requests to the host
 
     @property
     def host_handlers(self) -> dict[str, Callable[[], object]]:
-        """What it asks, by the names of the table of actions."""
+        """Functions that ask the host, by action name."""
         return {
             "toggle_full_screen": lambda: self._ask_host(lambda host: host.show_full_screen(not host.full_screen)),
             "screenshot": lambda: self._ask_host(lambda host: host.screenshot()),
@@ -161,17 +161,17 @@ class Guest:
         self._ask_host(lambda host: host.close_soon())
 
     def say(self, line: str, seconds: float = 0.0) -> None:
-        """Show a line of news for a while, or for so long."""
+        """Show a notice for `seconds`, or for `notice_seconds` with 0."""
         self._notice, self._notice_until, self._dirty = line, self.clock + (seconds or self.notice_seconds), True
 
     def pass_time(self, seconds: float) -> None:
-        """News go when they have stood long enough."""
+        """Advance the clock and remove a notice whose time is over."""
         self.clock += seconds
         if self._notice and self.clock >= self._notice_until:
             self._notice, self._dirty = "", True
 
     def _leave_window(self) -> None:
-        """Escape where nothing is open: leave full screen, take the way out, or close at the second press."""
+        """Leave full screen, run `escape_action`, or close at the second press."""
         if self.host is not None and self.host.full_screen:
             self.host.show_full_screen(False)
         elif self.escape_action is not None:
@@ -184,7 +184,7 @@ class Guest:
 
 
 class Room(Guest, ABC):
-    """A window that shows no run: a line of news, a list of keys, and `own` says how its actions are done."""
+    """A window that shows no run, with notices and a list of keys; `own` maps its actions to functions."""
 
     def __init__(self, actions: Sequence[Action], own: Mapping[str, Handler]) -> None:
         shared = {"escape": self._escape, "toggle_help": self._toggle_help, "toggle_theme": self.toggle_theme}
@@ -192,29 +192,29 @@ class Room(Guest, ABC):
         self._actions, self._does = actions, {key: does[action.name] for action in every for key in action.keys}
         self._help = 0
 
-    # ---- what a room has of its own
+    # ---- to be defined by each room
 
     @property
     @abstractmethod
     def page(self) -> tuple[float, float]:
-        """Logical pixels of the picture."""
+        """Width and height of the picture in logical pixels."""
 
     @abstractmethod
     def toggle_theme(self) -> None:
-        """Light or dark."""
+        """Switch between light and dark."""
 
     def table(self) -> list[tuple[str, str]]:
-        """The list of keys."""
+        """Return the list of keys."""
         return table_of(self._actions)
 
     def cancel(self) -> bool:
-        """Escape: let go of what was begun; returns whether there was something."""
+        """Cancel what Escape cancels first; return whether there was something."""
         return False
 
     # ---- time
 
     def repaint(self) -> None:
-        """Let the host paint what has changed."""
+        """Redraw what has changed."""
         if self._dirty and self.host is not None:
             self._dirty = False
             self.host.repaint()
@@ -222,7 +222,7 @@ class Room(Guest, ABC):
     # ---- keys
 
     def key(self, name: str | None, text: str = "", *, shift: bool = False, ctrl: bool = False) -> bool:
-        """A key was pressed; returns whether it means something here."""
+        """Handle a key; return whether it has a meaning here."""
         pressed = normalised(name, text, ctrl=ctrl)
         does = self._does.get(pressed)
         if does is None:

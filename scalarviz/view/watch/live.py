@@ -1,4 +1,4 @@
-"""`LiveView`: a scene that trains while it is watched. What changes the run happens between two steps, logged."""
+"""`LiveView`: a scene that trains in a window. Edits happen between two steps and are logged."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ from .travels import stopped_by
 from .viewer import Viewer
 
 STEPS = 3000
-"""Where a run pauses of which no scene says it."""
+"""Step at which a run pauses if its scene sets none."""
 REHEARSAL_SECONDS = 0.4
-"""What a window's start may take to find out when there will be something to see."""
+"""Most seconds that the start of a window spends on finding out when there will be something to see."""
 LESSON_SECONDS = 8.0
-"""How long it is said what has come of what a hand taught."""
+"""Seconds for which the result of teaching is shown."""
 NEWS_SECONDS = 20.0
-"""How long it is said what happens to a recording: training goes on, so nothing else tells of it."""
+"""Seconds for which news of a recording is shown; training goes on, so nothing else reports it."""
 COMPILING = "compiling kernels (once per machine)"
-"""Stands where the speed stands while it is not known."""
+"""Shown in place of the speed while the speed is unknown."""
 
 
 class LiveSource(RunSource):
-    """The run of a worker, as panels see it: what they ask waits for a call boundary.
+    """The run of a worker as panels see it: their requests wait for a boundary between steps.
 
-    What they change does too, and where a `view` shows it they may: it says when a way to another step begins.
+    So do their edits, which need a `view`. The view also starts journeys to other steps.
     """
 
     def __init__(self, worker: Worker, view: LiveView | None = None) -> None:
@@ -62,25 +62,26 @@ class LiveSource(RunSource):
         self._worker, self._view = worker, view
 
     def ask(self, function: Callable[[Run], Any]) -> PendingCall:
-        """Let a function look at the run at the next call boundary."""
+        """Call a function with the run at the next boundary between steps."""
         return self._worker.ask(function)
 
     def edit(self, edit: Edit, *, gesture: str = "") -> None:
-        """Change the run at the next call boundary."""
+        """Change the run at the next boundary between steps."""
         if self._view is not None:
             self._view.teach(edit, gesture)
 
     def to(self, step: int) -> None:
-        """Set out for a step."""
+        """Start the journey to a step."""
         if self._view is not None:
             self._view.travels.go(step)
 
 
 class LiveView(Viewer):
-    """One scene, its worker, and its picture of `size` device pixels.
+    """A scene, its worker, and its picture of `size` device pixels.
 
-    It pauses after `steps`, which take `duration` seconds. It begins after `wait` seconds without a touch, in which its
-    story is told (None: not before the Space key); or it is not `playing`, and says nothing of what will happen.
+    The run pauses after `steps`, which take `duration` seconds. It starts after `wait` seconds without input; meanwhile
+    the story's opening is shown. With ``wait=None`` it starts only with the Space key; without `playing` it stays
+    paused and shows no opening.
     """
 
     trains = True
@@ -121,8 +122,8 @@ class LiveView(Viewer):
         self._units = UnitsPace()
         self._probes = 0
         self._lesson: Lesson | None = None
-        self._told: set[str] = set()  # news of recordings
-        self.left_at: int | None = None  # where it stood when it was closed, if that was in the past
+        self._told: set[str] = set()  # news already shown
+        self.left_at: int | None = None  # the step shown at closing, if that was a past one
         self.breaks, self.desk = BreakpointPrompt(self, self.worker), Desk(self, scene)
         self.handlers |= self.breaks.handlers | self.desk.handlers | {
             "raise_rate": lambda: self._scale_rate(2.0), "lower_rate": lambda: self._scale_rate(0.5),
@@ -131,7 +132,7 @@ class LiveView(Viewer):
         self._telling = StoryTelling(self, scene, self.run.steps + steps, opens=playing and wait != 0)
 
     def close(self) -> None:
-        """Stop training, at the newest step; the run is free again."""
+        """Stop training at the newest step and release the run."""
         self._closing = True
         self.left_at = self.worker.latest.step if self.travels.behind else None
         if self.left_at is not None:
@@ -141,7 +142,7 @@ class LiveView(Viewer):
     # ---- numbers
 
     def advance(self, seconds: float) -> None:
-        """Training goes on at its pace, seen or not."""
+        """Advance training at its pace, whether or not the picture is drawn."""
         super().advance(seconds)
         self.breaks.pass_time()
         self._tell_recordings()
@@ -149,7 +150,7 @@ class LiveView(Viewer):
         self._telling.pass_time(seconds)
 
     def tick(self, seconds: float) -> bool:
-        """`seconds` have passed; returns whether the picture has to be drawn again."""
+        """Advance by `seconds`; return whether the picture has to be drawn again."""
         self.follow(self.worker.latest)
         state = self.worker.state_wanted = self.bench.colouring.shows.state
         if (self.worker.moving or (state and not self.worker.latest.state)) and self._asked.done:
@@ -157,16 +158,16 @@ class LiveView(Viewer):
         return super().tick(seconds)
 
     def follow(self, frame: Frame) -> bool:
-        """For another network an opened step is closed too."""
+        """Rebuild the picture for another network, and close an opened step then."""
         if not self.bench.fits(frame):
             self.micro.close()
             self._raw = self._with_rows = None
         return super().follow(frame)
 
     def current_frame(self) -> Frame:
-        """The worker's last frame, with the activations of the sample."""
+        """Return the worker's last frame with the activations of the probe sample."""
         frame, probes = self.worker.latest, self.bench.side.ground.probes
-        if self._with_rows is not None and not self.bench.fits(frame):  # the next tick stands anew for it
+        if self._with_rows is not None and not self.bench.fits(frame):  # the next tick rebuilds the picture for it
             return self._with_rows
         late = self._with_rows is not None and self._with_rows.units_step is not None and self.is_idle
         if frame is not self._raw or self._with_rows is None or probes != self._probes or late:
@@ -178,20 +179,20 @@ class LiveView(Viewer):
         return self._with_rows
 
     def draw(self, viewport: tuple[int, int] | None = None) -> None:
-        """Paint the picture into the bound framebuffer."""
+        """Draw the picture into the bound framebuffer."""
         self.mark_frame()
         super().draw(viewport)
 
     def mark_frame(self) -> None:
-        """A frame was drawn, here or by somebody who was sent it."""
+        """Count a drawn frame, drawn here or by a receiver."""
         self._frames.mark()
 
     def notice(self) -> str:
-        """A condition that is being typed, before all news."""
+        """Return the condition being typed, or else the notice."""
         return self.breaks.prompt() or super().notice()
 
     def send(self, name: str, value: int | None = None) -> bool:
-        """Do an action; a condition that is being typed is left."""
+        """Run an action; typing a condition ends."""
         self.breaks.typed = None
         return super().send(name, value)
 
@@ -199,22 +200,22 @@ class LiveView(Viewer):
         return self.breaks.key(pressed, text) or super()._typed(pressed, text, shift=shift)
 
     def message(self) -> str:
-        """What stopped the training."""
+        """Return what stopped the training, or ''."""
         return stopped_by(self.worker.error, keys=self.desk is None or not self.desk.panel.open)
 
     def _compile(self, run: Run) -> float:
-        """In the training thread: what the first step needs. Returns how fast the engine is then."""
+        """Prepare the first step, in the training thread; return the engine's speed in steps a second."""
         run.prepare(lambda: self._closing)
         return full_speed(run)
 
     def _compiled(self, speed: float) -> None:
-        """NaN: it cannot be; the training meets the same trouble, and says so."""
+        """Store the speed. NaN means that compiling failed; training then meets and reports the same error."""
         self._compiling, self._full_speed = False, speed
         if self.playback.running:
-            self.playback.resume_here()  # it is to be watched, not to leap
+            self.playback.resume_here()  # continue at the normal pace, without a jump
 
     def pace(self, frame: Frame) -> list[str]:
-        """Pace, steps a second (shown and possible; at rest what is possible), frames a second, engine."""
+        """Return pace, steps a second (measured and possible; when paused only possible), frames a second, engine."""
         parts = [self.playback.text(), COMPILING if self._compiling else f"up to {self._full_speed:,.0f} steps/s"]
         past = self.travels.words(frame)
         seen = self._steps.value  # full speed was measured once, maybe while the machine had more to do
@@ -228,7 +229,7 @@ class LiveView(Viewer):
             frames = self._frames.value
             parts.append(f"{frames:.{0 if frames >= 2 else 1}f} frames/s")
             parts += [self.run.breakpoints.remark] * bool(self.run.breakpoints.remark)
-        else:  # the time of a pause is not that of steps
+        else:  # a pause must not count in steps a second
             self._steps = Rate()
         if not self.playback.running and frame.step == 0 and not frame.edited:
             parts.insert(1, "not trained yet")
@@ -237,7 +238,7 @@ class LiveView(Viewer):
     # ---- keys
 
     def _type_value(self) -> None:
-        """Keys are digits of the selected value; an opened step, whose column has no place for them, closes."""
+        """Type digits of the selected value. An opened step closes, as its column has no place for them."""
         self.micro.close()
         self.selected.type_value()
 
@@ -245,7 +246,7 @@ class LiveView(Viewer):
         self.worker.do(SetOptimizer((("lr", factor * self.worker.number("lr")),)))
 
     def load(self, path: Path) -> str:
-        """Go on from the weights in a file, at their step."""
+        """Continue from the weights in a file, at their step."""
         done = super().load(path)
         self.playback.resume_here()
         return done
@@ -254,16 +255,16 @@ class LiveView(Viewer):
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing trains or travels and no hand holds a weight."""
+        """Whether nothing trains or travels and no weight is held."""
         busy = self.playback.running or self.worker.busy or self.worker.journey_progress is not None
         return not busy and self.pointer.grip is None
 
     def change(self, edit: Edit, gesture: str = "") -> None:
-        """Do an edit at the next call boundary; a run that is paused stays so."""
+        """Make an edit at the next boundary between steps; a paused run stays paused."""
         self.worker.do(edit, gesture=gesture)
 
     def teach(self, edit: Edit, gesture: str) -> None:
-        """A panel changes the run, at the next call boundary; what is taught to one that stands is learnt."""
+        """Make a panel's edit at the next boundary; a paused run then trains on what was taught."""
         self.worker.do(edit, gesture=gesture)
         taught = isinstance(edit, AddSamples | SetTargets)
         if taught and (not self.playback.running or self._lesson is not None):
@@ -274,7 +275,7 @@ class LiveView(Viewer):
             self.say(self._lesson.begins())
 
     def _tell_lesson(self) -> None:
-        """What was taught to a run that stood is learnt, or was tried long enough: it stands again."""
+        """End the lesson when it is learnt, or after its last step; then pause and report."""
         lesson = self._lesson
         if lesson is None:
             return
@@ -284,14 +285,14 @@ class LiveView(Viewer):
             return
         self._lesson = None
         self.playback.pause()
-        if self.playback.end == lesson.last:  # and it was not begun anew meanwhile
+        if self.playback.end == lesson.last:  # unless a new run began meanwhile
             self.playback.end = lesson.end
         self.refresh()
         if said:
             self.say(said, LESSON_SECONDS)
 
     def _tell_recordings(self) -> None:
-        """Say news of the run's recordings once, here and on the terminal, also while it stands."""
+        """Show news of the run's recordings once, here and on the terminal, even while paused."""
         for recorder in self.run._recorders:
             news = recorder.news
             if news and news not in self._told:
@@ -301,18 +302,18 @@ class LiveView(Viewer):
                 self.refresh()
 
 
-# ---- `Rate`: how often something happens, measured: frames a second, steps a second.
+# ---- `Rate`: frames or steps a second, measured.
 
 
 class Rate:
-    """Events a second, or a counter's increase, over the last half second."""
+    """Events a second, or the increase of a counter a second, over the last half second."""
 
     def __init__(self) -> None:
         self._marks: list[tuple[float, float]] = []
         self._count = 0.0
 
     def mark(self, value: float | None = None) -> None:
-        """One more event, or the counter stands at `value`."""
+        """Count one more event, or set the counter to `value`."""
         self._count = self._count + 1 if value is None else value
         now = time.perf_counter()
         self._marks.append((now, self._count))
@@ -321,21 +322,21 @@ class Rate:
 
     @property
     def value(self) -> float:
-        """The rate, 0 before the second event."""
+        """The rate a second; 0 before the second event."""
         if len(self._marks) < 2:
             return 0.0
         (start, first), (end, last) = self._marks[0], self._marks[-1]
         return max(0.0, (last - first) / max(end - start, 1e-9))
 
 
-# ---- How often a window finds out which units are dead: always at rest, and else as often as it may cost.
+# ---- How often a window looks for dead units: always when idle, otherwise within a share of the time.
 
 SHARE = 0.02
-"""Of the time, for finding them while steps go on: a thirtieth of a second holds at most 0.7 ms of it on average."""
+"""Share of the time for finding dead units during training: on average at most 0.7 ms of 1/30 s."""
 
 
 class UnitsPace:
-    """Gives frames the units of an earlier one where finding their own would take too long."""
+    """Gives frames the units of an earlier frame when finding their own would take too long."""
 
     def __init__(self) -> None:
         self._pace = Pace(math.inf, SHARE, math.inf)
@@ -343,7 +344,7 @@ class UnitsPace:
         self._network: object = None
 
     def shown(self, frame: Frame, *, rests: bool) -> Frame:
-        """The frame as it is to be drawn; `rests`: nothing trains, there is time."""
+        """Return the frame to draw; `rests` says that nothing trains and there is time."""
         own, last, now = frame.units, self._last, time.perf_counter()
         if own is None or own is last:
             return frame
@@ -352,38 +353,38 @@ class UnitsPace:
             return frame.with_units(last)
         own.find()
         self._last, self._network = own, frame.forward
-        # for its first samples a network is made ready: that time says nothing
+        # a network prepares itself for its first samples: that time is not typical
         self._pace.took(now, now + (0.0 if first else own.seconds))
         return frame
 
 
-# ---- `Lesson`: what a hand has taught, and when that is learnt
+# ---- `Lesson`: samples or targets that the user taught, and when they are learnt.
 
 LEAST, MOST = 30, 500
-"""Steps: so many at least, or nothing would be seen, and so many at most."""
+"""Fewest steps, so that something is seen, and most steps of a lesson."""
 
 
 class Lesson:
-    """What a hand has taught to a run that stood; it stops when that is learnt, at `last` at the latest.
+    """Samples or targets taught to a paused run; training ends when they are learnt, at the latest at step `last`.
 
-    `end` is the step to which the run would go without it.
+    `end` is the step at which the run would pause without the lesson.
     """
 
     def __init__(self, edit: Edit, subject: Subject, start: int, end: int) -> None:
         self._subject, self._start, self.last, self.end = subject, start, start + MOST, end
         self._classes = _classes(edit, subject)
         self._samples = edit.inputs if isinstance(edit, AddSamples) else np.zeros(0)
-        names = subject.sample.outputs  # what the samples should be read as; empty where no class was taught
+        names = subject.sample.outputs  # the classes that the samples should be read as; empty if no class was taught
         self._name = ", ".join(dict.fromkeys(names[k] for k in self._classes))
 
     def begins(self) -> str:
-        """What is said when it begins."""
+        """Return the opening message."""
         if self._name:
             return f"teaching {self._name}: trains until the network reads it correctly, at most {MOST:,} steps"
         return f"teaching it: {MOST:,} steps"
 
     def end_words(self, frame: Frame) -> str:
-        """What is said when it has ended at a frame; empty while it goes on."""
+        """Return the message once the lesson has ended at this frame; '' before that."""
         done, name = frame.step - self._start, self._name
         if done >= LEAST and name and self._read(frame):
             return f"read as {name} after {done:,} steps"
@@ -397,7 +398,7 @@ class Lesson:
 
 
 def _classes(edit: Edit, subject: Subject) -> list[int]:
-    """The classes of samples that were taught; none where the targets are no classes."""
+    """Return the classes of taught samples; [] if the targets are not classes."""
     if not isinstance(edit, AddSamples) or subject.sample.target is None:
         return []
     targets = np.asarray(edit.targets, float).reshape(len(edit.targets), -1)
@@ -407,21 +408,21 @@ def _classes(edit: Edit, subject: Subject) -> list[int]:
     return [int(k) for k in targets[:, 0]]
 
 
-# ---- When a window speaks in large lines: before the first step, until it begins, and after the last one.
+# ---- The large lines of a window: before the first step, until it starts, and after the last step.
 
 FADE, REST = 0.3, 0.5
-"""Seconds in which lines fade, and after the last step until they come."""
+"""Seconds of a fade, and seconds between the last step and the closing lines."""
 BREATH, LEVELS = 2.0, 24
-"""Seconds of a breath of the first key cap, and how many different pictures of it are drawn."""
+"""Seconds of one pulse of the first key cap, and number of different pictures of it."""
 BREATHING = 60.0
-"""Seconds after which it rests: a window in which nothing happens draws nothing."""
+"""Seconds after which the pulse stops, so that an idle window draws nothing."""
 Answer = TypeVar("Answer")
 
 
 class StoryTelling:
-    """The large lines of one window, which pauses at the step `last`.
+    """The large lines of one window, whose run pauses at the step `last`.
 
-    With `opens` it speaks before the first one too.
+    With `opens` they also appear before the first step.
     """
 
     def __init__(self, view: LiveView, scene: Scene, last: int, *, opens: bool) -> None:
@@ -429,21 +430,21 @@ class StoryTelling:
         self._first, self._last = scene.run.steps, last
         self._first_loss = view.bench.subject.loss(view.worker.latest)
         self._clock = 0.0
-        self._begun: float | None = None  # the clock when it began
-        self._stood: tuple[Frame, float] | None = None  # the frame at the end, and since when
+        self._begun: float | None = None  # the clock at the first step
+        self._stood: tuple[Frame, float] | None = None  # the frame at the end, and when it was reached
         here = ActionContext(view.bench.subject)
         self._opening = StoryText(self._story.opening(scene.run.n_weights), self._story.sentence, opening_caps(here))
         self._weights = scene.run.n_weights
-        self._opened_with: Frame | None = None  # the frame of which the opening speaks
+        self._opened_with: Frame | None = None  # the frame that the opening describes
         self._ending: StoryText | None = None
         self._end_caps = ending_caps(here)
         if opens:
             self._tell(self._opening)
-        else:  # nothing is waited for: there is nothing to be read before
+        else:  # nothing is waited for, so no opening
             self._begun = -FADE
 
     def pass_time(self, seconds: float) -> None:
-        """`seconds` have passed: the lines go on."""
+        """Advance by `seconds` and update the lines."""
         frame = self._view.worker.latest
         self._clock += seconds
         if self._begun is None and (self._view.playback.running or frame.step != self._first):
@@ -460,7 +461,7 @@ class StoryTelling:
             self._view.refresh()
 
     def _keep_true(self, frame: Frame) -> None:
-        """What a hand changes before the first step the opening says too."""
+        """Update the opening after an edit before the first step."""
         if self._opened_with is None or frame is self._opened_with:
             self._opened_with = frame
             return
@@ -472,7 +473,7 @@ class StoryTelling:
         self._opening = replace(old, headline=headline, sentence=sentence or old.sentence)
 
     def _opened(self) -> StoryText | None:
-        """The lines before the first step; they fade when it has begun."""
+        """Return the opening; it fades after the start."""
         opening = self._opening
         if self._begun is None:
             phase = np.rint(min(self._clock, BREATHING) / BREATH * LEVELS) / LEVELS
@@ -481,7 +482,7 @@ class StoryTelling:
         return replace(opening, alpha=alpha) if alpha > 0 else None
 
     def _ended(self, frame: Frame) -> StoryText | None:
-        """The lines after the last step: while the window stands there, and nothing has been changed by hand."""
+        """Return the closing lines while the run is paused at its last step without later edits."""
         view = self._view
         newest = frame.past is None or frame.past.newest == frame.step
         there = newest and frame.step == self._last and len(frame.curve.loss) > 0
@@ -509,20 +510,20 @@ class StoryTelling:
         return StoryText("Learnt.", said, self._end_caps, fall)
 
     def _asked(self, function: Callable[[Moment], Answer] | None, frame: Frame, name: str, other: Answer) -> Answer:
-        """What a function of the story says of a moment; `other` where there is none, or where it raises."""
+        """Return what a function of the story says about the frame; `other` if there is none or if it raises."""
         if function is None:
             return other
         try:
             return function(Moment(frame, self._source))
-        except Exception as error:  # a scene's own code: the window goes on without the sentence
+        except Exception as error:  # scene code: the window goes on without the sentence
             self._view.bench.side.ground.notes.append(f"the story's {name}: {words_of(error)}")
             return other
 
 
 def learnt(losses: np.ndarray, batches: int = 1, fall: float = 0.5) -> bool:
-    """Whether a loss has fallen by half or more, or by another share (`fall`) of what it was.
+    """Return whether the loss has fallen by at least the share `fall` of its first value.
 
-    Of single `batches`, in which the data comes, the means of the first and the last round are compared.
+    With several `batches`, compare the mean losses of the first and the last epoch.
     """
     count = max(1, min(batches, len(losses) // 4))
     first, last = float(np.mean(losses[:count])), float(np.mean(losses[-count:]))
@@ -530,12 +531,12 @@ def learnt(losses: np.ndarray, batches: int = 1, fall: float = 0.5) -> bool:
 
 
 def opening_caps(here: ActionContext) -> tuple[Cap, ...]:
-    """What can be pressed before the first step."""
+    """Return the key caps before the first step."""
     return _caps(here, (("toggle_run", "begin"), ("step", "one step"), ("toggle_help", "all keys")))
 
 
 def ending_caps(here: ActionContext) -> tuple[Cap, ...]:
-    """What can be tried after the last one."""
+    """Return the key caps and gestures after the last step."""
     caps = _caps(here, (("restart", "again"), ("type_word", "type a name")))
     for hand, does, begins in (
         ("Click", "inspect a cube", "on a cube"),
@@ -548,38 +549,38 @@ def ending_caps(here: ActionContext) -> tuple[Cap, ...]:
 
 
 def _caps(here: ActionContext, wanted: tuple[tuple[str, str], ...]) -> tuple[Cap, ...]:
-    """Caps of actions that there are, with the keys of the table."""
+    """Return caps of the actions that apply, with the keys of the table."""
     found = [(BY_NAME[name], words) for name, words in wanted if name in BY_NAME]
     return tuple(Cap(action.keys[0], words, action.name) for action, words in found if action.applies(here))
 
 
-# ---- Breakpoints in a window: a condition is typed, and one that is hit is told.
+# ---- Breakpoints in a window: typing a condition, and reporting a hit.
 
 STOP_SECONDS = 20.0
-"""How long it is said which breakpoint stopped the run, and with what numbers."""
+"""Seconds for which a hit breakpoint and its numbers are shown."""
 SET_SECONDS = 6.0
 LONGEST = 400
-"""Letters that are typed; ``run.break_on`` takes longer conditions."""
+"""Most characters that can be typed; ``run.break_on`` takes longer conditions."""
 LISTED = 3
 EXAMPLES = "e.g. loss < 0.01, grad > 10, nan, 0.weight[0][0] crosses 0"
 
 
 class BreakpointPrompt:
-    """The breakpoints of one view; `typed` is the condition that is being typed, None while none is."""
+    """The breakpoints of one view; `typed` is the condition being typed, or None."""
 
     def __init__(self, view: Viewer, worker: Worker) -> None:
         self._view, self._worker = view, worker
         self._told: Stop | None = None
         self._refused = ""
-        self._offered = False  # what is typed was put there, so letters replace it
-        self._new = ""  # what was said of a new one, of which it is asked whether it is true already
+        self._offered = False  # the typed text was suggested, so typing replaces it
+        self._new = ""  # the message of a new breakpoint whose condition is being evaluated
         self.typed: str | None = None
         self.handlers: dict[str, Callable[..., None]] = {"break_on": self.open}
 
-    # ---- one that was hit
+    # ---- a hit
 
     def pass_time(self) -> None:
-        """What stopped the training is said once; the weight in question is selected, where none is."""
+        """Report once what stopped the training; select its weight if none is selected."""
         stop = self._worker.stopped
         if stop is self._told:
             return
@@ -591,16 +592,16 @@ class BreakpointPrompt:
             self._view.say(f"{stop}  \N{MIDDLE DOT}  press , to look inside that step", STOP_SECONDS)
             self._view.tell(str(stop))
 
-    # ---- typing one
+    # ---- typing a condition
 
     def open(self) -> None:
-        """From now on keys are letters of a condition; one of the selected weight is offered."""
+        """Start typing a condition; suggest one for the selected weight."""
         index = self._view.bench.selected
         self.typed = "" if index is None else f"{condition_name(self._worker.run, index)} crosses 0"
         self._refused, self._offered = "", index is not None
 
     def prompt(self) -> str:
-        """What is typed, what is wrong with it, and what else there is; empty while nothing is typed."""
+        """Return the typed text, its error and the options; '' while nothing is typed."""
         if self.typed is None:
             return ""
         points = self._worker.run.breakpoints
@@ -615,7 +616,7 @@ class BreakpointPrompt:
         return "  ·  ".join(parts)
 
     def key(self, pressed: str, text: str) -> bool:
-        """A key while a condition is typed; whether it was taken."""
+        """Handle a key while a condition is typed; return whether it was used."""
         if self.typed is None:
             return False
         if pressed == "Enter":
@@ -637,25 +638,25 @@ class BreakpointPrompt:
             self.apply(text)
         except ScalarvizError as error:
             first = str(error).partition("\n")[0]
-            said, near, _ = first[max(first.find("at character"), 0) :].partition("?")  # the text stands before it
+            said, near, _ = first[max(first.find("at character"), 0) :].partition("?")  # the text is shown before it
             self._refused = said + near
             return
         self.typed = None
 
     def apply(self, text: str) -> None:
-        """Set a condition, by its number switch one off or on, or with a minus take it away; it is said.
+        """Set a condition; a number switches that breakpoint off or on, minus a number removes it. A notice reports it.
 
         Raises
         ------
         InputError, UnknownNameError
-            It cannot be read; there is no breakpoint of that number.
+            The condition cannot be parsed; there is no breakpoint with this number.
         """
         said = self._switched(text) if text.removeprefix("-").isdecimal() else self._add_breakpoint(text)
         self._view.say(said, SET_SECONDS)
 
     @property
     def listed(self) -> list[dict[str, object]]:
-        """Those of the run: number, condition, hits, whether it is on."""
+        """The run's breakpoints: number, condition, hits, whether it is on."""
         return [{"number": p.number, "text": brief(p.text, 60), "hits": p.hits, "on": p.enabled}
                 for p in self._worker.run.breakpoints]  # fmt: skip
 
@@ -666,12 +667,12 @@ class BreakpointPrompt:
         said = f"breakpoint {point.number}: pauses when {point.text}{cost}"
         if not point.condition.expression.needs_before:
             self._new = said
-            # it fails where the model is changed meanwhile, or the run closed
+            # this fails when the model changes meanwhile or the run is closed
             self._view.ask_run(lambda run: holds(run, text), partial(self._say_whether_true, said), lambda error: None)
         return said
 
     def _say_whether_true(self, said: str, true: bool) -> None:
-        """A condition that is true already pauses the run when it becomes true again."""
+        """Report that a condition is true already, so that it pauses only when it becomes true again."""
         if true and said == self._new:
             self._view.say(f"{said}; it is true now, so it waits until it becomes true again", SET_SECONDS)
 

@@ -1,7 +1,7 @@
-"""`MicroSteps`: walking through one training step by hand or in slow motion, of a run or of a recording.
+"""`MicroSteps`: walk through one training step of a run or a recording, by hand or in slow motion.
 
-The coming step of a run is opened on copies: nothing of it changes the run. The engine does the step, as every other,
-when the walk has come to its end or is left for it. A recording holds the micro-steps that were recorded.
+The next step of a run is opened on copies, so that the run does not change. The engine trains the step when the walk
+ends, or when the user leaves it for training. A recording contains its recorded micro-steps.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ SECONDS = {
     "clear": 0.3, "product": 0.12, "sum": 0.3, "unit": 0.3, "stage": 0.6, "node": 0.6, "loss": 0.6, "delta": 0.6,
     "gradient": 0.25,
 }  # fmt: skip
-"""For which a micro-step of each kind is shown when an opened step plays by itself."""
+"""Seconds for which a micro-step of each kind is shown while an opened step plays."""
 UPDATES, HOLD = 1.2, 1.5
-"""Seconds of all updates, and for which the last one stands."""
+"""Seconds for all updates together, and extra seconds for the last one."""
 PASS = 20.0
-"""Seconds of a whole step at most: of a longer one everything goes by the same factor faster."""
+"""Most seconds of a whole step; longer steps play faster by one factor."""
 SUM_SECONDS = 6.0
-"""In which the samples of a batch are added up."""
+"""Seconds in which the samples of a batch are added up."""
 
 
 def pass_seconds(walk: Walk) -> list[float]:
-    """For how long each micro-step is shown when the step plays by itself: in a window and in a film."""
+    """Return the seconds for which each micro-step is shown while the step plays, in a window or a film."""
     each = UPDATES / max(1, walk.phases.count(UPDATE))
     own = [each if at == UPDATE else SECONDS[step.kind] for at, step in zip(walk.phases, walk.steps, strict=True)]
     own = [seconds * walk.rows_in(at) for at, seconds in enumerate(own, start=1)]
@@ -50,9 +50,9 @@ def pass_seconds(walk: Walk) -> list[float]:
 
 
 class MicroSteps:
-    """The walk of one view: `walk` is the opened step, `at` the micro-step shown, from 1.
+    """The walk of one view: `walk` is the opened step, `position` the micro-step shown, from 1.
 
-    `trial` tells whether a step with the probe alone is wanted; else it is the real one.
+    `trial` selects a step with the probe sample alone; otherwise it is the real step of the batch.
     """
 
     def __init__(self, view: Viewer) -> None:
@@ -61,14 +61,14 @@ class MicroSteps:
         self.walk: Walk | None = None
         self.position, self.trial = 0, True
         self._of: Frame | None = None  # the frame that was shown when it was opened
-        self._since, self._due = 0.0, SUM_SECONDS  # of the micro-step shown: for how long it is, and will be
-        self._plays = False  # whether the opened step plays to its end, where it stands
-        self._about: int | None = None  # the weight that is selected
-        self._wanted: int | None = None  # where to open the coming step as soon as the run rests; -1: at its end
-        self._awaited: int | None = None  # the step that has to be reached before that, or for the walk to be over
-        self._stop: Stop | None = None  # the breakpoint because of which it is entered
+        self._since, self._due = 0.0, SUM_SECONDS  # seconds since the micro-step appeared, and until the next one
+        self._plays = False  # whether the opened step plays to its end
+        self._about: int | None = None  # the selected weight
+        self._wanted: int | None = None  # micro-step at which to open the next step once the run rests; -1: the last
+        self._awaited: int | None = None  # the step to reach before that, or before the walk ends
+        self._stop: Stop | None = None  # the breakpoint that led here
         self._adds_then = False
-        self._added: float | None = None  # seconds since samples are being added up
+        self._added: float | None = None  # seconds since the samples began to be added up
         view.bench.inside.on_click = self._clicked
         self._keys = inside_line(view.action_context(in_general=True))
         self.handlers: dict[str, Callable[..., object]] = {
@@ -78,7 +78,7 @@ class MicroSteps:
     # ---- by hand
 
     def next(self) -> None:
-        """The next micro-step; the first opens the step that follows, after the last that is done."""
+        """Show the next micro-step; the first call opens the next step, the last call trains it."""
         self._by_hand()
         if self.walk is None:
             self._open(1)
@@ -90,7 +90,7 @@ class MicroSteps:
             self.finish()
 
     def previous(self) -> None:
-        """The micro-step before; at the first, the end of the step before, or where its breakpoint came true."""
+        """Show the previous micro-step; at the first, enter the step before at its end or at its breakpoint's cause."""
         self._by_hand()
         if self.walk is not None and self._added is not None:
             self._show(self.position)
@@ -112,20 +112,20 @@ class MicroSteps:
         self._open(-1)
 
     def _by_hand(self) -> None:
-        """What runs by itself stands still."""
+        """Pause what plays."""
         self._plays = False
         if self._playback.running:
             self._playback.pause()
 
     def play_inside(self) -> bool:
-        """Play the opened step, or let it stand; returns whether there is more of one to be played."""
+        """Play or pause the opened step; return False if there is nothing left to play."""
         if self.walk is None or self._awaited is not None or (self.position == len(self.walk) and not self._plays):
             return False
         self._plays = not self._plays
         return True
 
     def toggle_whose(self) -> None:
-        """One sample's numbers, or those of the whole batch."""
+        """Switch between one sample and the whole batch."""
         view, one = self._view, noun(self._view.bench.subject)
         trial = not (self.trial if self.walk is None else self.walk.opened.trial)
         whose = f"this {one}" if trial else "the whole batch"
@@ -141,7 +141,7 @@ class MicroSteps:
             view.say(f". opens the {'recorded' if self._recorded else 'next'} step for {whose}")
 
     def add(self) -> None:
-        """Add the samples of the batch one after another: the gradient of a layer as a sum of outer products."""
+        """Add up the samples of the batch one by one: a layer's gradient as a sum of outer products."""
         self._by_hand()
         if self.trial or self.walk is None:
             self.trial = False
@@ -164,7 +164,7 @@ class MicroSteps:
         self._added = 0.0
 
     def _clicked(self, what: str, number: int) -> None:
-        """A click on the ribbon or the switch."""
+        """Handle a click on the ribbon or the switch."""
         if what == "switch":
             self.toggle_whose()
         elif self.walk is not None:
@@ -172,9 +172,9 @@ class MicroSteps:
             self._show(self.walk.first_of(number))
 
     def finish(self) -> bool:
-        """Let the engine do the opened step, or go on to the next recorded frame; returns whether there was one.
+        """Train the opened step, or go to the next recorded frame; return whether a step was open.
 
-        One about to open stays closed.
+        A step about to open is cancelled.
         """
         walk, view, playback = self.walk, self._view, self._playback
         if walk is None:
@@ -205,7 +205,7 @@ class MicroSteps:
         self._guide.train_to(walk.opened.step if past is None else past.neighbour(walk.frame.step, 1))
 
     def close(self) -> bool:
-        """Close the opened step, and one about to open; returns whether there was one. The run stays."""
+        """Close the opened step, or cancel one about to open; return whether there was one. The run stays."""
         there = self.walk is not None or self._wanted is not None
         self.walk = self._added = self._wanted = self._awaited = None
         self._plays = False
@@ -216,17 +216,17 @@ class MicroSteps:
     # ---- opening
 
     def _open(self, at: int) -> None:
-        """Open the step that follows at a micro-step once the run rests; -1 is the last one, or the cause."""
+        """Open the next step at a micro-step once the run rests; -1 is the last one, or the breakpoint's cause."""
         self._wanted = at
         self._try()
 
     def _try(self) -> None:
-        """Open what is wanted if the run rests."""
+        """Open the wanted step if the run rests."""
         if self._wanted is None:
             return
         frame, guide = self._view.current_frame(), self._guide
         waits = guide.moving or (self._awaited is not None and frame.step != self._awaited)
-        if isinstance(guide, Worker):  # the network may just have become another one
+        if isinstance(guide, Worker):  # the network may just have been replaced
             waits |= not self._view.bench.fits(guide.latest) or frame.step != guide.run.steps
         if waits:
             return
@@ -237,7 +237,7 @@ class MicroSteps:
         self._adds_then = False
 
     def _enter(self, at: int, *, runs: bool) -> None:
-        """Open the step that follows, with the numbers that are wanted now."""
+        """Open the next step with the current numbers."""
         self._of = self._view.current_frame()
         self.walk = self._walk(self._of)
         if self.walk is None:
@@ -246,7 +246,7 @@ class MicroSteps:
             self._show(min(at, len(self.walk)) if at > 0 else _cause(self.walk, self._stop), runs=runs)
 
     def _walk(self, frame: Frame) -> Walk | None:
-        """The step after a frame, opened; None where it cannot be, which is said."""
+        """Return the opened step after a frame, or None; a notice gives the reason."""
         if self._recorded:
             self._view.follow(frame)
         subject = self._view.bench.subject
@@ -267,12 +267,12 @@ class MicroSteps:
 
     @property
     def slow(self) -> bool:
-        """Whether time goes so slowly that steps are opened by themselves."""
+        """Whether the speed is so slow that steps open by themselves."""
         playback, guide = self._playback, self._guide
         return playback.running and playback.slowest and guide.stopped is None and guide.error is None
 
     def pass_time(self, seconds: float) -> bool:
-        """`seconds` have passed; returns whether the walk lets time go on, so that nothing else may."""
+        """Advance by `seconds`; return whether the walk plays, so that the playback must not."""
         slow = self.slow
         self._since = self._since + seconds if slow or self._plays else 0.0
         self._try()
@@ -285,27 +285,27 @@ class MicroSteps:
         if self._plays and self.walk is not None and self._advance(self.walk):
             self._plays = False
         if self._playback.running and (self._wanted is not None or self._view.bench.inside.micro_step is not None):
-            self.close()  # faster than that: no step is opened any more
+            self.close()  # the speed is higher now: no step opens by itself
             self._playback.resume_here()
         return False
 
     def _follow(self, walk: Walk) -> None:
-        """What has become of the run, or of where the recording stands, meanwhile."""
+        """Follow changes of the run or of the recording's position."""
         frame, guide = self._view.current_frame(), self._guide
         if self._awaited is not None and not guide.moving and self._playback.current_step < self._awaited:
-            self._awaited = None  # a pause came before it
+            self._awaited = None  # a pause came before the step was reached
         if guide.error is not None or frame.step != walk.frame.step:
             if self.slow:
-                self.walk = self._awaited = None  # the next one follows, without a gap
+                self.walk = self._awaited = None  # the next step follows without a gap
             else:
                 self.close()
         elif self._of is not None and frame is not self._of and self._awaited is None and not _same(frame, self._of):
             self._enter(self.position, runs=False)
-        elif self._about != self._view.bench.selected:  # another weight is told of
+        elif self._about != self._view.bench.selected:  # another weight is selected
             self._show(self.position, runs=False)
 
     def _play(self) -> bool:
-        """Slow motion: micro-step by micro-step, then the step itself; whether there is one to walk in."""
+        """Advance slow motion: micro-steps, then the step itself; return whether a step is open."""
         if self.walk is None and self._wanted is None:
             if self._playback.at_end or not sides(self._view.bench.subject):
                 return False
@@ -316,7 +316,7 @@ class MicroSteps:
         return self.walk is not None or self._wanted is not None
 
     def _advance(self, walk: Walk) -> bool:
-        """The next micro-step when it is due; returns whether the step is due to end."""
+        """Show the next micro-step when it is due; return whether the end of the step is due."""
         due = self._since >= self._due
         if due and self.position < len(walk):
             self._show(self.position + 1)
@@ -324,7 +324,7 @@ class MicroSteps:
         return due
 
     def _add_more(self, walk: Walk, seconds: float) -> None:
-        """The next samples of the sum: the first ones slowly."""
+        """Add the next samples, the first ones slowly."""
         assert self._added is not None
         self._added = min(self._added + seconds, SUM_SECONDS)
         adding = max(1, round((self._added / SUM_SECONDS) ** 2 * len(walk.opened.batch)))
@@ -340,16 +340,16 @@ class MicroSteps:
         if not adding:
             self._added = None
         self._due = pass_seconds(self.walk)[at - 1]
-        timed = self._plays or self.slow or self.walk.phases[at - 1] == LOSS  # a flash has its time
+        timed = self._plays or self.slow or self.walk.phases[at - 1] == LOSS  # a flash has its own duration
         seconds = {"seconds": self._due} if timed else {}
         self._view.bench.inside.show(self.walk.micro_step_at(at, self._about, adding), animated=runs, **seconds)
         self._view.refresh()
 
-    # ---- what is said
+    # ---- texts
 
     @property
     def headline(self) -> str:
-        """The HUD's second line; empty while no step is open."""
+        """The HUD's second line; '' while no step is open."""
         step = self._view.bench.inside.micro_step
         if step is None:
             return ""
@@ -358,13 +358,13 @@ class MicroSteps:
         return f"recording  ·  {said}" if self._recorded else said
 
     def shown(self, frame: Frame) -> Frame:
-        """A frame as it is to be shown: inside a step with the numbers of the micro-step."""
+        """Return the frame to show: inside an opened step, that of the micro-step."""
         step = self._view.bench.inside.micro_step
         return frame if step is None else step.frame
 
 
 def _cause(walk: Walk, stop: Stop | None) -> int:
-    """The micro-step by which a condition became true; without one the last."""
+    """Return the micro-step that made a condition true, from 1; without a condition the last one."""
     if stop is None:
         return len(walk)
     names = stop.breakpoints[0].condition.expression.names
@@ -376,7 +376,7 @@ def _cause(walk: Walk, stop: Stop | None) -> int:
 
 
 def _same(frame: Frame, other: Frame) -> bool:
-    """Whether two frames of one step have the same numbers before the next: nothing was changed between them."""
+    """Return whether two frames of one step have the same numbers, so that no edit came between."""
     told = [(f.edited, f.next_lr, 0 if f.past is None else len(f.past.edits)) for f in (frame, other)]
     arrays = [(f.values, f.frozen, f.activations.get("input", np.zeros(0))) for f in (frame, other)]
     return told[0] == told[1] and all(map(np.array_equal, *arrays))

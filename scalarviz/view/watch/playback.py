@@ -1,7 +1,7 @@
-"""How fast time goes on in a window, of a run and of a recording. No drawing and no clock of its own.
+"""The pace of runs and recordings in a window. This module draws nothing and has no clock of its own.
 
-A small net does 100,000 steps a second; without a pace the demo would be over in one frame. As in a film, its duration
-is filled with what there is to see, or grows from one step a frame where that is not known (see `pace`).
+A small network trains 100,000 steps a second; without a pace a demo would end within one frame. `pace` therefore
+spreads the visible changes over the duration. If they are unknown, it starts with one step a frame and speeds up.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ SLOW_SECONDS = 2.0
 DURATION = 20.0
 FPS = 30
 REST = 0.06
-"""Share of a film that stands at its last step, to be looked at."""
+"""Share of a film's frames that show its last step."""
 LOSS, WAY = 0.6, 0.2
-"""How much of a film is given to the fall of the loss, and to the way of the weights; the rest goes by steps alone."""
+"""Shares of a film for the fall of the loss and for the path of the weights; the rest is spread by steps."""
 _MOST = 10**6  # frames
 EVENLY = 30
-"""Steps below which each is shown equally long: there is little between them to be spread."""
+"""Number of steps below which each step is shown equally long."""
 
 
 def pace(
@@ -38,12 +38,12 @@ def pace(
     rest: float = REST,
     steady: int | None = None,
 ) -> NDArray[np.int64]:
-    """The step that each frame of a film shows.
+    """Return the step that each frame of a film shows.
 
-    Where it is known what will happen, frames are spread so that as much is seen in each: the fall of the loss, in
-    decades, and the way of the weights; at its end the film rests for a moment. Else there is one step a frame for the
-    first two seconds, then a rate that grows by the same factor every frame. A run with fewer steps than frames shows
-    its steps evenly then, each for several frames.
+    With a rehearsal, every frame shows about the same amount of change: the fall of the loss in decades, and the path
+    of the weights. At its end the film rests for a moment. Without a rehearsal, the first two seconds show one step a
+    frame; then the rate grows by the same factor every frame. A run with fewer steps than frames shows its steps
+    evenly, each for several frames.
 
     Parameters
     ----------
@@ -54,22 +54,22 @@ def pace(
     fps : int
         Frames a second, at least 1.
     rehearsal : Rehearsal, optional
-        What these steps will do.
+        The losses and weight distances of these steps.
     rest : float
-        Share of the frames that rest at the end, where frames are spread by a rehearsal or go steadily.
+        Share of the frames that rest at the end, with `rehearsal` or `steady`.
     steady : int, optional
-        Steps of each frame after the first two seconds, which have one: then the film is as long as that takes. More
-        where it would have more than a million frames.
+        Steps a frame after the first two seconds, which have one step a frame; `duration` is then ignored. The value is
+        raised where the film would have more than a million frames.
 
     Returns
     -------
     ndarray of int64, shape (frames,)
-        Never falling; from 0 to `total_steps`.
+        Non-decreasing, from 0 to `total_steps`.
 
     Raises
     ------
     InputError
-        For numbers outside those bounds, a film of more than a million frames, or a rehearsal of other steps.
+        A number is out of bounds, the film has more than a million frames, or the rehearsal has other steps.
     """
     _check_pace(total_steps, duration, fps)
     if steady is not None:
@@ -108,7 +108,7 @@ def _by_steps(total_steps: int, frames: int, fps: int) -> NDArray[np.int64]:
 
 
 def steps_a_frame(stops: NDArray[np.int64], fps: int) -> NDArray[np.float64]:
-    """The pace at each frame, a mean over half a second: of whole steps it would be 0 and 1 in turn."""
+    """Return the steps a frame at each frame, averaged over half a second, as whole steps would jump."""
     last = len(stops) - 1
     if stops[-1] < last and np.array_equal(stops, np.rint(np.linspace(0, stops[-1], last + 1))):
         return np.full(last + 1, stops[-1] / last)
@@ -117,11 +117,11 @@ def steps_a_frame(stops: NDArray[np.int64], fps: int) -> NDArray[np.float64]:
     return np.asarray((stops[end] - stops[start]) / (end - start))
 
 
-# what there is to see
+# visible change
 
 
 def _shown(rehearsal: Rehearsal, stops: NDArray[np.int64]) -> NDArray[np.float64]:
-    """How much of all that there is to see has been seen after each step, rising from 0 to 1, shape (steps + 1,)."""
+    """Return the share of all visible change up to each step, rising from 0 to 1, shape (steps + 1,)."""
     steps = np.arange(len(rehearsal.loss) + 1)
     last = np.flatnonzero(np.diff(stops, prepend=-1))  # the first frame of each step shown
     by_steps = np.interp(steps, stops[last], last / (len(stops) - 1))
@@ -135,10 +135,10 @@ def _shown(rehearsal: Rehearsal, stops: NDArray[np.int64]) -> NDArray[np.float64
 
 
 def fallen(loss: NDArray[np.float64], *, mean: bool = False) -> NDArray[np.float64]:
-    """How far the loss has fallen after each step, in decades, shape (steps + 1,); a loss below 0 in its own unit.
+    """Return how far the loss has fallen after each step, in decades, shape (steps + 1,).
 
-    A rise takes nothing back. `mean` takes the steps around together, a twentieth of those so far, since a single batch
-    says little.
+    If a loss is below 0, the fall is in the loss's own unit. A rise counts as 0. With `mean`, neighbouring steps are
+    averaged (a twentieth of the steps so far), as a single batch is noisy.
     """
     steps = np.arange(len(loss))
     height = np.log10(np.maximum(loss, loss[0] * _LEAST)) if loss.min() >= 0 and loss[0] > 0 else loss
@@ -151,9 +151,9 @@ def fallen(loss: NDArray[np.float64], *, mean: bool = False) -> NDArray[np.float
 
 
 _BESIDE = 4
-"""Batches before and after one that are taken with it at least."""
+"""Fewest batches on each side that are averaged with one batch."""
 _LEAST = 1e-12
-"""Of the first loss: what is below it is 0."""
+"""Share of the first loss below which a loss counts as this share."""
 
 
 def _check_pace(total_steps: int, duration: float, fps: int) -> None:
@@ -166,7 +166,7 @@ def _check_pace(total_steps: int, duration: float, fps: int) -> None:
 
 
 def _growth(steps: int, frames: int) -> float:
-    """The k for which exp(k) + exp(2k) + ... + exp(frames k) = steps, by bisection; 0 if one step a frame is enough."""
+    """Return the k with exp(k) + exp(2k) + ... + exp(frames k) = steps, by bisection; at least 0."""
     if steps <= frames:
         return 0.0
     powers = np.arange(1, frames + 1)
@@ -178,10 +178,10 @@ def _growth(steps: int, frames: int) -> float:
     return float((low + high) / 2)
 
 
-# ---- What plays.
+# ---- Playing.
 
 RATE = 60
-"""Frames a second that the pace counts on."""
+"""Frames a second that the pace assumes."""
 
 SPEEDS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, float("inf"))
 NO_LIMIT = 1 << 62
@@ -189,14 +189,14 @@ LONGEST_TICK = 0.25  # a hidden or stalled window does not jump ahead
 
 
 def speed_text(speed: float) -> str:
-    """``4x``, ``1/8x``, ``without limit``."""
+    """Return ``4x``, ``1/8x`` or ``without limit``."""
     if speed == float("inf"):
         return "without limit"
     return f"{speed:g}x" if speed >= 1 else f"1/{1 / speed:g}x"
 
 
 class Guide:
-    """A source that goes at once, while one waits, asked as a worker is; nothing trains there."""
+    """A source that moves at once, with the interface of a worker; it never trains."""
 
     journey_progress = error = stopped = None
     moving = busy = False
@@ -208,34 +208,34 @@ class Guide:
 
     @property
     def current_step(self) -> int:
-        """The step of a record where it stands."""
+        """The recorded step that is shown; 0 if the source is no recording."""
         return 0 if self.played is None else int(self.played.steps[self.played.place])
 
     def travel(self, step: int, *, nearest: bool = False) -> None:
-        """Go there."""
+        """Move to a step within the source's span."""
         first, newest = self.source.span
         self.source.to(min(max(step, first), newest))
 
     def train_to(self, step: int) -> None:
-        """Stand at the last recorded step up to this one."""
+        """Move to the last recorded step up to this one."""
         if self.played is not None:
             self.played.show_frame(int(np.searchsorted(self.played.steps, step, side="right")) - 1)
 
     def pause(self) -> None:
-        """It stands."""
+        """Do nothing: a source has no thread to pause."""
 
     cancel = resume = pause
 
 
 class Playback:
-    """Run, pause, single steps and speed of one worker, or of a recording; what somebody else changes stands still.
+    """Run, pause, single steps and speed of a worker or a recording; other sources stay paused.
 
-    A run pauses at `end`, `steps` from now, and goes on without one after that. These steps, or all of a recording,
-    take `duration` seconds, spread by what there is to see where a `rehearsal`, or the recording, says that; or a run
-    does `steady` steps a frame after the first two seconds.
+    A run pauses `steps` from now, at `end`, and after that runs without an end. These steps, or the whole recording,
+    take `duration` seconds. The frames are spread by visible change if a `rehearsal` or the recording tells it; or a
+    run trains `steady` steps a frame after the first two seconds.
     """
 
-    loop: tuple[int, int] | None = None  # first and last step of what is played round and round
+    loop: tuple[int, int] | None = None  # first and last step of the loop
 
     def __init__(
         self,
@@ -247,7 +247,7 @@ class Playback:
     ) -> None:
         self.worker, self._steps, self._duration = worker, steps, duration
         self._played = worker.played if isinstance(worker, Guide) else None
-        self._past: Past | None = None  # of a recording, the one whose steps are spread
+        self._past: Past | None = None  # the recording's past that the pace was computed for
         self.running = self._held = False
         self._speed = SPEEDS.index(1.0)
         self._time = 0.0
@@ -256,37 +256,37 @@ class Playback:
         self._table = pace(steps, duration, RATE, rehearsal, rest=0.0, steady=steady)
         self._last_rate = steady or max(1, int(self._table[-1] - self._table[-2]))
 
-    # ---- where it is, and how fast
+    # ---- step and speed
 
     @property
     def current_step(self) -> int:
-        """The step where it stands."""
+        """The step that is shown."""
         return self.worker.current_step if isinstance(self.worker, Guide) else self.worker.run.steps
 
     @property
     def at_end(self) -> bool:
-        """Whether it has come to where it pauses."""
+        """Whether the step is the one at which playing pauses."""
         return self.current_step >= (self.end if self._played is None else int(self._played.steps[-1]))
 
     @property
     def speed(self) -> float:
-        """1 is the paced normal, infinity no limit."""
+        """The speed: 1 is normal, infinity has no limit."""
         return SPEEDS[self._speed]
 
     @property
     def slowest(self) -> bool:
-        """Whether the speed is the least there is: steps are opened then."""
+        """Whether the speed is the lowest, at which steps open by themselves."""
         return self._speed == 0
 
     @property
     def aim(self) -> int | None:
-        """The step that was asked for by hand and is not reached yet."""
+        """The step that the user asked for and that is not reached yet, or None."""
         return self._target if not self.running and self.worker.busy else None
 
     def change_speed(self, by: int) -> None:
-        """Go `by` places up or down in `SPEEDS`; 0 is back to normal.
+        """Move `by` places in `SPEEDS`; 0 returns to normal.
 
-        There is always a limit to the speed of a recording: what is left out is not seen.
+        Recordings always have a limit, so that no step is skipped unseen.
         """
         most = len(SPEEDS) - (1 if self._played is None else 2)
         self._speed = max(0, min(most, self._speed + by)) if by else SPEEDS.index(1.0)
@@ -295,7 +295,7 @@ class Playback:
     # ---- on and off
 
     def toggle(self) -> None:
-        """Go on if paused, a recording that stands at its last step from the first; pause if running."""
+        """Pause if running, otherwise play; a recording at its last step plays from the first."""
         if self.running:
             self.pause()
             return
@@ -304,7 +304,7 @@ class Playback:
         self.play()
 
     def play(self) -> None:
-        """Go on from here; a run past its end without one."""
+        """Play from here; a run past its end plays without an end."""
         self._follow()
         if self.at_end and not isinstance(self.worker, Guide):
             self.end = NO_LIMIT
@@ -313,38 +313,38 @@ class Playback:
         self.resume_here()
 
     def pause(self) -> None:
-        """Stop at the next boundary of a step."""
+        """Stop at the next boundary between steps."""
         self._stop_running()
         self.worker.pause()
 
     def pause_at(self, step: int) -> None:
-        """Time stands still: it goes on from `step`."""
+        """Pause, and continue later from `step`."""
         self.pause()
         self._target = step
 
     def reset_end(self) -> None:
-        """The run begins anew, and pauses where it first did."""
+        """Set the first end again, for a run that restarts."""
         self.end = self._first + self._steps
 
     def _stop_running(self) -> None:
-        """Time stands still; the step that it would have come to is nobody's aim any more."""
+        """Stop running and drop the target step."""
         self.running = False
         self._target = self.current_step
 
     def hold(self) -> None:
-        """Wait at the next boundary of a step, without a pause: a hand holds a weight."""
+        """Wait at the next boundary between steps while a weight is held; the state stays "running"."""
         self._held = True
         if self.running:
             self.worker.pause()
 
     def release(self) -> None:
-        """Go on after :meth:`hold`."""
+        """Continue after :meth:`hold`."""
         self._held = False
         if self.running:
             self.resume_here()
 
     def step(self, count: int, *, on_the_way: bool = False) -> None:
-        """`count` steps by hand; pauses first. While the run is `on_the_way` to another step they follow that."""
+        """Pause, then train `count` steps; while `on_the_way` to another step, count from there."""
         if self.running:
             self.pause()
         if self.worker.stopped is not None:
@@ -354,7 +354,7 @@ class Playback:
         self.worker.train_to(self._target)
 
     def tick(self, seconds: float) -> None:
-        """`seconds` have passed on the viewer's clock: it goes to where it should be now."""
+        """Advance by `seconds` of the viewer's clock and train to the step that is due."""
         if self.running and (self.worker.error is not None or self.worker.stopped is not None):
             self._stop_running()
         if not self.running or self._held:
@@ -373,7 +373,7 @@ class Playback:
         self.worker.train_to(self._target)
 
     def text(self) -> str:
-        """How fast it goes, for the HUD."""
+        """Return the pace for the HUD."""
         if self._played is not None:
             at_end = self.at_end and len(self._played.steps) > 1
             return self._with_speed("plays" if self.running else "at the end" if at_end else "paused")
@@ -384,7 +384,7 @@ class Playback:
             return self._with_speed("paused at a breakpoint" if self.worker.stopped is not None else paused)
         if self.speed == float("inf"):
             return "pace unlimited"
-        start, end = max(0.0, self._time - 0.25), self._time + 0.25  # half a second: the table is of whole steps
+        start, end = max(0.0, self._time - 0.25), self._time + 0.25  # half a second, as the table holds whole steps
         done, one = self._paced(end) - self._paced(start), self.speed / ((end - start) * RATE)
         if done < 0.99:  # not even one step in that time
             return f"pace below {one:.2g} steps a frame"
@@ -397,21 +397,21 @@ class Playback:
         return words if self.speed == 1 else f"{words}, speed {speed_text(self.speed)}"
 
     def _follow(self) -> None:
-        """Spread the frames of another branch, or of one that has grown, anew, from where it is."""
+        """Compute the pace again for another branch, or for a recording that has grown."""
         played = self._played
         if played is None or played.past is self._past:
             return
         self._past = played.past
         try:
             seen = played.recorded_rehearsal()
-        except ScalarvizError:  # a frame cannot be read: who shows it says so
+        except ScalarvizError:  # a frame cannot be read: the viewer reports it
             seen = None
         self._first, self.end = played.span
         self._table = played.steps[pace(len(played.steps) - 1, self._duration, RATE, seen, rest=0.0)] - self._first
         self.resume_here()
 
     def _paced(self, seconds: float) -> float:
-        """Absolute step, with a fraction, at a time of the paced run; after its end at the last rate."""
+        """Return the step, with a fraction, at a time of the pace; after its end at the last rate."""
         position = seconds * RATE
         last = len(self._table) - 1
         if position <= last:
@@ -419,11 +419,11 @@ class Playback:
         return self._first + float(self._table[-1]) + (position - last) * self._last_rate
 
     def resume_here(self) -> None:
-        """Set the clock to the step where it stands: what could not be kept up with is not made good."""
+        """Set the clock to the current step; steps missed so far are not caught up."""
         done = self.current_step - self._first
         last = len(self._table) - 1
         if done <= self._table[-1]:
-            # of a run the last frame that shows this step, so that no time is waited twice
+            # for a run the last frame that shows this step, so that no time is waited twice
             after = np.searchsorted(self._table, done, side="right") - 1
             self._time = float(after if self._played is None else np.searchsorted(self._table, done)) / RATE
         else:

@@ -1,6 +1,6 @@
-"""`Pointer`: pointer and wheel over the picture of one viewer; `actions.GESTURES` lists what they do.
+"""`Pointer`: pointer and wheel over the picture of one viewer; `actions.GESTURES` lists the gestures.
 
-While they change a weight, training waits, and what one gesture does is one edit.
+While a gesture changes a weight, training waits, and the whole gesture is one edit.
 """
 
 from __future__ import annotations
@@ -22,52 +22,52 @@ if TYPE_CHECKING:
     from .viewer import Viewer
 
 SCROLL = 0.05
-"""Share of the colour range by which one notch of the wheel moves a weight, with Shift."""
+"""Share of the colour range by which one notch of Shift+wheel changes a weight."""
 ZOOM = 1.15
-"""Factor of one notch of the wheel."""
+"""Zoom factor of one notch of the wheel."""
 SWEEP = 300.0
-"""Logical pixels of a drag over a number that move the weight by the whole colour range."""
+"""Logical pixels of a drag over a number that change the weight by the whole colour range."""
 REST = 0.6
-"""Seconds after which a wheel that rests has let go."""
+"""Seconds without a notch after which a wheel gesture ends."""
 DOUBLE = 0.4
 """Seconds within which a second click on the same thing is a double click."""
-_DRAG = 4.0  # pixels of the pointer's world before a press becomes a drag
-_NOTHING: Click = ("", "")  # of the time bar where there is none
+_DRAG = 4.0  # pixels of the pointer's coordinates before a press becomes a drag
+_NOTHING: Click = ("", "")  # a press off the time bar
 _numbers = count(1)
 
 
 @dataclass(slots=True)
 class Press:
-    """A button that is down, and what it went down on."""
+    """A pressed button, and the area that it was pressed on."""
 
-    at: Point  # where it is now
+    at: Point  # the current position
     button: str
     shift: bool
     ctrl: bool
     on: Literal["picture", "list of keys", "controls", "time bar", "number", "panel"] = "picture"
-    target: Click = _NOTHING  # of the time bar
+    target: Click = _NOTHING  # on the time bar
     dragged: bool = False
 
 
 @dataclass(slots=True)
 class Grip:
-    """A weight that is being changed."""
+    """A weight that a gesture is changing."""
 
     index: int
-    start: float  # its value when the gesture began
+    start: float  # its value at the start of the gesture
     value: float
-    rate: float  # change of a pixel, or of a notch
-    gesture: str  # makes one edit of all that is done
+    rate: float  # change a pixel or a notch
+    gesture: str  # joins all changes into one edit
     until: float = float("inf")  # when it ends by itself (the viewer's clock)
 
 
 class Pointer:
-    """Pointer events in device pixels, for one viewer. `grip` is the weight that they change, if they do."""
+    """Pointer events in device pixels, for one viewer; `grip` is the weight being changed, or None."""
 
     def __init__(self, viewer: Viewer) -> None:
         self._viewer = viewer
         self._press: Press | None = None
-        self._clicked: tuple[object, float] | None = None  # what was clicked last, and when
+        self._clicked: tuple[object, float] | None = None  # the last clicked thing, and the time
         self.grip: Grip | None = None
 
     @property
@@ -76,22 +76,22 @@ class Pointer:
         return self.grip is None and self._press is None
 
     def pass_time(self, now: float) -> None:
-        """A wheel that rests lets go."""
+        """End a wheel gesture whose time is over."""
         if self.grip is not None and now >= self.grip.until:
             self.let_go()
 
     # ---- the pointer
 
     def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
-        """A button went down; while the time bar or the controls are held, another one changes nothing."""
+        """Handle a button press; while the time bar or the controls are held, other buttons do nothing."""
         if self._press is None or self._press.on not in ("time bar", "controls"):
             self.let_go()
             self._press = self._find_area(Press(at, button, shift, ctrl))
 
     def _find_area(self, press: Press) -> Press:
-        """The same, with what it is on: of what lies over each other, the first that takes it."""
+        """Return the press with the topmost area that takes it."""
         viewer, bench, point = self._viewer, self._viewer.bench, self._viewer.bench.to_logical(press.at)
-        if bench.touch.help:  # nothing of what lies below the list of keys is touched
+        if bench.touch.help:  # the list of keys covers everything
             press.on = "list of keys"
         elif viewer.desk is not None and viewer.desk.press(point, press.button):
             press.on = "controls"
@@ -108,12 +108,12 @@ class Pointer:
         return press
 
     def move(self, at: Point) -> None:
-        """The pointer is at `at`: a drag belongs to what it began on; without a button it hovers."""
+        """Handle a pointer move: a drag belongs to the area where it began; without a button it hovers."""
         viewer, bench, press = self._viewer, self._viewer.bench, self._press
         point, desk = bench.to_logical(at), viewer.desk
         if press is None or press.on == "list of keys":
             shown = None if bench.touch.help else point
-            mine = shown is not None and desk is not None and desk.panel.owns(shown)  # nothing else is pointed at then
+            mine = shown is not None and desk is not None and desk.panel.owns(shown)  # the panel covers the rest
             changed = desk is not None and desk.hover(shown)
             if bench.hover(None if mine or bench.touch.help else at) or changed:
                 viewer.refresh()
@@ -125,7 +125,7 @@ class Pointer:
             self._drag(at, press)
 
     def _along_bar(self, at: Point, begun: Click) -> None:
-        """The cursor of time is dragged; a button of the bar is not."""
+        """Drag the time cursor; buttons of the bar cannot be dragged."""
         viewer = self._viewer
         if begun[0] == GO:
             target = viewer.bench.bar.target(viewer.bench.to_logical(at), held=True)
@@ -135,7 +135,7 @@ class Pointer:
             viewer.refresh()
 
     def _drag(self, at: Point, press: Press) -> None:
-        """A number, a panel or the scene is dragged, once the hand has moved far enough for that."""
+        """Drag a number, a panel or the scene once the pointer has moved far enough."""
         viewer, bench = self._viewer, self._viewer.bench
         by = at[0] - press.at[0], at[1] - press.at[1]
         ratio = 1.0 if viewer.host is None else viewer.host.pixel_ratio
@@ -145,7 +145,7 @@ class Pointer:
         if press.on == "number" and bench.selected is not None:
             self._drag_number(bench.selected, by[0])
         elif bench.side.drag(bench.to_logical(at), bench.to_logical(by), press.button):
-            if press.on != "panel":  # what is turned is not pointed at
+            if press.on != "panel":  # no hover while turning
                 bench.hover(None)
         elif press.button == "left":
             bench.orbit(*by)
@@ -154,7 +154,7 @@ class Pointer:
         viewer.refresh()
 
     def release(self, at: Point) -> None:
-        """The button went up; without a drag it was a click. On the list of keys it closes that."""
+        """Handle a button release; without a drag it is a click. On the list of keys it closes the list."""
         viewer, bench, press = self._viewer, self._viewer.bench, self._press
         point, desk, travels, self._press = bench.to_logical(at), viewer.desk, viewer.travels, None
         viewer.refresh()
@@ -183,9 +183,9 @@ class Pointer:
             desk.close()
 
     def _click(self, at: Point, press: Press) -> bool:
-        """A cube, a panel or nothing: with Ctrl a cube more or less, and at the second click its neuron.
+        """Click a cube, a panel or empty space; Ctrl adds or removes a cube, a second click selects its neuron.
 
-        Returns whether something was there, or something that was selected before is not so any more.
+        Return whether something was clicked, or an earlier selection ended.
         """
         bench, selected = self._viewer.bench, self._viewer.selected
         point = bench.to_logical(at)
@@ -202,7 +202,7 @@ class Pointer:
         return True
 
     def _click_inspector(self, point: Point) -> None:
-        """What stands at the place; a value is typed after the second click."""
+        """Click a part of the inspector; a second click on a value types it."""
         spot = self._viewer.bench.touch.spot_at(point)
         number = self._viewer.bench.touch.number_at(point)
         again = self.is_double_click(("number", number) if number else ("spot", spot and spot.click))
@@ -212,22 +212,23 @@ class Pointer:
             self._viewer.selected.click(spot, point)
 
     def is_double_click(self, what: object) -> bool:
-        """Whether the same thing was clicked a moment ago; a third click is a first one."""
+        """Return whether the same thing was clicked a moment ago; a third click counts as a first one."""
         before, now = self._clicked, self._viewer.clock
         again = before is not None and before[0] == what and now - before[1] <= DOUBLE
         self._clicked = None if again else (what, now)
         return again
 
     def leave(self) -> None:
-        """The pointer left the window."""
+        """Handle the pointer leaving the window."""
         desk = self._viewer.desk
         if self._viewer.bench.hover(None) | (desk is not None and desk.hover(None)):
             self._viewer.refresh()
 
     def scroll(self, at: Point, notches: tuple[float, float], *, shift: bool = False) -> None:
-        """The wheel turned by `notches` across and up: it, or a panel, zooms; with Shift it changes a weight.
+        """Handle the wheel: it zooms a panel or the scene; with Shift it changes a weight.
 
-        With Shift the notches may come in either direction: macOS and browsers turn the wheel on its side then.
+        `notches` count to the right and up. With Shift both directions count, because macOS and
+        browsers turn the wheel sideways then.
         """
         across, up = notches
         viewer = self._viewer
@@ -250,10 +251,10 @@ class Pointer:
                 self.turn(index, up if abs(up) >= abs(across) else across)
         viewer.refresh()
 
-    # ---- a weight that is being changed
+    # ---- changing a weight
 
     def turn(self, index: int, notches: float) -> None:
-        """The wheel or a key changes a weight; further notches are the same gesture until it rests."""
+        """Change a weight by wheel or key; more notches belong to the same gesture until they stop."""
         if self.grip is None or self.grip.index != index:
             self._begin(index, SCROLL)
         if self.grip is not None:
@@ -261,17 +262,17 @@ class Pointer:
             self._set_value(self.grip, self.grip.value + self.grip.rate * notches)
 
     def _drag_number(self, index: int, dx: float) -> None:
-        """A drag over the inspector's number changes the weight."""
+        """Change the weight by a drag over the inspector's number."""
         if self.grip is None:
-            self._viewer.bench.hover(None)  # nothing more needs to be said of what a drag does
+            self._viewer.bench.hover(None)  # no tooltip during a drag
             self._begin(index, 1.0 / (SWEEP * self._viewer.bench.scale))
         if self.grip is not None:
             self._set_value(self.grip, self.grip.value + self.grip.rate * dx)
 
     def _begin(self, index: int, share: float) -> None:
-        """Begin to change a weight; it is moved by `share` of its range a notch or pixel."""
+        """Start changing a weight by `share` of its range a notch or pixel."""
         self.let_go()
-        value = float(self._viewer.current_frame().values[index])  # an opened step may show what will become of it
+        value = float(self._viewer.current_frame().values[index])  # an opened step may show a later value
         start = value if np.isfinite(value) else 0.0
         self.grip = Grip(index, value, start, share * self._viewer.bench.extent_of(index), f"hand {next(_numbers)}")
         self._viewer.playback.hold()
@@ -285,7 +286,7 @@ class Pointer:
             self.let_go()
 
     def let_go(self, *, undo: bool = False) -> bool:
-        """Leave the weight, perhaps as it was before; returns whether one was being changed."""
+        """End the gesture, with `undo` at the old value; return whether a weight was being changed."""
         grip, self.grip = self.grip, None
         if grip is None:
             return False

@@ -1,7 +1,7 @@
-"""`SelectedWeights`: what keys and clicks do to the selected weights: type, nudge, freeze, scale.
+"""`SelectedWeights`: keys and clicks on the selected weights: type, nudge, freeze, scale.
 
-`Asking` finds out for the inspector why the weight will move and how it moved, at a pace that neither training nor the
-window feels. `SignSearch` finds where it last changed its sign.
+`Asking` asks the run for the inspector why the weight will move and how it moved, without slowing training or the
+window. `SignSearch` finds the last change of sign.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class SelectedWeights:
-    """The selection of one viewer; each action on it is one edit, and `handlers` has them by their names."""
+    """The selection of one viewer; each action on it is one edit, and `handlers` maps action names to functions."""
 
     def __init__(self, viewer: Viewer) -> None:
         self._viewer = viewer
@@ -48,17 +48,17 @@ class SelectedWeights:
     @property
     def _inspector(self) -> Inspector:
         found = self._viewer.bench.touch.inspector
-        assert found is not None  # the table of actions says that something has to be selected
+        assert found is not None  # the table of actions requires a selection
         return found
 
     @property
     def _selection(self) -> Selection:
         return self._inspector.selection
 
-    # ---- what is selected
+    # ---- selection
 
     def _select_more(self) -> None:
-        """The next larger part of the outline; after the whole network the weight alone."""
+        """Select the next larger part; after the whole network the single weight."""
         selection = self._selection
         parts = [one for one in parts_of(self._viewer.bench.subject, selection.main) if one.kind != "column"]
         larger = [one for one in parts if one.count > selection.count]
@@ -66,17 +66,17 @@ class SelectedWeights:
         self._viewer.bench.select(chosen)
 
     def select_part(self, kind: str, main: int | None = None) -> None:
-        """A part of the outline around a weight, by its kind; one that is no more than a smaller part is that."""
+        """Select the part of a kind around a weight; a part that is no larger than a smaller kind becomes that."""
         bench = self._viewer.bench
         bench.select(part(bench.subject, self._selection.main if main is None else main, kind))
 
     def toggle(self, index: int) -> None:
-        """One weight more, or without it."""
+        """Add a weight to the selection, or remove it."""
         inspector = self._viewer.bench.touch.inspector
         self._viewer.bench.select(index if inspector is None else inspector.selection.toggled(index))
 
     def click(self, spot: Spot, at: tuple[float, float]) -> None:
-        """A place of the inspector was clicked, at a point in logical pixels."""
+        """Handle a click on a part of the inspector, at a point in logical pixels."""
         if spot.name == "part":
             self.select_part(str(spot.value))
         elif spot.name == "sample":
@@ -85,7 +85,7 @@ class SelectedWeights:
             first, last = (int(step) for step in str(spot.value).split())
             share = (at[0] - spot.box[0]) / spot.box[2]
             self._viewer.travels.go(first + round(share * (last - first)))
-        elif spot.name != "type":  # a value is typed after a double click: a click may be the start of a drag
+        elif spot.name != "type":  # a double click types a value: a single click may start a drag
             self._viewer.send(spot.name)
 
     def _show_sample(self, number: int) -> None:
@@ -95,7 +95,7 @@ class SelectedWeights:
             bench.side.ground.choose(sample, target)
             self._viewer.say(f"shows sample {number + 1:,}")
 
-    # ---- when was it so
+    # ---- search
 
     def find_sign(self) -> None:
         """Go to the step at which the weight last changed its sign."""
@@ -113,7 +113,7 @@ class SelectedWeights:
             self._search = SignSearch(self._viewer, inspector.index, inspector.who.name)
 
     def pass_time(self) -> None:
-        """How far a search is."""
+        """Report the progress of a search."""
         search = self._search
         if search is None or search.ended:
             self._search = None
@@ -123,7 +123,7 @@ class SelectedWeights:
         self._viewer.refresh()
 
     def cancel(self) -> bool:
-        """Give up what is being searched; whether there was something."""
+        """Cancel a search; return whether there was one."""
         if self._search is not None:
             self._search.cancel()
         return self._search is not None
@@ -131,13 +131,13 @@ class SelectedWeights:
     # ---- edits
 
     def _edit_spans(self, edit: Callable[[int, int], Edit], does: str) -> None:
-        """One edit for each span of what is selected, together one."""
+        """Make one edit for each span of the selection, joined into one."""
         selection = self._selection
         edits = tuple(edit(start, count) for start, count in selection.spans)
         self._viewer.change(edits[0] if selection.single else Together(edits, f"{does} {selection.words}"))
 
     def _freeze(self) -> None:
-        """The optimiser leaves them alone; where it does already, no longer."""
+        """Freeze the selection, or unfreeze it if all of it is frozen."""
         frozen = not self._selection.numbers_of(self._viewer.shown.frozen).all()
         self._edit_spans(lambda start, count: SetFrozen(start, np.full(count, frozen)), "freeze" if frozen else "free")
 
@@ -156,11 +156,11 @@ class SelectedWeights:
     # ---- typing
 
     def type_value(self) -> None:
-        """From now on keys are digits: of the value, or of what several are multiplied with."""
+        """Start typing a number: the value of one weight, or a factor for several."""
         self._inspector.entry = Entry("" if self._inspector.single else "times")
 
     def key(self, pressed: str, text: str) -> bool:
-        """A key while a number is typed; whether it was taken."""
+        """Handle a key while a number is typed; return whether it was used."""
         inspector = self._viewer.bench.touch.inspector
         if inspector is None or inspector.entry is None:
             return False
@@ -176,7 +176,7 @@ class SelectedWeights:
         return True
 
     def _typed(self, inspector: Inspector, entry: Entry) -> None:
-        """Enter: the number is set, as one edit; an empty one changes nothing."""
+        """Set the typed number as one edit; an empty number changes nothing."""
         number = entry.number
         if number is None and entry.text:
             self._viewer.say(f"got {entry.text}; allowed: a number, such as -0.5 or 1e-3")
@@ -188,51 +188,51 @@ class SelectedWeights:
             self._scale(number)
 
 
-# ---- What a window asks of the run about the selected weight; nobody waits for an answer.
+# ---- Questions to the run about the selected weight; nothing waits for the answers.
 
 Answer = Account | tuple[RecordKey, WeightRecord]
 Question = Callable[["Run"], Answer]
 
 LEAST = 0.15
-"""Seconds between two questions: nobody reads faster."""
+"""Fewest seconds between two questions."""
 QUICK = 0.02
-"""Seconds that an answer may take while training runs."""
+"""Most seconds that an answer may take while training runs."""
 BLINK = 0.3
-"""Seconds that an answer about another moment than the one shown stands, until the next one comes."""
+"""Seconds for which an outdated answer is shown until the next one arrives."""
 SHARE, AT_REST = 30.0, 2.0
-"""So many times the cost of an answer pass before the next question, while training runs and at rest."""
+"""Pause before the next question, in multiples of an answer's time, while training runs and when idle."""
 
 
 def _timed(run: Run, question: Question) -> tuple[float, Answer]:
-    """How long an answer took, and the answer."""
+    """Return the seconds that an answer took, and the answer."""
     begun = time.perf_counter()
     answer = question(run)
     return time.perf_counter() - begun, answer
 
 
 class Asking:
-    """The question of one viewer."""
+    """Asks the run about the selected weight, for one viewer."""
 
     def __init__(self, viewer: Viewer) -> None:
         self._viewer, self._bench = viewer, viewer.bench
         viewer.bench.touch.opens_steps = True
-        self._asked = False  # whether an answer is still to come
+        self._asked = False  # whether an answer is pending
         self._costs = {False: 0.0, True: 0.0}  # seconds that the last answer took, without and with "what if"
         self._rests, self._share, self._least, self._old = 0.0, SHARE, LEAST, 0.0
         self._refused: Inspector | None = None
         self._told: tuple[Inspector, RecordKey] | None = None
 
     def pass_time(self, seconds: float, frame: Frame) -> None:
-        """`seconds` have passed and `frame` is shown."""
+        """Advance by `seconds` with `frame` shown, and ask if a question is due."""
         self._rests -= seconds
-        held = self._viewer.pointer.grip is not None  # training waits, and a hand watches what becomes of it
+        held = self._viewer.pointer.grip is not None  # training waits while the user watches the effect
         self._share = AT_REST if held or self._viewer.is_idle else SHARE
         self._least = 0.0 if held else LEAST
         inspector, source = self._bench.touch.inspector, self._bench.subject.source
         if inspector is None or not inspector.single:
             return
         self._check_age(inspector, self._bench.touch.written or frame, seconds)
-        if not self._viewer.trains:  # such a source knows at once how a weight moved
+        if not self._viewer.trains:  # such a source knows the weight's past at once
             self._tell_record(inspector, frame)
         if self._asked or not source.can.open or inspector is self._refused:
             return
@@ -244,7 +244,7 @@ class Asking:
                 self._viewer.ask_run(partial(_timed, question=question), take, fail)
 
     def _check_age(self, inspector: Inspector, frame: Frame, seconds: float) -> None:
-        """An account of another moment than the one shown stands for the blink until the next one comes, no longer."""
+        """Hide an outdated account after `BLINK` seconds."""
         account = inspector.account
         old = account is not None and not self._is_current(account, frame)
         self._old = self._old + seconds if old else 0.0
@@ -253,7 +253,7 @@ class Asking:
             self._viewer.refresh()
 
     def _tell_record(self, inspector: Inspector, frame: Frame) -> None:
-        """Tell the inspector how its weight moved, once for each past."""
+        """Give the inspector the past of its weight, once for each past."""
         key = record_key(frame)
         if key is None or (inspector, key) == self._told:
             return
@@ -267,9 +267,9 @@ class Asking:
         self._viewer.refresh()
 
     def _question(self, inspector: Inspector, frame: Frame) -> Question | None:
-        """What is to be asked now, if anything."""
+        """Return the question that is due, or None."""
         account, index, quick = inspector.account, inspector.index, self._costs[True] < QUICK
-        rests = self._viewer.is_idle  # there is time for more then, and for the past of a run of its own
+        rests = self._viewer.is_idle  # idle: there is time for more, and for the past of a run
         if account is None or not self._is_current(account, frame):
             if self._rests > 0.0 and account is not None:
                 return None
@@ -283,7 +283,7 @@ class Asking:
         return lambda run: (key, weight_record(run, index))
 
     def _take_answer(self, inspector: Inspector, answer: tuple[float, Answer]) -> None:
-        """An answer has come."""
+        """Show an answer."""
         seconds, found = answer
         self._asked, self._rests = False, max(self._least, self._share * seconds)
         if isinstance(found, Account):
@@ -293,18 +293,18 @@ class Asking:
             inspector.record = found
 
     def _fail(self, inspector: Inspector, error: Exception) -> None:
-        """The run was closed, another one has its weights, or it is too large."""
+        """Stop asking: the run was closed, the weight is of another run, or the run is too large."""
         self._asked, self._refused, inspector.account = False, inspector, None
 
     def _is_current(self, account: Account, frame: Frame) -> bool:
-        """Whether an account is of the moment that is shown."""
+        """Return whether an account is of the moment shown."""
         return (account.step, account.edits) == (frame.step, self._bench.subject.source.edits) and np.array_equal(
             account.update.before, float(frame.values[account.update.index]), equal_nan=True
         )
 
 
 class SignSearch:
-    """Finds out for a viewer when a weight last changed its sign, and goes there."""
+    """Finds when a weight last changed its sign, and goes there."""
 
     def __init__(self, viewer: Viewer, index: int, name: str) -> None:
         self._viewer, self._index, self.name = viewer, index, name
@@ -319,7 +319,7 @@ class SignSearch:
         return not self._given_up
 
     def cancel(self) -> None:
-        """No more is searched."""
+        """Cancel the search."""
         self._given_up = True
 
     def _go_to_step(self, step: int | None) -> None:

@@ -1,7 +1,7 @@
-"""`Travels`: going back and forth by hand, as keys, buttons and the time bar ask for it.
+"""`Travels`: journeys to other steps, as keys, buttons and the time bar ask for them.
 
-It asks a worker, or a source that can go, and waits for nothing. There is one way at a time, and who asks last is
-obeyed: a key that is held down makes no queue.
+A worker, or a source that can go to other steps, makes the journey; nothing waits for it. There is one journey at a
+time, and the last request wins, so that a held key makes no queue.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 SLOW = 0.3
-"""Seconds on the way after which it is said how far it is."""
+"""Seconds of a journey after which its progress is shown."""
 REST = 0.15
-"""Seconds without a movement of the hand after which the step itself is shown, not one near it."""
+"""Seconds without movement of a drag after which the exact step is shown instead of one near it."""
 
 
 class Travels:
-    """Where a viewer goes: a way stops its playback, and `goal` is the step that it is on the way to."""
+    """The journeys of a viewer: a journey pauses the playback, and `goal` is its step."""
 
     def __init__(self, viewer: Viewer) -> None:
         guide = viewer.playback.worker
@@ -40,20 +40,20 @@ class Travels:
         self.goal: int | None = None
         self._plays_then = False
         self._set_out = 0.0
-        self._dragged: int | None = None  # the step under the hand
+        self._dragged: int | None = None  # the step under the dragged cursor
         self._rests_at = 0.0
         self._remarked = ""
-        self._asked = 0  # things that the run is to do, and has not done yet
+        self._asked = 0  # number of requests that the run has not done yet
         self.handlers: dict[str, Callable[..., object]] = {
             "back": self.go_back, "first": self.first, "newest": self.newest, "restart": self.restart,
             "undo": self.undo, "redo": self.redo, "name_moment": self.name_moment, "toggle_loop": self.toggle_loop,
         }  # fmt: skip
 
-    # ---- where it is
+    # ---- position
 
     @property
     def past(self) -> Past:
-        """What the picture shows of the past; StateError where nothing keeps one."""
+        """The past of the shown frame; StateError if no past is kept."""
         past = self._look().past
         if past is None:
             raise StateError(NO_PAST)
@@ -61,16 +61,16 @@ class Travels:
 
     @property
     def target_step(self) -> int:
-        """The step that is shown, or that it is on the way to."""
+        """The step that is shown, or the goal of the journey."""
         return next((step for step in (self._playback.aim, self.goal) if step is not None), self._look().step)
 
     @property
     def behind(self) -> int:
-        """How many steps there are after the one shown."""
+        """The number of steps after the shown one."""
         return _after(self._look())
 
     def words(self, frame: Frame) -> str:
-        """What the second line says while `frame` is of the past."""
+        """Return the text of the HUD's second line while `frame` is in the past; otherwise ''."""
         left = _after(frame)
         if not left:
             return ""
@@ -78,10 +78,10 @@ class Travels:
         ways = [plays] * self._viewer.trains + ["End returns"] * (not self._playback.running)
         return "  ·  ".join([f"in the past, {left:,} step{'s' if left > 1 else ''} before the newest", *ways])
 
-    # ---- going
+    # ---- journeys
 
     def go(self, step: int, *, near: bool = False, plays_then: bool = False) -> None:
-        """Set out for a step, or the nearest there is; time stands still, and goes on there if it `plays_then`."""
+        """Start the journey to the nearest kept step; playing pauses, and resumes there with `plays_then`."""
         step = self.past.nearest(step)
         self._playback.pause_at(step)
         if self.goal is None:
@@ -89,19 +89,19 @@ class Travels:
         self.goal, self._plays_then = step, plays_then
         self._guide.travel(step, nearest=near)
         remark, before, self._remarked = self._guide.remark, self._remarked, self._guide.remark
-        if remark and remark != before:  # how the past is kept (a replay that takes long) is said once
+        if remark and remark != before:  # report once how the past is kept, e.g. by a long replay
             self._viewer.say(remark)
         self._viewer.refresh()
 
     def play_there(self) -> bool:
-        """Let time go on, or no longer, where it is on the way to; returns whether it is on a way."""
+        """Switch whether to play at the goal; return whether a journey is under way."""
         if self.goal is None or not self._guide.moving:
             return False
         self._plays_then = not self._plays_then
         return True
 
     def go_back(self, count: int = 1) -> None:
-        """So many steps back; after a divergence at least to the last good one: those between are lost too."""
+        """Go `count` steps back; after a divergence at least to the last good step, as later ones are lost too."""
         past, good = self.past, last_good(self._guide.error)
         if self.target_step <= past.first:
             self._viewer.say(f"step {past.first:,} is the first")
@@ -109,7 +109,7 @@ class Travels:
         self.go(max(past.first, step if good is None else min(step, good)))
 
     def forward(self, count: int) -> bool:
-        """So many steps on, if they were done before; returns whether they were."""
+        """Go `count` steps forward if they were trained before; return whether they were."""
         step = self.past.neighbour(self.target_step, count)
         if step > self.past.newest:
             return False
@@ -117,11 +117,11 @@ class Travels:
         return True
 
     def first(self) -> None:
-        """To the first step."""
+        """Go to the first step."""
         self.go(self.past.first)
 
     def newest(self) -> None:
-        """To the newest step; where time went on, it goes on there."""
+        """Go to the newest step, and continue there if it was playing."""
         newest = self.past.newest
         self._playback.loop = None
         if self.target_step < newest:
@@ -130,7 +130,7 @@ class Travels:
             self._viewer.say(f"step {newest:,} is the newest")
 
     def cancel(self) -> bool:
-        """Stay where it set out; returns whether it was on a way that takes long."""
+        """Cancel a long journey; return whether there was one."""
         if self.goal is None or self._viewer.clock - self._set_out < SLOW:
             return False
         self._guide.cancel()
@@ -138,7 +138,7 @@ class Travels:
         return True
 
     def rescue(self) -> None:
-        """After a divergence go back to the last good step."""
+        """Go back to the last good step after a divergence."""
         good = last_good(self._guide.error)
         if good is not None:
             self.go(good)
@@ -146,13 +146,13 @@ class Travels:
     # ---- the time bar
 
     def drag(self, step: int) -> None:
-        """The hand is over a step: one near it is shown at once, itself as soon as the hand rests."""
+        """Show a step near `step` at once, and `step` itself once the drag rests."""
         if step != self._dragged:
             self._dragged, self._rests_at = step, self._viewer.clock + REST
             self.go(step, near=True)
 
     def release(self, target: Click) -> None:
-        """The hand let go, over `target`."""
+        """End a drag or a click on `target`."""
         step, self._dragged = self._dragged, None
         if step is not None:
             self.go(step)
@@ -161,7 +161,7 @@ class Travels:
         elif target[0] not in ("", GO):
             self._viewer.send(target[0])
 
-    # ---- what changes which past there is
+    # ---- branches and edits
 
     def switch(self, number: int) -> None:
         """Go to the newest step of another branch."""
@@ -177,7 +177,7 @@ class Travels:
             self._ask_run(lambda run: run.switch(number), lambda _: f"Switched branch: it has {branch.newest:,} steps.")
 
     def restart(self, seed: int | None = None) -> None:
-        """Begin anew, perhaps with the weights of another seed; it plays if it did."""
+        """Restart, with the weights of `seed` if given; play on if it was playing."""
         playback = self._playback
         plays, playback.loop = playback.running, None
         playback.reset_end()
@@ -193,11 +193,11 @@ class Travels:
         self._ask_run(lambda run: run.undo(), lambda words: f"Undone: {words}{later}")
 
     def redo(self) -> None:
-        """Redo the undone change."""
+        """Redo the undone edit."""
         self._ask_run(lambda run: run.redo(), lambda words: f"Redone: {words}")
 
     def name_moment(self) -> None:
-        """Give this moment a name, or take it away."""
+        """Set or remove a flag at this step."""
         flags, step = self.past.flags, self.target_step
         named = next((flag.name for flag in flags if flag.step == step), "")
         taken = {flag.name for flag in flags}
@@ -207,7 +207,7 @@ class Travels:
         self._ask_run(lambda run: run.name(name, step), lambda _: said + more, stands=False)
 
     def toggle_loop(self) -> None:
-        """Play round and round between two flags, or no longer."""
+        """Start or end a loop between two flags."""
         flags, playback = self.past.flags, self._playback
         if playback.loop is not None:
             playback.loop = None
@@ -223,7 +223,7 @@ class Travels:
         self._viewer.say(f"looping from {first.name} to {last.name}; Shift+N ends the loop")
 
     def _ask_run(self, function: Callable[[Run], object], says: Callable[[Any], str], *, stands: bool = True) -> None:
-        """Let the run do something, and say it when it is done; time stands still."""
+        """Ask the run for a change and report it when done; with `stands`, pause first."""
         if stands:
             self._playback.pause()
             self.goal, self._plays_then = None, False
@@ -242,12 +242,12 @@ class Travels:
         self._asked -= 1
         self._viewer.say(words)
         if not self._playback.running:
-            self._playback.pause()  # what follows counts from where it stands now
+            self._playback.pause()  # the next steps count from the current one
 
     # ---- time
 
     def pass_time(self) -> None:
-        """What has arrived, or is late, or has been done."""
+        """Report arrivals, slow journeys and finished requests."""
         if not self._source.can.go:
             return
         clock = self._viewer.clock
@@ -267,7 +267,7 @@ class Travels:
             self.go(loop[0], plays_then=True)
 
     def _watch_branches(self) -> None:
-        """An edit in the past begins a branch, which is said; what was asked for here says so itself."""
+        """Report a new branch after an edit in the past; requests made here report it themselves."""
         past = self._look().past
         now = None if past is None else next((b for b in past.branches if b.current), None)
         if now is None or self._source.recorded or now.number == self._branch:
@@ -286,23 +286,23 @@ class Travels:
 
 
 def _after(frame: Frame) -> int:
-    """How many steps there are after the one that a frame shows."""
+    """Return the number of steps after that of `frame`."""
     return 0 if frame.past is None else max(0, frame.past.newest - frame.step)
 
 
 def _undone_at(past: Past, here: int) -> int:
-    """The step to which undo goes, where the run stands at step `here`."""
+    """Return the step to which undo goes if the run is at step `here`."""
     now = next((branch for branch in past.branches if branch.current), None)
     if now is not None and past.undo == now.why and not any(edit.step <= here for edit in now.edits):
-        return now.first  # begun by a restart, or by a file
+        return now.first  # begun by a restart or by a file
     return next((edit.step for edit in reversed(past.edits) if edit.step <= here), past.newest)
 
 
-# ---- What stopped the training, as a window says it: the way back is a click there or a key, and no line of Python.
+# ---- What stopped the training, in a window's words: the way back is a click or a key, not Python code.
 
 
 def stopped_by(error: Exception | None, *, keys: bool = True) -> str:
-    """The words of the banner; empty where nothing went wrong. Without `keys` arrows belong to somebody else."""
+    """Return the text of the banner, or ''. Without `keys` the arrow keys have another use."""
     if isinstance(error, DivergedError) and error.good is not None:
         press = f" or press {action_of('back').keys[0]}" if keys else ""
         back = f"click here{press} to go back to step {error.good:,}, the last good one,"
@@ -313,5 +313,5 @@ def stopped_by(error: Exception | None, *, keys: bool = True) -> str:
 
 
 def last_good(error: Exception | None) -> int | None:
-    """The step to which a click on the banner leads; None: nowhere."""
+    """Return the last good step after a divergence, or None."""
     return error.good if isinstance(error, DivergedError) else None

@@ -1,8 +1,8 @@
-"""`Viewer`: a picture that is watched and touched. Knows no window system: it is told keys, pointer and time.
+"""`Viewer`: an interactive picture. It is independent of the window system.
 
-A `Host` (a window, a canvas that nobody sees) gives it time, tells it what happens and draws when it says so. What a
-user can do is an action of the table in `actions`, told by its name, or a pointer event. A recording plays; what
-somebody else changes (a hand-written loop, ``w.step()``, a run stepped by hand) is followed; a `LiveView` trains a run.
+A `Host` (a window or an off-screen canvas) sends it time, keys and pointer events, and draws on request. Users send
+actions of the table in `actions` by name, or pointer events. A recording plays. A `Viewer` follows changes made
+elsewhere (a hand-written loop, ``w.step()``, a run stepped by hand); a `LiveView` trains a run.
 """
 
 from __future__ import annotations
@@ -44,29 +44,29 @@ from .selected import Asking, SelectedWeights
 from .travels import Travels
 
 Take = Callable[[Any], object]
-"""Is given an answer, or an error."""
+"""Takes the answer, or the error."""
 WAIT = 4.0
-"""Seconds without a touch after which a window begins by itself; whoever touches it has them again."""
+"""Seconds without input after which a window starts by itself; input restarts the count."""
 PRESSED_SECONDS = 1.6
-"""How long a hall sees which key was pressed."""
+"""Seconds for which the presenter theme shows a pressed key."""
 
 
 def bench_of(x: object, size: tuple[int, int], theme: str | Theme = "dark", cmap: str | None = None) -> Workbench:
-    """A workbench with a line of keys, and a time bar where there is a past."""
+    """Return a workbench with a line of keys, and a time bar where past steps are kept."""
     subject = subject_of(x)
     return Workbench(subject, size, theme, cmap, keys=bottom_line(ActionContext(subject, trains=False)), text_hz=10.0)
 
 
 class Viewer(Guest):
-    """Keys, pointer and redrawing around one workbench. Use it with the workbench's GL context current.
+    """Keys, pointer and redrawing around one workbench. Use it while the workbench's GL context is current.
 
-    Its `playback` lets time go on. All of a recording takes `duration` seconds. Time begins by itself after `wait`
-    seconds without a touch, None: not before the Space key lets it. `handlers` say how each action is done, `clock`
-    counts seconds, and `touches` keys, buttons and turns of the wheel.
+    Its `playback` advances time. A whole recording takes `duration` seconds. Playing starts after `wait` seconds
+    without input; with None it starts only with the Space key. `handlers` maps action names to functions, `clock`
+    counts seconds, and `touches` counts keys, buttons and turns of the wheel.
     """
 
     trains = False
-    """Whether it trains what it shows."""
+    """Whether the viewer trains the run that it shows."""
     notice_seconds = 4.0
 
     def __init__(
@@ -74,8 +74,8 @@ class Viewer(Guest):
     ) -> None:
         self.bench = bench
         source = self._source = bench.subject.source
-        self._request: FrameRequest | None = None  # of what another thread may train
-        self._at: tuple[object, int] | None = None  # where a recording stood when its frame was read
+        self._request: FrameRequest | None = None  # a request that another thread may still be answering
+        self._at: tuple[object, int] | None = None  # position in the recording when its frame was read
         self._last: Frame | None = None
         self._trouble = ""
         self._wait, self._waited, self._touched = wait, 0.0, 0
@@ -90,7 +90,7 @@ class Viewer(Guest):
         self.pointer, self.selected, self.asking = Pointer(self), SelectedWeights(self), Asking(self)
         self.travels, self.micro = Travels(self), MicroSteps(self)
         self.growing = Growing(self)
-        self.desk: Desk | None = None  # what a panel of controls asks for, where there is one
+        self.desk: Desk | None = None  # the panel of controls, if there is one
         self.touches, self._wrong, self._pressed_until = 0, "", 0.0
         self.handlers: dict[str, Callable[..., object]] = {
             **LookActions(self).handlers, **self.selected.handlers, **self.travels.handlers,
@@ -106,7 +106,7 @@ class Viewer(Guest):
     # ---- numbers
 
     def current_frame(self) -> Frame:
-        """The numbers as they are, or were recorded; of another thread the last that it has given."""
+        """Return the current or recorded numbers; while another thread trains, its last finished frame."""
         source = self._source
         if isinstance(source, Played):
             return self._recorded(source)
@@ -133,7 +133,7 @@ class Viewer(Guest):
         return self._last
 
     def _make_room(self) -> None:
-        """Room for step, loss and time, as soon as a loop of the user's own counts or tells them."""
+        """Make room for step, loss and time once a hand-written loop counts or reports them."""
         source, tells = self._source, self._room[1]
         room = source.counted, tells or len(source.curve.step) > 0, source.can.go
         if room != self._room:
@@ -143,7 +143,7 @@ class Viewer(Guest):
             self.resize(self.bench.size)
 
     def pace(self, frame: Frame) -> list[str]:
-        """What the HUD's second line says of the moment of `frame`: meanwhile a worker may have gone on."""
+        """Return the parts of the HUD's second line for `frame`; the worker may be further by now."""
         source, facts = self._source, self._source.facts
         engine = "" if facts is None else facts.engine
         if isinstance(source, Played):
@@ -151,50 +151,50 @@ class Viewer(Guest):
         return [self.travels.words(frame), engine]
 
     def message(self) -> str:
-        """What went wrong, empty if nothing did: then the picture may be that of another step."""
+        """Return the error message, or ''. After an error the picture may show another step."""
         return f"step {self.playback.current_step:,} cannot be read: {self._trouble}" if self._trouble else ""
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing plays, trains or travels: there is time to look closer."""
+        """Whether nothing plays, trains or travels, so that there is time for extra work."""
         return not self.playback.running
 
     def frame(self) -> Frame:
-        """The numbers as they are to be shown: inside a step as far as that has come."""
+        """Return the numbers to show; inside an opened step, up to the current micro-step."""
         return self.micro.shown(self.current_frame())
 
     def pace_text(self, frame: Frame | None = None) -> str:
-        """The HUD's second line, of the moment of `frame`; None: of now."""
+        """Return the HUD's second line for `frame`, or for the current moment with None."""
         return self.micro.headline or "  ·  ".join(
             filter(None, self.pace(self.current_frame() if frame is None else frame))
         )
 
     @property
     def shown(self) -> Frame:
-        """The numbers in the picture."""
+        """The frame in the picture."""
         return self._shown or self.frame()
 
     def set_weight(self, index: int, value: float, gesture: str = "") -> None:
-        """Set the flat weight `index`; what one gesture does is one edit."""
+        """Set the weight at flat `index`; all changes of one gesture form one edit."""
         self.change(SetWeights(index, np.array([value])), gesture)
 
     def change(self, edit: Edit, gesture: str = "") -> None:
-        """Do an edit; those of one gesture that leave nothing of each other are one."""
+        """Make an edit; edits of one gesture that overwrite each other become one."""
         self._source.edit(edit, gesture=gesture)
 
     def close(self) -> None:
-        """Let go of what is shown."""
+        """Stop following recordings."""
         self.growing.close()
 
     def ask_run(self, function: Callable[[Run], object], then: Take, failed: Take | None = None) -> None:
-        """Call a function with the run between two steps; `then` gets the answer, or `failed` the error."""
+        """Call a function with the run between two steps; pass the answer to `then`, or the error to `failed`."""
         said = failed or (lambda error: self.say(str(error)))
         self._waiting.append((self._source.ask(function), then, said))
-        if not self.trains:  # else it comes between two looks, never while somebody asks
+        if not self.trains:  # otherwise answers are taken between two ticks, never during a request
             self._take_answers()
 
     def _take_answers(self) -> None:
-        """Hand on what has come."""
+        """Pass finished answers on."""
         done = [one for one in self._waiting if one[0].done()]
         self._waiting = [one for one in self._waiting if one not in done]
         for asked, then, failed in done:
@@ -207,13 +207,13 @@ class Viewer(Guest):
             self.refresh()
 
     def load(self, path: Path) -> str:
-        """Continue from the weights in a file; returns a sentence for the user."""
+        """Continue from the weights in a file; return a sentence for the user."""
         return f"loaded the weights of step {self._source.load(path):,}"
 
     # ---- time
 
     def advance(self, seconds: float) -> None:
-        """`seconds` have passed, seen or not: what is shown goes on at its pace."""
+        """Advance what is shown by `seconds`, whether or not it is drawn."""
         self.pass_time(seconds)
         if self._waiting:
             self._take_answers()
@@ -222,13 +222,13 @@ class Viewer(Guest):
         running = self.playback.running
         if not self.micro.pass_time(seconds):
             self.playback.tick(seconds)
-        if self.playback.running != running:  # at its end: said, although no cube changes any more
+        if self.playback.running != running:  # at its end: report it although no cube changes any more
             self.refresh()
         self.growing.pass_time()
-        self._begin(min(seconds, LONGEST_TICK))  # one that takes a while to come up has not waited meanwhile
+        self._begin(min(seconds, LONGEST_TICK))  # a slow start does not count as waiting
 
     def _begin(self, seconds: float) -> None:
-        """It plays by itself when nothing has been touched for a while, and nothing is open."""
+        """Start playing once nothing was touched for a while and nothing is open."""
         bench, playback = self.bench, self.playback
         if self._wait is None or playback.running or playback.current_step != self._first:
             self._wait = None
@@ -241,7 +241,7 @@ class Viewer(Guest):
             playback.play()
 
     def _beat(self, seconds: float) -> None:
-        """`seconds` have passed on the host's clock."""
+        """Advance by `seconds` of the host's clock."""
         assert self.host is not None
         if not self.host.visible:
             self.advance(seconds)
@@ -249,7 +249,7 @@ class Viewer(Guest):
             self.host.repaint()
 
     def open(self, paths: Sequence[Path]) -> None:
-        """Files were dropped on the picture, or chosen: a picture, or weights; a notice says what came of the last."""
+        """Open files that were dropped or chosen (pictures, tables, weights); a notice reports each result."""
         for path in paths:
             try:
                 said = _open(self, path)
@@ -259,16 +259,16 @@ class Viewer(Guest):
             self.refresh()
 
     def tell(self, line: str) -> None:
-        """Say a line on the terminal."""
+        """Print a line on the terminal."""
         if self.host is not None:
             self.host.tell(line)
 
     def notice(self) -> str:
-        """The news, for as long as they are to be shown."""
+        """Return the current notice, or ''."""
         return self._notice
 
     def tick(self, seconds: float) -> bool:
-        """`seconds` have passed; returns whether the picture has to be drawn again."""
+        """Advance by `seconds`; return whether the picture has to be drawn again."""
         if not (self.trains or self._source.recorded):
             self._make_room()
         self.advance(seconds)
@@ -280,7 +280,7 @@ class Viewer(Guest):
         frame, said = self.frame(), (self.message(), self.notice())
         self.follow(frame)
         wrong, touch = mistake_words(self.bench.subject), self.bench.touch
-        if wrong != self._wrong:  # it went on or off, and no number has changed
+        if wrong != self._wrong:  # switched on or off without changing a number
             self._wrong, self._dirty = wrong, True
             self.bench.text_pace.hurry()
         if touch.pressed is not None and self.clock >= self._pressed_until:
@@ -298,7 +298,7 @@ class Viewer(Guest):
         return True
 
     def follow(self, frame: Frame) -> bool:
-        """Whether the picture stands anew, as the frame is of another network; hands are empty then."""
+        """Rebuild the picture if the frame is of another network; return whether it did. A held weight is dropped."""
         grown = self.bench.follow(frame)
         if grown:
             self.pointer.let_go()
@@ -306,15 +306,15 @@ class Viewer(Guest):
         return grown
 
     def draw(self, viewport: tuple[int, int] | None = None) -> None:
-        """Paint the picture into the bound framebuffer."""
+        """Draw the picture into the bound framebuffer."""
         self.bench.draw(viewport)
 
     def for_file(self) -> AbstractContextManager[bool]:
-        """While the block runs the picture is one for stills and films; gives whether that is another one."""
+        """Show the picture for stills and films inside the block; yield whether it differs."""
         return nullcontext(False) if self.desk is None else self.desk.put_away()
 
     def refresh(self) -> None:
-        """Draw at the next tick whatever happened."""
+        """Redraw at the next tick in any case."""
         self._dirty = True
 
     def resize(self, size: tuple[int, int]) -> None:
@@ -325,7 +325,7 @@ class Viewer(Guest):
     # ---- actions
 
     def action_context(self, *, in_general: bool = False) -> ActionContext:
-        """Where an action would happen now, or `in_general`: with a window and after a step."""
+        """Return the context for actions now; with `in_general`, as in a window after a step."""
         seen, asked = self._shown, ("gradient", "update")
         computed, moved = (in_general or (seen is not None and bool(seen.known(name).any())) for name in asked)
         host, selected = in_general or self.host is not None, in_general or self.bench.touch.inspector is not None
@@ -333,16 +333,16 @@ class Viewer(Guest):
                     host=host, layers=len(self.bench.layer_names))  # fmt: skip
 
     def send(self, name: str, value: int | None = None) -> bool:
-        """Do an action by its name, with a value if it takes one; None: what its key sends.
+        """Run the action `name`, with a value if it takes one; None stands for the value that its key sends.
 
-        Returns whether it applies here; if not, a notice says why.
+        Return whether the action applies here; if not, a notice says why.
 
         Raises
         ------
         UnknownNameError
             There is no such action.
         TypeMismatchError, InputError
-            A value that it does not take.
+            The action does not take this value.
         """
         action = action_of(name)
         if action.values is None and value is not None:
@@ -362,7 +362,7 @@ class Viewer(Guest):
         return not reason
 
     def key(self, name: str | None, text: str = "", *, shift: bool = False, ctrl: bool = False) -> bool:
-        """A key was pressed; returns whether it means something. What means nothing here says why."""
+        """Handle a key; return whether it has a meaning. A notice explains a key that does nothing here."""
         self.touches += 1
         pressed = normalised(name, text, ctrl=ctrl)
         shifted = action_for_key(normalised(name, text, ctrl=ctrl, shift=True)) if shift else None
@@ -382,14 +382,14 @@ class Viewer(Guest):
         return True
 
     def _typed(self, pressed: str, text: str, *, shift: bool) -> bool:
-        """Whether a key belongs to what is open: the controls, a number that is typed, or a panel."""
+        """Return whether the controls, a number being typed or a panel takes the key."""
         if self.bench.touch.help:
             return False
         controls = self.desk is not None and self.desk.key(pressed, shift=shift)
         return controls or self.selected.key(pressed, text) or self.bench.side.key(pressed, text)
 
     def _show_pressed(self, action: Action, pressed: str, *, shifted: bool) -> None:
-        """Let a hall see which key was pressed, and what it does."""
+        """Show the audience the pressed key and its action."""
         if self.bench.theme.presenter:
             key = pressed if action.numbered else action.keys[0]
             what = re.sub(r"\s*\([^)]*\)", "", action.words_in(self.action_context()).does)
@@ -398,7 +398,7 @@ class Viewer(Guest):
 
     @contextmanager
     def saying(self) -> Iterator[None]:
-        """What a key or a hand asked for and cannot be done is said in the picture: nobody is there to catch it."""
+        """Show errors of the block in the picture instead of raising them."""
         try:
             yield
         except ScalarvizError as error:
@@ -406,12 +406,12 @@ class Viewer(Guest):
             self.refresh()
 
     def toggle_help(self) -> None:
-        """Show the list of keys, page by page, or hide it."""
+        """Show the next page of the list of keys, or hide the list."""
         pages, shown = help_pages(self.bench.places.size, self.bench.touch.table), self.bench.touch.help
         self.bench.touch.help = shown + 1 if shown < len(pages) else 0
 
     def escape(self) -> None:
-        """Close what is open; where nothing is, take the way out, or close the window at the second press."""
+        """Close what is open; otherwise run `escape_action`, or close the window at the second press."""
         if self._close_first():
             self._escape_until = 0.0
             self.refresh()
@@ -419,10 +419,10 @@ class Viewer(Guest):
             self._leave_window()
 
     def _close_first(self) -> bool:
-        """Close one thing that is open; whether there was one.
+        """Close one open thing; return whether there was one.
 
-        That is, in this order, the list of keys, an opened step, a long way to another step, a search, a weight that is
-        being changed (which becomes what it was), a selected cube or colour.
+        The order: the list of keys, an opened step, a journey to another step, a search, a weight being changed (its
+        old value returns), a selected cube or colour.
         """
         if self.bench.touch.help:
             self.bench.touch.help = 0
@@ -437,7 +437,7 @@ class Viewer(Guest):
     # ---- time, by hand
 
     def toggle_run(self) -> None:
-        """Go on or pause; a step opened by hand plays to its end first, and a way to another one ends there."""
+        """Run or pause. An opened step first plays to its end; a journey to another step ends."""
         if self.travels.play_there():
             return
         if not (self.playback.running or self.playback.slowest):
@@ -447,7 +447,7 @@ class Viewer(Guest):
         self.playback.toggle()
 
     def step(self, count: int = 1) -> None:
-        """Training steps by hand, or those that were done before; inside a step the rest of it."""
+        """Train `count` steps, or move forward through past ones; inside an opened step, finish it."""
         if self.micro.finish():
             return
         if self.trains:
@@ -464,7 +464,7 @@ class Viewer(Guest):
     # ---- files
 
     def _ask_host(self, what: Callable[[Host], object]) -> None:
-        self.bench.refresh()  # texts that wait for their time to change are of this moment, too
+        self.bench.refresh()  # texts on a slower clock must show this moment too
         super()._ask_host(what)
 
     def _ask_file(self) -> None:
@@ -474,37 +474,37 @@ class Viewer(Guest):
     # ---- pointer, in device pixels
 
     def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
-        """A button went down, perhaps with Shift held."""
+        """Handle a button press, in device pixels."""
         self.touches += 1
         with self.saying():
             self.pointer.press(at, button, shift=shift, ctrl=ctrl)
 
     def move(self, at: Point) -> None:
-        """The pointer is at `at`."""
+        """Handle a pointer move."""
         with self.saying():
             self.pointer.move(at)
 
     def release(self, at: Point) -> None:
-        """The button went up."""
+        """Handle a button release."""
         with self.saying():
             self.pointer.release(at)
 
     def leave(self) -> None:
-        """The pointer left the window."""
+        """Handle the pointer leaving the window."""
         self.pointer.leave()
 
     def scroll(self, at: Point, notches: tuple[float, float], *, shift: bool = False) -> None:
-        """The wheel turned by `notches` across and up."""
+        """Handle the wheel; `notches` count to the right and up."""
         self.touches += 1
         with self.saying():
             self.pointer.scroll(at, notches, shift=shift)
 
 
-# ---- Whether a frame looks different from the one before it.
+# ---- Comparison of two frames.
 
 
 def differs(old: Frame | None, frame: Frame) -> bool:
-    """Whether the picture of `frame` is another one than that of `old`."""
+    """Return whether `frame` gives another picture than `old`."""
     if old is frame:
         return False
     return (
@@ -519,7 +519,7 @@ def differs(old: Frame | None, frame: Frame) -> bool:
     )
 
 
-# ---- Files that come into a picture, dropped or chosen: weights and tables for the run, pictures for a panel.
+# ---- Files that are dropped or chosen: weights and tables for the run, pictures for a panel.
 
 WEIGHTS = (".safetensors",)
 PICTURES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".avif", ".ppm")
@@ -528,7 +528,7 @@ TITLE = "Open a picture or weights"
 
 
 def paste(viewer: Viewer) -> None:
-    """Let a viewer take the table on the clipboard; a notice says what came of it."""
+    """Train on the table in the clipboard; a notice reports the result."""
     text = "" if viewer.host is None else viewer.host.pasted()
     if not text.strip():
         viewer.say("the clipboard has no text: copy a table first, with column names in its first line")
@@ -538,7 +538,7 @@ def paste(viewer: Viewer) -> None:
 
 
 def _learnt(viewer: Viewer, table: CsvTable) -> str:
-    """Let a run learn a table from now on, as its scene says how; returns what came of it."""
+    """Train on a table from now on, as the scene defines it; return the result in words."""
     learn = viewer.bench.subject.table
     if learn is None:
         return f"{table.what}: this scene takes no table"
@@ -548,7 +548,7 @@ def _learnt(viewer: Viewer, table: CsvTable) -> str:
 
 
 def _open(viewer: Viewer, path: Path) -> str:
-    """Returns what came of it, in one line."""
+    """Open a file; return the result in one line."""
     ending = path.suffix.lower()
     if ending in WEIGHTS:
         return f"{path.name}: {viewer.load(path)}"
@@ -561,24 +561,24 @@ def _open(viewer: Viewer, path: Path) -> str:
     return f"{path.name}: {done or 'this scene has no panel for your picture'}"
 
 
-# ---- Recordings that are still being written while they are watched.
+# ---- Recordings that are still being written.
 
 NEWS_SECONDS = 12.0
-"""How long it is said that nothing more will come."""
+"""Seconds for which the end of a recording is reported."""
 
 
 @dataclass(slots=True, eq=False)
 class _Written:
-    """One of them: what is shown grows with it."""
+    """A recording that is still being written."""
 
-    name: str  # its letter where two are compared, else empty
+    name: str  # "a" or "b" in a comparison, otherwise empty
     source: RecordedSource
     following: Following
-    grow: Callable[..., str]  # takes a newer moment, and whether to go along; returns what is said of it
+    grow: Callable[..., str]  # takes a newer moment, and whether to move to it; returns a message
 
 
 class Growing:
-    """Those of what a viewer shows; none where that is no recording, or one that has ended."""
+    """The shown recordings that are still being written; none for anything else."""
 
     def __init__(self, viewer: Viewer) -> None:
         source, self._viewer = viewer.bench.subject.source, viewer
@@ -591,13 +591,13 @@ class Growing:
 
     @property
     def words(self) -> str:
-        """What the second line says of them."""
+        """The HUD's words about growing recordings."""
         names = [one.name for one in self._written if one.name]
         who = "" if not names else "both are " if len(names) > 1 else f"{names[0]} is "
         return f"{who}still being recorded: new steps are shown as they come" if self._written else ""
 
     def pass_time(self) -> None:
-        """Show what was written since, of a file that still is; and say when nothing more will come."""
+        """Show newly written steps, and report when a recording ends."""
         ends = []
         for one in list(self._written):
             ended, newer = (
@@ -619,20 +619,20 @@ class Growing:
             self._viewer.say("; ".join(ends), NEWS_SECONDS)
 
     def close(self) -> None:
-        """Look no further whether there is more."""
+        """Stop checking for new steps."""
         for one in self._written:
             one.following.close()
         self._written.clear()
 
 
-# ---- How the picture looks, as keys change it: what cubes show, where they are seen from, words.
+# ---- The look of the picture, as keys change it: colours, camera, words.
 
 MAPS = ("", "grey", "viridis", "coolwarm")
-"""What the key for the next colour map goes through; empty: the quantity's own."""
+"""Colour maps in the order of the key; '' is the quantity's own map."""
 
 
 class LookActions:
-    """The actions that change the look of one viewer; `handlers` has them by their names."""
+    """The actions that change the look of one viewer; `handlers` maps their names to functions."""
 
     def __init__(self, viewer: Viewer) -> None:
         self._viewer, self._bench = viewer, viewer.bench
@@ -656,13 +656,13 @@ class LookActions:
         }  # fmt: skip
 
     def _show_gradients(self) -> None:
-        """Colour by gradient, or by its magnitude where that is shown already."""
+        """Colour by gradient, or by its magnitude if the gradient is shown already."""
         shown, source = self._bench.colouring.quantity, self._bench.subject.source
         size = shown == "gradient" and not source.lacks("|gradient|")
         self._bench.set_look(quantity="|gradient|" if size else "gradient")
 
     def _show_moment(self) -> None:
-        """Colour by what the optimiser keeps for each weight: the next one of that."""
+        """Colour by the optimiser's next state (m, v, velocity)."""
         names = list(self._bench.subject.source.moments)
         shown = self._bench.colouring.quantity
         self._bench.set_look(quantity=names[(names.index(shown) + 1 if shown in names else 0) % len(names)])
@@ -678,13 +678,13 @@ class LookActions:
             self._bench.set_look(sizing=replace(now, threshold=other[0] if by > 0 else other[-1]))
 
     def _toggle_layers(self) -> None:
-        """Show or hide the table of the layers."""
+        """Show or hide the table of layers."""
         table = self._bench.layers
         if not table.close():
             table.shown = True
         self._bench.refresh()
 
-    # ---- where it is seen from
+    # ---- camera
 
     def _keep_view(self, number: int) -> None:
         self._bench.viewpoint.keep(number)
@@ -698,7 +698,7 @@ class LookActions:
         self._bench.viewpoint.turning = not self._bench.viewpoint.turning
 
     def _layer(self, by: int) -> None:
-        """The next layer alone, or the one before; beyond the last and before the first all of them."""
+        """Show the next or previous layer alone; past either end, show all layers."""
         bench = self._bench
         names = ("", *bench.layer_names)
         here = names.index(bench.apart.layer) if bench.apart.layer in names else 0
@@ -706,12 +706,12 @@ class LookActions:
         bench.take_apart(replace(bench.apart, layer=chosen))
         self._viewer.say(f"layer {chosen} alone, {names.index(chosen)} of {len(names) - 1}" if chosen else "all layers")
 
-    # ---- a panel that reads words and makes up others
+    # ---- a panel that reads and makes up words
 
     @property
     def _words(self) -> WordDrawer:
         found = self._bench.side.drawer(WordBoard)
-        assert isinstance(found, WordDrawer)  # the table of actions says that there is one
+        assert isinstance(found, WordDrawer)  # guaranteed by the table of actions
         return found
 
     def _type_word(self) -> None:

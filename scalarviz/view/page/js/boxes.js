@@ -1,37 +1,37 @@
-// The boxes of the plates as corners and triangles, where their cubes stand, and how a plate is drawn by their size.
+// The boxes of the plates as corners and triangles, the places of their cubes, and how a plate is drawn at its size.
 
 import { dot3, pixelsPerUnit, towardsEye } from "./camera.js";
 
-/** Attributes of a corner that stay, and how many numbers each has; `a_range` lies in a buffer of its own. */
+/** Constant attributes of a corner, and how many numbers each has; `a_range` has its own buffer. */
 export const BOX_ATTRIBUTES = [
   ["a_pos", 3], ["a_origin", 3], ["a_u", 3], ["a_v", 3], ["a_w", 3],
   ["a_dims", 4], ["a_place", 4], ["a_strides", 4], ["a_style", 4],
 ];
 
-// two triangles a face, counter-clockwise seen from outside in a right-handed frame
+// two triangles a face, counter-clockwise from outside in a right-handed frame
 const BOX_FACES = [
   0, 2, 1, 1, 2, 3, 4, 5, 6, 5, 7, 6, 0, 1, 4, 1, 5, 4, 2, 6, 3, 3, 6, 7, 0, 4, 2, 2, 4, 6, 1, 3, 5, 3, 7, 5,
 ];
 const BOX_CORNERS = [0, 1, 2, 3, 4, 5, 6, 7].map((k) => [k & 1, (k >> 1) & 1, k >> 2]);
 
-/** World position of a place on a plate: column, row and depth in cells, from the middle of its first cube. */
+/** Return the world position of a place on a plate: column, row, depth in cells from the middle of its first cube. */
 export function worldOf({ origin, axes }, at) {
   return origin.map((x, k) => x + axes.reduce((sum, axis, n) => sum + at[n] * axis[k], 0));
 }
 
 export const firstCorner = (plate) => worldOf(plate, [-0.5, -0.5, 0]);
 
-// The eight corners of a box between two ends, in cells.
+// Return the eight corners of a box between two ends, in cells.
 const cornersOf = (low, high) => BOX_CORNERS.map((corner) => corner.map((side, k) => (side ? high[k] : low[k])));
 
-/** The eight corners of a plate's slab in the world, (8, 3). */
+/** Return the eight corners of a plate's slab in the world, (8, 3). */
 export function slabCorners(plate) {
   const { cells: [rows, columns], half, depth } = plate;
   const corners = cornersOf([-half, -half, -depth], [columns - 1 + half, rows - 1 + half, depth]);
   return corners.map((at) => worldOf(plate, at));
 }
 
-/** Row and column of the cell that holds an element, counted in C order of the tensor. */
+/** Return row and column of the cell with an element, counted in C order of the tensor. */
 export function cellOf(plate, element) {
   const [across, within, kernel] = plate.strides;
   if (!plate.tile[0]) return [Math.floor(element / within), element % within];
@@ -42,22 +42,22 @@ export function cellOf(plate, element) {
   ];
 }
 
-/** World position of a point of an element's cube; `at` is in cells from the cube's middle: column, row, depth. */
+/** Return the world position of a point of a cube; `at` is in cells from the cube's middle: column, row, depth. */
 export function pointOf(plate, element, at = [0, 0, 0]) {
   const [row, column] = cellOf(plate, element);
   return worldOf(plate, [column + at[0], row + at[1], at[2]]);
 }
 
-/** The eight corners of a cube whose side is a `share` of the largest; the last four are its main face's. */
+/** Return the corners of a cube whose side is a `share` of the largest; the last four are its main face's. */
 export function cubeCorners(plate, element, share = 1) {
-  const sink = (1 - share) * plate.depth; // a smaller one stands on the foot of its plate
+  const sink = (1 - share) * plate.depth; // a smaller cube rests on the foot of its plate
   return BOX_CORNERS.map((corner) => {
     const [x, y, z] = corner.map((side) => share * (2 * side - 1));
     return pointOf(plate, element, [x * plate.half, y * plate.half, z * plate.depth - sink]);
   });
 }
 
-/** Corners of all plates, eight each, as `BOX_ATTRIBUTES` has them. */
+/** Return the corners of all plates, eight each, in the format of `BOX_ATTRIBUTES`. */
 export function boxNumbers(plates, atlasWidth) {
   return new Float32Array(
     plates.flatMap((plate) => {
@@ -73,7 +73,7 @@ export function boxNumbers(plates, atlasWidth) {
   );
 }
 
-/** Triangles of all plates, 36 numbers each, all counter-clockwise from outside. */
+/** Return the triangles of all plates, 36 numbers each, counter-clockwise from outside. */
 export function boxTriangles(plates) {
   return plates.flatMap((plate, index) => {
     const [u, v, w] = plate.axes;
@@ -83,10 +83,10 @@ export function boxTriangles(plates) {
   });
 }
 
-/** Samples along each of a pixel's axes; where that is fewer than the cubes that it covers, blocks are averaged. */
+/** Samples along each axis of a pixel; if it covers more cubes, blocks are averaged. */
 export const SAMPLES = 4;
 
-/** How many rows or columns of a plate, whichever are denser, one device pixel covers at its middle. */
+/** Return how many rows or columns of a plate, whichever are denser, one device pixel covers at its middle. */
 export function cellsPerPixel(plate, camera, density) {
   const [rows, columns] = plate.cells, middle = worldOf(plate, [(columns - 1) / 2, (rows - 1) / 2, 0]);
   const ray = towardsEye(camera, middle), far = Math.sqrt(dot3(ray, ray)), pitch = Math.hypot(...plate.axes[0]);
@@ -96,7 +96,7 @@ export function cellsPerPixel(plate, camera, density) {
   return flat / (size * Math.max(Math.abs(out), 1e-3));
 }
 
-/** How a plate is drawn: in detail (cubes of so many device pixels), as flat cells, or as the mean of samples. */
+/** Return how a plate is drawn: in detail (from its cubes' device pixels), flat, or as a mean of samples. */
 export function variantFor(plate, camera, density, detailPixels) {
   const dense = cellsPerPixel(plate, camera, density);
   if (dense <= 1 / detailPixels) return { detail: true, samples: 0, means: false };

@@ -1,4 +1,4 @@
-// Branches of a recorded run: a choice beside the tools, and rings of the time bar, lead to another one's frames.
+// Branches of a recorded run: a menu beside the tools, and rings on the time bar, switch to another branch's frames.
 
 import { element } from "./ink.js";
 import { countText } from "./numbers.js";
@@ -22,7 +22,7 @@ export class BranchChoice {
     page.bar.onRing = number => this.choose(number);
   }
 
-  /** Stand at the newest step of a branch; one that has no frames here stays a curve. */
+  /** Go to the newest step of a branch; a branch without frames in the page stays a curve. */
   choose(number) {
     const { page } = this, line = this.lines.find(one => one.number === number);
     if (!line) return;
@@ -37,7 +37,7 @@ export class BranchChoice {
     this.choice.title = `steps ${countText(run.steps[0])} to ${countText(run.steps.at(-1))}`;
   }
 
-  /** The run of a line: its frames out of all that the page holds. */
+  /** Return the run of a branch: its frames out of all in the page. */
   made({ places, edits, named, left, until }) {
     const { head, tables, marks, beside } = this.first, { rest } = head.branches;
     const gathered = (name) => places.map(k => [...head[name], ...rest[name]][k]);
@@ -50,7 +50,7 @@ export class BranchChoice {
   }
 }
 
-// Rows of a table of numbers or of bytes.
+// Return rows of a table of numbers or bytes.
 function numbersAt({ numbers, bytes, columns }, places) {
   const from = numbers ?? bytes, found = new from.constructor(places.length * columns);
   places.forEach((place, k) => found.set(from.subarray(place * columns, (place + 1) * columns), k * columns));

@@ -1,17 +1,17 @@
-// The camera: from a pose to the matrix that both the shaders and `project` use; as view/space/camera.py.
+// The camera: from a pose to the matrix of the shaders and of `project`; the same as view/space/camera.py.
 //
 // A pose is {az, el, centre, place, scale, eye}: degrees; the world point that it turns around and its place on screen
 // in pixels; pixels per world unit (in perspective: at distance 1 from the eye); from `centre` to the eye, to the
-// right, up and back, or null where parallel lines stay parallel.
+// right, up and back, or null for parallel projection.
 
-// the planes lie this share of the depth range outside the scene
+// share of the depth range by which the planes are outside the scene
 const DEPTH_MARGIN = 0.02;
-// the near plane, as a share of the far one, where the scene reaches behind the eye
+// the near plane as a share of the far plane, if the scene reaches behind the eye
 const NEAREST = 0.01;
 
 export const dot3 = (a, b) => a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 
-/** Right, up and back (towards the eye) as unit vectors, of degrees: azimuth 0 looks along +y, +x is right, z is up. */
+/** Return right, up and back (towards the eye) as unit vectors: azimuth 0 looks along +y, +x is right, z is up. */
 export function basisOf(az, el) {
   const [a, e] = [(az * Math.PI) / 180, (el * Math.PI) / 180], right = [Math.cos(a), Math.sin(a), 0];
   const back = [Math.sin(a) * Math.cos(e), -Math.cos(a) * Math.cos(e), Math.sin(e)];
@@ -24,11 +24,11 @@ export function basisOf(az, el) {
 }
 
 /**
- * The camera of a pose for a picture of `size` pixels; its planes enclose the world points as far as they can be seen.
+ * The camera of a pose for a picture of `size` pixels; its planes enclose the world points that can be seen.
  *
- * `matrix` (4, 4) leads to clip space, `columns` is the same for uniformMatrix4fv; `eye` is its position and 1, or the
- * direction towards it and 0. Pixels are scale (x, -y) / w + shift of coordinates along `axes` from `middle`, the eye
- * or, where lines are parallel, the centre.
+ * `matrix` (4, 4) maps to clip space, `columns` is the same for uniformMatrix4fv. `eye` is its position and 1, or the
+ * direction towards it and 0. Pixels are scale (x, -y) / w + shift of coordinates along `axes` from `middle`, which is
+ * the eye, or the centre for parallel projection.
  */
 export function cameraOf(pose, size, points) {
   const axes = basisOf(pose.az, pose.el), [right, up, back] = axes, parallel = pose.eye === null;
@@ -45,7 +45,7 @@ export function cameraOf(pose, size, points) {
   return { size, matrix, columns, eye, scale: pose.scale, axes, shift, middle, planes };
 }
 
-// Depths along the line of sight between which everything is drawn.
+// Return the depths along the line of sight between which everything is drawn.
 function planesOf(points, middle, back, parallel) {
   let [low, high] = [Infinity, -Infinity];
   for (const p of points) {
@@ -59,7 +59,7 @@ function planesOf(points, middle, back, parallel) {
   return [Math.max(low - margin, 0.5 * low, NEAREST * far), far];
 }
 
-// Rows of clip space as linear forms of (x, y, z, 1).
+// Return rows of clip space as linear forms of (x, y, z, 1).
 function clipMatrix(axes, middle, size, scale, shift, [near, far], parallel) {
   const forms = axes.map((axis) => [...axis, -dot3(axis, middle)]), one = [0, 0, 0, 1];
   const depth = forms[2].map((x) => -x), w = parallel ? one : depth;
@@ -72,18 +72,18 @@ function clipMatrix(axes, middle, size, scale, shift, [near, far], parallel) {
   ];
 }
 
-/** Where a world point is seen; returns its pixel, from the upper left corner, and w: not above 0 behind the eye. */
+/** Return the pixel of a world point, from the upper left corner, and w, which is not above 0 behind the eye. */
 export function project({ matrix, size }, p) {
   const [x, y, , w] = matrix.map((row) => row[0] * p[0] + row[1] * p[1] + row[2] * p[2] + row[3]);
   return [((x / w + 1) / 2) * size[0], ((1 - y / w) / 2) * size[1], w];
 }
 
-/** Whether points are before the eye, where projecting them means something. */
+/** Return whether points are in front of the eye, so that they can be projected. */
 export function beforeEye(camera, points) {
   return points.every((p) => project(camera, p)[2] > 1e-6);
 }
 
-/** Pixels that one world unit across the line of sight takes at a world point. */
+/** Return the pixels of one world unit across the line of sight at a world point. */
 export function pixelsPerUnit({ matrix, scale }, p) {
   return scale / (dot3(matrix[3], p) + matrix[3][3]);
 }
@@ -93,8 +93,8 @@ export function towardsEye({ eye }, p) {
 }
 
 /**
- * The ray of a pixel (the middle of the first is (0.5, 0.5)): from the eye to the far plane, or between planes where
- * lines are parallel; `start` and `near` are the shares of it at which cubes and the near plane begin.
+ * The ray of a pixel (the middle of the first is (0.5, 0.5)): from the eye to the far plane, or between the planes in
+ * parallel projection; `start` and `near` are the shares of it at which cubes and the near plane begin.
  */
 export function rayAt({ axes: [right, up, back], middle, shift, scale, planes: [near, far], eye }, at) {
   const [a, b] = [(at[0] - shift[0]) / scale, (shift[1] - at[1]) / scale];
@@ -106,12 +106,12 @@ export function rayAt({ axes: [right, up, back], middle, shift, scale, planes: [
   return { origin, way: back.map((x) => (near - far) * x), start: -Infinity, near: -Infinity };
 }
 
-/** How far a drag turns the scene, in degrees. */
+/** Return how far a drag turns the scene, in degrees. */
 export const DEGREES_PER_PIXEL = 0.4;
-// the eye never goes over the pole: up stays up
+// the eye never passes the pole: up stays up
 export const STEEPEST = 89;
 
-/** Turned by a drag of pixels: the near side of the scene follows the pointer. */
+/** Return the pose turned by a drag in pixels: the near side of the scene follows the pointer. */
 export function turned(pose, dx, dy) {
   const el = Math.min(Math.max(pose.el + DEGREES_PER_PIXEL * dy, -STEEPEST), STEEPEST);
   return { ...pose, az: pose.az - DEGREES_PER_PIXEL * dx, el };
@@ -121,18 +121,18 @@ export function shifted(pose, dx, dy) {
   return { ...pose, place: [pose.place[0] + dx, pose.place[1] + dy] };
 }
 
-/** The picture enlarged by a factor around a pixel. */
+/** Return the pose enlarged by a factor around a pixel. */
 export function zoomed(pose, factor, at) {
   const place = pose.place.map((x, k) => at[k] + factor * (x - at[k]));
   return { ...pose, scale: pose.scale * factor, place };
 }
 
-/** Pixels of a world unit in the middle of the scene. */
+/** Return the pixels of a world unit in the middle of the scene. */
 export function sizeOf(pose) {
   return pose.eye === null ? pose.scale : pose.scale / pose.eye[2];
 }
 
-/** The pose that is `share` of the way from `from` to `to`, the shorter way round. */
+/** Return the pose at a `share` of the way from `from` to `to`, the shorter way round. */
 export function between(start, to, share) {
   const turn = ((((to.az - start.az + 180) % 360) + 360) % 360) - 180;
   const mix = (a, b) => a.map((x, k) => x + share * (b[k] - x));

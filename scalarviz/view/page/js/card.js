@@ -1,4 +1,4 @@
-// The card of one number, and a table of all of them: of one run, or of two and their difference.
+// The card of one number, and a table of all numbers: of one run, or of two and their difference.
 
 import { Ink, element } from "./ink.js";
 import { countText, shortText } from "./numbers.js";
@@ -7,7 +7,7 @@ import { cutAt, thinned } from "./timebar.js";
 const WORDS_OF = { weight: "value", gradient: "gradient", update: "last update" };
 const MOST_ROWS = 400;
 
-/** One number: its name, what is recorded of it at this step, and how it came there. */
+/** The card of one number: its name, its recorded quantities at this step, and its history. */
 export class NumberCard {
   constructor(root, run, close) {
     Object.assign(this, { root, run, texel: null });
@@ -55,7 +55,7 @@ export class NumberCard {
   }
 }
 
-/** One number over the steps, or two, the second dashed: bright as far as where they stand, the ends written beside them. */
+/** The plot of one number by step, or of two, the second dashed: bright up to the current step, with the ends as text. */
 function drawHistories(ink, histories, [first, last], places, look) {
   const [wide, high] = ink.fit(look);
   const finite = histories.flatMap(({ numbers }) => Array.from(numbers).filter(Number.isFinite));
@@ -78,9 +78,9 @@ function drawHistories(ink, histories, [first, last], places, look) {
   });
 }
 
-/** All numbers of the step shown, as a table that can be read without seeing the cubes. */
+/** The table of all numbers at the current step, which can be read without seeing the cubes. */
 export class NumberTable {
-  /** `run`: a RecordedRun or a PairRun; `choose`: looks into one: the way to a number for whoever has no pointer. */
+  /** `run` is a RecordedRun or a PairRun; `choose` selects a number, for users without a pointer. */
   constructor(root, run, choose) {
     Object.assign(this, { root, run, choose, count: 0 });
     this.title = root.appendChild(element("h2"));
@@ -93,7 +93,7 @@ export class NumberTable {
     root.appendChild(element("p", "", more.map(([all, what]) => `the first ${MOST_ROWS} of ${countText(all)} ${what}`).join("; ")));
   }
 
-  /** Write the numbers of a frame, where the table is to be seen. */
+  /** Write the numbers of a frame if the table is visible. */
   show(frame, quantity = this.quantity) {
     this.quantity = quantity;
     if (this.root.hidden) return;
@@ -102,7 +102,7 @@ export class NumberTable {
     this.title.textContent = title;
     this.head.replaceChildren(...["name", ...heads].map(name => element("th", "", name)));
     if (texels.length !== this.count) this.body.replaceChildren(...texels.map(texel => this.#row(texel, heads)));
-    this.count = texels.length; // rows stay while it plays: one that has the focus keeps it
+    this.count = texels.length; // rows stay while playing: one of them may have the focus
     texels.forEach((texel, k) => cellsOf(texel).forEach((text, at) => (this.body.rows[k].cells[at + 1].textContent = text)));
   }
 

@@ -1,18 +1,18 @@
-// A live cell: the window's own picture. Python sends the numbers of the cubes, the camera and the display list; the
-// browser paints them, and tells what hands do.
+// A live cell: the window's picture. Python sends the numbers of the cubes, the camera and the display list; the
+// browser draws them and sends input.
 
 import { element } from "./ink.js";
 import { watchTheme } from "./notebook.js";
 import { Picture } from "./picture.js";
 
-const SILENCE = 2000; // milliseconds without a frame after which a place says that it is still there
-const HAND = 25; // milliseconds between two places of a hand that are told
-const WHEEL_NOTCH = 100; // what most browsers send for one notch of the wheel
+const SILENCE = 2000; // milliseconds without a frame after which a place reports that it is still there
+const HAND = 25; // milliseconds between two pointer positions that are sent
+const WHEEL_NOTCH = 100; // the value of most browsers for one notch of the wheel
 const THEIRS = new Set(["Tab", "F5", "F12", "Shift", "Control", "Alt", "Meta", "AltGraph"]); // keys of the browser
-const OURS = new Set(["z", "y", "b"]); // and of the cell, with Ctrl: S saves the notebook
+const OURS = new Set(["z", "y", "b"]); // and of the cell, with Ctrl; Ctrl+S saves the notebook
 
 export class LiveCell {
-  /** `model`: of anywidget: `get`, `send`, `on`, `off`. */
+  /** `model` is anywidget's: `get`, `send`, `on`, `off`. */
   constructor(model, root) {
     Object.assign(this, { model, root, known: {}, frame: null, answered: 0, over: "", moved: 0, wheel: 0, waiting: null });
     this.about = model.get("about");
@@ -34,7 +34,7 @@ export class LiveCell {
     try {
       this.model.send({ ...message, place: this.place });
     } catch {
-      // what the notebook throws when the kernel is another one: nobody is there who knows this cell
+      // the notebook throws this with another kernel, which does not know the cell
       if (!this.over) this.end("the kernel was restarted or has stopped");
     }
   }
@@ -67,12 +67,12 @@ export class LiveCell {
     this.room.observe(this.box);
   }
 
-  /** Below the picture: what it cannot say itself. */
+  /** The line below the picture, for messages that it cannot show. */
   write(text) {
     this.news.textContent = text;
   }
 
-  /** The picture is laid out for the width that there is. */
+  /** Ask for a layout with the available width. */
   resize() {
     const [wide, high] = this.about.size, width = Math.round(Math.min(this.box.clientWidth, wide));
     const full = this.stage.matches(":fullscreen");
@@ -82,7 +82,7 @@ export class LiveCell {
     this.picture?.resized();
   }
 
-  // ---- hands
+  // ---- input
 
   listen() {
     const { stage } = this, on = (name, listener) => stage.addEventListener(name, listener, { passive: false });
@@ -101,10 +101,10 @@ export class LiveCell {
     this.seen = () => !document.hidden && this.say({ kind: "here" });
     document.addEventListener("visibilitychange", this.seen);
     this.paste = (event) => this.pasted(event);
-    document.addEventListener("paste", this.paste); // where nothing is edited a browser tells it to the whole page
+    document.addEventListener("paste", this.paste); // without a text field the browser sends it to the whole page
   }
 
-  /** Tell what a hand did; places are in pixels of the picture as Python lays it out. */
+  /** Send an input event; positions are in pixels of Python's layout. */
   event(type, more, event = null) {
     const held = event ? ["Shift", "Control", "Alt", "Meta"].filter((name) => event.getModifierState(name)) : [];
     this.say({ kind: "event", type, modifiers: held, ...more });
@@ -120,13 +120,13 @@ export class LiveCell {
     try {
       this.stage.setPointerCapture(event.pointerId);
     } catch {
-      // a pointer that is gone already, or one that a test made up
+      // the pointer is gone, or a test invented it
     }
-    if (this.waiting) this.flush(); // where the pointer was before
+    if (this.waiting) this.flush(); // send the last position first
     this.event("pointer_down", { ...this.at(event), button: event.button }, event);
   }
 
-  /** The newest place, as often as it is told. */
+  /** Send the newest position, at a limited rate. */
   move(event) {
     const last = this.waiting, tell = () => {
       clearTimeout(this.timer);
@@ -146,7 +146,7 @@ export class LiveCell {
     this.event("pointer_up", { ...this.at(event), button: event.button }, event);
   }
 
-  /** The wheel is the notebook's until the cell has been clicked. */
+  /** The wheel scrolls the notebook until the cell has been clicked. */
   turn(event) {
     if (!this.focused) return;
     event.preventDefault();
@@ -159,7 +159,7 @@ export class LiveCell {
     }
   }
 
-  /** Whether it has the keys; a notebook may keep the cell in a tree of its own. */
+  /** Return whether the cell has the focus; a notebook may keep it in a shadow tree. */
   get focused() {
     return this.stage.matches(":focus");
   }
@@ -168,9 +168,9 @@ export class LiveCell {
     if (this.focused) this.say({ kind: "paste", text: event.clipboardData.getData("text").slice(0, 100000) });
   }
 
-  /** A key while the cell has the focus; those of the browser stay the browser's. */
+  /** Handle a key while the cell has the focus; keys of the browser stay with it. */
   key(event) {
-    const pressed = event.target !== this.stage && ["Enter", " "].includes(event.key); // a button, which hears of it itself
+    const pressed = event.target !== this.stage && ["Enter", " "].includes(event.key); // a button, which handles it itself
     if (pressed || this.foreign(event)) return;
     event.preventDefault();
     event.stopPropagation();
@@ -182,15 +182,15 @@ export class LiveCell {
     return event.altKey || THEIRS.has(event.key) || event.isComposing || (ctrl && !OURS.has(event.key.toLowerCase()));
   }
 
-  /** JupyterLab's own keys are not for what has the focus here, but for those like Ctrl+C that mean nothing here. */
+  /** Keep JupyterLab's shortcuts from the focused cell, but for those like Ctrl+C that mean nothing here. */
   guard(event) {
     this.stage.toggleAttribute("data-lm-suppress-shortcuts", event.target !== this.stage || !this.foreign(event));
   }
 
-  // ---- what comes
+  // ---- messages of Python
 
   take(message, buffers) {
-    if (message.kind === "frame" && !this.known.cubes && !message.cubes) return; // sent before our greeting was heard
+    if (message.kind === "frame" && !this.known.cubes && !message.cubes) return; // sent before our greeting arrived
     this.heard = performance.now();
     if (message.kind === "over") this.end(message.why);
     else if (message.kind === "trouble") this.write(message.why);
@@ -201,11 +201,11 @@ export class LiveCell {
     else if (message.kind === "frame") this.show(message, buffers);
   }
 
-  /** A frame: those parts of the picture that are other ones. */
+  /** Handle a frame with the changed parts of the picture. */
   show({ kind, number, step, running, buffers: names, ...parts }, buffers) {
     const blocks = names.map((name, k) => {
       const { buffer, byteOffset, byteLength } = buffers[k];
-      return [name, new Uint8Array(buffer.slice(byteOffset, byteOffset + byteLength))]; // a view may begin anywhere
+      return [name, new Uint8Array(buffer.slice(byteOffset, byteOffset + byteLength))]; // a view may start at any byte
     });
     const news = { ...parts, ...Object.fromEntries(blocks) }, { thinned } = this.known;
     this.known = { ...this.known, ...news };
@@ -217,7 +217,7 @@ export class LiveCell {
     if (news.spots) this.name(news.spots);
     if (!this.picture) return this.answer(number);
     if (this.known.thinned !== thinned) this.write(news.thinned);
-    this.hidden.textContent ||= `.${this.about.still} { display: none !important; }`; // the last picture, while this one lives
+    this.hidden.textContent ||= `.${this.about.still} { display: none !important; }`; // hides the still
     this.picture.take(this.known, news);
   }
 
@@ -227,14 +227,14 @@ export class LiveCell {
     this.say({ kind: "drawn", number });
   }
 
-  /** Say that somebody looks, where nothing has come for a while: what was on its way may be lost. */
+  /** Report this place if nothing arrived for a while: messages may be lost. */
   remind() {
     if (document.hidden || this.over || performance.now() - this.heard < SILENCE) return;
-    const waits = this.picture && this.frame && this.frame.number > this.answered; // it draws slower than that
+    const waits = this.picture && this.frame && this.frame.number > this.answered; // it draws more slowly than that
     if (!waits) this.say(this.frame ? { kind: "here" } : this.greeting);
   }
 
-  /** Buttons for whoever has no pointer, over what they stand for; a pointer goes through them. */
+  /** Place buttons for users without a pointer over the spots; a pointer ignores them. */
   name(spots) {
     const { known: { page: [[wide, high]] }, spotted } = this, share = (x, of) => `${(100 * x) / of}%`;
     const had = spotted.querySelector(":focus")?.value;
@@ -249,7 +249,7 @@ export class LiveCell {
     if (had) ([...spotted.children].find((button) => button.value === had) ?? this.stage).focus({ preventScroll: true });
   }
 
-  /** To the clipboard; where a page must not write there, below the picture. */
+  /** Copy a text to the clipboard; if the page may not, show it below the picture. */
   async copy(text) {
     try {
       await navigator.clipboard.writeText(text);
@@ -258,7 +258,7 @@ export class LiveCell {
     }
   }
 
-  /** A field of text over the picture. */
+  /** Show a text field over the picture. */
   ask({ title, label, text }) {
     this.asked?.remove();
     const form = this.asked = this.box.appendChild(element("form", "asked"));
@@ -283,7 +283,7 @@ export class LiveCell {
     input.select();
   }
 
-  /** Fill the screen, or no longer; a browser may refuse it. */
+  /** Enter or leave full screen; a browser may refuse it. */
   fill(on) {
     const done = on ? this.stage.requestFullscreen?.() : this.stage.matches(":fullscreen") && document.exitFullscreen();
     done?.catch?.(() => this.say({ kind: "left full" }));
@@ -302,7 +302,7 @@ export class LiveCell {
     }
   }
 
-  /** Python lets go of it: the last picture stays, and says so. */
+  /** Python has closed the cell: keep the last picture, and say so. */
   end(why) {
     this.over = why || "closed";
     this.write(`${this.over}; run the cell again`);
@@ -326,7 +326,7 @@ export class LiveCell {
   }
 }
 
-/** What anywidget calls for each place that shows the cell; returns what ends it. */
+/** Called by anywidget for each place that shows the cell; returns the function that ends it. */
 export function renderCell({ model, el }) {
   const cell = new LiveCell(model, el);
   el.scalarviz = cell;

@@ -1,4 +1,4 @@
-// The page of two recordings: the page of one, with three pictures, and what is said of both.
+// The page of two recordings: the page of one, with three pictures, and words about both.
 
 import { NumberCard, NumberTable } from "./card.js";
 import { element } from "./ink.js";
@@ -82,7 +82,7 @@ export class Comparison extends Page {
     this.quantities.show(player.quantity);
   }
 
-  /** What stands above each picture: at which step it is, and how large the difference is. */
+  /** Write above each picture its step, and the size of the difference. */
   writeHeads(quantity, words) {
     const { run, frame, three: [, , third] } = this, asked = run.steps[frame], { parameters } = run.document;
     const [a, b, difference] = SIDES.map(side => part(`head-${side}`)), moments = [a, b].map(head => head.querySelector(".moment"));
@@ -107,8 +107,8 @@ export function openComparison() {
 }
 
 /**
- * Where a difference is largest, or that there is none; as the window says it. Each number may be off by its error;
- * `same`: all were alike before they were rounded.
+ * Return where the difference is largest, or that there is none, in the window's words. Each number may be off by its
+ * error; `same`: all were equal before they were rounded.
  */
 export function largestText(numbers, flags, errors, same, nameOf) {
   let [index, known, finite] = [-1, 0, 0];
@@ -152,7 +152,7 @@ export class Views {
     return this.players.filter(one => one !== player);
   }
 
-  // One is looked at from elsewhere: all are.
+  // The camera moves in all pictures together.
   #follow(player, pose) {
     if (this.following) return;
     this.following = true;
@@ -160,7 +160,7 @@ export class Views {
     this.following = false;
   }
 
-  // The cube that is pointed at in one is marked in all.
+  // The cube pointed at in one picture is marked in all.
   #point(player) {
     for (const other of this.#others(player)) {
       const same = other.pointed?.plate === player.hit?.plate && other.pointed?.element === player.hit?.element;
@@ -199,7 +199,7 @@ for (const name of ["draw", "flatten", "dispose"]) {
   };
 }
 
-// What is one of them is so of all.
+// Properties of one player hold for all.
 for (const name of ["quantity", "theme", "pose", "selected"]) {
   Object.defineProperty(Views.prototype, name, {
     get() {

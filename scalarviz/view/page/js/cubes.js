@@ -1,4 +1,4 @@
-// Every cube of a document in few drawings: a box per plate, whose fragment shader walks the plate's grid.
+// All cubes of a document in few draw calls: a box per plate, whose fragment shader walks the plate's grid.
 
 import { BOX_ATTRIBUTES, SAMPLES, boxNumbers, boxTriangles, cellsPerPixel, variantFor } from "./boxes.js";
 import { rgbOf } from "./gl.js";
@@ -7,7 +7,7 @@ import { unitOf } from "./ranges.js";
 const FLOAT_MAX = 3.4028234663852886e38;
 const SCALE_NAMES = ["linear", "symlog", "log"];
 
-/** The fragment shader of one variant, put together as `fragment` of the window's shaders does. */
+/** Return the fragment shader of one variant, joined like `fragment` of the window's shaders. */
 export function fragmentOf(document, variant) {
   const { glsl, knee, colours } = document;
   const defines = [`KNEE ${knee.toFixed(1)}`, `TABLE ${colours.toFixed(1)}`, `LEAST ${glsl.least}`];
@@ -37,10 +37,10 @@ export class Cubes {
     this.flags = new Uint8Array(width * height);
     this.marked = false;
     this.sizing = { byValue: false, threshold: 0 };
-    this.version = 0; // of numbers, marks and colours, which averages are made from
+    this.version = 0; // of numbers, marks and colours, from which averages are computed
   }
 
-  /** Numbers and marks of a frame; what did not change is not uploaded. */
+  /** Set the numbers and marks of a frame; unchanged ones are not uploaded. */
   setNumbers(texels, flags) {
     const [width] = this.document.atlas;
     if (this.#put(this.values, this.texels, texels, width)) this.version++;
@@ -50,7 +50,7 @@ export class Cubes {
     }
   }
 
-  // Upload the rows of texels in which something is another number; returns whether there is one.
+  // Upload the rows of texels with changed numbers; return whether there are any.
   #put(texture, before, now, width) {
     let [first, last] = [-1, -1];
     const bits = before instanceof Float32Array ? [new Uint32Array(before.buffer), new Uint32Array(now.buffer, now.byteOffset, now.length)] : [before, now];
@@ -68,7 +68,7 @@ export class Cubes {
     return true;
   }
 
-  /** The range of each plate's colours, `{low, high, scale}`, in the order of the plates. */
+  /** The colour range of each plate, `{low, high, scale}`, in the order of the plates. */
   setRanges(ranges) {
     ranges.forEach(({ low, high, scale }, index) => {
       const ends = [low, high].map((x) => Math.min(Math.max(x, -0.25 * FLOAT_MAX), 0.25 * FLOAT_MAX));
@@ -87,8 +87,8 @@ export class Cubes {
   }
 
   /**
-   * Looks that no scale gives, 4 bytes a texel as `own_looks` of the atlas has them; null for none. Cubes may be smaller by
-   * them if `sized`, higher or lower if `lifted`.
+   * Set custom looks, 4 bytes a texel from `look_texels` of the atlas; null for none. They may make cubes smaller if
+   * `sized`, and higher or lower if `lifted`.
    */
   setOwn(looks, sized = looks !== null, lifted = false) {
     Object.assign(this, { sides: sized, lifted });
@@ -97,7 +97,7 @@ export class Cubes {
     else this.own = looks ? this.graphics.texture("RGBA8", width, height, looks) : null;
   }
 
-  /** Whether some plate's cubes are large enough for every mark. */
+  /** Return whether some plate's cubes are large enough for all marks. */
   detailed(camera, density) {
     return this.document.plates.some((plate) => variantFor(plate, camera, density, this.document.detail).detail);
   }
@@ -106,7 +106,7 @@ export class Cubes {
     return this.sizing.byValue || this.sizing.threshold > 0 || this.sides;
   }
 
-  /** Draw into the bound framebuffer, whose depth is clear. */
+  /** Draw into the bound framebuffer; its depth must be cleared. */
   draw(camera, theme, density) {
     const { gl } = this.graphics;
     gl.enable(gl.DEPTH_TEST);
@@ -164,7 +164,7 @@ export class Cubes {
     gl.drawElements(gl.TRIANGLES, 36, gl.UNSIGNED_INT, 144 * index);
   }
 
-  // Mean colours of blocks of a plate, made anew where something of it changed.
+  // Compute the mean colours of blocks of a plate again where it has changed.
   #meansOf(index, plate, block) {
     const [rows, columns] = plate.cells, [tall, wide] = [Math.ceil(rows / block), Math.ceil(columns / block)], range = this.ranges[index];
     const key = `${block} ${this.version} ${range.low} ${range.high} ${range.scale}`, before = this.means.get(index);
@@ -184,10 +184,10 @@ export class Cubes {
 const FROZEN_BIT = 8;
 // added to a small number above 0 and taken away again it leaves the nearest whole one, the even one of two, as NumPy has
 const ROUNDING = 2 ** 52;
-// what stands in the fourth channel for a block with such marks (not computed or dead, -inf, +inf, NaN)
+// values of the fourth channel for a block with such marks (not computed or dead, -inf, +inf, NaN)
 const MEAN_MARKS = [[32 | 16, 40], [4, 85], [2, 170], [1, 255]];
 
-/** The mean colour of each block of cubes of a plate, and its mark, as bytes (rows, columns, 4). */
+/** Return the mean colour and mark of each block of cubes of a plate, as bytes (rows, columns, 4). */
 export function blockMeans(values, flags, cells, range, table, block) {
   const [rows, columns] = cells, [tall, wide] = [Math.ceil(rows / block), Math.ceil(columns / block)];
   const found = new Uint8Array(4 * tall * wide);
@@ -208,15 +208,15 @@ export function blockMeans(values, flags, cells, range, table, block) {
   return found;
 }
 
-// Add the colours of one row of cubes to the totals of its blocks. It is gone through a million times a frame: nothing
-// is made here, and the usual scale is written out.
+// Add the colours of one row of cubes to the totals of its blocks. This loop runs a million times a frame: it creates
+// no objects, and the usual scale is written out.
 function addColours(totals, values, flags, first, columns, range, table, block) {
   const { low, high, scale } = range, [span, last, linear] = [high - low, table.length / 3 - 1, scale === "linear"];
   for (let start = 0, into = 0; start < columns; start += block, into += 3) {
     const end = first + Math.min(start + block, columns);
     let [red, green, blue] = [0, 0, 0];
     for (let at = first + start; at < end; at++) {
-      let unit = 0.5; // what carries a mark
+      let unit = 0.5; // for cubes with a mark
       if ((flags[at] & ~FROZEN_BIT) === 0) {
         unit = linear ? (values[at] - low) / span : unitOf(range, values[at]);
         unit = unit < 0 ? 0 : unit > 1 ? 1 : unit;
@@ -232,7 +232,7 @@ function addColours(totals, values, flags, first, columns, range, table, block) 
   }
 }
 
-// The most important mark of each block, in the fourth channel.
+// Write the most important mark of each block into the fourth channel.
 function addMarks(found, flags, first, columns, into, block) {
   for (let column = 0; column < columns; column++) {
     const marks = flags[first + column] & ~FROZEN_BIT;

@@ -1,8 +1,8 @@
-// What the drawing files ask of WebGL 2: programs, meshes and textures, all of one context, forgotten together.
+// Access to WebGL 2 for the drawing files: programs, meshes and textures of one context, freed together.
 
 import { drawFlatBySoftware } from "./ink.js";
 
-/** Bytes of a number of each kind of texture that is used here, by its name in GL. */
+/** Bytes of a number in each kind of texture used here, by GL name. */
 const TEXTURE_KINDS = {
   R32F: ["RED", "FLOAT"],
   R8: ["RED", "UNSIGNED_BYTE"],
@@ -10,7 +10,7 @@ const TEXTURE_KINDS = {
   RGBA8: ["RGBA", "UNSIGNED_BYTE"],
 };
 
-/** "#rrggbb" as three numbers in 0..1. */
+/** Return "#rrggbb" as three numbers in 0..1. */
 export function rgbOf(colour) {
   return [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16) / 255);
 }
@@ -25,14 +25,14 @@ export class Graphics {
     drawFlatBySoftware(this.software);
   }
 
-  /** Whether a processor draws instead of a graphics card: then every pixel costs. */
+  /** Whether a processor draws instead of a graphics card, so that every pixel is expensive. */
   get software() {
     const named = this.gl.getExtension("WEBGL_debug_renderer_info");
     const renderer = this.gl.getParameter(named ? named.UNMASKED_RENDERER_WEBGL : this.gl.RENDERER);
     return /swiftshader|llvmpipe|softpipe|software|basic render/i.test(String(renderer));
   }
 
-  /** A program and the places of its uniforms, by name. */
+  /** Return a program with the locations of its uniforms, by name. */
   program(vertex, fragment) {
     const gl = this.gl, program = gl.createProgram();
     for (const [kind, text] of [[gl.VERTEX_SHADER, vertex], [gl.FRAGMENT_SHADER, fragment]]) {
@@ -40,7 +40,7 @@ export class Graphics {
       gl.shaderSource(shader, text);
       gl.compileShader(shader);
       gl.attachShader(program, shader);
-      gl.deleteShader(shader); // goes with the program
+      gl.deleteShader(shader); // freed with the program
     }
     gl.linkProgram(program);
     if (!gl.getProgramParameter(program, gl.LINK_STATUS) && !gl.isContextLost()) {
@@ -56,7 +56,7 @@ export class Graphics {
     return { program, uniforms };
   }
 
-  /** Begin to draw with a program; its uniforms: a number, two to four, or the sixteen of a matrix. */
+  /** Start drawing with a program and its uniforms: a number, two to four numbers, or the 16 of a matrix. */
   use({ program, uniforms, corners }, values) {
     const { gl } = this;
     gl.useProgram(program);
@@ -87,7 +87,7 @@ export class Graphics {
     gl.bufferSubData(gl.ARRAY_BUFFER, 0, numbers);
   }
 
-  /** How a program reads its corners; `parts`: buffers, and the attributes in each: name, count of numbers. */
+  /** Describe how a program reads its corners; `parts` are buffers with their attributes: name, count of numbers. */
   corners(from, parts, triangles) {
     const gl = this.gl, array = gl.createVertexArray();
     gl.bindVertexArray(array);
@@ -110,7 +110,7 @@ export class Graphics {
     return array;
   }
 
-  /** A texture that is read texel by texel. */
+  /** Create a texture that is read texel by texel. */
   texture(kind, width, height, data) {
     const gl = this.gl, texture = gl.createTexture(), [format, type] = TEXTURE_KINDS[kind];
     gl.bindTexture(gl.TEXTURE_2D, texture);
@@ -122,7 +122,7 @@ export class Graphics {
     return { texture, width, height, format: gl[format], type: gl[type] };
   }
 
-  /** Other texels in the rows `first` to before `last` of a texture. */
+  /** Replace the texels in the rows `first` to before `last` of a texture. */
   retexture(of, data, first = 0, last = of.height) {
     const gl = this.gl;
     gl.bindTexture(gl.TEXTURE_2D, of.texture);
@@ -130,7 +130,7 @@ export class Graphics {
     gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, first, of.width, last - first, of.format, of.type, data);
   }
 
-  /** Let a sampler of the current program read a texture. */
+  /** Bind a texture to a sampler of the current program. */
   read(uniforms, name, of, unit) {
     if (!uniforms[name]) return;
     this.gl.activeTexture(this.gl.TEXTURE0 + unit);
@@ -139,7 +139,7 @@ export class Graphics {
     this.gl.activeTexture(this.gl.TEXTURE0);
   }
 
-  /** Give everything back; with `context` the context too, of which a browser has sixteen. */
+  /** Free everything; with `context` also the context, of which a browser has sixteen. */
   dispose(context = true) {
     for (const forget of this.made) forget();
     this.made = [];

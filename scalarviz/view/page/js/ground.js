@@ -1,10 +1,10 @@
-// What lies under and between the cubes: the light behind them, trays with shadows, lines along which numbers flow.
+// The ground of the cubes: the light behind them, trays with shadows, and lines along which numbers flow.
 
 import { pointOf } from "./boxes.js";
 import { rgbOf } from "./gl.js";
 
 const QUAD = [0, 1, 2, 0, 2, 3];
-const BLOOM = 2.2; // how far the light of a cube reaches from its middle, in pitches
+const BLOOM = 2.2; // reach of a cube's light from its middle, in pitches
 const UNIT_SQUARE = [[0, 0], [1, 0], [1, 1], [0, 1]];
 
 function quads(count) {
@@ -50,7 +50,7 @@ export class Ground {
     return this.#mesh(glsl.flow_vertex, glsl.flow, numbers, attributes, flow.lines.length);
   }
 
-  /** Fill everything: the ground at the rim, a glow behind the cubes (of another colour for what is past). */
+  /** Fill the picture: the background at the rim, a glow behind the cubes (of another colour in the past). */
   drawLight(theme, past = false) {
     const { gl } = this.graphics;
     gl.disable(gl.DEPTH_TEST);
@@ -60,7 +60,7 @@ export class Ground {
     this.#draw(this.light, { u_size: [1, 1], u_ground: ground, u_glow: glow });
   }
 
-  /** The trays, opaque, with depth; from below they would hide everything, so they are left out. */
+  /** Draw the trays, opaque and with depth; seen from below they would hide everything, so they are left out. */
   drawTrays(camera, theme, density, shadows = true) {
     if (!this.trays) return;
     const corner = this.document.trays[0].corners[0];
@@ -74,7 +74,7 @@ export class Ground {
     });
   }
 
-  /** The lines, on the trays and below every cube: they leave no depth. */
+  /** Draw the lines, on the trays and below all cubes, without depth. */
   drawFlow(camera, theme, density, width, height) {
     if (!this.flow) return;
     const { gl } = this.graphics, { width: wide, alpha } = this.document.flow;
@@ -89,7 +89,7 @@ export class Ground {
     gl.depthMask(true);
   }
 
-  /** Light on the ground around cubes of weights: red, green, blue and strength in 0..1 of a flat index; null: none shines. */
+  /** Set the light around cubes: red, green, blue and strength in 0..1 by flat index; null for none. */
   shine(lightOf) {
     const { glsl, plates } = this.document, square = [[-1, -1], [1, -1], [1, 1], [-1, 1]];
     this.shines = lightOf !== null;
@@ -100,7 +100,7 @@ export class Ground {
     else this.bloom = this.#mesh(glsl.bloom_vertex, glsl.bloom, numbers, [["a_pos", 3], ["a_colour", 4], ["a_place", 2]], numbers.length / 36);
   }
 
-  /** That light, below every cube: added to a dark ground, mixed into a light one. */
+  /** Draw that light below all cubes: added to a dark background, mixed into a light one. */
   drawBloom(camera, theme) {
     if (!this.shines) return;
     const { gl } = this.graphics;

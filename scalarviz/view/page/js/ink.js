@@ -1,21 +1,21 @@
-// What is flat in the picture: texts, lines and boxes over the cubes, on a canvas of its own.
+// The flat parts of the picture: texts, lines and boxes over the cubes, on their own canvas.
 
 let bySoftware = false;
 
-/** Whether a processor draws everything here: known when the first cubes have their context. */
+/** Whether a processor draws everything here: known once the first cubes have a context. */
 export function drawFlatBySoftware(software) {
   bySoftware = software;
 }
 
 /**
- * What draws on a canvas. Where there is no graphics card a browser may still play one, also for flat drawings: then the
- * same processor draws them by itself in half of the time.
+ * Return the 2D context of a canvas. Without a graphics card a browser may emulate one, also for flat drawings; asking
+ * for the processor directly takes half of the time.
  */
 export function flatContext(canvas) {
   return canvas.getContext("2d", { willReadFrequently: bySoftware });
 }
 
-/** Draw below what a canvas shows, in its own pixels, until it is drawn anew; one of WebGL stays as it is. */
+/** Draw below the content of a canvas, in its pixels, until it is redrawn; a WebGL canvas does not change. */
 export function putUnder(canvas, draw) {
   const flat = canvas.getContext("2d");
   if (!flat) return;
@@ -26,24 +26,24 @@ export function putUnder(canvas, draw) {
 
 const FAMILY = '"Open Sans", "Noto Sans", "Segoe UI", "DejaVu Sans", system-ui, sans-serif';
 
-/** A new element with a class and a text; nothing that comes from a file is ever read as HTML. */
+/** Return a new element with a class and a text; content of files is never read as HTML. */
 export function element(tag, name = "", text = "") {
   const made = document.createElement(tag);
   if (name) made.className = name;
   if (text) made.textContent = text;
-  if (tag === "button") made.type = "button"; // in a form too it sends nothing
+  if (tag === "button") made.type = "button"; // inside a form it would submit
   return made;
 }
 
-/** How much larger type is than usual, as the style sheet says it of very large pages. */
+/** Return how much larger type is than usual, from the style sheet for very large pages. */
 export function typeScale(element) {
   return Number(getComputedStyle(element).getPropertyValue("--type")) || 1;
 }
 
 export class Ink {
   /**
-   * `advances` are widths of the window's letters in thousandths: texts stand where they stand there, and are squeezed
-   * where a font is wider. Without them texts are as wide as the font has them.
+   * `advances` are widths of the window's letters in thousandths: texts are placed as in the window, and squeezed if a
+   * font is wider. Without them texts have the font's width.
    */
   constructor(canvas, advances = null) {
     this.canvas = canvas;
@@ -51,11 +51,11 @@ export class Ink {
     this.widths = advances && [advances.regular, advances.bold].map((list) => new Map(letters.map((letter, k) => [letter, list[k] / 1000])));
     this.unknown = advances?.unknown;
     this.measure = this.measure.bind(this);
-    this.context = null; // until the first drawing: then it is known who draws
+    this.context = null; // until the first drawing, when it is known what draws
     this.theme = null;
   }
 
-  /** Begin anew: everything is clear. */
+  /** Clear everything. */
   begin(width, height, ratio, theme) {
     const [across, down] = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];
     if (this.canvas.width !== across || this.canvas.height !== down) {
@@ -68,7 +68,7 @@ export class Ink {
     this.context.clearRect(0, 0, width, height);
   }
 
-  /** Begin anew on a canvas as large as its element is; returns its width and height in pixels of its type. */
+  /** Clear and resize the canvas to its element; return its width and height in pixels of its type. */
   fit(theme) {
     const type = typeScale(this.canvas), [wide, high] = [this.canvas.clientWidth / type, this.canvas.clientHeight / type];
     this.begin(wide, high, (window.devicePixelRatio || 1) * type, theme);
@@ -79,7 +79,7 @@ export class Ink {
     this.context.font = `${bold ? 600 : 400} ${size}px ${FAMILY}`;
   }
 
-  /** Width of a text in the window's font, which is the most that it takes here. */
+  /** Return the width of a text in the window's font, which is the most that it takes here. */
   measure(text, size, bold = false) {
     if (!this.widths) {
       this.#font(size, bold);
@@ -100,7 +100,7 @@ export class Ink {
     this.context.fillText(text, x, y, this.measure(text, size, bold) + 0.5);
   }
 
-  /** A bar of colours (N, 3) from left to right, the last at the end of it. */
+  /** Draw a bar of colours (N, 3) from left to right. */
   colours(x, y, width, height, table) {
     const count = table.length / 3;
     const gradient = this.context.createLinearGradient(x, 0, x + width, 0);
@@ -113,7 +113,7 @@ export class Ink {
     this.context.fillRect(x, y, width, height);
   }
 
-  /** A box, perhaps rounded; its border lies inside of it. */
+  /** Draw a box, perhaps rounded, with its border inside. */
   box(x, y, width, height, { fill = null, stroke = null, radius = 0, border = 1 } = {}) {
     const path = this.context;
     const inset = stroke ? border / 2 : 0;
@@ -152,7 +152,7 @@ export class Ink {
   shape(points, colour) {
     const path = this.#trace(points, true);
     Object.assign(path, { fillStyle: colour ?? "#000", globalCompositeOperation: colour ? "source-over" : "destination-out" }).fill();
-    path.globalCompositeOperation = "source-over"; // without a colour it takes away what stands there
+    path.globalCompositeOperation = "source-over"; // without a colour it clears its area
   }
 
   disc(x, y, radius, colour) {

@@ -1,4 +1,4 @@
-// The legend: a bar in the cubes' own colours with the range of the frame that is shown; and what marks mean.
+// The legend: a bar in the cubes' colours with the range of the shown frame, and the meaning of marks.
 
 import { Ink } from "./ink.js";
 import { paint } from "./list.js";
@@ -7,10 +7,10 @@ import { MARK_BITS } from "./quantity.js";
 import { clippedShare, unitOf } from "./ranges.js";
 
 const BAR_HIGH = 14, LEGEND_WIDE = 344, ROWS_WIDE = 220, LEGEND_GAP = 30, LEAST_LEGEND = 160;
-const FIRST_LINE = 2; // what lies above a bar on a canvas of its own
-const MOST_TICKS = 64; // cubes that have a tick of their own
+const FIRST_LINE = 2; // height above a bar on its own canvas
+const MOST_TICKS = 64; // most cubes with their own tick
 
-/** Places and texts of the numbers below the bar, and how its scale is divided. */
+/** Return places and texts of the numbers below the bar, and the division of its scale. */
 function legendTicks({ range, quantity, document }) {
   const { low, high, scale } = range;
   if (scale === "log") {
@@ -52,7 +52,7 @@ function plainText(value, signed) {
   return shortText(value, signed);
 }
 
-// Whose numbers they are says more than how their scale is divided: as many of the words as have room beside the title.
+// The samples are more useful than the division of the scale: as many of these words as fit beside the title.
 function noteOf(ink, width, { quantity, range, clippedShare, far = null, inside, document }, said, about) {
   if (inside && !about) return "dark: weight";
   const clipped = `${shareText(clippedShare)} clipped${far === null ? "" : `, up to ${shortText(far)}`}`;
@@ -60,13 +60,13 @@ function noteOf(ink, width, { quantity, range, clippedShare, far = null, inside,
   const room = width - ink.measure(quantity.words, 16, true) - 16, log = range.scale === "symlog" ? ["log"] : [];
   const owns = document.ownRange ? ["own range"] : [], whose = about ? [[about], [about.split(", ").at(-1)]] : [owns];
   const texts = whose.map((words) => [...words, ...log].join(" \u00b7 ")).filter(Boolean);
-  const notes = [...(about ? [] : [plain]), ...texts.map((text) => `${text} \u00b7 ${clipped}`), ...texts, ...log]; // log stays longest
+  const notes = [...(about ? [] : [plain]), ...texts.map((text) => `${text} \u00b7 ${clipped}`), ...texts, ...log]; // log is kept longest
   return notes.find((note) => ink.measure(note, 13) <= room) ?? plain;
 }
 
 /**
- * Draw the legends of what is shown into a strip (x, y, width, height); the bar marks the selected parameter, and says
- * `about` whose numbers they are. Returns how much room is left of them.
+ * Draw the legends into a strip (x, y, width, height); the bar marks the selected parameter, and `about` names the
+ * samples. Return the room left of them.
  */
 export function drawLegends(ink, box, shown, tables, detailed, selected = null, about = "") {
   const [x, y, width] = box, { document, range, numbers } = shown;
@@ -88,14 +88,14 @@ export function drawLegends(ink, box, shown, tables, detailed, selected = null, 
   return both ? 0 : width - own - LEGEND_GAP;
 }
 
-/** The bar of rows of activations, at a place (x, y, width). */
+/** Draw the bar of activation rows, at (x, y, width). */
 export function drawRowScale(ink, place, { document, activation }, table, title = "activation", note = null) {
   const { low, high } = activation, labels = [[0, plainText(low, false)], [1, plainText(high, low < 0)]];
   if (low < 0 && high > 0) labels.push([-low / (high - low), "0"]);
   drawBar(ink, place, title, note ?? document.kinds, table, labels, []);
 }
 
-/** The bar of what cubes show, at a place (x, y, width), with a tick for each of few numbers. */
+/** Draw the bar of the cubes, at (x, y, width), with a tick for each of few numbers. */
 export function drawScale(ink, place, shown, table, about = "") {
   const { document, range, quantity, numbers } = shown, [labels, said] = legendTicks(shown);
   if (shown.unknown) return drawBar(ink, place, quantity.words, said, table, quantity.scale === "log" ? [] : [[0.5, "0"]], []);
@@ -107,10 +107,10 @@ export function drawScale(ink, place, shown, table, about = "") {
 
 // ---- marks
 
-const LARGE_MARKS = ["dead", "frozen", "clipped"]; // are drawn on cubes of six pixels and more only
-const MARK_WIDE = 19; // of its picture and the air beside it
+const LARGE_MARKS = ["dead", "frozen", "clipped"]; // drawn only on cubes of six pixels or more
+const MARK_WIDE = 19; // width of its icon and the gap beside it
 
-/** Names of the marks that some cube shows, the most important first. */
+/** Return the names of the visible marks, the most important first. */
 export function marksOn(shown, detailed) {
   const found = new Set(Object.keys(MARK_BITS).filter((name) => shown.bits & MARK_BITS[name]));
   if (found.has("missing") && shown.untrained) {
@@ -123,7 +123,7 @@ export function marksOn(shown, detailed) {
   return Object.keys(shown.document.marks).filter((name) => found.has(name));
 }
 
-/** What they mean, in one line that ends at the right of a box; as many as have room. */
+/** Draw their meanings in one line that ends at the right of a box; as many as fit. */
 export function drawMarks(ink, [x, baseline, width], names, document) {
   const wideOf = (texts) => texts.reduce((sum, text) => sum + MARK_WIDE + ink.measure(text, 13) + 18, texts.length ? -18 : 0);
   let texts = names.map((name) => document.marks[name][0]);
@@ -138,7 +138,7 @@ export function drawMarks(ink, [x, baseline, width], names, document) {
   });
 }
 
-/** What it says of two pictures that share a range. */
+/** Return the texts of a legend of two pictures with a common range. */
 export function bothShown(a, b) {
   const count = a.document.parameters;
   const joined = part => {
@@ -155,13 +155,13 @@ export function bothShown(a, b) {
   };
 }
 
-/** A legend on a canvas of its own: of what cubes show, or, with a title, of rows of activations. */
+/** A legend on its own canvas: of the cubes, or, with a title, of activation rows. */
 export class ScaleBar {
   constructor(canvas, document, title = "") {
     Object.assign(this, { canvas, title, ink: new Ink(canvas, document.words.advances) });
   }
 
-  /** Draw it anew, of one picture or of two that share a range; `about`: whose numbers they are. */
+  /** Redraw it, for one picture or for two with a common range; `about` names the samples. */
   draw(players, theme, about = "") {
     if (!this.canvas.clientWidth || !players.every((one) => one.frame && one.tables)) return;
     const { ink, title } = this, [wide, high] = ink.fit(theme), place = [0, FIRST_LINE, wide];

@@ -1,5 +1,5 @@
-// The page of a network that reads a word: letters and attention among its cubes, new words and what comes next beside
-// them, of the frame that is shown. Another word would have to be read by the network, which a page has not got.
+// The page of a network that reads a word: letters and attention among its cubes, new words and the next letter beside
+// them, for the shown frame. Another word would need the network, which a page does not have.
 
 import { element } from "./ink.js";
 import { ScaleBar } from "./legend.js";
@@ -9,10 +9,10 @@ import { tableOf } from "./ranges.js";
 import { mixedColour } from "./timebar.js";
 import { bytesOf, inflated } from "./unpack.js";
 
-const DIM = 0.42; // of the text's colour: a letter of probability 0
+const DIM = 0.42; // opacity of a letter with probability 0
 const BRIGHTNESS = 255;
 
-/** Letters, attention and new words of a page whose head has `letters`. */
+/** The letters, attention and new words of a page whose head has `letters`. */
 export class LetteredPage {
   constructor(page) {
     Object.assign(this, { page, told: page.run.head.letters, all: null, written: "" });
@@ -56,7 +56,7 @@ export class LetteredPage {
     this.bar = new ScaleBar(this.canvas, this.page.run.document);
   }
 
-  /** Look at a letter: its row of attention, its numbers, what comes after it. */
+  /** Select a letter: its row of attention, its numbers, the letters after it. */
   choose(place) {
     this.chosen = place;
     this.page.player.show(this.page.shown());

@@ -1,16 +1,16 @@
-// The page that plays a link: the recording stands behind the #, from anybody, so nothing of it is believed.
+// The page that plays a link. The recording after the # may come from anybody, so every part of it is checked.
 
 import { startPage } from "./page.js";
 import { RecordedRun } from "./recorded.js";
 import { bytesOf, inflated, unpackTable } from "./unpack.js";
 
 const LONGEST_LINK = 8000, MOST_BYTES = 2 ** 20, MOST_FRAMES = 1000, MOST_TEXELS = 65536, MOST_PLATES = 300;
-const OF_A_RUN = [   // as view/page/link.py has it; shaders, colours and keys are the player's own
+const OF_A_RUN = [   // the list of view/page/link.py; shaders, colours and keys are the player's own
   "theme", "size", "plates", "trays", "flow", "atlas", "parameters", "texels", "numbered", "tensors",
   "stages", "rows", "units", "kinds", "names", "sheet", "words", "rect", "scene", "pose", "rim",
 ];
 
-/** Throw what is wrong with a link, in words, unless something holds. */
+/** Throw an error with the fault of a link, unless a condition holds. */
 function demand(holds, words) {
   if (!holds) throw new RangeError(words);
 }
@@ -20,7 +20,7 @@ const isList = (list, most) => Array.isArray(list) && list.length <= most;
 const isLine = line => isList(line, 2) && isCount(line[0], 1e15) && typeof line[1] === "string" && line[1].length <= 400;
 const isNumber = one => typeof one === "number" || ["NaN", "Infinity", "-Infinity"].includes(one);
 
-/** The document of a link: its own parts over the player's. */
+/** The document of a link: its own parts override the player's. */
 function checkedDocument(own, base) {
   demand(own && typeof own === "object", "the link holds no picture");
   const parts = OF_A_RUN.filter(name => Object.hasOwn(own, name)).map(name => [name, own[name]]);
@@ -52,7 +52,7 @@ function checkedDocument(own, base) {
   return document;
 }
 
-// What stands around the cubes: records of numbers and short texts. They are painted, and become no part of the page.
+// The words around the cubes: records of numbers and short texts. They are drawn, never inserted into the page.
 function isGroup(group) {
   const isRecord = (record) => isList(record, 20) && record.flat(3).length <= 4000 && record.flat(3).every((one) => !one || typeof one !== "object");
   const isBound = (bound) => bound === undefined || (isList(bound, 5) && bound.length === 5 && [0, 2, 3].every((k) => typeof bound[k] === "string") &&
@@ -62,7 +62,7 @@ function isGroup(group) {
     group.texts.every((text) => typeof text[2] === "string" && text[2].length <= 400 && isBound(text[7]));
 }
 
-// What is said of each frame: parts of how it is trained, and whose its gradients and updates are.
+// The words about each frame: parts about its training, and the samples of its gradients and updates.
 function isSaid(said, frames) {
   const words = one => isList(one, 3) && isList(one[0], 10) && [...one[0], one[1], one[2]].every(part => typeof part === "string");
   if (!said || !isList(said.texts, 1000) || !said.texts.length || !said.texts.every(words) || !isList(said.at, frames)) return false;
@@ -72,11 +72,11 @@ function isSaid(said, frames) {
 const isAxis = ({ low, high, log, ticks }) => [low, high].every(Number.isFinite) && typeof log === "boolean" && isList(ticks, 20) &&
   ticks.every(one => isList(one, 2) && Number.isFinite(one[0]) && typeof one[1] === "string" && one[1].length <= 40);
 
-// The size of formulas, how far apart they are, and the lines.
+// The type size of formulas, their distance, and the lines.
 const isFormulas = one => isList(one, 3) && one.slice(0, 2).every(Number.isFinite) && isList(one[2], 100) &&
   one[2].every(line => typeof line === "string" && line.length <= 400);
 
-/** The recording of what stands behind the #, and of what all have in common. An error says what is wrong with it. */
+/** The recording in a link, on top of the shared parts. An error names the fault. */
 export async function readLink(hash, base) {
   demand(hash.length <= LONGEST_LINK, "the link is too long");
   const [, version, data] = /^(\d{1,3})\.([\w-]*)$/.exec(hash) ?? [];
@@ -100,7 +100,7 @@ export async function readLink(hash, base) {
   demand(isSaid(head.said, count) && (head.axis === null || isAxis(head.axis ?? {})), wrong);
   demand(Object.values(head.formulas ?? {}).every(isFormulas), wrong);
   demand(isList(head.beside, 300) && head.beside.every(one => isList(one, 2) && typeof one[0] === "string" && isCount(one[1], 4096)), wrong);
-  const whole = (unpacking) => unpacking.catch(() => demand(false, wrong));   // instead of the browser's own words
+  const whole = (unpacking) => unpacking.catch(() => demand(false, wrong));   // instead of the browser's message
   const table = async (packed, columns) => {
     demand(packed && packed.frames === count && packed.columns === columns && typeof packed.data === "string", wrong);
     return whole(unpackTable(packed));
@@ -115,7 +115,7 @@ export async function readLink(hash, base) {
   return new RecordedRun({ ...head, document, upright: {}, named: [], left: [], pictures: [], keys: base.keys, about }, { weight }, marks, beside);
 }
 
-/** Play the link of this address, or say in a sentence why not. */
+/** Play the link in this address, or say in one sentence why it cannot play. */
 export async function openLink() {
   const place = document.getElementById("sentence"), hash = window.location.hash.slice(1);
   window.addEventListener("hashchange", () => window.location.reload());
@@ -124,7 +124,7 @@ export async function openLink() {
     const base = JSON.parse(new TextDecoder().decode(await inflated(bytesOf(document.getElementById("base").textContent))));
     await startPage(await readLink(hash, base), "");
   } catch (error) {
-    const words = error instanceof RangeError ? error.message : "scalarviz did not write its picture"; // not the browser's own
+    const words = error instanceof RangeError ? error.message : "scalarviz did not write its picture"; // instead of the browser's message
     place.textContent = `${place.textContent} This link cannot be played: ${words}.`;
   }
 }

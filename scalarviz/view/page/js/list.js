@@ -1,28 +1,28 @@
-// A display list, as view/ink/listed.py writes it, painted on a canvas of its own.
+// A display list of view/ink/listed.py, drawn on its own canvas.
 
 import { colourAt } from "./ranges.js";
 
-const pictures = new Map(); // images by their addresses: the same one is decoded once
+const pictures = new Map(); // images by address: equal ones are decoded once
 const MOST_PICTURES = 200;
-const ROUND = 900; // a radius from which on a box is a disc
+const ROUND = 900; // a box with at least this radius is a disc
 
-/** Paint one record, in the look of `ink`; `move`: where its points stand now. */
+/** Draw one record with the colours of `ink`; `move` maps its points to their current places. */
 export function paint(ink, [kind, ...said], move = (at) => at) {
-  const colour = (name) => (name !== null && Object.hasOwn(ink.theme, name) ? ink.theme[name] : name); // else it is its own
+  const colour = (name) => (name !== null && Object.hasOwn(ink.theme, name) ? ink.theme[name] : name); // otherwise it is a colour itself
   PAINTERS[kind](ink, move, colour, ...said);
 }
 
 export function paintList(ink, records) {
-  ink.context.save(); // where a box cuts off what follows, the next one begins with this
+  ink.context.save(); // a clipping box ends here and the next one starts
   for (const record of records) paint(ink, record);
   ink.context.restore();
 }
 
-/** Call `then` when all images of some records can be painted: now, if they can already. */
+/** Call `then` once all images of the records can be drawn: at once if possible. */
 export function whenLoaded(records, then) {
   const picture = picturesOf(records).find((one) => !one.complete);
   if (!picture) then();
-  // not `decode`: that waits for a frame of the browser, and nothing else may ask for one
+  // not `decode`, which waits for a frame of the browser that nothing else may request
   else for (const end of ["load", "error"]) picture.addEventListener(end, () => whenLoaded(records, then), { once: true });
 }
 
@@ -70,7 +70,7 @@ const PAINTERS = {
       context.drawImage(picture, u * wide, v * high, across * wide, down * high, ...at, ...rects.slice(k + 2, k + 4));
     }
   },
-  // discs with a shade towards their rim
+  // discs with shading towards the rim
   points(ink, move, colour, flat, diameter, colours) {
     const { context } = ink, radius = diameter / 2;
     pairsOf(flat).map(move).forEach(([x, y], k) => {
@@ -86,7 +86,7 @@ const PAINTERS = {
   },
 };
 
-// The colour of one of many cells: its digits, or, behind the name of a map, its place there.
+// The colour of one cell: its digits, or its place in a map after the map's name.
 function fillOf({ shades }, fills, k) {
   const [name, places] = fills.split(":");
   if (places === undefined) return `#${fills.slice(6 * k, 6 * k + 6)}`;
@@ -108,12 +108,12 @@ export function picturesOf(records) {
   return records.filter(([kind]) => Object.hasOwn(address, kind)).map((record) => pictureOf(record[address[record[0]]]));
 }
 
-// Numbers as points.
+// Parse numbers as points.
 function pairsOf(flat) {
   return Array.from({ length: flat.length / 2 }, (_, k) => [flat[2 * k], flat[2 * k + 1]]);
 }
 
-/** A list, of the one before it and what has changed: records, or the colours of one alone. */
+/** Return a list from the previous one and its changes: records, or the colours of one record. */
 export function changedList(before, changes) {
   const changed = (record, change) => (typeof change === "string" ? Object.assign([...record], { 2: change }) : change);
   return Array.isArray(changes) ? changes : before.map((record, k) => (k in changes ? changed(record, changes[k]) : record));

@@ -1,6 +1,6 @@
-// What a cell asks of the notebook around it: whether it is dark. And the cell of a live graph.
+// The theme of the notebook around a cell, and the cell of a live graph.
 
-/** "dark" or "light", as JupyterLab, VS Code, marimo, Colab or the system has it. */
+/** Return "dark" or "light" from JupyterLab, VS Code, marimo, Colab or the system. */
 export function notebookTheme() {
   const { documentElement: html, body } = document, said = body.dataset.jpThemeLight;
   if (said !== undefined) return said === "false" ? "dark" : "light";
@@ -10,7 +10,7 @@ export function notebookTheme() {
   return window.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 }
 
-/** Tell now, and whenever it changes, how the notebook looks; returns what ends it. */
+/** Call a function with the notebook's theme now and at every change; return the function that ends it. */
 export function watchTheme(tell) {
   let now = "";
   const look = () => {
@@ -28,7 +28,7 @@ export function watchTheme(tell) {
   };
 }
 
-/** What anywidget calls for each place that shows a graph. */
+/** Called by anywidget for each place that shows a graph. */
 export function renderGraph({ model, el }) {
   const hidden = document.head.appendChild(document.createElement("style"));
   const box = el.appendChild(document.createElement("div"));

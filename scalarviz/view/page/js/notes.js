@@ -1,24 +1,24 @@
-// Words, chips and lines around the cubes: the window's list, as view/page/document.py has it. Its numbers are of the
-// frame that is shown. From another camera each group moves with the point of the world that it belongs to, and one that
-// would lie on a cube or on another group is left out.
+// Words, chips and lines around the cubes: the window's list from view/page/document.py, with the numbers of the shown
+// frame. For another camera each group moves with its point of the world; a group that would cover a cube or another
+// group is left out.
 
 import { slabCorners, worldOf } from "./boxes.js";
 import { beforeEye, project } from "./camera.js";
 import { paint } from "./list.js";
 import { chipText, deltaText, lossText, shortText, sureChip } from "./numbers.js";
 
-const GROUPS_APART = 3; // pixels between two groups that were moved
-const CLEARLY = 6; // pixels by which a name is nearer to its own plate than to others
+const GROUPS_APART = 3; // pixels between two moved groups
+const CLEARLY = 6; // pixels by which a name must be nearer to its own plate than to others
 const GRID = [0, 1, 2, 3, 4].flatMap((i) => [0, 1, 2, 3, 4].map((j) => [i / 4, j / 4])); // points of a plate's face
 
 export class Around {
-  /** `pick` finds the cube that is drawn at a point; `foot` is how far down cubes are drawn. */
+  /** `pick` finds the cube drawn at a point; `foot` is the lower edge of the cubes. */
   constructor(document, view, measure, pick, foot) {
     Object.assign(this, { document, view, measure, pick, foot, placed: [], taken: [] });
     const { words, plates } = document, { camera } = view;
     this.plan = words.plan && new Plan(words.plan, camera);
-    if (!plates.every((plate) => beforeEye(camera, slabCorners(plate)))) return; // among the cubes nothing has a place
-    const aside = Boolean(this.plan && !this.plan.seen); // a plan that is not seen as it was laid out: labels of plates
+    if (!plates.every((plate) => beforeEye(camera, slabCorners(plate)))) return; // no places among the cubes
+    const aside = Boolean(this.plan && !this.plan.seen); // a plan seen from another camera: labels of plates
     this.moved = aside || view.turned || Math.abs(view.fitted - 1) > 1e-9;
     this.slabs = this.moved ? plates.map((plate) => boundsOf(slabCorners(plate).map((xyz) => project(camera, xyz)))) : [];
     this.faces = this.moved ? plates.map((plate) => GRID.map(([u, v]) => project(camera, worldOf(plate, [u * plate.cells[1] - 0.5, v * plate.cells[0] - 0.5, plate.depth])))) : [];
@@ -28,7 +28,7 @@ export class Around {
     }
   }
 
-  // At its place; names that have no room there stand on another side of their point.
+  // Return a group at its place; names without room move to another side of their point.
   #place(group, move) {
     const box = this.moved && group.at !== "plan" ? this.#boxOf(group, move) : null;
     if (!box) return this.placed.push([group, move]);
@@ -44,14 +44,14 @@ export class Around {
     return null;
   }
 
-  // Whether a name stands nearer to another plate than to the one at whose corner it belongs.
+  // Return whether a name is nearer to another plate than to its own.
   #strays({ at }, [x, y, wide, high]) {
     const { plates } = this.document, own = plates.findIndex((plate) => slabCorners(plate).some((corner) => corner.every((c, k) => Math.abs(c - at[k]) < 1e-6)));
     const away = this.faces.map((face) => Math.min(...face.map(([a, b]) => Math.hypot(Math.max(x - a, a - x - wide, 0), Math.max(y - b, b - y - high, 0)))));
     return own >= 0 && plates.some(({ kind }, k) => k !== own && kind === plates[own].kind && away[k] < away[own] + CLEARLY);
   }
 
-  // Where a point of the list stands now; null for what is true for the list's own camera alone.
+  // Return the current place of a point of the list; null for points of the list's own camera only.
   #moveOf({ at }) {
     const { view } = this;
     if (at === "plan") return ([x, y]) => this.plan.at(x, y);
@@ -59,7 +59,7 @@ export class Around {
     return this.moved && !at ? null : ([x, y]) => [x + here[0] - home[0], y + here[1] - home[1]];
   }
 
-  // The box of a group's texts and boxes.
+  // Return the box of a group's texts and boxes.
   #boxOf({ shapes, texts }, move) {
     const corners = shapes.filter(([kind]) => kind === "rect").flatMap(([, x, y, wide, high]) => [move([x, y]), move([x + wide, y + high])]);
     for (const [x, y, text, size, , bold, end] of texts) {
@@ -69,15 +69,15 @@ export class Around {
     return corners.length ? boundsOf(corners) : null;
   }
 
-  // Whether a cube lies below a box, or a part of it is outside of the picture.
+  // Return whether a box covers a cube, or is partly outside the picture.
   #covered([x, y, wide, high]) {
     if (x < 0 || y < 0 || x + wide > this.view.width || y + high > this.foot) return true;
-    if (!this.slabs.some((slab) => groupsMeet([x, y, wide, high], slab))) return false; // most are near no plate
+    if (!this.slabs.some((slab) => groupsMeet([x, y, wide, high], slab))) return false; // most are far from every plate
     const [across, down] = [Math.max(2, Math.ceil(wide / 16)), Math.max(1, Math.ceil(high / 10))].map((count) => [...Array(count + 1)].map((_, k) => k / count));
     return across.some((u) => down.some((v) => this.pick([x + u * wide, y + v * high])));
   }
 
-  /** Paint what lies over the cubes, or what stands around them. */
+  /** Draw the words over the cubes, or around them. */
   draw(ink, shown, frame, over = false) {
     const { words, stages } = this.document, last = stages.at(-1)?.name;
     this.row = (name) => (name === "target" ? frame.wanted ?? words.target : shown.rowOf(frame, name));
@@ -85,7 +85,7 @@ export class Around {
     for (const [group, move] of this.placed.filter(([one]) => Boolean(one.over) === over)) {
       const { at, below, delta, mean, sign, shapes, texts } = group;
       const come = delta === undefined || (frame.deltas?.mean === mean && (sign < 0 ? frame.deltas.row[delta] < 0 : frame.deltas.row[delta] >= 0));
-      if (!come || (at === "picture" && !whole) || (below && frame.deltas)) continue; // what becomes of the sample
+      if (!come || (at === "picture" && !whole) || (below && frame.deltas)) continue; // the outcome of the sample
       for (const shape of shapes) this.#shape(ink, move, shape, whole);
       for (const [x, y, text, size, colour, bold, end, bound] of texts) {
         const said = bound ? this.#written(bound, size, bold, shown, frame) : text;
@@ -94,7 +94,7 @@ export class Around {
     }
   }
 
-  // A shape; of a bound one the fill is the colour that its row says.
+  // Draw a shape; a bound one is filled with the colour from its row.
   #shape(ink, move, record, whole) {
     const [kind, x, y, wide, high, name, ...rest] = record;
     if (kind !== "rect" || !rest.at(-1)) return paint(ink, record, move);
@@ -102,7 +102,7 @@ export class Around {
     if (fill) paint(ink, [kind, x, y, wide, high, fill, ...rest], move);
   }
 
-  // A number of the frame after its words; nothing of one that is still to come.
+  // Draw a number of the frame after its words; nothing if it is unknown.
   #written([name, index, form, before, within], size, bold, shown, { sample_loss: loss, reached, deltas, rowErrors }) {
     const [kind, bound] = form.split(" ");
     if (kind === "loss") return loss === undefined || loss === null ? "" : before + lossText(loss);
@@ -119,28 +119,28 @@ export class Around {
   }
 }
 
-/** Red, green and blue (0..1), or one grey, as a colour of the browser; null where nobody knows it. */
+/** Return red, green and blue (0..1), or one grey, as a CSS colour; null if unknown. */
 function swatchColour(row) {
   const colour = row ? [...row] : [], parts = colour.length === 1 ? [colour[0], colour[0], colour[0]] : colour;
   return !parts.length || !parts.every(Number.isFinite) ? null : `rgb(${parts.map((part) => Math.round(255 * Math.min(Math.max(part, 0), 1))).join(", ")})`;
 }
 
-// The box around points.
+// Return the box around points.
 function boundsOf(points) {
   const [low, high] = [Math.min, Math.max].map((most) => [0, 1].map((k) => most(...points.map((point) => point[k]))));
   return [...low, high[0] - low[0], high[1] - low[1]];
 }
 
-// Whether two groups never stand side by side: deltas and what makes way for them, or deltas of two kinds.
+// Return whether two groups are never shown together: deltas and what they replace, or deltas of two kinds.
 const never = (one, other) => (one.delta === other.delta ? one.delta !== undefined : one.delta !== undefined && other.delta !== undefined ? one.mean !== other.mean : one.below || other.below);
 function groupsMeet(one, other) {
   return [0, 1].every((k) => one[k] < other[k] + other[k + 2] + GROUPS_APART && other[k] < one[k] + one[k + 2] + GROUPS_APART);
 }
 
-const OFF = 0.75; // pixels by which a point may stand elsewhere and still be where the plan says
-const LEAST_SIZE = 0.97; // of the fitted size: words keep theirs, and would touch in a smaller picture
+const OFF = 0.75; // pixels by which a point may differ from the plan
+const LEAST_SIZE = 0.97; // share of the fitted size: words keep their size, and would touch in a smaller picture
 
-/** The plan of a document whose `words.plan` is there. */
+/** The plan of a document with `words.plan`. */
 export class Plan {
   constructor(sheet, camera) {
     this.sheet = sheet;
@@ -149,7 +149,7 @@ export class Plan {
     this.size = away(there[1], there[0]) / away(places[1], places[0]);
     this.shift = [0, 1].map((k) => there[0][k] - this.size * places[0][k]);
     const off = Math.max(...places.flatMap((p, n) => [0, 1].map((k) => Math.abs(this.size * p[k] + this.shift[k] - there[n][k]))));
-    /** Whether the camera looks from where the plan was made for: else its words would lie wrongly. */
+    /** Whether the camera is that of the plan; otherwise its words would be misplaced. */
     this.seen = this.size >= LEAST_SIZE && off <= OFF * Math.max(this.size, 1);
   }
 

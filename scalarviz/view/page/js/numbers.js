@@ -1,11 +1,11 @@
-// Texts of numbers, by the rules of the window: the same number is written alike in both.
+// Texts of numbers by the rules of the window: both write a number alike.
 
 export const MINUS_SIGN = "\u2212";
-const MANY = 30; // decimals after which a tie is one
+const MANY = 30; // decimals beyond which a tie is exact
 
-/** The digits of `x` >= 0 with so many decimals; of two that are as near the even one, as Python has it. */
+/** Return the digits of `x` >= 0 with this many decimals; ties go to the even digit, as in Python. */
 function fixed(x, decimals) {
-  if (x >= 1e21) return `${BigInt(x)}${decimals ? `.${"0".repeat(decimals)}` : ""}`; // toFixed gives up there
+  if (x >= 1e21) return `${BigInt(x)}${decimals ? `.${"0".repeat(decimals)}` : ""}`; // beyond the range of toFixed
   const body = x.toFixed(decimals), long = x.toFixed(Math.min(100, decimals + MANY));
   const tie = /^50*$/.test(long.slice(long.length - MANY)) && long.length > MANY;
   if (!tie || (body.charCodeAt(body.length - 1) - 48) % 2 === 0) return body;
@@ -13,7 +13,7 @@ function fixed(x, decimals) {
   return below === body ? body : below;
 }
 
-/** The digits and the power of ten of `x` > 0, with so many decimals; ties as in `fixed`. */
+/** Return the digits and the power of ten of `x` > 0 with this many decimals; ties as in `fixed`. */
 function scientific(x, decimals) {
   const [mantissa, power] = x.toExponential(decimals).split("e");
   const long = x.toExponential(Math.min(100, decimals + MANY)).split("e");
@@ -23,7 +23,7 @@ function scientific(x, decimals) {
   return [digits, Number(power)];
 }
 
-/** Fixed decimals, a true minus sign, "+" where `signed`, no "-0.00"; NaN and infinities in words. */
+/** Return fixed decimals, with a true minus sign, "+" if `signed`, no "-0.00"; NaN and infinities as words. */
 export function numberText(value, decimals = 2, signed = false) {
   if (Number.isNaN(value)) return "NaN";
   if (!Number.isFinite(value)) return value > 0 ? "+\u221e" : `${MINUS_SIGN}\u221e`;
@@ -32,14 +32,14 @@ export function numberText(value, decimals = 2, signed = false) {
   return (value < 0 ? MINUS_SIGN : signed ? "+" : "") + body;
 }
 
-/** `-4.2e-4`, with so many decimals; zero is `0`. */
+/** Return `-4.2e-4` with this many decimals; zero is `0`. */
 export function exponentText(value, decimals = 1, signed = false) {
   if (value === 0) return "0";
   const [digits, power] = scientific(Math.abs(value), decimals), sign = value < 0 ? MINUS_SIGN : signed ? "+" : "";
   return `${sign}${digits}e${power < 0 ? MINUS_SIGN : ""}${Math.abs(power)}`;
 }
 
-/** Two or three significant digits, exponent form for the very small and the very large. */
+/** Return two or three significant digits, with an exponent for very small and very large numbers. */
 export function shortText(value, signed = false) {
   const size = Math.abs(value);
   if (!Number.isFinite(value) || size === 0) return size === 0 ? "0" : numberText(value, 2, signed);
@@ -47,7 +47,7 @@ export function shortText(value, signed = false) {
   return numberText(value, size < 0.1 ? 3 : size < 10 ? 2 : size < 100 ? 1 : 0, signed);
 }
 
-/** Four decimals while they say something, else the exponent form. */
+/** Return four decimals while they are useful, otherwise the exponent form. */
 export function figureText(value) {
   const size = Math.abs(value);
   if (size === 0) return "0";
@@ -55,21 +55,21 @@ export function figureText(value) {
   return exponentText(value, 1, true);
 }
 
-/** A number that fits a chip or a cube: four characters and a sign, a fifth from 1e100 on. */
+/** Return a number for a chip or a cube: four characters and a sign, a fifth from 1e100 on. */
 export function chipText(value, signed = false) {
   const size = Math.abs(value);
   if (size >= 9999.5 && size < Infinity) return exponentText(value, 0, signed);
   return numberText(value, size < 9.995 ? 2 : Math.max(0, 2 - (size < 99.95 ? 1 : 2)), signed);
 }
 
-/** A delta on its chip: four decimals, or its exponent where they would say nothing. */
+/** Return a delta for its chip: four decimals, or its exponent if they were all 0. */
 export function deltaText(value) {
   const size = Math.abs(value);
   if (size === 0 || !Number.isFinite(size)) return numberText(value, 4);
   return size >= 1e-3 && size < 10 ? numberText(value, 4, true) : exponentText(value, 1, true);
 }
 
-/** Four decimals while they say something, then five, then the exponent form; a dash before the first step. */
+/** Return four decimals while they are useful, then five, then the exponent form; a dash before the first step. */
 export function lossText(loss) {
   if (Number.isNaN(loss)) return "\u2013";
   const size = Math.abs(loss);
@@ -89,7 +89,7 @@ function general(value, digits) {
   return body.includes(".") ? body.replace(/\.?0+$/, "") : body;
 }
 
-/** A learning rate as people write it: `1.0`, `0.01`, `3e-4`, `4,096`. */
+/** Return a learning rate as people write it: `1.0`, `0.01`, `3e-4`, `4,096`. */
 export function rateText(rate) {
   if (rate === 0) return "0";
   if (rate >= 1e3 && rate < 1e6) return general(rate, 6).replace(/\B(?=(\d{3})+(?!\d))(?<!\.\d*)/g, ",");
@@ -97,12 +97,12 @@ export function rateText(rate) {
   return (/[.e]/.test(text) ? text : `${text}.0`).replace("e-0", "e-").replaceAll("-", MINUS_SIGN);
 }
 
-/** Whole thousands apart, as counts and steps are written. */
+/** Return a whole number with separated thousands, for counts and steps. */
 export function countText(count) {
   return String(count).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-/** `0 %`, `2.6 %`, `100 %`; what would round to zero but is not is `<0.1 %`. */
+/** Return `0 %`, `2.6 %`, `100 %`; a positive share that rounds to zero is `<0.1 %`. */
 export function shareText(share) {
   const percent = 100 * share;
   if (percent === 0) return "0 %";
@@ -110,19 +110,19 @@ export function shareText(share) {
   return `${percent >= 10 ? fixed(percent, 0) : general(percent, 2)} %`;
 }
 
-/** A number as `figureText` writes it, with no more digits than are sure; the error is 0 where it is exact. */
+/** Return a number like `figureText`, with reliable digits only; the error is 0 for exact numbers. */
 export function sureText(number, error) {
   if (!(error > 0) || !Number.isFinite(number)) return figureText(number);
-  if (!Number.isFinite(error)) return "?";   // a ratio to what may be 0
+  if (!Number.isFinite(error)) return "?";   // a ratio to a number that may be 0
   const size = Math.abs(number), sure = Math.floor(-Math.log10(2 * error));   // decimals
   if (size <= error) return `0 \u00b1 ${exponentText(size + error)}`;
   const power = Math.floor(Math.log10(size)), usual = size >= 1e-3 && size < 1e4;
-  if (power + sure < 0) return `${exponentText(number, 0, true)} \u00b1 ${exponentText(error)}`;   // not even the first digit
+  if (power + sure < 0) return `${exponentText(number, 0, true)} \u00b1 ${exponentText(error)}`;   // not even the first digit is reliable
   if (usual && sure >= 0) return numberText(number, Math.min(size < 100 ? 4 : 1, sure), true);
   return exponentText(number, Math.max(Math.min(usual ? 3 : 1, power + sure), 0), true);
 }
 
-/** A number as `chipText` writes it, for a cube or a chip, with no more digits than are sure; "?" where none is. */
+/** Return a number like `chipText`, for a cube or a chip, with reliable digits only; "?" if there are none. */
 export function sureChip(number, error = 0, signed = false) {
   const text = chipText(number, signed);
   if (!(error > 0) || !Number.isFinite(number)) return text;
@@ -133,13 +133,13 @@ export function sureChip(number, error = 0, signed = false) {
   return power + sure < 0 ? "?" : exponentText(number, power + sure, signed);
 }
 
-/** By how much what is shown of a parameter may be off; `frame`: as `Player.show` takes it. */
+/** Return the largest error of a parameter's shown number; `frame` is as in `Player.show`. */
 export function errorOf({ texels, errors }, quantity, index) {
   const of = (name) => errors?.[name]?.[index] ?? 0;
   if (quantity === "|gradient|") return of("gradient");
   if (quantity !== "update/value") return of(quantity);
   const [update, weight] = [Math.abs(texels.update[index]), Math.abs(texels.weight[index])];
-  const least = weight - of("weight");   // the value may be as small as this
+  const least = weight - of("weight");   // the smallest possible value
   if (!(least > 0)) return of("update") || of("weight") ? Infinity : 0;
   return (of("update") + (of("weight") * update) / weight) / least;
 }

@@ -3,12 +3,12 @@
 import { cubeCorners } from "./boxes.js";
 import { beforeEye, dot3, project, towardsEye } from "./camera.js";
 
-const OUTLINE_STEP = 7; // pixels between the points of an outline that are tried
-const OUTLINE_INSET = 2; // how far inside of the cube's edge it is tried whether the cube is seen
+const OUTLINE_STEP = 7; // pixels between tested points of an outline
+const OUTLINE_INSET = 2; // pixels from the cube's edge to the tested point inside
 const OUTLINE_AIR = 5; // pixels between a cube and its outline
-const OUTLINE_LEAST = 12; // side of a mark: it must be seen around a cube of one pixel too
+const OUTLINE_LEAST = 12; // least side of a mark: it must be visible around a cube of one pixel too
 
-// corners of each face of `cubeCorners`, the main face first, and the way out of it
+// corners of each face of `cubeCorners`, the main face first, and its outward direction
 const CUBE_FACES = [[4, 5, 7, 6], [0, 1, 3, 2], [0, 1, 5, 4], [2, 3, 7, 6], [0, 2, 6, 4], [1, 3, 7, 5]];
 const CUBE_WAYS = [[0, 0, 1], [0, 0, -1], [0, -1, 0], [0, 1, 0], [-1, 0, 0], [1, 0, 0]];
 
@@ -19,7 +19,7 @@ function reachOf(points) {
   });
 }
 
-// Points spread from their middle so that they measure the least in both directions.
+// Return points spread from their middle to at least the least size in both directions.
 function atLeast(points) {
   const span = reachOf(points);
   return points.map((p) =>
@@ -31,7 +31,7 @@ function atLeast(points) {
   );
 }
 
-/** Four corner paths around the face of a cube that looks at us most; null where it is behind the eye. */
+/** Return four corner paths around the face of a cube that faces us most; null behind the eye. */
 export function bracketsOf(plate, element, camera, share = 1) {
   const corners = cubeCorners(plate, element, share);
   if (!beforeEye(camera, corners)) return null;
@@ -40,7 +40,7 @@ export function bracketsOf(plate, element, camera, share = 1) {
     const way = towardsEye(camera, middle), out = [0, 1, 2].map((n) => dot3(CUBE_WAYS[k], plate.axes.map((axis) => axis[n])));
     return dot3(out, way) / Math.hypot(...out) / Math.hypot(...way);
   });
-  // the main face, unless it is turned away: numbers stand there, and it should not change while the scene turns
+  // the main face, unless it is turned away: it has the numbers, and the choice should be stable while the scene turns
   const best = towards[0] > 0.25 ? 0 : towards.indexOf(Math.max(...towards));
   let flat = CUBE_FACES[best].map((corner) => project(camera, corners[corner]).slice(0, 2));
   const [[left, right], [top, foot]] = reachOf(flat);
@@ -59,8 +59,8 @@ export function bracketsOf(plate, element, camera, share = 1) {
 }
 
 /**
- * The parts of a selected cube's outline that nothing in front covers; `picked` finds what is drawn at a point.
- * Cubes of its own plate may cover its sides; then its main face alone is outlined, which they cannot cover.
+ * The uncovered parts of a selected cube's outline; `picked` finds what is drawn at a point. Cubes of its own plate
+ * may cover its sides; then only its main face is outlined, which they cannot cover.
  */
 export function outlineOf(plates, index, element, camera, picked, share = 1) {
   const plate = plates[index], corners = cubeCorners(plate, element, share);
@@ -78,7 +78,7 @@ export function outlineOf(plates, index, element, camera, picked, share = 1) {
   return runsOf(ring.map(({ point }) => point), ring.map(({ hit }) => hit !== null && covers(hit)));
 }
 
-// Points around projected corners, and what is drawn a little inside of the edge beside each.
+// Return points around projected corners, with what is drawn a little inside the edge at each.
 function aroundCube(corners, picked) {
   const ring = convexHull(atLeast(corners));
   const small = Math.min(...reachOf(corners).map(([low, high]) => high - low)) < OUTLINE_LEAST;
@@ -95,7 +95,7 @@ function aroundCube(corners, picked) {
   });
 }
 
-// The paths between covered points of a closed ring.
+// Return the paths between covered points of a closed ring.
 function runsOf(points, covered) {
   const first = covered.indexOf(true);
   if (first < 0) return [[...points, points[0]]];
@@ -111,7 +111,7 @@ function runsOf(points, covered) {
   return paths;
 }
 
-/** Corners of the hull of points, in order around it. */
+/** Return the corners of the hull of points, in order around it. */
 export function convexHull(points) {
   const sorted = [...points].sort((a, b) => a[0] - b[0] || a[1] - b[1]);
   const turn = (o, a, b) => (a[0] - o[0]) * (b[1] - o[1]) - (a[1] - o[1]) * (b[0] - o[0]);
@@ -128,7 +128,7 @@ export function convexHull(points) {
   return [...half(sorted), ...half(sorted.reverse())];
 }
 
-/** A convex ring moved outward by so many pixels on every side; a sharp corner is cut off at twice the distance. */
+/** Return a convex ring moved outward by some pixels; a sharp corner is cut off at twice the distance. */
 export function grownRing(ring, air) {
   if (ring.length < 3) return ring;
   const count = ring.length, middle = [0, 1].map((k) => ring.reduce((sum, p) => sum + p[k], 0) / count);

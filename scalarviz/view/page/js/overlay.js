@@ -1,4 +1,4 @@
-// What is written over the cubes: their numbers, marks around the selected and the hovered one, the pointer's label.
+// The words over the cubes: their numbers, marks around the selected and the hovered one, the pointer's label.
 
 import { project } from "./camera.js";
 import { Ink } from "./ink.js";
@@ -12,13 +12,13 @@ import { ValuePlaces, drawValues } from "./values.js";
 
 const FADE = 36; // pixels
 
-const NO_SIDE = 127, SIDE_STEPS = 126; // in a texel's fourth byte, and the steps of a side; 128 more where there is a colour
+const NO_SIDE = 127, SIDE_STEPS = 126; // in a texel's fourth byte, and the steps of a side; plus 128 with a colour
 
 export class Overlay {
   constructor(canvas, document, view, shown, legends) {
     Object.assign(this, { document, view, shown, legends, places: null, around: null, placed: {} });
     this.ink = new Ink(canvas, document.words.advances);
-    this.density = 1; // device pixels of a logical one: it decides how cubes are drawn
+    this.density = 1; // device pixels per logical pixel: it decides how cubes are drawn
     this.own = new OwnLooks(document);
   }
 
@@ -27,13 +27,13 @@ export class Overlay {
     return pickCube(this.document.plates, this.view.camera, at, this.density, this.shares);
   }
 
-  /** Down to where cubes are drawn: where they were moved never below the legends. */
+  /** Return the lower edge of the cubes: moved cubes never cover the legends. */
   get foot() {
     const { moved, strip, box, height } = this.view;
     return moved && strip && this.legends !== "none" ? box[1] + box[3] : height;
   }
 
-  /** How large a cube is beside the largest, by plate and element; null while all are as large as can be. */
+  /** Return a cube's size as a share of the largest, by plate and element; null while all have full size. */
   get shares() {
     return this.document.own && ((index, element) => this.shareOf(index, element));
   }
@@ -42,7 +42,7 @@ export class Overlay {
     return this.own.shareOf(index, element) ?? 1;
   }
 
-  /** Colour of the main face of a cube in 0..1. */
+  /** Return the colour of a cube's main face in 0..1. */
   colourOf(index, element, tables) {
     const plate = this.document.plates[index], own = this.own.colourOf(index, element);
     if (own) return own;
@@ -50,7 +50,7 @@ export class Overlay {
     return colourAt(tables[plate.kind === "activation" ? 1 : 0], unit || 0).map((byte) => byte / 255);
   }
 
-  /** Write everything anew; `detailed`: whether cubes are large enough for every mark. */
+  /** Redraw everything; `detailed` says whether cubes are large enough for all marks. */
   draw(frame, theme, tables, { hit, pointer, chosen }, detailed) {
     const { ink, view } = this;
     ink.begin(view.width, view.height, view.type * Math.max(1, window.devicePixelRatio || 1), theme);
@@ -72,13 +72,13 @@ export class Overlay {
     }
   }
 
-  // Everything keeps its place while camera and kind of quantity stay.
+  // All places stay while camera and kind of quantity stay.
   #place() {
     const { camera } = this.view, decades = !this.shown.quantity.plain, same = this.placed.camera === camera;
     if (same && this.placed.decades === decades) return;
     this.placed = { camera, decades };
     const among = [0, 0, this.view.width, this.foot];
-    for (const form of decades ? ["decades", "brief"] : ["cube", "tenths"]) { // the second where the first has no room
+    for (const form of decades ? ["decades", "brief"] : ["cube", "tenths"]) { // the second if the first has no room
       this.places = new ValuePlaces(this.document, camera, this.view, form, (at) => this.#largest(at), among);
       this.places.form = form;
       if (this.places.size) break;
@@ -88,7 +88,7 @@ export class Overlay {
     this.around = new Around(this.document, this.view, this.ink.measure, (at) => this.#largest(at), this.foot);
   }
 
-  // Cubes that reach below the foot fade away there.
+  // Fade out cubes that reach below the foot.
   #fade({ background }) {
     const { ink: { context }, foot, view: { width, height } } = this, shade = context.createLinearGradient(0, foot - FADE, 0, foot);
     shade.addColorStop(0, `${background}00`);
@@ -97,12 +97,12 @@ export class Overlay {
     context.fillRect(0, foot - FADE, width, height - foot + FADE);
   }
 
-  // What would be there if all cubes were as large as can be.
+  // Draw what would be there if all cubes had full size.
   #largest(at) {
     return pickCube(this.document.plates, this.view.camera, at);
   }
 
-  // Legends below the cubes, and formulas left of them.
+  // Draw the legends below the cubes, and formulas at their left.
   #foot(frame, tables, chosen, detailed) {
     const [x, y] = this.view.strip, plate = chosen && this.document.plates[chosen.plate];
     const index = plate && plate.start >= 0 ? plate.start + chosen.element : null;
@@ -126,7 +126,7 @@ export class Overlay {
   }
 }
 
-/** Looks that no scale gives: by hand a colour, a size, as view/cubes/own.py, whose labels are notes; those of a frame. */
+/** Custom looks: a colour or a size, as in view/cubes/looks.py (their labels are notes); and the looks of a frame. */
 export class OwnLooks {
   /** @param {object} document whose `own` lists `[flat index, "#rrggbb" or null, side 0..1 or null]` */
   constructor(document) {
@@ -134,7 +134,7 @@ export class OwnLooks {
     this.looks = new Map((document.own ?? []).map(([index, colour, share]) => [index, { colour: colour && bytesOfColour(colour), share }]));
   }
 
-  /** Four bytes a texel, as the shaders read them: a parameter's texel is its flat index. Null: none has a look. */
+  /** Four bytes a texel, as the shaders read them: a parameter's texel is its flat index. Null without looks. */
   get bytes() {
     if (!this.looks.size && !this.instead) return null;
     const [width, height] = this.document.atlas, found = new Uint8Array(4 * width * height);

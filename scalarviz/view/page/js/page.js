@@ -1,4 +1,4 @@
-// The page of a recorded run: what a hand, a key and the clock do to it. The cubes themselves are the player's.
+// The page of a recorded run: its pointer, keys and clock. The player draws the cubes.
 
 import { NumberCard, NumberTable } from "./card.js";
 import { element, putUnder } from "./ink.js";
@@ -12,7 +12,7 @@ import { SPEEDS, USUAL_SPEED, actionsByKey, keyName, makeButtons, makeQuantities
 
 export const part = id => document.getElementById(id);
 
-/** What other scripts add to a page once it stands; called with it. */
+/** Called with the finished page, for the additions of other scripts. */
 export const pageExtras = [];
 
 export class Page {
@@ -50,7 +50,7 @@ export class Page {
     part("app").classList.toggle("choice", part("quantities").childElementCount > 0);
   }
 
-  /** The player of a page that is wide, or held upright; turning a telephone makes another one. */
+  /** The player for a wide or an upright page; turning a telephone replaces it. */
   place() {
     const cubes = part("cubes"), upright = cubes.clientWidth < this.widest * cubes.clientHeight;
     if (this.player && this.upright === upright) return;
@@ -69,7 +69,7 @@ export class Page {
     return new Player(root, document, { ...options, legends: this.run.head.letters ? "none" : "all" });
   }
 
-  /** Of a place that is high: its width as a share of its height. */
+  /** The width of the upright layout as a share of its height. */
   get widest() {
     return 1.2;
   }
@@ -78,7 +78,7 @@ export class Page {
     return this.run.document.themes[this.theme];
   }
 
-  /** What the names of the table of actions do here. */
+  /** The functions of the page's actions by name. */
   actionsOf() {
     const show = (...names) => () => this.show(names[(names.indexOf(this.player.quantity) + 1) % names.length]);
     return {
@@ -106,11 +106,11 @@ export class Page {
   go(frame) {
     this.frame = Math.min(Math.max(frame, 0), this.run.frames - 1);
     this.player.show(this.shown());
-    this.late = this.playing; // while it plays words wait for the cubes, which take their time: both are of one step
+    this.late = this.playing; // while playing, words wait for the cubes, so that both show one step
     if (!this.late) this.write();
   }
 
-  /** Paper shows no canvas of WebGL, and others on white: cubes go below their words, a ground below all, and off again. */
+  /** For printing: put a background below the cubes, which paper would not show; remove it afterwards. */
   paper(flat) {
     this.player.draw();
     if (!flat) return this.write();
@@ -125,13 +125,13 @@ export class Page {
     this.write();
   }
 
-  /** The frame as the player takes it, with what an extra draws over its cubes. */
+  /** The frame for the player, with the drawings that an extra puts over its cubes. */
   shown() {
     const shown = { ...this.run.shown(this.frame), ...(this.above && { above: this.above }) };
-    return window.matchMedia("(max-width: 919px)").matches ? { ...shown, formulas: null } : shown; // they stand below the cubes
+    return window.matchMedia("(max-width: 919px)").matches ? { ...shown, formulas: null } : shown; // they are below the cubes
   }
 
-  /** Let time go on; from the end, from the beginning. */
+  /** Play; from the last frame, start at the first. */
   play() {
     if (this.frame === this.run.frames - 1) this.go(0);
     Object.assign(this, { playing: true, due: 0, clock: null });
@@ -160,7 +160,7 @@ export class Page {
     else requestAnimationFrame(later => this.tick(later));
   }
 
-  // ---- what is shown
+  // ---- content
 
   show(quantity) {
     if (!this.run.has(quantity)) return;
@@ -173,17 +173,17 @@ export class Page {
     this.write();
   }
 
-  /** Look into a number: a flat index, `{row, unit}` of activations, or null for none. */
+  /** Select a number: a flat index, `{row, unit}` of activations, or null for none. */
   select(which) {
     const row = which !== null && typeof which === "object";
     if (this.player.selected !== which && !row) this.player.selected = which;
     const plate = row && this.run.document.plates.find(one => one.kind === "activation" && one.name === which.row);
-    if (row && this.run.missing(this.frame, plate.texel + which.unit)) return this.select(null); // nobody knows its number
+    if (row && this.run.missing(this.frame, plate.texel + which.unit)) return this.select(null); // its number is unknown
     this.card.select(row ? plate.texel + which.unit : which);
     this.write();
   }
 
-  /** Look into a number of the table, and go on reading there. */
+  /** Select a number of the table, and keep reading there. */
   choose(texel) {
     const row = rowAt(this.run.document, texel);
     this.close();
@@ -201,7 +201,7 @@ export class Page {
     sheet.focus();
   }
 
-  /** Close what is open; returns whether something was. */
+  /** Close what is open; return whether there was something. */
   close() {
     const open = ["help", "table"].map(part).filter(sheet => !sheet.hidden);
     for (const sheet of open) sheet.hidden = true;
@@ -230,19 +230,19 @@ export class Page {
     this.quantities.show(player.quantity);
   }
 
-  // ---- hands
+  // ---- input
 
   press(event) {
     const at = event.target, name = keyName(event), action = this.byKey.get(name);
     const own = at instanceof HTMLElement && at.closest("button, select, .sheet");
-    // a button keeps the keys that press it, a choice and a sheet those that move in them
+    // a button keeps the keys that press it; choices and sheets keep the keys that move in them
     const taken = own && (own.tagName !== "BUTTON" || name === "Space") && !["Escape", "?"].includes(name);
     if (!action || event.altKey || taken) return;
     event.preventDefault();
     this.actions[action](event.shiftKey ? 10 : 1);
   }
 
-  /** Go where the end of an address asks: `#frame=200&az=30&el=40`, `step=`, `quantity=`, `theme=`. */
+  /** Apply the end of an address: `#frame=200&az=30&el=40`, `step=`, `quantity=`, `theme=`. */
   follow(hash) {
     const wanted = new URLSearchParams(hash.slice(1)), pose = this.player.pose;
     const number = name => (wanted.has(name) && wanted.get(name) !== "" ? Number(wanted.get(name)) : NaN);
@@ -260,7 +260,7 @@ export class Page {
   }
 }
 
-/** Show a run in place of the still picture, where an address asks for; else it plays, where that is wanted. */
+/** Show a run instead of the still, at the place in the address; otherwise play it if wanted. */
 export async function startPage(run, hash, Kind = Page) {
   part("app").hidden = false;
   part("still").hidden = true;
@@ -276,7 +276,7 @@ export async function startPage(run, hash, Kind = Page) {
   }
 }
 
-/** Make the page live, or say in one sentence why only its picture stands there; `read` makes the run. */
+/** Make the page live, or say in one sentence why it cannot play; `read` creates the run. */
 export async function openPage(read = readRun, Kind = Page) {
   try {
     if (!("DecompressionStream" in window)) throw new Error("it has no DecompressionStream");

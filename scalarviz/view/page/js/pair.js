@@ -1,4 +1,4 @@
-// Two recordings of one page, unpacked: what each was at a step, and how far they are apart there.
+// Two recordings of one page, unpacked: the frame of each at a step, and their difference.
 
 import { countText, sureText } from "./numbers.js";
 import { bothMarks } from "./quantity.js";
@@ -6,9 +6,9 @@ import { NOT_YET, RECORDED, RecordedRun } from "./recorded.js";
 import { bytesOf, inflated, unpackTable } from "./unpack.js";
 
 const FLOAT_LARGEST = 3.4028234663852886e38;
-const NONE_YET = "none yet"; // where there is little room
+const NONE_YET = "none yet"; // the short form
 
-/** Read what a page holds: texts, by name ("run", "a-weight", ...), of base64, deflated JSON and packed tables. */
+/** Read the parts of a page: texts by name ("run", "a-weight", ...) of base64, compressed JSON and packed tables. */
 export async function readPair(textOf) {
   const head = JSON.parse(new TextDecoder().decode(await inflated(bytesOf(textOf("run")))));
   const halves = [];
@@ -25,7 +25,7 @@ export async function readPair(textOf) {
   return new PairRun(head, halves);
 }
 
-/** `b` less `a`, number by number; what is finite in both stays finite. */
+/** Return `b` minus `a`, number by number; the result is finite where both are. */
 export function differenceOf(a, b) {
   const found = new Float32Array(a.length);
   for (let k = 0; k < found.length; k++) {
@@ -35,7 +35,7 @@ export function differenceOf(a, b) {
   return found;
 }
 
-/** The larger magnitude of each two numbers; what is not finite makes no range. */
+/** Return the larger magnitude of each two numbers; numbers that are not finite do not affect the range. */
 export function largerOf(a, b) {
   const size = x => (Number.isFinite(x) ? Math.abs(x) : 0);
   return Float32Array.from(a, (x, k) => Math.max(size(x), size(b[k])));
@@ -43,9 +43,9 @@ export function largerOf(a, b) {
 
 export class PairRun extends RecordedRun {
   /**
-   * Of the head: `third` is what is another in the document of the difference, `places` the frame of either that stands
-   * at each step, `same` whether all numbers of a quantity were alike before they were rounded, `ranges` of each step
-   * those of the rows of both and of their difference.
+   * In the head, `third` has the differing parts of the difference's document, `places` the frame of each recording at
+   * each step, `same` whether all numbers of a quantity were equal before they were rounded, `ranges` for each step the
+   * range of the rows of both and of their difference.
    */
   constructor(head, halves) {
     const [a, b] = halves, none = { sample: [], lr: [], named: [], said: null, pictures: [] };
@@ -70,7 +70,7 @@ export class PairRun extends RecordedRun {
     return RECORDED.filter(name => this.has(name));
   }
 
-  /** Steps at which the two stand at a frame. */
+  /** Return the steps at which the two show a frame. */
   stepsAt(frame) {
     return this.halves.map((half, k) => half.steps[this.places[frame][k]]);
   }
@@ -115,7 +115,7 @@ export class PairRun extends RecordedRun {
     return this.places[frame];
   }
 
-  /** Whether nobody knows a number at a frame: in a page of two it says so itself. */
+  /** Return whether a number is unknown at a frame: in a page of two the page says so itself. */
   missing() {
     return false;
   }

@@ -1,10 +1,10 @@
-// What stands beside the cubes: the scene's panels.
+// The scene's panels beside the cubes.
 
 import { Ink, element, typeScale } from "./ink.js";
 import { changedList, paintList, picturesOf } from "./list.js";
 import { countText } from "./numbers.js";
 
-/** One list on one canvas; the one before stands until all images of this one have been decoded. */
+/** A display list on a canvas; the previous list stays until all images of this one are decoded. */
 export class Listing {
   constructor(canvas, advances) {
     this.ink = new Ink(canvas, advances);
@@ -12,7 +12,7 @@ export class Listing {
     canvas.setAttribute("role", "img");
   }
 
-  /** Show a list in a theme; `words` says what it is of, for who does not see it. */
+  /** Show a list in a theme; `words` describe it for screen readers. */
   show(records, theme, words) {
     const { canvas } = this.ink, [, , , wide, high] = records[0], ratio = Math.max(1, window.devicePixelRatio || 1) * typeScale(canvas);
     canvas.setAttribute("aria-label", [words, ...records.filter(([kind]) => kind === "text").map((text) => text[3])].join(", "));
@@ -25,7 +25,7 @@ export class Listing {
       Object.assign(canvas.style, { width: `calc(${wide}px * var(--type, 1))`, aspectRatio: `${wide} / ${high}` });
       this.#paint();
     };
-    if (!coming.length || !this.records) take(); // the list before stands until all of this one is there
+    if (!coming.length || !this.records) take(); // the previous list stays until this one is complete
     if (coming.length) Promise.allSettled(coming.map((picture) => picture.decode())).then(take);
   }
 
@@ -37,9 +37,9 @@ export class Listing {
   }
 }
 
-/** Lists of panels at some of the steps; between two the one before stands, and says of which step it is. */
+/** Lists of a panel at some steps; between two steps the earlier list is shown, with its step. */
 export class PanelPictures {
-  /** A panel has `steps`, `lists`, the first one and then changes, and `other`, what changes in the other look. */
+  /** A panel has `steps`, `lists` (the first one, then changes), and `other`, the changes to the other theme. */
   constructor(root, run) {
     this.run = run;
     this.shown = run.pictures.map(panel => {

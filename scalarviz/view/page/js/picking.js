@@ -1,21 +1,21 @@
-// Which cube is under a pixel: the walk of the fragment shader, in plain numbers; as view/cubes/picking.py.
+// Which cube is under a pixel: the walk of the fragment shader, in plain numbers; the same as view/cubes/picking.py.
 //
-// Nothing is read back from the card. Cubes are as large as they are drawn: with gaps where they have six pixels and
-// more, without below, and below one pixel the cell under the pixel's middle.
+// Nothing is read back from the graphics card. Cubes have their drawn size: with gaps from six pixels on, without gaps
+// below that; below one pixel, the cell under the middle of the pixel counts.
 
 import { firstCorner, variantFor } from "./boxes.js";
 import { dot3, rayAt } from "./camera.js";
 
-/** From this size on, in device pixels, cubes have gaps, rims and marks. */
+/** Size in device pixels from which cubes have gaps, rims and marks. */
 export const DETAIL_PIXELS = 6;
-// cells that the walk visits in one plate at most, as in the shader
+// most cells that the walk visits in one plate, as in the shader
 const STEPS = 128;
 
 /**
- * The nearest cube under a point of the picture, as plate, element and flat index (null in a row of activations).
+ * Return the nearest cube under a point of the picture, as plate, element and flat index (null in an activation row).
  *
- * `density` is device pixels of one of the camera's: it decides how a plate is drawn. `shares` says how large a cube is
- * beside the largest, 0 for one that is not drawn; without it all are as large as can be.
+ * `density` is device pixels per camera pixel: it decides how a plate is drawn. `shares` are cube sizes as shares of
+ * the largest, 0 for one that is not drawn; without it all have full size.
  */
 export function pickCube(plates, camera, at, density = 1, shares = null) {
   const { origin, way, start, near } = rayAt(camera, at), drawn = drawnSo(plates, camera, density);
@@ -25,7 +25,7 @@ export function pickCube(plates, camera, at, density = 1, shares = null) {
     const { slab, mean, half } = drawn[index], relative = origin.map((x, k) => x - slab.origin[k]);
     const p = slab.axes.map((axis) => dot3(relative, axis)), d = steady(slab.axes.map((axis) => dot3(way, axis)));
     if (!(near < leaving(slab, p, d))) return; // the far side of its box, on which it is drawn, is before the near plane
-    // below six pixels a smaller cube is a darker cell, as large as the others
+    // below six pixels a smaller cube is a darker cell of full size
     const own = shares && (half < 0.5 ? (element) => shares(index, element) : (element) => Number(shares(index, element) > 0));
     const [t, element] = mean ? meanCell(slab, p, d, start, own) : walk(slab, p, d, start, best, half, own);
     if (element >= 0 && t < best) {
@@ -36,7 +36,7 @@ export function pickCube(plates, camera, at, density = 1, shares = null) {
   return found;
 }
 
-// What depends on plates and camera alone; kept while the pointer moves.
+// The data that depend on plates and camera only; kept while the pointer moves.
 const kept = { plates: null, camera: null, density: 0, drawn: [] };
 
 function drawnSo(plates, camera, density) {
@@ -51,7 +51,7 @@ function drawnSo(plates, camera, density) {
   return kept.drawn;
 }
 
-// A plate in coordinates of cells, cell c spans c..c+1: `axes` lead there from the world.
+// A plate in coordinates of cells, cell c spans c..c+1: `axes` map from the world to them.
 function slabOf(plate) {
   const square = dot3(plate.axes[0], plate.axes[0]), [rows, columns] = plate.cells;
   return {
@@ -62,7 +62,7 @@ function slabOf(plate) {
   };
 }
 
-/** Number of the element in a cell of a plate; -1 for an empty cell. */
+/** Return the element in a cell of a plate; -1 for an empty cell. */
 function elementIn(slab, row, column) {
   const [high, wide] = slab.period, [innerRow, innerColumn] = [row % high, column % wide];
   if (innerRow === high - 1 || innerColumn === wide - 1) return -1;
@@ -71,13 +71,13 @@ function elementIn(slab, row, column) {
   return Math.floor(row / high) * a + innerRow * b + Math.floor(column / wide) * c + innerColumn * d;
 }
 
-// A direction without a component so small that dividing by it would overflow.
+// Return a direction without components so small that dividing by them would overflow.
 function steady(d) {
   const tiny = 1e-6 * Math.sqrt(dot3(d, d));
   return d.map((x) => (Math.abs(x) >= tiny ? x : tiny));
 }
 
-// Where a ray leaves the box of a plate.
+// Return where a ray leaves the box of a plate.
 function leaving(slab, p, d) {
   const edge = 0.5 - slab.half;
   return Math.min(
@@ -87,7 +87,7 @@ function leaving(slab, p, d) {
   );
 }
 
-// Where a ray enters and leaves the sides of the whole plate, and the planes of its faces.
+// Return where a ray enters and leaves the sides of the whole plate, and the planes of its faces.
 function crossing(slab, p, d) {
   const reach = d[2] > 0 ? slab.depth : -slab.depth, edge = 0.5 - slab.half;
   const [xa, xb] = [(edge - p[0]) / d[0], (slab.columns - edge - p[0]) / d[0]];
@@ -99,7 +99,7 @@ function crossing(slab, p, d) {
 
 const inside = (x, count) => Math.min(Math.max(Math.floor(x), 0), count - 1);
 
-// From cell to cell until the ray meets a cube: its share of the way, and the element, -1 for none.
+// Walk from cell to cell until the ray meets a cube; return its share of the way, and the element, -1 for none.
 function walk(slab, p, d, start, best, half, share) {
   const { reach, first, last, into, out } = crossing(slab, p, d), t = Math.max(into, start);
   if (t > out || t > best) return [Infinity, -1];
@@ -114,7 +114,7 @@ function walk(slab, p, d, start, best, half, share) {
       const size = element >= 0 ? share(element) : 0;
       if (!(size > 0)) element = -1;
       side = half * size;
-      const middle = slab.depth * (size - 1) - p[2]; // it stands on the foot of its plate
+      const middle = slab.depth * (size - 1) - p[2]; // it rests on the foot of its plate
       [near, far] = [(middle - reach * size) / d[2], (middle + reach * size) / d[2]];
     }
     const enters = Math.max((x - side * sx) / d[0], (y - side * sy) / d[1], near, start);
@@ -131,7 +131,7 @@ function walk(slab, p, d, start, best, half, share) {
   return [Infinity, -1];
 }
 
-// Of cubes below a pixel: the cell of the main face under the ray, for every ray that meets the plate's box.
+// For cubes below a pixel: return the cell of the main face under the ray, for every ray that meets the plate's box.
 function meanCell(slab, p, d, start, share) {
   const { first, into, out } = crossing(slab, p, d), t = Math.max(first, start);
   if (Math.max(into, t) > out) return [Infinity, -1];

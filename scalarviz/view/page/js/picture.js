@@ -1,5 +1,5 @@
-// The window's whole picture in a browser: cubes from numbers, seen by the window's camera, and its display list over
-// them. It decides nothing: ranges, colours, places and words are Python's.
+// The window's picture in a browser: cubes from numbers, seen by the window's camera, with its display list over
+// them. Python decides everything: ranges, colours, places and words.
 
 import { slabCorners } from "./boxes.js";
 import { cameraOf } from "./camera.js";
@@ -10,12 +10,12 @@ import { Stage } from "./stage.js";
 /** Names of the parts that are lists, lowest first. */
 const LISTS = ["still", "beside", "time", "cubes", "numbers", "over"].map((name) => `list ${name}`);
 
-/** Light by flat index out of all of it, as bytes of float32. */
+/** Brightness by flat index, from an array of float32 bytes. */
 const shinesIn = (bytes) => bytes && ((k) => new Float32Array(bytes.buffer, 16 * k, 4));
 
-/** One picture inside an element, as `Play.parts` tells it. */
+/** A picture inside an element, from the parts of `Play.parts`. */
 export class Picture extends Stage {
-  /** `drawn`: is called with what stands there after it has been drawn. */
+  /** `drawn` is called with the content after each drawing. */
   constructor(root, drawn) {
     super(root, 0);
     Object.assign(this, { drawn, known: null, next: null, coming: {}, news: {}, ink: null, fresh: "" });
@@ -26,7 +26,7 @@ export class Picture extends Stage {
     if (this.next) this.take(this.next, this.next);
   }
 
-  /** Pixels of the picture as Python lays it out. */
+  /** Width and height in pixels of Python's layout. */
   get size() {
     return this.known ? this.known.page[1] : null;
   }
@@ -35,7 +35,7 @@ export class Picture extends Stage {
     return this.known && new Float32Array(this.known.numbers.buffer);
   }
 
-  /** Take over the parts `news` of all that is `known`, as soon as its pictures are there; of several the last. */
+  /** Apply the parts `news` of all that is `known`, once their images are loaded; the last call wins. */
   take(known, news) {
     this.next = known;
     this.coming = { ...this.coming, ...news };
@@ -55,7 +55,7 @@ export class Picture extends Stage {
     if (this.known) this.pace.ask();
   }
 
-  // Another network or another arrangement: all that is made of the plates.
+  // Rebuild everything that depends on the plates, for another network or layout.
   #stand() {
     const { made, cubes } = this.known;
     this.document = { ...made, ...cubes };
@@ -65,7 +65,7 @@ export class Picture extends Stage {
     this.ink ??= new Ink(this.above, made.advances);
   }
 
-  // Bring what is new onto the cubes.
+  // Update the cubes with the new parts.
   #takeOver() {
     const { known, news, cubes } = this, { made } = known;
     if ("numbers" in news || "marks" in news) {
@@ -83,7 +83,7 @@ export class Picture extends Stage {
     if (news.pose || news.page || !this.camera) this.camera = cameraOf(known.pose, known.page[1], this.points);
   }
 
-  /** Draw what is known; the list over it anew only where it is another one. */
+  /** Draw what is known; redraw the list over it only if it has changed. */
   step() {
     if (!this.known) return;
     const { clientWidth: wide, clientHeight: high } = this.root;

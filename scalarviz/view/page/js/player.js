@@ -1,4 +1,4 @@
-// The picture in a browser: cubes drawn by the window's own shaders, from numbers that somebody else has.
+// The picture in a browser: cubes drawn by the window's shaders, from numbers given by the caller.
 
 import { Overlay } from "./overlay.js";
 import { Pointers } from "./pointer.js";
@@ -8,18 +8,18 @@ import { Stage } from "./stage.js";
 import { Viewpoint } from "./viewpoint.js";
 
 /**
- * The cubes of one document inside an element. It follows its size, draws at the next animation frame after something
- * changed and never more than the newest, and pauses in a hidden tab.
+ * The cubes of one document inside an element. The player follows the element's size, draws at the next animation frame
+ * after a change (the newest state only), and pauses in a hidden tab.
  */
 export class Player extends Stage {
-  /** `legends` ("all" or "none") says whether they and formulas stand below the cubes. */
+  /** `legends` ("all" or "none") says whether legends and formulas are drawn below the cubes. */
   constructor(root, document, { theme = document.theme, density = 0, quantity = "weight", legends = "all" } = {}) {
     super(root, density);
     if (getComputedStyle(root).position === "static") root.style.position = "relative";
     Object.assign(this, { document, frame: null, look: theme, listeners: new Map() });
     this.pointer = this.hit = this.chosen = null;
-    this.pointed = null; // what is pointed at in another view of the same document; may be set
-    this.fresh = 0; // device pixels of a CSS pixel in which the cubes stand there as they are; 0: they do not
+    this.pointed = null; // the cube pointed at in another view of the same document; may be set
+    this.fresh = 0; // device pixels per CSS pixel of the drawn cubes; 0: they must be drawn again
     this.shown = new Shown(document);
     this.showing = document.quantities.find(({ name }) => name === quantity) ?? document.quantities[0];
     this.view = new Viewpoint(document, () => this.#viewed());
@@ -33,13 +33,13 @@ export class Player extends Stage {
 
   // ---- elements and context
 
-  // Cubes have to be drawn anew.
+  // Mark the cubes to be drawn again.
   #changed() {
     this.fresh = 0;
     this.pace.ask();
   }
 
-  // Everything that lives in the context, at the start and after it came back.
+  // Create everything that belongs to the context, at the start and after a lost context.
   #begin() {
     this.stand(this.document);
     this.#dress();
@@ -52,13 +52,13 @@ export class Player extends Stage {
     this.#changed();
   }
 
-  // ---- what is asked of it
+  // ---- public methods
 
   /**
    * Show a frame at the next animation frame; the newest wins, none is queued.
    *
-   * `texels` by quantity are as `texels_of` gives them, `errors` by how much each may be off, `rows` by stage.
-   * `whole` makes the range where that is not of its own numbers, `tip` the lines beside the pointer.
+   * `texels` by quantity are those of `texels_of`, `errors` the largest error of each, `rows` by stage.
+   * `whole` are other numbers for the range, `tip` the lines beside the pointer.
    */
   show(frame) {
     this.frame = frame;
@@ -87,7 +87,7 @@ export class Player extends Stage {
     this.#changed();
   }
 
-  /** Where it is seen from: `az`, `el` in degrees, `centre`, `place`, `scale`, `eye` as the document's `pose`. */
+  /** The camera: `az`, `el` in degrees, `centre`, `place`, `scale`, `eye` as in the document's `pose`. */
   get pose() {
     return structuredClone(this.view.pose);
   }
@@ -106,7 +106,7 @@ export class Player extends Stage {
     return this.#named(this.hit);
   }
 
-  /** The cube that was clicked; may be set, null for none. */
+  /** The selected cube; may be set, null for none. */
   get selected() {
     return this.#named(this.chosen);
   }
@@ -116,7 +116,7 @@ export class Player extends Stage {
     this.pace.ask();
   }
 
-  /** Call `listener` when something happens: hover, select, pose, drawn. */
+  /** Call `listener` at an event: hover, select, pose, drawn. */
   on(name, listener) {
     this.listeners.set(name, [...(this.listeners.get(name) ?? []), listener]);
   }
@@ -133,7 +133,7 @@ export class Player extends Stage {
     this.frame = null;
   }
 
-  // ---- hands
+  // ---- input
 
   #hands() {
     return {
@@ -148,7 +148,7 @@ export class Player extends Stage {
     };
   }
 
-  // A point in CSS pixels in those that the picture counts in.
+  // Return a point in CSS pixels as a point of the picture.
   #logical(at) {
     return at.map((x) => x / this.view.type);
   }
@@ -203,7 +203,7 @@ export class Player extends Stage {
     if (!this.disposed && !this.lost) this.#draw(this.pace.density(width * height * type * type));
   }
 
-  // Cubes and words, at so many device pixels of a CSS pixel; nothing of the scene below its foot.
+  // Draw cubes and words with this many device pixels per CSS pixel; nothing of the scene below its foot.
   #draw(fineness) {
     const { view: { width, height, type, camera }, overlay, frame } = this, { foot } = overlay;
     this.#takeOver();
@@ -214,20 +214,20 @@ export class Player extends Stage {
     this.#tell("drawn", frame);
   }
 
-  // What lies over the cubes.
+  // Draw the words over the cubes.
   #write() {
     this.#point();
     const detailed = this.cubes.detailed(this.view.camera, this.overlay.density);
     this.overlay.draw(this.frame, this.document.themes[this.look], this.tables, this, detailed);
   }
 
-  // Looks that no scale gives.
+  // Apply custom looks.
   #dress() {
     const { overlay: { own }, cubes, document } = this;
     cubes.setOwn(own.bytes, Boolean(document.own), own.rise !== null);
   }
 
-  // Bring frame and look onto the cubes, as far as they changed.
+  // Update the cubes with changes of frame and look.
   #takeOver() {
     const { frame, shown, cubes, overlay: { own }, document: { maps, colours } } = this;
     const names = [this.showing.map, frame?.rowMap ?? "activation"], wanted = `${names} ${this.look}`, other = this.coloured !== wanted;
@@ -247,7 +247,7 @@ export class Player extends Stage {
     this.#dress();
   }
 
-  // What is under the pointer now: the picture may have moved below it.
+  // Find the cube under the pointer: the picture may have moved.
   #point() {
     const hit = this.pointer && this.frame ? this.overlay.pick(this.pointer) : this.pointed;
     const other = hit?.plate !== this.hit?.plate || hit?.element !== this.hit?.element;

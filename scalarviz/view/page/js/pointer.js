@@ -1,10 +1,10 @@
-// Hands on the picture: one finger or button turns, two fingers or the other button shift, wheel and pinch zoom.
+// Pointer input on the picture: one finger or button turns, two fingers or the other button shift, wheel or pinch zooms.
 
 const CLICK_PIXELS = 4; // a pointer that moved less was not dragged
-const WHEEL_STEP = 1.1; // of zoom, for each notch
-const NOTCH = 100; // what most browsers send for one
+const WHEEL_STEP = 1.1; // zoom factor of a notch
+const NOTCH = 100; // value of a notch in most browsers
 
-/** Tells `hands` what pointers do over `element`, in CSS pixels from its upper left corner. */
+/** Reports pointer events over `element` to `hands`, in CSS pixels from its upper left corner. */
 export class Pointers {
   /** `hands`: `turn(dx, dy)`, `shift(dx, dy)`, `zoom(factor, at)`, `hover(at | null, touch)`, `click(at, event)`. */
   constructor(element, hands) {
@@ -40,7 +40,7 @@ export class Pointers {
     try {
       this.element.setPointerCapture(event.pointerId);
     } catch {
-      // a pointer that is gone already, or one that a test made up
+      // the pointer is gone, or a test invented it
     }
   }
 
@@ -78,9 +78,9 @@ export class Pointers {
   }
 
   #wheel(event) {
-    if (window.parent !== window && !document.hasFocus()) return; // the page around it scrolls until it is clicked
+    if (window.parent !== window && !document.hasFocus()) return; // the page around it scrolls until a click
     event.preventDefault();
-    const fingers = event.ctrlKey && event.deltaMode === 0 && Math.abs(event.deltaY) < 50; // two, on a touch pad
+    const fingers = event.ctrlKey && event.deltaMode === 0 && Math.abs(event.deltaY) < 50; // a pinch on a touch pad
     if (fingers) return this.hands.zoom(Math.exp(-event.deltaY / 100), this.#place(event));
     const lines = event.deltaMode === 0 ? event.deltaY / NOTCH : event.deltaY / 3;
     this.hands.zoom(WHEEL_STEP ** -Math.max(-3, Math.min(3, lines)), this.#place(event));

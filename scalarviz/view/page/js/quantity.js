@@ -1,17 +1,17 @@
-// Which numbers the cubes show, their marks, and their range: once for cubes, numbers on them and legend.
+// The numbers that the cubes show, their marks, and their range: computed once for cubes, printed numbers and legend.
 
 import { clippedShare, extentOf, rangeOf, weightReach } from "./ranges.js";
 
-/** Bits of a mark, as the window's atlas has them. "Clipped" needs none: it follows from value and range. */
+/** Bits of a mark, as in the window's atlas. "Clipped" needs none: it follows from value and range. */
 export const MARK_BITS = { nan: 1, above: 2, below: 4, frozen: 8, dead: 16, missing: 32, apart: 64 };
 
-/** Whether there is no number of a quantity, by its name and the mark of a frame: an update may be apart from the gradient. */
+/** Return whether a quantity has no number, by its name and the mark of a frame; update and gradient may differ. */
 export function missingIn(mark, name) {
   if (name === "weight") return false;
   return ((mark & MARK_BITS.missing) !== 0) !== (name.startsWith("update") && (mark & MARK_BITS.apart) !== 0);
 }
 
-/** The mark of a difference: what one of two has not, it has not. */
+/** Return the mark of a difference: a number missing in one is missing. */
 export function bothMarks(a, b) {
   const [gradient, update] = ["gradient", "update"].map(name => missingIn(a, name) || missingIn(b, name));
   return (gradient ? MARK_BITS.missing : 0) | (gradient !== update ? MARK_BITS.apart : 0);
@@ -19,12 +19,12 @@ export function bothMarks(a, b) {
 
 const ROW_BOUNDS = { sigmoid: [0, 1], tanh: [-1, 1] };
 
-/** Where a tensor's numbers lie in a frame's flat arrays: first and end. */
+/** Return the range of a tensor in a frame's flat arrays: first and end. */
 export function flatSpan({ start, shape }) {
   return [start, shape.reduce((product, side) => product * side, 1) + start];
 }
 
-// Whether nobody knows the numbers of a row; inside of a step they are still to come.
+// Return whether the numbers of a row are unknown; in an opened step they are still to come.
 function unknownRow({ flags, reached }, { texel, size }) {
   if (!flags || reached) return false;
   for (let k = texel; k < texel + size; k++) if (!(flags[k] & MARK_BITS.missing)) return false;
@@ -36,25 +36,25 @@ export class Shown {
   constructor(document) {
     const texels = document.atlas[0] * document.atlas[1];
     this.document = document;
-    this.numbers = new Float32Array(texels); // what it is: numbers of the quantity, then rows of activations
-    this.drawn = new Float32Array(texels); // what cubes are coloured by
+    this.numbers = new Float32Array(texels); // numbers of the quantity, then activation rows
+    this.drawn = new Float32Array(texels); // numbers that colour the cubes
     this.flags = new Uint8Array(texels);
-    this.marks = this.flags; // those that cubes have: inside of a step what has no number is dark, without a mark
-    // what has no cube has no texel: behind the last parameter come rows of activations
+    this.marks = this.flags; // marks of cubes: in an opened step a missing number is dark, without a mark
+    // numbers without a cube have no texel: activation rows follow the last parameter
     const drawn = document.tensors.filter((tensor) => flatSpan(tensor)[1] <= document.parameters);
     this.buffers = drawn.filter(({ role }) => role === "buffer" || role === "count");
     const weights = drawn.filter(({ role }) => role !== "buffer" && role !== "count");
-    // the parts of a frame's flat arrays whose numbers make the range
+    // the parts of a frame's flat arrays that determine the range
     this.spans = (weights.length ? weights : drawn).map(flatSpan);
     this.tensors = drawn;
-    this.alone = !weights.length; // buffers with nothing beside them make the range themselves
+    this.alone = !weights.length; // buffers alone determine the range
   }
 
   update(frame, quantity) {
     Object.assign(this, { quantity, inside: Boolean(frame.reached) });
     this.#fill(frame, quantity);
     this.#mark(frame, quantity);
-    this.whole = frame.whole?.(quantity.name) ?? this.numbers; // what makes the ranges
+    this.whole = frame.whole?.(quantity.name) ?? this.numbers; // numbers that determine the ranges
     this.reach = quantity.name === "weight" ? weightReach(this.whole, this.spans) : Infinity;
     this.range = rangeOf(quantity, extentOf(this.whole, this.spans, this.reach, this.inside));
     this.#rescale(quantity);
@@ -86,7 +86,7 @@ export class Shown {
     }
   }
 
-  // Marks of the frame and of the numbers themselves.
+  // Compute the marks of the frame and of the numbers themselves.
   #mark(frame, { name }) {
     const { parameters } = this.document, { flags, numbers } = this, given = frame.flags;
     let computed = false;
@@ -114,7 +114,7 @@ export class Shown {
     this.untrained = !frame.reached && !this.spans.some(([start, stop]) => flags.subarray(start, stop).some((mark) => mark & MARK_BITS.missing));
   }
 
-  // Buffers, whose numbers are no weights, fill the range each by one of their own.
+  // Each buffer has its own range, because its numbers are not weights.
   #rescale({ scale }) {
     this.drawn.set(this.numbers);
     if (this.alone || scale === "log" || !this.buffers.length) return;
@@ -125,7 +125,7 @@ export class Shown {
     });
   }
 
-  // What is said of all numbers together.
+  // Compute statistics of all numbers.
   #sum() {
     const { numbers, flags, marks, drawn, document: { parameters } } = this;
     const beyond = (1 + 2e-5) * this.range.high; // as the shader decides
@@ -133,9 +133,9 @@ export class Shown {
     this.clippedShare = clippedShare(numbers, this.range.high, this.spans);
     /** The bits of all marks that some cube has. */
     this.bits = marks.reduce((bits, mark) => bits | mark, 0);
-    /** Whether some number is drawn at an end of the range that it lies beyond. */
+    /** Whether some number beyond the range is drawn at its end. */
     this.clips = drawn.subarray(0, parameters).some((x) => Math.abs(x) > beyond && Math.abs(x) < Infinity);
-    /** The largest weight that has no neighbours; null where all have. */
+    /** The largest weight without neighbours; null if all have some. */
     this.far = null;
     let top = this.reach;
     for (const [first, end] of this.spans) {
@@ -144,7 +144,7 @@ export class Shown {
         if (x > top && x < Infinity) [this.far, top] = [numbers[k], x];
       }
     }
-    /** The largest magnitude among the numbers of each tensor; none where none is known. */
+    /** The largest magnitude among the numbers of each tensor, if it is known. */
     this.extents = Object.create(null); // a tensor may be called __proto__
     for (const tensor of this.tensors) {
       const [start, stop] = flatSpan(tensor);
@@ -155,13 +155,13 @@ export class Shown {
     }
   }
 
-  /** The activations of a stage, whether they are cubes or stand beside them; null where there are none. */
+  /** Return the activations of a stage, as cubes or as numbers beside them; null if there are none. */
   rowOf(frame, name) {
     const plate = this.document.plates.find((one) => one.kind === "activation" && one.name === name);
     return frame.rows?.[name] ?? (plate && !unknownRow(frame, plate) ? this.numbers.subarray(plate.texel, plate.texel + plate.size) : null);
   }
 
-  // One scale for all rows of activations: the bounds of the functions, or the largest value seen.
+  // Compute one scale for all activation rows: the bounds of the functions, or the largest value seen.
   #activationRange(frame) {
     let [low, high] = [0, 0];
     const loose = [];

@@ -1,37 +1,37 @@
-// From a number to its place on a colour scale, the colour there, and how ranges are found; as run/ranges.py,
+// Places of numbers on a colour scale, the colours there, and the choice of ranges; as run/questions/ranges.py,
 // view/cubes/scale.py and view/ink/maps.py. A range is {low, high, scale}, with the scale "linear", "symlog" or "log".
 
-// of the symmetric-log scale: V/10 lies half-way between 0 and V
+// of the symmetric-log scale: V/10 is half-way between 0 and V
 const KNEE = 80;
-// the least V: the shader computes in float32, whose normal numbers end here
+// the least V: the smallest normal float32 of the shader
 const SMALLEST = 2 ** -126;
 // the largest end of a range to both sides: 1 by its whole span is the smallest normal number of the shader's
 const LARGEST = 2 ** 125;
 // a weight so many times as large as this share of all weights is at most is no neighbour of theirs; of more weights so
 // many are asked, evenly spread
 const FAR = 1e4, SHARE = 0.9, SAMPLED = 2 ** 12;
-// V where there is nothing finite or nothing but zeros
+// V if there is no finite number but zeros
 const EMPTY = 1;
 
-/** The range on both sides of 0. */
+/** Return the range on both sides of 0. */
 export function symmetricRange(v, scale = "linear") {
   const reach = Math.min(v, LARGEST);
   return { low: -reach, high: reach, scale };
 }
 
-/** So many decades up to `v`, logarithmic, as far as float32 reaches. */
+/** Return a logarithmic range of some decades up to `v`, as far as float32 reaches. */
 export function decadesRange(v, count) {
   const low = Math.max(v * 10 ** -count, SMALLEST);
   return v > low ? { low, high: v, scale: "log" } : { low: 10 ** -count, high: EMPTY, scale: "log" };
 }
 
-/** The range of a quantity whose end is `v`; `quantity`: of the document. */
+/** Return the range of a quantity with the end `v`; `quantity` is of the document. */
 export function rangeOf({ scale, decades, range }, v) {
   if (range) return { low: range[0], high: range[1], scale };
   return decades ? decadesRange(v, decades) : symmetricRange(v, scale);
 }
 
-/** Fraction of the way from the low to the high colour: 0..1 inside the range, beyond it when clipped. */
+/** Return the fraction of the way from the low to the high colour: 0..1 inside the range, beyond it when clipped. */
 export function unitOf({ low, high, scale }, value) {
   if (scale === "symlog") {
     const x = value / high;
@@ -41,7 +41,7 @@ export function unitOf({ low, high, scale }, value) {
   return (value - low) / (high - low);
 }
 
-/** The largest size at which a weight still has neighbours, in parts [first, end); infinite without any. */
+/** Return the largest size at which a weight still has neighbours, in parts [first, end); infinite without any. */
 export function weightReach(values, spans = [[0, values.length]]) {
   const count = spans.reduce((sum, [first, end]) => sum + end - first, 0), step = Math.max(1, Math.floor(count / SAMPLED));
   const sizes = [];
@@ -80,7 +80,7 @@ export function extentOf(values, spans = [[0, values.length]], most = Infinity, 
   return v >= SMALLEST ? v : EMPTY;
 }
 
-/** Share of all values beyond +-v; infinities count, NaN does not (it has a mark of its own). */
+/** Return the share of all values beyond +-v; infinities count, NaN does not (it has its own mark). */
 export function clippedShare(values, v, spans = [[0, values.length]]) {
   let [beyond, all] = [0, 0];
   for (const [first, end] of spans) {
@@ -92,7 +92,7 @@ export function clippedShare(values, v, spans = [[0, values.length]]) {
 
 const TABLE_SIZE = 257;
 
-/** The nearest whole number, the even one of two, as NumPy rounds. */
+/** Return the nearest whole number; ties go to the even one, as in NumPy. */
 export function roundHalfToEven(x) {
   const near = Math.round(x);
   return near - x === 0.5 && near % 2 !== 0 ? near - 1 : near;
@@ -116,21 +116,21 @@ function tableBytes(count, span, colour) {
   return found;
 }
 
-/** A map's own table, 257 colours: of evenly spaced `stops` (#rrggbb), or as it is in base64. */
+/** Return a map's table of 257 colours: from evenly spaced `stops` (#rrggbb), or from base64. */
 export function entriesOf(map) {
   if (map.table) return Uint8Array.from(atob(map.table), (letter) => letter.charCodeAt(0));
   const channels = [1, 3, 5].map((at) => map.stops.map((stop) => parseInt(stop.slice(at, at + 2), 16) / 255));
   return tableBytes(TABLE_SIZE, 1, (c, x) => interpolated(channels[c], x, 1));
 }
 
-/** A map as the shaders' texture has it: fine enough for the nearest of `count` texels to be right. */
+/** Return a map as a texture for the shaders, so fine that the nearest of `count` texels is right. */
 export function tableOf(map, count) {
   const entries = entriesOf(map);
   const channels = [0, 1, 2].map((c) => Array.from({ length: TABLE_SIZE }, (_, k) => entries[3 * k + c] / 255));
   return tableBytes(count, TABLE_SIZE - 1, (c, x) => interpolated(channels[c], x, TABLE_SIZE - 1));
 }
 
-/** The colour, in bytes, at a fraction of a table's range, as the shaders find it. */
+/** Return the colour, in bytes, at a fraction of a table's range, as in the shaders. */
 export function colourAt(table, unit) {
   const last = table.length / 3 - 1;
   const at = 3 * Math.round(Math.min(Math.max(unit, 0), 1) * last);

@@ -1,16 +1,16 @@
-// A recorded run, unpacked: what was at each frame, and what the player is shown of it.
+// A recorded run, unpacked: the data of each frame, in the form that the player takes.
 
 import { countText, sureText } from "./numbers.js";
 import { missingIn } from "./quantity.js";
 import { nameAt } from "./tip.js";
 import { bytesOf, inflated, ledUpdates, rowOf, unpackTable } from "./unpack.js";
 
-/** Quantities that are recorded as such; the others are made of them. */
+/** Quantities that are recorded; the others are computed from them. */
 export const RECORDED = ["weight", "gradient", "update"];
 export const NOT_YET = "not computed yet";
 const PARTS_OF = { "|gradient|": ["gradient"], "update/value": ["update", "weight"] };
 
-/** Read what a page holds: texts, by name ("run", "weight", ...), of base64, deflated JSON and packed tables. */
+/** Read the parts of a page: texts by name ("run", "weight", ...) of base64, compressed JSON and packed tables. */
 export async function readRun(textOf) {
   const head = JSON.parse(new TextDecoder().decode(await inflated(bytesOf(textOf("run")))));
   const tables = {};
@@ -26,22 +26,22 @@ export async function readRun(textOf) {
   return new RecordedRun(head, tables, marks, beside);
 }
 
-/** What was recorded: N frames of a run, the newest last. */
+/** A recording: N frames of a run, the newest last. */
 export class RecordedRun {
   /**
-   * `tables` are numbers by quantity, `marks` the bits of each texel (of one frame: of all), `beside` rows that are no
-   * cubes. Of the head: `upright` is what is another on a high page, `sample` the loss of the probe, `whole` that of
-   * all samples.
+   * `tables` are numbers by quantity, `marks` the bits of each texel (or one frame for all), `beside` rows that are
+   * not cubes. In the head, `upright` has the differences of the upright layout, `sample` the loss of the probe sample,
+   * `whole` the loss of all samples.
    */
   constructor(head, tables, marks, beside) {
     Object.assign(this, { head, tables, marks, beside, until: head.until ?? Infinity, frames: head.steps.length });
     for (const name of ["document", "steps", "left", "edits", "named", "axis", "about", "said", "pictures", "keys"]) this[name] = head[name];
-    for (const name of ["sample", "loss", "lr"]) this[name] = head[name].map(Number); // NaN and the infinities are texts
+    for (const name of ["sample", "loss", "lr"]) this[name] = head[name].map(Number); // NaN and infinities are texts
     this.upright = { ...head.document, ...head.upright };
-    this.rows = []; // of activations, in the table of all numbers
+    this.rows = []; // rows of activations in the table of all numbers
   }
 
-  /** What is said of a frame in words: `parts` of how it is trained, and whose its gradients and its updates are. */
+  /** The words about a frame: `parts` about its training, and the samples of its gradients and updates. */
   saidOf(frame) {
     const [parts, ...about] = this.said.texts[this.said.at[frame] ?? 0];
     return { parts, about };
@@ -51,7 +51,7 @@ export class RecordedRun {
     return Object.values(this.tables).every(table => table.errors === null);
   }
 
-  /** Whether a quantity can be shown: all that it is made of was recorded. */
+  /** Return whether a quantity can be shown: everything that it needs was recorded. */
   has(quantity) {
     const parts = Object.hasOwn(PARTS_OF, quantity) ? PARTS_OF[quantity] : [quantity]; // an address may ask for anything
     return parts.every(part => Object.hasOwn(this.tables, part));
@@ -67,12 +67,12 @@ export class RecordedRun {
     };
   }
 
-  /** Activations by stage that stand beside the cubes as numbers; those that are cubes stand with the weights. */
+  /** Activations by stage that are shown as numbers beside the cubes; those that are cubes are among the weights. */
   rowsAt(frame) {
     return this.beside ? this.#apart(rowOf(this.beside, frame)) : {};
   }
 
-  /** By how much each of them may be off; nothing where they are exact. */
+  /** The largest error of each; empty if they are exact. */
   get rowErrors() {
     return this.beside?.errors ? this.#apart(this.beside.errors) : {};
   }
@@ -99,12 +99,12 @@ export class RecordedRun {
     return nameAt(this.document, texel);
   }
 
-  /** Quantities that were recorded of a texel: a row of activations has values alone. */
+  /** Return the recorded quantities of a texel: a row of activations has only values. */
   quantitiesOf(texel) {
     return Object.keys(this.tables).filter(name => texel < this.tables[name].columns);
   }
 
-  /** The texts of one number at a frame: there is one, of each of `linesAt`; `none` where nothing was computed yet. */
+  /** The texts of one number at a frame, for each of `linesAt`; `none` if nothing was computed yet. */
   texts(frame, quantity, texel, none = NOT_YET) {
     const { numbers, columns } = this.tables[quantity];
     return [this.missing(frame, texel, quantity) ? none : sureText(numbers[frame * columns + texel], this.error(quantity, texel))];
@@ -122,21 +122,21 @@ export class RecordedRun {
     return [{ steps: this.steps, numbers: this.history(quantity, texel) }];
   }
 
-  /** What the table of all numbers says at a frame. */
+  /** The rows of the table of all numbers at a frame. */
   tableAt(frame) {
     const names = Object.keys(this.tables), heads = names.map(name => (name === "weight" ? "value" : name));
     const cellsOf = texel => names.map(name => this.texts(frame, name, texel)[0]);
     return { title: `all numbers at step ${countText(this.steps[frame])}`, heads, cellsOf };
   }
 
-  /** One number over time, (N,), NaN where there was none yet. */
+  /** One number over time, (N,), NaN where it is unknown. */
   history(quantity, texel) {
     const { numbers: all, columns } = this.tables[quantity];
     const numbers = Float32Array.from({ length: this.frames }, (_, k) => all[k * columns + texel]);
     return quantity === "weight" ? numbers : numbers.map((number, k) => (this.missing(k, texel, quantity) ? NaN : number));
   }
 
-  /** Whether there was no gradient of a number, or no update. */
+  /** Return whether a number had no gradient, or no update. */
   missing(frame, texel, quantity = "gradient") {
     return missingIn(this.flagsAt(frame)[texel], quantity);
   }

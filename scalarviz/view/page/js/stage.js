@@ -1,5 +1,5 @@
 // Cubes on a page: their canvases, and when and how finely they are drawn: once an animation frame, never before the last
-// picture is done, coarser while something moves and a picture takes long, as fine as can be when all is still.
+// picture is done, more coarsely during slow movements, and as finely as possible at rest.
 
 import { Cubes } from "./cubes.js";
 import { Graphics } from "./gl.js";
@@ -7,11 +7,11 @@ import { Ground } from "./ground.js";
 import { putUnder } from "./ink.js";
 
 /**
- * A canvas for cubes and one above it for what is flat, in a box of their own. Whoever extends it says how it draws
- * (`step`) and what it does when the browser gives back a context that it took away (`restored`).
+ * A canvas for cubes and one above it for flat parts, in one box. A subclass draws in `step`, and handles a context
+ * that the browser took away and gave back in `restored`.
  */
 export class Stage {
-  /** `density`: device pixels of a CSS pixel; 0: as fine as the screen and as is fast enough. Throws where no WebGL is. */
+  /** `density` is device pixels per CSS pixel; 0: as fine as screen and speed allow. Throws without WebGL. */
   constructor(root, density) {
     const make = (parent, name) => parent.appendChild(root.ownerDocument.createElement(name));
     Object.assign(this, { root, disposed: false, lost: false, box: make(root, "div") });
@@ -19,13 +19,13 @@ export class Stage {
     [this.canvas, this.above] = [0, 1].map(() => {
       const canvas = make(this.box, "canvas");
       Object.assign(canvas.style, { position: "absolute", inset: "0", width: "100%", height: "100%", display: "block" });
-      canvas.setAttribute("aria-hidden", "true"); // whoever shows it says in words what it says
+      canvas.setAttribute("aria-hidden", "true"); // the container has a description
       return canvas;
     });
     this.above.style.pointerEvents = "none";
     this.canvas.addEventListener("webglcontextlost", (event) => {
       if (this.disposed) return;
-      event.preventDefault(); // so that the browser gives it back
+      event.preventDefault(); // so that the browser restores it
       this.lost = true;
     });
     this.canvas.addEventListener("webglcontextrestored", () => {
@@ -53,7 +53,7 @@ export class Stage {
 
   /**
    * Draw light, trays, lines and cubes into `size` CSS pixels of `fineness` device pixels each; all but the light
-   * inside of a window in the camera's pixels. Returns device pixels of one of the camera's.
+   * inside a window in the camera's pixels. Return the device pixels of a camera pixel.
    */
   drawCubes(size, fineness, theme, camera, [x, y, wide, high], { past = false, empty = false } = {}) {
     const { canvas, ground, cubes, graphics: { gl } } = this;
@@ -74,7 +74,7 @@ export class Stage {
     return density;
   }
 
-  /** Cubes and words on one canvas, as paper and files want them, until the words are written anew. */
+  /** Draw cubes and words on one canvas, for printing and files, until the next redraw. */
   flatten() {
     const { canvas, above } = this;
     putUnder(above, flat => flat.drawImage(canvas, 0, 0, above.width, above.height));
@@ -89,15 +89,15 @@ export class Stage {
 }
 
 const STILL_AFTER = 180; // milliseconds without a change
-const SLOWEST = 700; // milliseconds between two changes of one movement, where a machine is slow
-const MOVING_BUDGET = 1000 / 22; // milliseconds that a picture may take while something moves
-const STILL_BUDGET = 300; // and when all is still
-const FINEST = 2; // device pixels of a CSS pixel: finer than the screen has no use, but for smooth edges
-const COARSER = [0.75, 0.5, 0.4]; // shares of the screen's, while something moves
-const WITHIN_A_FRAME = 20; // what is done within an animation frame took less than was seen
-const GUESS = { true: 40, false: 3 }; // milliseconds of a million pixels by a processor, and by a card
-const WORTH = 0.85; // a coarser picture is drawn where that takes so much less
-const FORGET = 0.99; // what took long may do so no longer: other things run on a machine
+const SLOWEST = 700; // most milliseconds between two changes of one movement, on a slow machine
+const MOVING_BUDGET = 1000 / 22; // most milliseconds of a picture during a movement
+const STILL_BUDGET = 300; // and at rest
+const FINEST = 2; // most device pixels per CSS pixel: more than the screen has only smooths edges
+const COARSER = [0.75, 0.5, 0.4]; // shares of the screen's density, during a movement
+const WITHIN_A_FRAME = 20; // work within an animation frame took less than was measured
+const GUESS = { true: 40, false: 3 }; // milliseconds of a million pixels on a processor, and on a graphics card
+const WORTH = 0.85; // a coarser picture must take at most this share of the time
+const FORGET = 0.99; // measurements decay: the machine also runs other programs
 
 class Pace {
   constructor(fixed, step) {
@@ -106,8 +106,8 @@ class Pace {
     this.request = 0;
     this.timer = 0;
     this.movedAt = -Infinity;
-    this.gap = 0; // milliseconds between the last two changes, of one movement
-    this.times = new Map(); // milliseconds of a picture by its density, as measured
+    this.gap = 0; // milliseconds between the last two changes of one movement
+    this.times = new Map(); // measured milliseconds of a picture by density
     this.fence = null;
     this.waiting = false;
     this.visible = () => {
@@ -116,7 +116,7 @@ class Pace {
     document.addEventListener("visibilitychange", this.visible);
   }
 
-  /** The canvas has another size: what took how long is of no use any more. */
+  /** Drop measurements when the canvas has another size. */
   resized() {
     this.times.clear();
   }
@@ -128,7 +128,7 @@ class Pace {
     this.times.clear();
   }
 
-  /** Something changes, and will perhaps go on: draw soon, and again more finely when it is still. */
+  /** Draw soon after a change, and again more finely at rest. */
   move() {
     const now = performance.now(), gap = now - this.movedAt;
     this.gap = gap < SLOWEST ? gap : 0;
@@ -145,13 +145,13 @@ class Pace {
 
   #tick() {
     this.request = 0;
-    this.waiting = document.hidden; // it may have been hidden since this was asked for
+    this.waiting = document.hidden; // it may have been hidden since the request
     if (this.waiting) return;
     if (this.#busy()) this.ask();
     else this.step();
   }
 
-  // Whether the last picture is not done yet; measures it when it is.
+  // Return whether the last picture is unfinished; measure it once it is done.
   #busy() {
     if (!this.fence || this.gl.isContextLost()) return false;
     const state = this.gl.clientWaitSync(this.fence, 0, 0);
@@ -168,7 +168,7 @@ class Pace {
     this.times.set(this.drawnAt, took < WITHIN_A_FRAME ? took / 2 : 0.6 * before + 0.4 * took);
   }
 
-  // How long a picture of so many CSS pixels takes at a density: as it did, or by what the next one to it took.
+  // Return the time of a picture with this many CSS pixels at a density, measured or estimated from the nearest one.
   #expected(density, area) {
     if (this.times.has(density)) return this.times.get(density);
     const known = [...this.times.keys()].sort((a, b) => Math.abs(a - density) - Math.abs(b - density))[0];
@@ -176,11 +176,11 @@ class Pace {
     return known === undefined ? (this.guess * area * density ** 2) / 1e6 : this.times.get(known) * share;
   }
 
-  /** Device pixels of a CSS pixel for the next picture, of so many CSS pixels. */
+  /** Return the device pixels per CSS pixel for the next picture with this many CSS pixels. */
   density(area) {
     if (this.fixed) return this.fixed;
     const screen = Math.max(1, Math.min(window.devicePixelRatio || 1, 3));
-    // where pictures take longer than a moment, what moves is not still between two of them
+    // with slow pictures a movement is not at rest between two of them
     const moving = performance.now() - this.movedAt < STILL_AFTER + this.gap, finest = Math.max(screen, FINEST);
     const choice = moving ? [finest, screen, ...COARSER.map((share) => share * screen)] : [finest, screen];
     let best = null;
@@ -192,7 +192,7 @@ class Pace {
     return moving ? best.density : screen;
   }
 
-  /** A picture was sent to be drawn at that density. */
+  /** Note that a picture was sent for drawing at a density. */
   drawn(density) {
     this.drawnAt = density;
     this.began = performance.now();

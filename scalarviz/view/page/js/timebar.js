@@ -1,4 +1,4 @@
-// The time bar: losses over the recorded steps, edits and flags as marks, and a cursor. As view/screen/ draws the window's.
+// The time bar: losses over the recorded steps, edits and flags as marks, and a cursor; like the window's in view/screen/.
 
 import { Ink, element, typeScale } from "./ink.js";
 import { countText, lossText } from "./numbers.js";
@@ -8,7 +8,7 @@ export function placeOn(axis, number) {
   return (number - axis.low) / (axis.high - axis.low);
 }
 
-/** Points for a curve, one for each pixel at most; of several in one pixel their mean. The two ends are their own. */
+/** Return points of a curve, at most one a pixel; several in one pixel give their mean. Both ends are exact. */
 export function thinned(places, numbers) {
   const points = [];
   let column = NaN, sum = 0, count = 0, place = 0;
@@ -31,7 +31,7 @@ export function thinned(places, numbers) {
   return points;
 }
 
-/** Cut a curve at a place: what is left of it and what is right of it, which both hold the point between. */
+/** Cut a curve at a place; both parts contain the point there. */
 export function cutAt(points, place) {
   const after = points.findIndex(point => point[0] > place);
   if (after === -1) return [points, []];
@@ -41,18 +41,18 @@ export function cutAt(points, place) {
   return [[...points.slice(0, after), between], [between, ...points.slice(after)]];
 }
 
-/** A share of one colour (#rrggbb) over another: opaque, as the window mixes them. */
+/** Return a share of one colour (#rrggbb) over another, opaque, mixed as in the window. */
 export function mixedColour(over, ground, share) {
   const part = (colour, k) => parseInt(colour.slice(1 + 2 * k, 3 + 2 * k), 16);
   return `rgb(${[0, 1, 2].map(k => Math.round(share * part(over, k) + (1 - share) * part(ground, k)))})`;
 }
 
-const LONG_RUN = 20000;   // steps from which on the bar is logarithmic: the first hundred would be one pixel
-const FIRST_STEPS = 10;   // steps of a logarithmic bar that are as wide as each other
+const LONG_RUN = 20000;   // steps from which the bar is logarithmic: the first hundred would be one pixel
+const FIRST_STEPS = 10;   // steps of equal width on a logarithmic bar
 const DIAMOND_RADIUS = 6;
-const BADGE_FOOT = 24;    // pixels down to which the step that is shown stands on the bar
+const BADGE_FOOT = 24;    // pixels down to the lower edge of the step's flag
 
-/** Steps from left to right: where one stands, and which stands somewhere. */
+/** The scale of steps: maps steps to pixels and back. */
 export class StepScale {
   constructor(first, last, left, right) {
     Object.assign(this, { first, last: Math.max(last, first + 1), left, right });
@@ -71,7 +71,7 @@ export class StepScale {
     return this.first + Math.min(Math.round(done), span);
   }
 
-  /** Steps that are written below the rail, so many pixels apart or more: the ends, and round ones between. */
+  /** Return the labelled steps below the rail, at least this many pixels apart: the ends, and round ones between. */
   ticks(pitch = 90) {
     const inner = [], span = this.last - this.first;
     if (this.log) {
@@ -86,7 +86,7 @@ export class StepScale {
   }
 }
 
-/** The place of the number nearest to another in a list that goes up. */
+/** Return the index of the nearest number in a rising list. */
 export function nearestIn(sorted, number) {
   let low = 0, high = sorted.length - 1;
   while (low < high) {
@@ -97,11 +97,11 @@ export function nearestIn(sorted, number) {
   return low > 0 && number - sorted[low - 1] <= sorted[low] - number ? low - 1 : low;
 }
 
-/** One bar in an element of its own, which is a slider for screen readers. */
+/** A time bar in its own element, which is a slider for screen readers. */
 export class TimeBar {
   /**
-   * `root` gets role slider, a canvas and a label. Edits and named moments are steps with words, `left` other branches;
-   * `go` is called with the frame that a hand asks for.
+   * `root` gets role slider, a canvas and a label. Edits and flags are steps with words, `left` are other branches;
+   * `go` is called with the frame that the user asks for.
    */
   constructor(root, run, go) {
     Object.assign(this, { root, go, frame: 0, look: null, over: null, held: false });
@@ -116,7 +116,7 @@ export class TimeBar {
     new ResizeObserver(() => this.draw()).observe(root);
   }
 
-  /** Other steps, or more of them; drawn by the next `show`. */
+  /** Set other steps, or more of them; the next `show` draws them. */
   take(run) {
     this.run = run;
     this.last = Math.max(run.steps[run.steps.length - 1], ...run.left.map(branch => branch.steps[branch.steps.length - 1]));
@@ -139,14 +139,14 @@ export class TimeBar {
     return Number.isNaN(loss) ? "" : `, loss ${lossText(loss)}`;
   }
 
-  /** The frame at a place in logical pixels; a mark near it draws it there. */
+  /** Return the frame at a place in logical pixels; marks attract clicks beside them. */
   frameAt(x) {
     const near = this.marks.map(mark => [Math.abs(this.scale.at(mark.step) - x), mark.step]).filter(m => m[0] <= DIAMOND_RADIUS);
     const step = near.length ? near.sort((a, b) => a[0] - b[0])[0][1] : this.scale.step(x);
     return nearestIn(this.run.steps, step);
   }
 
-  /** The mark of a branch near a place in logical pixels, where somebody wants to know. */
+  /** Return the mark of a branch near a place in logical pixels, if branches can be chosen. */
   ringAt(x, y) {
     if (!this.onRing || !this.scale || Math.abs(y - (this.root.clientHeight / typeScale(this.root) - 26)) > 14) return null;
     return this.marks.find(mark => mark.kind === "ring" && Math.abs(this.scale.at(mark.step) - x) <= DIAMOND_RADIUS + 3) ?? null;
@@ -174,7 +174,7 @@ export class TimeBar {
     });
   }
 
-  /** What stands beside the pointer: step, loss, edits. */
+  /** Show the label beside the pointer: step, loss, edits. */
   say() {
     this.label.hidden = this.over === null || !this.scale;
     if (this.label.hidden) return;
@@ -223,7 +223,7 @@ export class TimeBar {
     ink.path(after, look.text3, 1.4);
     ink.path(before, look.text1, 2);
     const last = run.loss.at(-1), end = points.at(-1);
-    if (small || !Number.isFinite(last) || end[0] < scale.right - 4) return;   // a branch goes on there
+    if (small || !Number.isFinite(last) || end[0] < scale.right - 4) return;   // a branch continues there
     ink.text(end[0] + 8, Math.min(Math.max(end[1] + 4, BADGE_FOOT + 13), plot.bottom), lossText(last), 13, look.text2);
   }
 
@@ -255,7 +255,7 @@ export class TimeBar {
   }
 }
 
-/** Edits, those after one step as one, and named moments, by step. */
+/** Return edits (those after one step joined) and flags, by step. */
 function marksOf(run) {
   const found = new Map();
   for (const { from, number, why } of run.left) {

@@ -1,28 +1,28 @@
-// The label beside the pointer: a cube's name, what it stands between, and its number.
+// The label beside the pointer: a cube's name, its two units, and its number.
 
 import { deltaText, errorOf, sureChip, sureText } from "./numbers.js";
 import { MARK_BITS, flatSpan } from "./quantity.js";
 
-// The tensor that a flat index is of, and its place there; undefined where there is none.
+// Return the tensor with a flat index, and the place in it; undefined if there is none.
 function placeOf({ tensors }, index) {
   const tensor = tensors.find((one) => index >= one.start && index < flatSpan(one)[1]), place = [];
   tensor?.shape.reduceRight((left, side) => (place.unshift(left % side), Math.floor(left / side)), index - tensor.start);
   return [tensor, place];
 }
 
-/** Name of the parameter at a flat index, such as `0.weight[4][2]`: made from its tensor's name and shape. */
+/** Return the name of the parameter at a flat index, such as `0.weight[4][2]`, from its tensor's name and shape. */
 export function parameterName(document, index) {
   const [tensor, place] = placeOf(document, index);
   return tensor ? tensor.name + place.map((k) => `[${k}]`).join("") : "";
 }
 
-/** What a parameter is called, such as `from input r to output b`: words of its tensor with a name for each place. */
+/** Return a parameter's meaning, such as `from input r to output b`: its tensor's words, with names of its places. */
 export function meaningOf(document, index) {
   const [tensor, place] = placeOf(document, index);
   return tensor?.means ? tensor.means.replace(/\{(\d)\}/g, (_, axis) => nameAlong(tensor.along[axis], place[axis])) : parameterName(document, index);
 }
 
-// One of the names along an axis, which are texts, and words with so many numbers from one on; without any its number.
+// Return a name along an axis: from texts, or from words with a first number; otherwise the number itself.
 function nameAlong(names, k) {
   for (const one of names ?? []) {
     const [word, first, count] = Array.isArray(one) ? one : [one, null, 1];
@@ -32,23 +32,23 @@ function nameAlong(names, k) {
   return String(k);
 }
 
-/** Name of a number of a row of activations. */
+/** Return the name of a number in an activation row. */
 export function unitName(document, row, unit) {
   return nameAlong(document.units[row], unit);
 }
 
-/** The row of activations that a texel is of; undefined of a parameter. */
+/** Return the activation row of a texel; undefined for a parameter. */
 export function rowAt({ plates }, texel) {
   return plates.find((one) => one.kind === "activation" && texel >= one.texel && texel < one.texel + one.size);
 }
 
-/** What a texel is called, and its name in code, if that is another one. */
+/** Return a texel's meaning, and its name in code if that differs. */
 export function nameAt(document, texel) {
   const row = rowAt(document, texel);
   return row ? [unitName(document, row.name, texel - row.texel), ""] : [...new Set([meaningOf(document, texel), parameterName(document, texel)]), ""];
 }
 
-/** Lines about a cube: name and number first. */
+/** Return the lines about a cube, name and number first. */
 export function tipLines(shown, frame, hit) {
   if (frame.tip) return frame.tip(hit);
   const { document, quantity } = shown;

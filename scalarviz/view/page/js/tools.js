@@ -1,4 +1,4 @@
-// Buttons and keys: time, quantities, and what opens over the page. Each button says its name and its key.
+// Buttons and keys: time, quantities, and everything that opens over the page. Each button shows its name and key.
 
 import { element } from "./ink.js";
 
@@ -14,7 +14,7 @@ const SIGNS = {   // in a box of 20 x 16
   newest: "M10 2 L17 8 L10 14 Z M3 2 L10 8 L3 14 Z M17 2 H19 V14 H17 Z",
 };
 
-/** A button that does an action of the page's table; its title has the key. */
+/** Return a button for an action of the page's table; its title has the key. */
 export function actionButton(page, name, words) {
   const button = element("button", "", words), told = page.run.keys.find(action => action.name === name);
   button.title = `${told.does} (${told.keys[0]})`;
@@ -30,7 +30,7 @@ function sign(shape) {
   return picture;
 }
 
-/** The buttons beside the time bar, and the choice of its speed; returns what shows whether it plays, and how fast. */
+/** Create the buttons beside the time bar and the menu of speeds; return the function that shows their state. */
 export function makeButtons(root, page) {
   let middle = null;
   for (const name of ["first", "back", "toggle_run", "step", "newest"]) {
@@ -58,7 +58,7 @@ export function makeButtons(root, page) {
   };
 }
 
-/** Buttons of what was recorded, where there is a choice. */
+/** Create buttons for the recorded quantities, if there are several. */
 export function makeQuantities(root, page) {
   const words = { weight: "value", gradient: "gradient", update: "update" }, made = {};
   for (const [name, action] of [["weight", "show_weights"], ["gradient", "show_gradients"], ["update", "show_updates"]]) {
@@ -75,7 +75,7 @@ export function makeQuantities(root, page) {
   };
 }
 
-/** The line of keys, the buttons at its end, and the list of all keys. */
+/** Create the line of keys, the buttons at its end, and the list of all keys. */
 export function makeTools(page, { line, tools, help, table }) {
   for (const name of ["toggle_run", "step", "back", "fit", "toggle_help"]) {
     const told = page.run.keys.find(action => action.name === name);
@@ -103,7 +103,7 @@ export function makeTools(page, { line, tools, help, table }) {
 
 const KEY_NAMES = { " ": "Space", ArrowLeft: "Left", ArrowRight: "Right", ArrowUp: "Up", ArrowDown: "Down", "+": "=" };
 
-/** The name of a key as view/watch/actions.py writes it, such as "Space", "Left", "G" or "Ctrl+Z". */
+/** Return the name of a key as in view/watch/actions.py, such as "Space", "Left", "G" or "Ctrl+Z". */
 export function keyName(event) {
   const key = KEY_NAMES[event.key] ?? (event.key.length === 1 ? event.key.toUpperCase() : event.key);
   return event.ctrlKey || event.metaKey ? `Ctrl+${event.shiftKey ? "Shift+" : ""}${key}` : key;

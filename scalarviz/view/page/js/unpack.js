@@ -1,11 +1,11 @@
-// Tables of numbers over time, as scalarviz/view/page/pack.py packs them: the way back to float32 bits.
+// Tables of numbers over time from scalarviz/view/page/pack.py, unpacked to float32 bits.
 
 import { denseBytes } from "./load.js";
 
-const LEAD_WEIGHTS = [[1], [2, -1], [3, -3, 1], [4, -6, 4, -1]];   // of the frames before, the newest first
-const ZERO_KEY = 0x80000000;   // of +0: keys count up with the numbers, 0 to 2^32 - 1
+const LEAD_WEIGHTS = [[1], [2, -1], [3, -3, 1], [4, -6, 4, -1]];   // of earlier frames, the newest first
+const ZERO_KEY = 0x80000000;   // of +0: keys are in the order of the numbers, 0 to 2^32 - 1
 
-/** Bytes of a base64 text, or of one that is dense, which `!` says. */
+/** Return the bytes of a base64 text, or of a dense one, which starts with `!`. */
 export function bytesOf(text) {
   if (text[0] === "!") return denseBytes(text.slice(1));
   const letters = atob(text), bytes = new Uint8Array(letters.length);
@@ -13,7 +13,7 @@ export function bytesOf(text) {
   return bytes;
 }
 
-/** Inflate raw deflated bytes. At most `limit` bytes come out: a few kilobytes can stand for gigabytes. */
+/** Decompress raw deflated bytes, at most `limit`: a few kilobytes can expand to gigabytes. */
 export async function inflated(bytes, limit = 2 ** 30) {
   const reader = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw")).getReader();
   const parts = [];
@@ -32,8 +32,8 @@ export async function inflated(bytes, limit = 2 ** 30) {
 }
 
 /**
- * Numbers over time, N x T, frame after frame; `errors` say by how much a column's may be off, null where every bit is
- * kept. `led` leads to each of the numbers, where the order is 0.
+ * Numbers over time, N x T, frame by frame; `errors` are the largest errors of columns, null if every bit is kept.
+ * With order 0, `led` predicts each number.
  */
 export async function unpackTable(packed, led = null) {
   const { frames, columns, bits, order } = packed, count = frames * columns, width = bits / 8;
@@ -48,12 +48,12 @@ export async function unpackTable(packed, led = null) {
   return { frames, columns, numbers: roundedNumbers(raw, frames, columns, order, steps), errors: steps.map(s => s / 2) };
 }
 
-/** One row of a table, (T,): a view, not a copy. */
+/** Return one row of a table, (T,), as a view, not a copy. */
 export function rowOf(table, frame) {
   return table.numbers.subarray(frame * table.columns, (frame + 1) * table.columns);
 }
 
-/** What plain gradient descent adds, as `led_updates` of pack.py has it; null where bits are missing. */
+/** Return the updates predicted as by `led_updates` of pack.py; null where bits are missing. */
 export function ledUpdates(values, gradients, steps, rates, columns) {
   if (values.errors || gradients?.errors) return null;
   const led = new Float32Array(values.frames * columns);
@@ -84,7 +84,7 @@ function exactNumbers(raw, frames, columns, order, table) {
       } else if (frame > 0) {
         expected = keyOf(bits[at - columns]);
         const known = Math.min(order, frame);
-        if (known > 1) {   // as Python computes it, in float64, and rounded once
+        if (known > 1) {   // as Python computes it: in float64, rounded once
           let sum = 0;
           for (let k = 0; k < known; k++) sum += LEAD_WEIGHTS[known - 1][k] * numbers[at - (k + 1) * columns];
           led[0] = sum;
@@ -92,7 +92,7 @@ function exactNumbers(raw, frames, columns, order, table) {
         }
       }
       const key = (expected + moved) >>> 0;
-      bits[at] = key >= ZERO_KEY ? key ^ ZERO_KEY : ~key;   // never through a float: a NaN keeps its bits
+      bits[at] = key >= ZERO_KEY ? key ^ ZERO_KEY : ~key;   // never as a float, so that a NaN keeps its bits
     }
   }
   return numbers;

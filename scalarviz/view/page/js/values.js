@@ -1,22 +1,22 @@
-// The number printed on each cube of a small net, in the colour that can be read on it.
+// The number printed on each cube of a small network, in a readable colour.
 
 import { cubeCorners, pointOf } from "./boxes.js";
 import { beforeEye, dot3, project, towardsEye } from "./camera.js";
 import { chipText, errorOf, exponentText, numberText, shortText, sureChip, sureText } from "./numbers.js";
 
 const VALUE_SIZES = [22, 20, 18, 16, 15, 14, 13];
-const ENLARGED_SIZES = [...VALUE_SIZES, 12, 11, 10]; // where they are larger on the screen than they are called
-const LEAST_SEEN = 11; // on a small screen, where they are smaller there
-const BRIEF = 0.00995; // below it a number has its exponent also where there is little room
-const MIDDLE = 0.357; // from the baseline to half the height of a digit, of the size
+const ENLARGED_SIZES = [...VALUE_SIZES, 12, 11, 10]; // for screens that enlarge the picture
+const LEAST_SEEN = 11; // for small screens, which shrink it
+const BRIEF = 0.00995; // a smaller number has an exponent, even with little room
+const MIDDLE = 0.357; // from the baseline to half the height of a digit, as a share of the type size
 
-/** Relative luminance of a colour in 0..1 (WCAG 2.1). */
+/** Return the relative luminance of a colour in 0..1 (WCAG 2.1). */
 function luminanceOf(colour) {
   const [r, g, b] = colour.map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 }
 
-/** Colour of text on a ground in 0..1. */
+/** Return the colour of text on a background in 0..1. */
 export function inkOn(colour) {
   return luminanceOf(colour) > 0.22 ? "#0c0e11" : "#ffffff";
 }
@@ -25,7 +25,7 @@ function topsOf(plate) {
   return Array.from({ length: plate.size }, (_, element) => pointOf(plate, element, [0, 0, plate.depth]));
 }
 
-/** Width and height that a text may have on the main face of every cube of a plate. */
+/** Return the width and height for a text on the main face of every cube of a plate. */
 export function roomOn(plate, camera) {
   const spans = [0, 1].map((k) =>
     Array.from({ length: plate.size }, (_, element) => {
@@ -41,7 +41,7 @@ export function roomOn(plate, camera) {
   return [Math.min(...spans[flat].map(([x]) => x)), Math.min(...spans[1 - flat].map(([, y]) => y))];
 }
 
-// The largest size whose widest usual number fits every cube of a plate seen from where it was laid out.
+// Return the largest size at which the widest usual number fits every cube of a plate, seen from its layout's camera.
 function fittingSize(plate, camera, wide, type) {
   const [room, high] = roomOn(plate, camera);
   const least = type < 1 ? LEAST_SEEN : VALUE_SIZES.at(-1), air = (size) => (size > 13 && size * type > 13 ? 8 : 3.5);
@@ -49,7 +49,7 @@ function fittingSize(plate, camera, wide, type) {
   return sizes.find((size) => wide * size + air(size) <= room && size + 6 <= high) ?? 0;
 }
 
-// The largest size of type whose widest usual number lies inside a main face, wherever it is seen from.
+// Return the largest type size at which the widest usual number fits a main face from every direction.
 function sizeInFace(plate, element, camera, wide) {
   const ring = [[-1, -1], [1, -1], [1, 1], [-1, 1]], middle = project(camera, pointOf(plate, element, [0, 0, plate.depth]));
   const quad = ring.map(([x, y]) => project(camera, pointOf(plate, element, [x * plate.half, y * plate.half, plate.depth])));
@@ -71,19 +71,19 @@ function within([x, y], across, down, [left, top, right, foot]) {
   return x - across >= left && x + across <= right && y - down >= top && y + down <= foot;
 }
 
-/** Where numbers stand, and how large they are; depends on the camera alone. */
+/** Places and sizes of the numbers; they depend on the camera only. */
 export class ValuePlaces {
   /**
-   * `type` is how much larger all is on the screen than it is called, `form` how numbers are written; what
-   * would leave the `window` is left out, where cubes have moved.
+   * `type` is the enlargement of the screen, `form` the number format; numbers that would leave the `window` are
+   * left out if cubes have moved.
    */
   constructor(document, camera, { turned, type }, form, picked, window) {
-    const wide = document.widest[form]; // in sizes
+    const wide = document.widest[form]; // in multiples of the size
     Object.assign(this, { size: 0, places: [], top: (plate, k, rise = 0) => project(camera, pointOf(plate, k, [0, 0, plate.depth * (1 + 2 * rise)])) });
     if (!document.numbered) return;
     if (!turned) {
       const sizes = document.plates.map((plate) => fittingSize(plate, camera, wide, type));
-      const weights = sizes.filter((_, k) => document.plates[k].kind !== "activation"); // all or none; rows where they fit
+      const weights = sizes.filter((_, k) => document.plates[k].kind !== "activation"); // all or none; rows if they fit
       this.size = weights.length && Math.min(...weights) ? Math.min(...sizes.filter((size) => size > 0)) : 0;
       if (this.size) {
         this.places = document.plates.map((plate, k) => topsOf(plate).map((top) => (sizes[k] ? project(camera, top) : null)));
@@ -120,7 +120,7 @@ export class ValuePlaces {
   }
 }
 
-/** Print the numbers of a frame, but those of texels in `hides`; `small`: where cubes may be smaller. */
+/** Print the numbers of a frame, except those of texels in `hides`; `small` says that cubes may be smaller. */
 export function drawValues(ink, places, shown, frame, colourOf, small, hides) {
   const { document, quantity } = shown;
   const onFace = (value, signed) => (places.form !== "tenths" ? chipText(value, signed) : value === 0 ? "0" : numberText(value, Math.abs(value) < 9.95 ? 1 : 0, signed));
@@ -153,7 +153,7 @@ export function drawValues(ink, places, shown, frame, colourOf, small, hides) {
   });
 }
 
-// Middle of the main face of a cube that may be smaller, and its size of type; 0 where none fits or something is before it.
+// Return the middle of a cube's main face, and its type size; 0 if none fits or something covers it.
 function onSmall({ shares, camera, picked }, plate, index, element, most) {
   const share = shares(index, element);
   const at = project(camera, pointOf(plate, element, [0, 0, plate.depth * (2 * share - 1)]));
@@ -163,7 +163,7 @@ function onSmall({ shares, camera, picked }, plate, index, element, most) {
 
 function onCube(ink, [x, y], text, size, ground) {
   let colour = inkOn(ground);
-  if (text === "NaN") { // the mark below is a checkerboard: a patch keeps the word readable
+  if (text === "NaN") { // the mark below is a checkerboard: a background keeps the word readable
     const wide = ink.measure(text, size, true) + 10;
     ink.box(x - wide / 2, y - size * 0.62, wide, size * 1.24, { fill: ink.theme.ink });
     colour = ink.theme.paper;

@@ -1,14 +1,14 @@
-// Where a document is seen from: fitted, moved by hand, or on its way back; and how its pixels lie in a canvas.
+// The view of a document: fitted, moved by the user, or on its way back; and its place in a canvas.
 
 import { slabCorners } from "./boxes.js";
 import { STEEPEST, between, cameraOf, project, shifted, sizeOf, turned, zoomed } from "./camera.js";
 import { convexHull } from "./outline.js";
 
 const SMALLEST_TYPE = 0.8;
-const GLIDE_SECONDS = 0.3; // of the way back to the view that shows everything
-const SMALLEST_SIZE = 0.2; // of the fitted size: the picture is never smaller
+const GLIDE_SECONDS = 0.3; // for the way back to the view that shows everything
+const SMALLEST_SIZE = 0.2; // share of the fitted size: the least size of the picture
 
-/** The pose of one document, in pixels of the document, shown in a canvas of any size. */
+/** The pose of one document, in its own pixels, shown in a canvas of any size. */
 export class Viewpoint {
   constructor(document, changed) {
     this.document = document;
@@ -23,8 +23,8 @@ export class Viewpoint {
   }
 
   /**
-   * The canvas has so many CSS pixels. Everything here counts in logical ones: in a canvas of another size the whole
-   * picture is larger or smaller, down to where its words can no longer be read.
+   * Set the canvas to this many CSS pixels. Everything here is in logical pixels: in a canvas of another size the whole
+   * picture is larger or smaller, as long as its words are readable.
    */
   resize(width, height) {
     const [wide, high] = this.document.size;
@@ -32,7 +32,7 @@ export class Viewpoint {
     [this.width, this.height] = [Math.max(1, width) / this.type, Math.max(1, height) / this.type];
     this.seen = null;
     const [x, y, across, down] = this.document.scene;
-    const strip = this.height * 0.7 >= 132; // legends take no more than there is room for
+    const strip = this.height * 0.7 >= 132; // legends take at most the available room
     const below = strip ? high - y - down : Math.min(8, 0.1 * this.height);
     const aside = wide - x - across;
     this.box = [x, y, Math.max(this.width - x - aside, 1), Math.max(this.height - y - below, 1)];
@@ -40,18 +40,18 @@ export class Viewpoint {
     this.fitted = Math.min(this.box[2] / across, this.box[3] / down);
   }
 
-  /** Whether this is another view than the one that the document was laid out for, or another size. */
+  /** Whether this is another view than that of the document's layout, or another size. */
   get moved() {
     const resized = Math.abs(this.fitted - 1) > 1e-9 || this.width !== this.document.size[0] || this.height !== this.document.size[1];
     return resized || this.turned;
   }
 
-  /** Whether somebody looks from elsewhere. */
+  /** Whether the camera was moved. */
   get turned() {
     return JSON.stringify(this.pose) !== JSON.stringify(this.home);
   }
 
-  // The middle of the scene, in the document and in the canvas.
+  // Return the middle of the scene, in the document and in the canvas.
   #middles() {
     return [this.document.scene, this.box].map(([x, y, wide, high]) => [x + wide / 2, y + high / 2]);
   }
@@ -66,7 +66,7 @@ export class Viewpoint {
     return at.map((x, k) => there[k] + (x - here[k]) / this.fitted);
   }
 
-  /** The camera that the document's words were laid out for, in its own pixels. */
+  /** The camera of the document's layout, in its own pixels. */
   get listed() {
     return cameraOf(this.home, this.document.size, this.points);
   }
@@ -77,7 +77,7 @@ export class Viewpoint {
     return this.seen;
   }
 
-  /** Look from elsewhere: what `pose` names of it. */
+  /** Change the parts of the pose that `pose` names. */
   set(pose) {
     this.glide = null;
     const el = Math.max(-STEEPEST, Math.min(STEEPEST, pose.el ?? this.pose.el));
@@ -90,7 +90,7 @@ export class Viewpoint {
     this.changed();
   }
 
-  // The same by hand: a part of the picture always stays in the middle of its place.
+  // The same by the user: a part of the picture always stays in the middle of its place.
   #move(pose) {
     this.glide = null;
     const [x, y, wide, high] = this.box;
@@ -111,7 +111,7 @@ export class Viewpoint {
     this.#move(shifted(this.pose, dx / this.fitted, dy / this.fitted));
   }
 
-  /** Enlarge around a point in logical pixels, never beyond one cube that fills its place. */
+  /** Enlarge around a point in logical pixels, at most until one cube fills its place. */
   zoom(factor, at) {
     const [left, top, right, foot] = this.document.rect;
     const [now, fitted] = [sizeOf(this.pose), sizeOf(this.home)];
@@ -120,7 +120,7 @@ export class Viewpoint {
     this.#move(zoomed(this.pose, wanted / now, this.toDocument(at)));
   }
 
-  /** Set out for the view that shows everything; at once where motion is not wanted. */
+  /** Glide to the view that shows everything; at once if the user wants no motion. */
   fit() {
     if (matchMedia("(prefers-reduced-motion: reduce)").matches) this.set(this.home);
     else this.glide = { from: this.pose, began: performance.now() };
@@ -136,17 +136,17 @@ export class Viewpoint {
   }
 }
 
-// share of the place on each side in which nothing needs to be seen
+// share of the place on each side that may be empty
 const LEASH_MARGIN = 1 / 6;
 
-/** The shortest shift in pixels after which one of the boxes (their corners) reaches the middle of a rectangle. */
+/** Return the shortest shift in pixels that brings a box (given by corners) to the middle of a rectangle. */
 export function wayBack(camera, boxes, [left, top, right, foot]) {
   const [across, down] = [LEASH_MARGIN * (right - left), LEASH_MARGIN * (foot - top)];
   const middle = [left + across, right - across].flatMap((x) => [top + down, foot - down].map((y) => [x, y]));
   let best = null;
   for (const box of boxes) {
     const seen = box.map((corner) => project(camera, corner));
-    if (seen.some(([, , w]) => !(w > 0))) continue; // where projecting means nothing
+    if (seen.some(([, , w]) => !(w > 0))) continue; // cannot be projected
     const shift = shiftTo(seen, middle);
     if (best === null || square(shift) < square(best)) best = shift;
   }
@@ -156,7 +156,7 @@ export function wayBack(camera, boxes, [left, top, right, foot]) {
 const square = ([x, y]) => x * x + y * y;
 
 /**
- * The shortest shift after which the hulls of `points` and of `target`, both (N, 2), touch; zero if they do.
+ * Return the shortest shift after which the hulls of `points` and `target`, both (N, 2), touch; zero if they do.
  * Shifts that let them touch are a convex region: the hull of all differences.
  */
 export function shiftTo(points, target) {

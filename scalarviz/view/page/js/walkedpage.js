@@ -1,4 +1,4 @@
-// The page of a run whose micro-steps were recorded: the page of any run, and a walk through the step after a frame.
+// The page of a run with recorded micro-steps: the page of any run, and a walk through the step after a frame.
 
 import { pointOf } from "./boxes.js";
 import { project } from "./camera.js";
@@ -11,7 +11,7 @@ import { actionButton } from "./tools.js";
 import { inkOn, roomOn } from "./values.js";
 import { LIGHT, PHASE, SECOND, rangeOfDeltas, readWalks } from "./walks.js";
 
-/** The number nearest to one; null of none. */
+/** Return the nearest number; null if there are none. */
 function nearestOf(numbers, wanted) {
   const nearer = (best, one) => (best === null || Math.abs(one - wanted) < Math.abs(best - wanted) ? one : best);
   return numbers.reduce(nearer, null);
@@ -40,7 +40,7 @@ export class WalkedPage extends Page {
     for (const [name, sign, words] of [["micro_back", ",", "\u2039 micro-step"], ["micro_next", ".", "micro-step \u203a"]]) {
       const button = box.appendChild(actionButton(this, name, sign));
       button.classList.add("micro");
-      button.dataset.words = words; // where there is no keyboard
+      button.dataset.words = words; // for devices without a keyboard
       button.setAttribute("aria-label", this.run.keys.find(action => action.name === name).does);
     }
     this.whose = actionButton(this, "whose", "");
@@ -62,18 +62,18 @@ export class WalkedPage extends Page {
 
   // ---- the walk
 
-  /** The frames of the branch that is shown after which there are micro-steps: those of the branch that the page opens with. */
+  /** The frames of the opening branch that have micro-steps after them. */
   get held() {
     const { frames } = this.walks, { places } = this.run.head;
     return places ? places.flatMap((place, frame) => (frames.includes(place) ? [frame] : [])) : frames;
   }
 
-  /** The step after a frame, of one of the two sides. */
+  /** Return the step after a frame, of one sample or of the batch. */
   walkAt(frame, alone) {
     return this.walks.at(this.run.head.places?.[frame] ?? frame, alone);
   }
 
-  /** The next micro-step; the first opens the next step that has any, after the last comes the next frame. */
+  /** Show the next micro-step; the first call opens the next step that has any, after the last comes the next frame. */
   next() {
     this.stop();
     if (this.walk && this.at < this.walk.count) return this.stand(this.at + 1);
@@ -83,7 +83,7 @@ export class WalkedPage extends Page {
     return this.enter(later, false, "next");
   }
 
-  /** The micro-step before; at the first one, the end of the step before. */
+  /** Show the previous micro-step; at the first, the end of the step before. */
   previous() {
     this.stop();
     if (this.walk && this.at > 1) return this.stand(this.at - 1);
@@ -97,7 +97,7 @@ export class WalkedPage extends Page {
     this.write();
   }
 
-  /** One sample's numbers, or those of the whole batch. */
+  /** Switch between one sample and the whole batch. */
   other() {
     this.alone = !(this.walk?.told.alone ?? this.alone);
     if (!this.walk) return;
@@ -151,7 +151,7 @@ export class WalkedPage extends Page {
     this.stand(at);
   }
 
-  /** An address may ask for a micro-step too: `#frame=20&micro=32`, `&whole=1` for that of the whole batch. */
+  /** Apply a micro-step in the address: `#frame=20&micro=32`, with `&whole=1` for the whole batch. */
   follow(hash) {
     const there = super.follow(hash), wanted = new URLSearchParams(hash.slice(1)), at = Math.round(Number(wanted.get("micro")));
     if (!(at >= 1)) return there;
@@ -167,9 +167,9 @@ export class WalkedPage extends Page {
     if (this.walk && chosen >= 0) this.stand(this.walk.firstOf(chosen));
   }
 
-  // ---- what is written
+  // ---- texts
 
-  /** Of one sample alone the batch is that one. */
+  /** A batch of one sample is that sample. */
   parts() {
     return super.parts().map(words => (this.walk?.told.alone ? words.replace(/^batch .*/, "batch 1") : words));
   }
@@ -179,7 +179,7 @@ export class WalkedPage extends Page {
     const { walk, run } = this, { classList } = part("app");
     classList.toggle("inside", Boolean(walk));
     classList.toggle("remarked", Boolean(this.remark));
-    classList.toggle("alone", !run.pictures.length && !run.head.letters && !walk?.told.table.length); // the table has a column of its own
+    classList.toggle("alone", !run.pictures.length && !run.head.letters && !walk?.told.table.length); // the table has its own column
     part("bar").hidden = Boolean(walk);
     this.beside.hidden = !walk;
     part("about").textContent = this.remark || this.origin;
@@ -192,13 +192,13 @@ export class WalkedPage extends Page {
     part("step").textContent = countText(told.step);
     part("beyond").textContent = "";
     part("loss").textContent = phase >= PHASE.loss ? told.loss : "\u2013";
-    part("summed").textContent = told.samples; // whose loss this one is
+    part("summed").textContent = told.samples; // the samples of this loss
     const said = `inside step ${countText(told.step)}  \u00b7  micro-step ${this.at} of ${walk.count}  \u00b7  ${told.about}`;
     part("about").textContent = this.remark ? `${this.remark}  \u00b7  ${said}` : said;
     this.writeBeside();
   }
 
-  /** Words of the line below the cubes: which phases there are and how far they are, and the micro-step. */
+  /** Write the line below the cubes: the phases with their progress, and the micro-step. */
   told() {
     const { walk, at } = this, { plan, told } = walk, [name, meaning, formulas] = told.lines[at - 1];
     const phases = plan.phases.map(([phase, start, count, words], k) => {
@@ -225,7 +225,7 @@ export class WalkedPage extends Page {
     this.root.replaceChildren(phases, line);
   }
 
-  /** Where the deltas come from, as far as they have come. */
+  /** Return where the known deltas come from. */
   writeBeside() {
     const { walk, at } = this, { told, lengths } = walk, sums = walk.run.document.words.single?.sums;
     const [last] = lengths.at(-1), reached = walk.reachedAt(at)[last], deltas = sums ? walk.deltasAt(at).get(sums) : walk.deltasAt(at).get(last);
@@ -247,14 +247,14 @@ export const openWalked = () => openPage(async textOf => {
 }, WalkedPage);
 
 const ABOVE_SIZE = 13, BELOW_SIZES = [17, 16, 15, 14, 13], FACE_AIR = 6, FACE_CLOSE = 3;
-const TWO_LINES = 44; // pixels of a face from top to bottom that hold two lines
-const FACES_UP_TO = 64; // weights that have faces
+const TWO_LINES = 44; // height in pixels of a face with two lines
+const FACES_UP_TO = 64; // most weights with texts on their faces
 
 function bareFace(text) {
   return text.replace(/^(= |\u2248 |w' )/, "");
 }
 
-// Whether there are two lines (not where there is `one`), the size of the number, whether it is bold; null: nothing has room.
+// Return whether there are two lines (not with `one`), the size of the number, whether it is bold; null without room.
 function formOf(ink, [wide, high], faces, one) {
   const widest = (texts, size, bold) => Math.max(...texts.map(text => ink.measure(text, size, bold)));
   const above = widest(faces.map(face => face[0]), ABOVE_SIZE, false), below = faces.map(face => face[1]);
@@ -267,7 +267,7 @@ function formOf(ink, [wide, high], faces, one) {
   return fitting ? [false, ...fitting] : null;
 }
 
-/** For each plate: its number, faces by element, and how they are written; the cubes that have one are left to them. */
+/** Return for each plate its number, texts by element and their style; plain numbers leave these cubes out. */
 function facesOn(overlay, walk, at) {
   const { document, view, ink } = overlay, faces = walk.facesAt(at);
   const weights = document.plates.filter(plate => plate.kind !== "activation").reduce((sum, plate) => sum + plate.size, 0);
@@ -280,7 +280,7 @@ function facesOn(overlay, walk, at) {
   });
 }
 
-/** What the overlay needs of a micro-step: which numbers it hides, and what it writes on cubes and beside rows of them. */
+/** Return the overlay's data of a micro-step: hidden numbers, and texts on cubes and beside rows. */
 export function inkOf(walk, at, player) {
   const agrees = () => player.quantity === walk.quantityAt(at);
   return {
@@ -305,7 +305,7 @@ function writeFaces({ ink, places }, [plate, index, own, [two, size, bold]], col
   }
 }
 
-/** A light edge around the one cube that the line below is about. */
+/** Draw a bright edge around the cube that the line below describes. */
 function markCube({ document, view: { camera }, ink }, index, rise) {
   const plate = document.plates.find(({ start, size }) => start >= 0 && index >= start && index < start + size);
   if (!plate) return;
@@ -314,11 +314,11 @@ function markCube({ document, view: { camera }, ink }, index, rise) {
   if ([0, 1].every(axis => Math.max(...ring.map(at => at[axis])) - Math.min(...ring.map(at => at[axis])) > MARKED)) ink.path(ring, ink.theme.selection, 2);
 }
 
-const MARKED = 9; // pixels of a face that can have an edge of light
-const LEAST_FACE = 20; // pixels of a cube beside which a number can stand without hiding it
-const LABEL_SIZE = 13, CHIP_HIGH = 18, STRIP = 0.4; // how far a delta without room for its number reaches, in sides of its cube
+const MARKED = 9; // least pixels of a face with a bright edge
+const LEAST_FACE = 20; // least pixels of a cube with a number beside it
+const LABEL_SIZE = 13, CHIP_HIGH = 18, STRIP = 0.4; // size of a delta without room for its number, in sides of its cube
 
-// Whether a number has room beside a cube of a row, which it does not hide.
+// Return whether a number fits beside a cube of a row without covering it.
 function roomFor(ink, plate, camera, text) {
   const at = k => project(camera, pointOf(plate, k, [0, 0, plate.depth])), apart = plate.size < 2 ? [Infinity] : [0, 1].map(axis => Math.abs(at(1)[axis] - at(0)[axis]));
   return Math.min(...roomOn(plate, camera)) >= LEAST_FACE && (ink.measure(text, LABEL_SIZE, true) + 8 <= apart[0] || apart[1] >= CHIP_HIGH + 2);
@@ -330,7 +330,7 @@ function onChip(ink, [x, y], text, colour) {
   ink.text(x, y + 4.7, text, LABEL_SIZE, ink.theme.text1, { bold: true, end: "middle" });
 }
 
-/** The sums of a layer on their way, where its row will stand. */
+/** Draw a layer's current sums at the place of its row. */
 function writeSums({ document, view: { camera }, ink }, walk, at, stops) {
   const [row, first, count, wide, bias] = walk.plan.lights[at - 1][LIGHT.sums] ?? [], plate = document.plates.find(({ kind, name, size }) => kind === "activation" && name === row && size <= SECOND);
   const lit = walk.lightAt(at, LIGHT.lit), reached = walk.reachedAt(at)[row];
@@ -341,7 +341,7 @@ function writeSums({ document, view: { camera }, ink }, walk, at, stops) {
   }
 }
 
-/** The deltas that have come, at the near edges of their rows of cubes: numbers on chips, or strips of their colours. */
+/** Draw the known deltas at the near edges of their rows of cubes: numbers on chips, or coloured strips. */
 function writeDeltas({ document, view: { camera }, ink, shown }, rows, table) {
   const range = rangeOfDeltas(shown, rows);
   for (const plate of document.plates.filter(({ kind, name, size }) => kind === "activation" && size <= SECOND && rows.has(name))) {
