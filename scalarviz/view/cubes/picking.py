@@ -124,9 +124,7 @@ class Picker:
         return found
 
     def _look(self, camera: Camera, density: float) -> tuple[Floats, list[tuple[bool, float]]]:
-        """Return the matrix from screen to world, and per plate whether mean colours are drawn, and half a cube's
-        side.
-        """
+        """Return the matrix from screen to world, and per plate whether means are drawn, and half a cube's side."""
         variants = [variant_for(plate, camera, density) for plate in self._plates]
         sizes = [(v.samples > 0, p.half if v.detail else 0.5) for v, p in zip(variants, self._plates, strict=True)]
         return np.asarray(np.linalg.inv(camera.matrix), np.float64), sizes

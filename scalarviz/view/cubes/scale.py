@@ -179,7 +179,7 @@ class Coloring:
         self.growing = False  # whether the range is still growing
         self.dark = False  # whether a step is open and no cube has a number yet: all show their weights
         self.untrained = False  # whether only untrained numbers are missing
-        self._known: NDArray[np.bool_] = np.zeros(0, bool)  # which numbers are known: a gradient that was not computed is not
+        self._known: NDArray[np.bool_] = np.zeros(0, bool)  # which numbers are known (computed gradients)
         self._tensors = tuple(tensors)
         self._weights = [t for t in self._tensors if not t.buffer]
         self._buffers = [t for t in self._tensors if t.buffer]

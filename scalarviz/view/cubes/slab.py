@@ -484,9 +484,7 @@ def variant_for(plate: Plate, camera: Camera, density: float) -> Variant:
 def block_means(
     values: NDArray[np.float32], flags: NDArray[np.uint8], chosen: Range, table: NDArray[np.uint8], block: int
 ) -> NDArray[np.uint8]:
-    """Return the mean colour (by `table`, (T, 3)) of each block of cubes, and its mark, as (rows, columns, 4) of
-    blocks.
-    """
+    """Return mean colour (by `table`, (T, 3)) and mark of each block of cubes, (rows / block, columns / block, 4)."""
     marked = flags & ~np.uint8(FROZEN) if flags.any() else flags
     unit = np.clip(chosen.unit(values), 0.0, 1.0)
     if marked.any():

@@ -186,9 +186,7 @@ class GraphFigure(Figure):
 
 
 def _corner(layout: Layout) -> tuple[Point, float, float]:
-    """Return the legend's corner, and the size of the figure. It stands at the lower right, or below if that is
-    taken.
-    """
+    """Return the legend's corner and the figure's size. The legend is at the lower right, or below everything."""
     wide, high = LEGEND
     width = max(layout.width, wide + MARGIN)
     x, y = width - wide, layout.height - high

@@ -203,9 +203,7 @@ class Graph:
         return Item("fold", held[-1], held, piece.name, title, grad=math.nan if computed else None)
 
     def _pieces(self, ends: Collection[Key]) -> list[_Piece]:
-        """Return the pieces: modules, nodes between them, and earlier nodes that are not shown; leaves with their
-        users.
-        """
+        """Return the pieces: modules, nodes between them, earlier nodes that are not shown, and leaves."""
         below, folds = self.below, self._modules()
         results, path_of = self._near, self._paths.get
         bare = {path for path in self._unfold if not any(kind.startswith(f"{path}.") for kind in self._kinds)}
