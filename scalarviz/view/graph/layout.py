@@ -53,9 +53,7 @@ class Card:
 
 
 def card_of(item: Item, *, computed: bool, digits: int | None = None) -> Card:
-    """Return the card of an item. `computed`: some gradient of the graph is; `digits`: decimals, default two or
-    fewer.
-    """
+    """Return the card of an item. `computed`: some gradient of the graph is; `digits`: decimals, default up to two."""
     high = max(HIGH, 2 * AIR + (PORT - 1) * (len(item.operands) - 1))
     name = short(item.name)
     if item.kind in ("fold", "row"):  # name and class; below, the number of weights

@@ -169,9 +169,7 @@ def _claim_by_weights(walk: Walk, modules: Mapping[int, str], paths: Paths) -> N
 
 
 def _claim_between(walk: Walk, whole: Sequence[str], paths: Paths) -> None:
-    """Claim the nodes between the parts of modules, which store one call, or none if ``forward`` was called
-    directly.
-    """
+    """Claim the nodes between the parts of modules; a part stores one call, or none if ``forward`` was called."""
     if not whole:
         return
     order, spans = list(walk.objects), dict[str, tuple[int, int]]()

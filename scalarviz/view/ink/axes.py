@@ -189,9 +189,7 @@ class Axes:
     up: Scale
 
     def points(self, x: Array, y: Array, *, within: bool = False) -> Floats:
-        """Return the positions of pairs of numbers, (N, 2) in logical pixels; `within` clips them to the plot's
-        height.
-        """
+        """Return the positions of pairs of numbers, (N, 2) in logical pixels; `within` clips them to the height."""
         left, top, width, height = self.box
         up = np.clip(self.up.place(y), 0.0, 1.0) if within else self.up.place(y)
         return np.stack([left + width * self.across.place(x), top + height * (1 - up)], axis=-1)
@@ -250,9 +248,7 @@ class Axes:
             sketch.text(x - 7, at, word, LABEL, theme.text3, anchor="right")
 
     def slope(self, x: float, y: float, steep: float, reach: float) -> Floats:
-        """Return the ends (2, 2) of a straight line through a point, at most `reach` to either side and within the
-        plot.
-        """
+        """Return the ends (2, 2) of a line through a point, at most `reach` to either side and within the plot."""
         ends = []
         for way in (-1.0, 1.0):
             room = min(reach, max(0.0, (self.across.high - x) if way > 0 else (x - self.across.low)))

@@ -43,7 +43,7 @@ _ASIDE = (180.0, 0.31)  # a small panel beside the cubes: least width, share of 
 _ASIDE_WIDE = 0.5  # share of a wide panel
 _ASIDE_FROM = (560, 300)  # logical size of a picture that has room for it
 _SMALL_COLUMN_FROM = 450  # least logical height of a picture with all panels small beside the cubes
-_SMALL_COLUMN_WIDE = 760  # its least width, but for a presenter; in a narrower one sums and outputs beside the cubes matter more
+_SMALL_COLUMN_WIDE = 760  # its least width, but for a presenter: below, sums and outputs matter more
 _SPACE = 24  # pixels between panels one above the other
 _SCENE_LEAST = (380, 240)
 _BESIDE_LEAST = 200  # least width of a panel beside others in a block
@@ -283,7 +283,7 @@ GROUND = 8.0
 """Pixels by which the background of a panel over the scene extends beyond it."""
 _AWAY = 14.0
 _SHARE, _SHARE_HIGH = 0.5, 0.85  # shares of the scene's sides for panels in the corner
-_ABOVE, _CUBES = (0.42, 0.7), (150.0, 50.0)  # for panels above the cubes: share of the height, least pixels of the cubes
+_ABOVE, _CUBES = (0.42, 0.7), (150.0, 50.0)  # panels above the cubes: share of the height, least cubes
 STAGE = 480.0
 """Least width of a stage, a main panel above the cubes."""
 
