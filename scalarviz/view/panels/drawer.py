@@ -42,7 +42,7 @@ class OpenedStep:
     frame: Frame  # its numbers so far: known gradients are `computed`, moved weights have their new values
     before: Frame  # the run's present frame
     phase: int  # zero, forward, loss, backward, gradients, update: 0 to 5
-    deltas: Mapping[str, Floats]  # by stage, the gradient of the loss with respect to each number; NaN: not computed yet
+    deltas: Mapping[str, Floats]  # by stage, loss gradient of each number; NaN: not computed
     moved: NDArray[np.bool_]  # (P,), which weights have their new values
     source: Source
     data: tuple[Floats, Floats]  # training inputs and targets, one row per sample; no rows if none are stored
@@ -96,9 +96,7 @@ class Ground:
 
     @property
     def sample(self) -> Floats | None:
-        """The sample whose numbers are shown: the probe, or the sample of the batch being added. None: several, or
-        none.
-        """
+        """The sample whose numbers are shown: the probe, or the one being added. None: several, or none."""
         if self.opened_step is None or self.opened_step.trial:
             return self.subject.probe
         rows, adding = self.opened_step.data[0], self.opened_step.adding
@@ -124,9 +122,7 @@ class Ground:
         self.writes, self.words_late = writes, frame is not self.words_frame
 
     def report_failure(self, name: str, error: Exception) -> str:
-        """Return the error of a scene's own function in words; a new one is also reported to the console, with its
-        line.
-        """
+        """Return the error of a scene's own function in words; a new one also goes to the console, with its line."""
         said, (*_, last) = words_of(error), extract_tb(error.__traceback__)
         if self.failures.get(name) != said:
             self.notes.append(f"{name}: {said} ({last.filename}, line {last.lineno})")
@@ -302,9 +298,7 @@ class Drawer(Generic[P]):
         return ()
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
-        """Return the panel at a moment. `seconds`: time since the last call in a window; None: every moment is
-        drawn.
-        """
+        """Return the panel at a moment. `seconds`: time since the last call in a window; None: each moment is drawn."""
         return ()
 
     def inside(self, inner: OpenedStep, box: Box) -> Sequence[Sketch]:
@@ -416,15 +410,13 @@ class Drawer(Generic[P]):
         """End typing after a click elsewhere; the text stays."""
 
     def key(self, name: str, text: str) -> bool:
-        """Handle a key, by normalised name and typed text, with the pointer over the panel; return whether it is
+        """Handle a key, by normalised name and typed text, while the pointer is over the panel; return if it is
         taken.
         """
         return False
 
     def take(self, picture: NDArray[np.floating]) -> str | None:
-        """Take an opened picture, sRGB in 0..1 (H, W, 3); return what was done, or why not. None: it takes no
-        pictures.
-        """
+        """Take an opened picture, sRGB in 0..1 (H, W, 3); return what was done, or why not. None: takes no pictures."""
         return None
 
     def let_go(self) -> bool:

@@ -103,7 +103,7 @@ def _shape_words(shape: Sequence[int | str]) -> str:
 
 
 def _grid(shape: tuple[int, ...]) -> Grid:
-    """Return the grid of a tensor; kernels with few inputs get several columns of tiles, because one would be a
+    """Return the grid of a tensor; kernels with few inputs get several columns of tiles, or they would be a
     hairline.
     """
     if prod(shape) == max(shape, default=1):
