@@ -562,7 +562,7 @@ class Workbench:
         return sketches
 
     def _asked(self) -> tuple[bool, bool]:
-        """Return whether to show the legend of rows, and whether to show the formulas."""
+        """Return whether to show the legend of rows, and the formulas."""
         everything, touched = self.side.ground.shows_all, self.touch.hovered is not None
         return everything or self._over_row, everything or touched
 

@@ -156,9 +156,7 @@ class View:
         return replace(self, figure=figure)._clamped(self.left, self.top, self.scale)
 
     def showing(self, figure: tuple[float, float], part: tuple[float, float, float, float]) -> View:
-        """Return a view of another figure with a whole part (left, top, right, bottom) in the middle; never
-        enlarged.
-        """
+        """Return a view of another figure with a part (left, top, right, bottom) whole and centred; never enlarged."""
         left, top, right, bottom = part
         wide, high = right - left + 2 * SEEN, bottom - top + 2 * SEEN
         scale = max(min(self.scale, self.window[0] / wide, self.window[1] / high), LEAST)

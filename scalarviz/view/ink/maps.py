@@ -115,9 +115,7 @@ Universal Design", 2008; their black is a grey here)."""
 def signed_shades(
     values: ArrayLike, span: tuple[float, float], theme: str | Theme = "dark", share: float = 1.0
 ) -> Bytes:
-    """Return the colours of values in the signed map: orange at the low end of `span`, neutral in the middle, blue at
-    the top.
-    """
+    """Return the colours of values in the signed map: orange at the low end of `span`, blue at the high end."""
     look, numbers = get_theme(theme), np.asarray(values, np.float64)
     low, high = span
     with np.errstate(invalid="ignore", over="ignore"):
@@ -128,9 +126,7 @@ def signed_shades(
 
 
 def class_shades(outputs: ArrayLike, theme: str | Theme = "dark", share: float = 1.0, *, hard: bool = False) -> Bytes:
-    """Return the colour of the likeliest class of `outputs` (..., n), paler the less sure it is; `hard`: as if
-    certain.
-    """
+    """Return the colour of the likeliest class of `outputs` (..., n), paler if less sure; `hard`: as if certain."""
     look, numbers = get_theme(theme), np.asarray(outputs, np.float64)
     count = numbers.shape[-1]
     nan = np.asarray(np.isnan(numbers).any(axis=-1))

@@ -120,9 +120,7 @@ class Painter:
         self._backdrop = Cached[Backdrop]()
 
     def background(self, ground: Colour, glow: Colour, viewport: Viewport = (0, 0, 0, 0)) -> None:
-        """Fill everything: `ground` at the rim, `glow` behind the cubes; cached if `viewport` is the whole
-        framebuffer.
-        """
+        """Fill everything: `ground` at the rim, `glow` behind the cubes; cached if `viewport` is the framebuffer."""
         if len(viewport) == 2:
             size = viewport
             kept = self._backdrop.get(

@@ -412,9 +412,7 @@ class Sketch:
         radius: float = 0.0,
         bound: str = "",
     ) -> None:
-        """Add a rectangle, rounded by `radius`, with the border inside. `bound`: the row whose numbers give the
-        fill.
-        """
+        """Add a rectangle, rounded by `radius`, with the border inside. `bound`: row whose numbers give the fill."""
         self.shapes.append(Rect(x, y, width, height, fill, stroke, border, radius, bound))
 
     def cells(self, boxes: ArrayLike, fills: ArrayLike, radius: float = 0.0) -> None:

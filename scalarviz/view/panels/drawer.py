@@ -410,9 +410,7 @@ class Drawer(Generic[P]):
         """End typing after a click elsewhere; the text stays."""
 
     def key(self, name: str, text: str) -> bool:
-        """Handle a key, by normalised name and typed text, while the pointer is over the panel; return if it is
-        taken.
-        """
+        """Handle a key, by normalised name and typed text, with the pointer over the panel; return if it is taken."""
         return False
 
     def take(self, picture: NDArray[np.floating]) -> str | None:

@@ -103,9 +103,7 @@ def _shape_words(shape: Sequence[int | str]) -> str:
 
 
 def _grid(shape: tuple[int, ...]) -> Grid:
-    """Return the grid of a tensor; kernels with few inputs get several columns of tiles, or they would be a
-    hairline.
-    """
+    """Return the grid of a tensor; kernels with few inputs get several columns of tiles, else they are a hairline."""
     if prod(shape) == max(shape, default=1):
         return grid_for((prod(shape),))
     if len(shape) == 3 and shape[0] == 1:

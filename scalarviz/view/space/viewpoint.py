@@ -1,4 +1,4 @@
-"""`Viewpoint`: where a layout is seen from. Fitted, moved by hand, turning, or on its way to a view that was kept."""
+"""`Viewpoint`: the camera of a layout: fitted, moved by hand, turning, or gliding to a stored view."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Viewpoint:
         self._camera, self.moved, self.stale = camera, moved, True
 
     def shift(self, by: Floats) -> None:
-        """The fitted camera with its picture so many pixels elsewhere; nobody has moved it."""
+        """Use the fitted camera with its picture moved by pixels; this does not count as moved."""
         pose = shifted(self._fitted, *by.tolist())
         self._set_camera(camera_of(pose, self._layout.camera.size, self._points), moved=False)
 
@@ -81,17 +81,17 @@ class Viewpoint:
 
     @property
     def _eye_distance(self) -> float:
-        """How far away the eye is that is given to an orthographic camera."""
+        """The distance of the eye that an orthographic camera gets in perspective."""
         return FAR * float(np.linalg.norm(np.ptp(self._points, axis=0)))
 
     @property
     def pose(self) -> Pose:
-        """The present camera around the scene's middle."""
+        """The present camera as a pose around the scene's middle."""
         return pose_of(self._camera, self._centre)
 
     @property
     def gliding(self) -> bool:
-        """Whether it is on its way, or turns."""
+        """Whether it is gliding or turning."""
         return self._glide is not None or self.turning
 
     def orbit(self, dx: float, dy: float) -> None:
@@ -99,11 +99,11 @@ class Viewpoint:
         self._go(turned(self.pose, dx, dy))
 
     def pan(self, dx: float, dy: float) -> None:
-        """Shift by pixels, as far as something stays in sight."""
+        """Shift by pixels; a part of the scene stays in sight."""
         self._go(shifted(self.pose, dx, dy))
 
     def zoom(self, factor: float, at: tuple[float, float]) -> None:
-        """Enlarge around a pixel, within limits."""
+        """Zoom around a pixel, within limits."""
         now, fitted = size_of(self.pose), size_of(self._fitted)
         wanted = float(np.clip(now * factor, LEAST * fitted, self._most * fitted))
         self._go(zoomed(self.pose, wanted / now, at))
@@ -116,31 +116,34 @@ class Viewpoint:
         self.camera = moved
 
     def fit(self) -> None:
-        """Start the way back; what turns stands still."""
+        """Start the glide back to the fitted view, and stop turning."""
         self.turning = False
         if self.moved:
             self._glide = (self.pose, None, 0.0)
 
     def keep(self, number: int) -> None:
-        """Keep this view under a number."""
+        """Store this view under a number."""
         self.kept[number] = self.pose
 
     def go(self, number: int) -> bool:
-        """Set out for a view that was kept; returns whether there is one of that number."""
+        """Start the glide to a stored view; return whether the number has one."""
         if number in self.kept:
             self.turning = False
             self._glide = (self.pose, self.kept[number], 0.0)
         return number in self.kept
 
     def toggle_parallel(self) -> bool:
-        """Parallel lines or perspective, the middle of the scene as large as it was; returns whether parallel now."""
+        """Switch between parallel projection and perspective; return whether it is parallel now.
+
+        The middle of the scene keeps its size.
+        """
         pose, fitted = self.pose, self._fitted.eye
         away = self._eye_distance if fitted is None else float(fitted[2])
         self._go(in_perspective(pose, away) if pose.eye is None else parallel(pose))
         return pose.eye is not None
 
     def tick(self, seconds: float | None) -> None:
-        """Time passes; None ends a glide at once."""
+        """Advance by `seconds`; None ends a glide at once."""
         if self._glide is None:
             if self.turning and seconds:
                 pose = self.pose
@@ -159,9 +162,9 @@ class Viewpoint:
         self._show(between(start, end or self._fitted, 1.0 - (1.0 - past / GLIDE) ** 3))  # ease-out
 
     def relaid(self, layout: Layout) -> None:
-        """Another layout of the same scene, after a resize: a camera moved by hand shows the same part of it.
+        """Take another layout of the same scene, after a resize; a moved camera still shows the same part.
 
-        Where the plates themselves stand elsewhere, only the angle is kept.
+        If the plates have other places, only the angle is kept.
         """
         old, pose, was = self._layout, self.pose, self._fitted
         moved = self.moved and (self._glide is None or self._glide[1] is not None)
