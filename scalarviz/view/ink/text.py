@@ -125,9 +125,7 @@ class GlyphAtlas:
         return spot
 
     def run(self, text: str, size: float, bold: bool, phase: int) -> Float:
-        """Return the boxes of a run whose pen starts at `phase` quarters of a pixel: (N, 8), device and atlas
-        pixels.
-        """
+        """Return the boxes of a run whose pen starts at `phase` quarter pixels: (N, 8), device and atlas pixels."""
         key = (text, size, bold, phase)
         found = self._runs.get(key)
         if found is None:

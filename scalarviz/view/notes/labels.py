@@ -62,9 +62,7 @@ class Labels(Notes):
         self._room: tuple[float, Box | None] | None = None
 
     def free_place(self, width: float, height: float, before: Box | None = None) -> Box | None:
-        """Reserve a free rectangle: `before` if it is free, else the one furthest to the lower right; None without
-        one.
-        """
+        """Reserve a free rectangle: `before`, or the one furthest to the lower right; None without one."""
         return None if self._room is None else self._placer.corner((width, height), before, *self._room)
 
 
@@ -227,9 +225,7 @@ class FlowLabels(Labels):
             return
 
     def _place_units(self, plate: Plate, names: Sequence[str], layout: Layout) -> bool:
-        """Place a name beside each of several cubes of a row, on the side away from its layer; return whether they
-        fit.
-        """
+        """Place a name beside each of several cubes of a row, on the side away from its layer; return if they fit."""
         if len(names) < 2:
             return False  # a single name is shorter after the row's own
         middle = plate.bounds.mean(axis=0)

@@ -337,9 +337,7 @@ def row_names(
 def column_names(
     plate: Plate, names: Sequence[str], project: Project, top: float, free: Callable[[Box], bool]
 ) -> list[Name]:
-    """Return a name over the back edge of each column of a plate, below `top`, or none at all; `free` reserves
-    boxes.
-    """
+    """Return a name over the back edge of each column, below `top`, or none at all; `free` reserves boxes."""
     if plate.grid.folded or len(names) != plate.shape[1]:
         return []
     backs = project([back_edge(plate, j) for j in range(len(names))])

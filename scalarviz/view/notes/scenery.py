@@ -137,9 +137,7 @@ class Scenery:
         self, frame: Frame, colouring: Coloring, activations: ActivationScale, skip: Marks | None = None,
         small: Small | None = None, light: float = 1.0,
     ) -> list[Sketch]:  # fmt: skip
-        """Return the numbers on the cubes: weights except those to `skip` (P,), and rows of activations in their
-        `light`.
-        """
+        """Return the numbers on the cubes: weights but those to `skip` (P,), and rows of activations in `light`."""
         if not self.values.size:  # too many of them, or too small
             return []
         return [self.values.sketch(frame, colouring, skip, small), self.values.rows(frame, activations, light)]
@@ -148,10 +146,10 @@ class Scenery:
         self, frame: Frame, colouring: Coloring, loss: float | None, reached: Mapping[str, Marks] | None = None,
         *, outcome: bool = True,
     ) -> list[Sketch]:  # fmt: skip
-        """Return the numbers beside the cubes. `loss` is the probe sample's own; `reached` marks known numbers (None:
-        all).
+        """Return the numbers beside the cubes. `loss` is the probe sample's; `reached` marks known numbers.
 
-        `outcome`: show output and target of a deeper network, which are those of one sample.
+        `reached` None: all are known. `outcome`: show output and target of a deeper network, which are those of one
+        sample.
         """
         rows, sample = dict(frame.activations), self._subject.sample
         if "input" in rows:  # else the rows of the sample were not recorded
@@ -299,9 +297,7 @@ class TroubleNotes:
         return placer
 
     def _place(self, trouble: Trouble, placer: Placer) -> tuple[Box, tuple[str, ...]] | None:
-        """Return the free place nearest to the layer's cubes, and one line or two, split between what happened and
-        why.
-        """
+        """Return the free place nearest to the layer's cubes, and its text in one line, or in two."""
         plate = next((p for p in self._layout.plates if p.name == trouble.where), None)
         points = self._project((plate or self._layout.plates[0]).corners)
         middle = (points.min(axis=0) + points.max(axis=0)) / 2

@@ -89,9 +89,7 @@ class _Style:
 
     @property
     def side(self) -> float:
-        """Distance from a plate to a strip beside it, so that the strip begins at the end of the plate's visible
-        side.
-        """
+        """Distance from a plate to a strip beside it, so that the strip begins where the visible side ends."""
         return 2.0 * self.half * (1.0 + 1.0 / float(np.tan(np.radians(-self.azimuth)))) + 0.06
 
 
@@ -162,9 +160,7 @@ class _Builder:
         return plate, row, end
 
     def ends(self, angle: float) -> float:
-        """Return the right end on screen, in pitches, of all plates so far; `angle` is that of the flow to the
-        screen.
-        """
+        """Return the right end on screen, in pitches, of all plates so far; `angle` is the flow's to the screen."""
         right = np.cos(angle) * FLOW + np.sin(angle) * ACROSS
         new, self._measured = self.plates[self._measured :], len(self.plates)  # each is measured once
         self._right = max([self._right, *(float((plate.corners @ right).max()) for plate in new)])
@@ -203,9 +199,7 @@ def _lowered(row: Plate, place: Floats, style: _Style) -> float:
 
 
 def staircase(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Layout:
-    """Return plates that step aside as well as back, so that none hides another (mock-up ``mlp``); closer in a long
-    chain.
-    """
+    """Return plates that step aside as well as back, so that none hides another (mock-up ``mlp``)."""
     style = STAIRS if len(chain) <= 3 else TIGHT
     build, place, down = _Builder(style), np.zeros(3), True
     angle = np.radians(-style.azimuth)
@@ -229,9 +223,7 @@ def staircase(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Layout:
 
 
 def stack(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Layout:
-    """Return plates one behind the other (mock-up ``texture``): each begins at the end of the one before, strips
-    included.
-    """
+    """Return plates one behind the other (mock-up ``texture``): each begins where the one before ends."""
     style = FRONTAL.get(len(chain), STACK)
     build, place, down = _Builder(style), np.zeros(3), True
     angle = np.radians(-style.azimuth)

@@ -88,9 +88,7 @@ def few_chain(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Layout:
 
 
 def turning(chain: Sequence[ChainLayer], size: Size, box: Rect, turns: Turns) -> Layout | None:
-    """Return a chain of at least two layers whose flow turns; None if a layer is too long, or cubes would be too
-    small.
-    """
+    """Return a chain of two or more layers whose flow turns; None if a layer is too long, or cubes too small."""
     if len(chain) < 2 or any(max(layer.weight.shape) > MOST_UNITS for layer in chain):
         return None
     built = _Built(_TURNING_GAPS, turns.rows)

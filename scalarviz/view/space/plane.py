@@ -59,9 +59,7 @@ class Block:
 
 
 def conv_chain(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> list[Block]:
-    """Return the stations of a convolutional chain, or an empty list for other stages, or if they leave a tensor
-    out.
-    """
+    """Return the stations of a convolutional chain; empty for other stages, or if they leave a tensor out."""
     if not stages or stages[0].kind != "conv2d" or not is_chain(stages):
         return []
     known = {t.name: t for t in tensors}
@@ -321,9 +319,7 @@ WORTH = 3.0
 
 
 def shelves(cells: Sequence[tuple[float, float]], *, gap: float, aspect: float) -> list[tuple[float, float]]:
-    """Return the places (row, column) of blocks of (rows, columns) cells, in order, on shelves of about the given
-    aspect.
-    """
+    """Return the places (row, column) of blocks of (rows, columns) cells, on shelves of about the given aspect."""
     area = sum((rows + gap) * (cols + gap) for rows, cols in cells)
     widest = max(cols for _, cols in cells)
     # Try a few widths around the ideal one; the outline nearest to the aspect wins.
