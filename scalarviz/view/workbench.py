@@ -503,9 +503,7 @@ class Workbench:
         self._lay_over(frame, explained, seconds)
 
     def _roll(self) -> bool:
-        """Shift the cubes to where their floor panel puts them, unless the camera was moved; return whether they
-        moved.
-        """
+        """Shift the cubes to where their floor panel puts them, unless the camera was moved; return if they moved."""
         floor = self.side.floor
         if floor is None or floor.stands is None:
             return False

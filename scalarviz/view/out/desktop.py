@@ -235,9 +235,7 @@ class Window:
         self._note(line)
 
     def close_soon(self) -> None:
-        """Close at the next tick, because a signal can arrive while the widget paints, and a key while it is
-        handled.
-        """
+        """Close at the next tick, because a signal can arrive while the widget paints, a key while it is handled."""
         self._closing = True
 
     def enter(self, make: Callable[[tuple[int, int]], Guest], name: str) -> None:
