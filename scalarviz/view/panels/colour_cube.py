@@ -221,9 +221,7 @@ class ColourCubeDrawer(Drawer[ColourCube]):
         return None
 
     def rings(self, rgb: RGB) -> list[Ring]:
-        """Return centre and diameter of the disc of the input colour nearest to `rgb`, in each cube with visible
-        discs.
-        """
+        """Return centre and diameter of the disc of the input colour nearest to `rgb`, in each cube with discs."""
         found = []
         for places in self._cubes.values():
             if len(places.visible):

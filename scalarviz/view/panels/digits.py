@@ -187,9 +187,7 @@ class BoardDrawer(Drawer[DigitBoard]):
 
 
 def _packing(count: int, whole: float, room: float) -> tuple[int, float]:
-    """Return how many of `count` tiles are side by side, and the step between rows; `whole` is the size of one
-    alone.
-    """
+    """Return how many of `count` tiles are side by side, and the step between rows; `whole` is a single one's size."""
     for side_by_side in range(1, count + 1):
         cell = whole / side_by_side
         step = min(cell, (room - cell) / max(-(-count // side_by_side) - 1, 1))

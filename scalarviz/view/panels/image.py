@@ -259,9 +259,7 @@ class Asked:
         return f"step {self._step:,}" if self._pace.old else ""
 
     def call(self, moment: Moment, seconds: float | None, make: Callable[[], Made]) -> tuple[Made | None, str]:
-        """Return the output of `make` for this moment or, if it is costly, for an earlier one; and the error, or
-        empty.
-        """
+        """Return the output of `make` for this moment, or an earlier one if it is costly; and the error, or ""."""
         waits = self._words and self._made is not None  # the old output may stay until words are written
         frame = (waits and self._ground.words_frame) or moment.frame
         if self._pace.due(frame, seconds) and frame is moment.frame:
