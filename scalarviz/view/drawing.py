@@ -419,7 +419,7 @@ class GraphView(Room):
         kept = View(self.view.figure, self.room, self.view.scale, self.view.left, self.view.top)
         self.view = View.whole(kept.figure, self.room) if whole else kept.moved((0.0, 0.0))
 
-    # ---- hands
+    # ---- input
 
     def _logical(self, at: Point) -> Point:
         return at[0] / self._ratio, at[1] / self._ratio

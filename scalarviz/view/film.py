@@ -54,7 +54,7 @@ def film(
 ) -> Path:
     """Film a run while it trains, or a recording.
 
-    Frames are spread so that each shows as much change; the run is rehearsed on a copy to know it beforehand.
+    Frames are spread so that each shows about the same amount of change; a rehearsal on a copy of the run finds it out.
 
     Parameters
     ----------

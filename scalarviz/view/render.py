@@ -131,7 +131,7 @@ def rendered(
 # ---- `picture`: the output of `render` in a notebook cell, with a description for those who cannot see it.
 
 SIZE = (680, 510)
-"""Pixels of a picture in a cell."""
+"""Default size of a picture in a cell, in pixels."""
 
 
 class Picture:

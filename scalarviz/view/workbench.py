@@ -51,7 +51,7 @@ from .touch import Touch, plate_of
 
 _LIFTED = 20.0  # pixels by which a scene's opening lines may rise above the strip of a low picture
 _BESIDE = 0.7
-"""Share of the room left of the cubes that is kept free; an arrangement without rows has margins of its own."""
+"""Share of the wanted room left of the cubes; an arrangement without turns has a margin of its own there."""
 
 
 class Workbench:
@@ -275,7 +275,7 @@ class Workbench:
         rect = (x * ratio[0], y * ratio[1], (x + w) * ratio[0], (y + h) * ratio[1])
         plan, turns = subject.items or (subject.plan if planned else None), side.turns(w, h, rows=not full)
         whole = layout_for(subject.tensors, subject.stages, camera_size, rect, plan, turns)
-        if turns is not None and turns.left and not whole.turns:  # what stands left of the cubes takes room there
+        if turns is not None and turns.left and not whole.turns:  # parts left of the cubes need room
             rest = (rect[0] + turns.left * ratio[0] * _BESIDE, *rect[1:])
             whole = layout_for(subject.tensors, subject.stages, camera_size, rest, plan)
         self.layer_names = layers_of(whole)
@@ -463,7 +463,7 @@ class Workbench:
         if self._view.stale:
             self._place_scenery(self.scenery)
         explained = self.inside.micro_step is None  # inspector and HUD describe whole steps
-        sizing = self.sizing if explained else ALL_ALIKE  # formulas stand on large faces
+        sizing = self.sizing if explained else ALL_ALIKE  # formulas need large faces
         shown = [(frame, self.inside.range_values, frame)] if self.compared is None else self.compared.shown(frame)
         for view, (one, whole, rows) in zip(self.views, shown, strict=True):
             if view.update(one, None if gone else seconds, sizing, whole, rows):
@@ -483,7 +483,7 @@ class Workbench:
         self.story.update(self.places, self.theme, bar=bool(self._time), free=room)
         self.side.strip_shown = self.story.beside is None
         small = None if self.slab.shares is None else Small(self.slab.shares, self.cube_at, self.slab.looks)
-        # As the HUD has them, whose step they are of; of an opened step what has come, but for what its texts write.
+        # Numbers of the HUD's step; of an opened step those computed so far, except those that its texts write.
         written = self.side.ground.words_frame if explained else None
         rows = self.inside.rows_frame(
             frame if written is None or written.values.shape != frame.values.shape else written

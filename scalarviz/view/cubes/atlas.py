@@ -2,8 +2,9 @@
 
 Element k of a frame's flat arrays is texel k, row by row, so a frame is one copy and one upload; the rows of
 activations follow after the weights. `Sizing` sets the size of a cube: all alike, or by its number (a Hinton diagram);
-small ones may be hidden. The shader and the picking use the same rule: the distance of a number from the neutral end of
-its scale (0) to an end (1) is the face's area as a share of the largest.
+small ones may be hidden. The shader and the picking use the same rule: the area of a face, as a share of the largest,
+is
+the place of its number on the legend, from 0 at the neutral colour to 1 at the ends.
 """
 
 from __future__ import annotations
@@ -193,7 +194,7 @@ class Sizing:
         return 1.0 if atlas.mark(texel) & ~FROZEN else self.share(chosen, atlas.value(texel))
 
     def words(self) -> str:
-        """The description for the picture; empty if all cubes are alike."""
+        """Return the description for the picture; empty if all cubes are alike."""
         hidden = f"below {100 * self.threshold:g} % hidden" if self.threshold else ""
         return ", ".join(filter(None, ("by colour and size" if self.by_value else "", hidden)))
 

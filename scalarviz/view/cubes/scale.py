@@ -270,7 +270,7 @@ class Coloring:
         return {t.name: self.range.unit(t.of(self.drawn)) for t in self._tensors}
 
     def extents(self) -> Mapping[str, float]:
-        """The largest magnitude of each plate, for the text after `bound`; only plates with a known number.
+        """Return the largest magnitude of each plate with a known number, for the text after `bound`.
 
         It is not V, at which the colours clip: no cube shows a larger number than its plate says.
         """
@@ -424,7 +424,7 @@ ROWS = {
     "max_pool1d": "max pool", "max_pool2d": "max pool", "avg_pool1d": "mean pool", "avg_pool2d": "mean pool",
     "batch_norm1d": "batch norm", "batch_norm2d": "batch norm", **LAYERS,
 }  # fmt: skip
-"""What a stage is, by its kind; others are called as their kind, in words."""
+"""Names of stages by kind; other stages have the name of their kind, in words."""
 
 
 def in_words(kind: str) -> str:

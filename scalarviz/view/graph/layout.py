@@ -121,7 +121,7 @@ SIGNS = {
     "add": "+", "sub": MINUS, "mul": "×", "div": "/", "neg": MINUS, "square": "²", "lt": "<", "le": "≤", "gt": ">",
     "ge": "≥", "first_max": "max", "held_max": "max",
 }  # fmt: skip
-"""Operations that are not written by their names."""
+"""Signs of operations that are not written by name."""
 
 TINY = 0.005
 """Up to this size a number has an exponent: two decimals would be 0."""
@@ -370,7 +370,7 @@ class Layout:
         stop, card = self.ways[item][0], self.cards[item]
         slot = self.widths[stop.column]
         width = slot if slot <= UNIFORM and card.height > LOW else card.width
-        own = max(width, card.name_width)  # a long name begins where the column does
+        own = max(width, card.name_width)  # a long name begins at the column's left edge
         left, top = self.lefts[stop.column] + (own - width) / 2, self.found[stop] - card.height / 2
         return Box(item, card, left, top, width, card.height)
 

@@ -35,7 +35,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shown:
-    """A graph as it is drawn."""
+    """The drawn part of a graph."""
 
     objects: Sequence[Value | Row]  # all nodes of it
     items: list[Item]  # operands before results

@@ -58,7 +58,7 @@ class WantedPanel:
     height: float  # with its title
     most: float = 0.0  # if larger, the panel grows up to this into free room of a column
     worth: int = 0  # a narrow picture keeps the panels of higher worth
-    first: bool = False  # kept before all others; in a narrow picture it stands beside them
+    first: bool = False  # kept before all others; in a narrow picture it is beside them
     wide: bool = False  # read from left to right: small beside the cubes it gets half of the picture's width
     least: float = 0.0  # least readable height in pixels; 0: its height
 
@@ -75,7 +75,7 @@ class WantedPanel:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The boxes of one picture; None where there is no room."""
+    """The boxes of one picture; None for parts without room."""
 
     size: tuple[float, float]  # logical width and height
     scale: float  # output pixels per logical pixel

@@ -46,7 +46,7 @@ class Figure:
     parts: list[Sketch] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[Shape | TextItem]:
-        """All shapes and texts, part by part."""
+        """Iterate over all shapes and texts, part by part."""
         return (record for part in self.parts for record in (*part.shapes, *part.texts))
 
     def spot(self, at: Point) -> Spot | None:

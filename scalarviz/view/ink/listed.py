@@ -26,7 +26,7 @@ OF_A_THEME = (
     "background", "glow", "past", "panel", "tray", "border", "text1", "text2", "text3", "flow", "grid", "selection",
     "pulse", "ink", "paper",
 )  # fmt: skip
-"""Colours that a browser has by their names; maps stand apart."""
+"""Names of the theme's colours in the browser, without those of the maps."""
 SMOOTH, QUALITY = 4096, 80  # least pixels of a picture for lossy encoding, and its quality
 KEPT = 64  # most cached addresses
 
@@ -143,17 +143,17 @@ def smaller(pixels: NDArray[np.uint8], share: float) -> NDArray[np.uint8]:
 
 
 def address_of(pixels: NDArray[np.uint8], kind: str = "WEBP", **how: object) -> str:
-    """A picture as an address of its own data."""
+    """Return a picture as a data URL."""
     return f"data:image/{kind.lower()};base64,{b64encode(encoded(pixels, kind, **how)).decode('ascii')}"
 
 
 def _finite(rows: NDArray[np.floating]) -> NDArray[np.bool_]:
-    """Which rows (N, K) are places."""
+    """Return which rows (N, K) are finite."""
     return np.asarray(np.isfinite(rows).all(axis=1))
 
 
 def _digits(colours: NDArray[np.floating]) -> str:
-    """Colours (N, 3) in 0..1, six digits each; what is no number is 0."""
+    """Return colours (N, 3) in 0..1 as six digits each; NaN is 0."""
     parts = np.rint(255 * np.clip(np.nan_to_num(colours), 0.0, 1.0)).astype(np.uint8)
     return bytes(parts).hex()
 
@@ -179,7 +179,7 @@ FORMS = {
     "box": "nnnn", "clip": "nnnn", "rect": "nnnnccnnn", "cells": "ldnr", "lines": "lcn", "strokes": "lcn",
     "path": "lcn", "polygon": "lc", "image": "nnnnan", "sprites": "llan", "points": "lnd", "text": "nntzcne",
 }  # fmt: skip
-"""What stands in a record after its kind, a letter each."""
+"""Types of a record's parts after its kind, one letter each."""
 _COLOUR = re.compile(rf"#[0-9a-f]{{6}}(?:[0-9a-f]{{2}})?|chip|{'|'.join(OF_A_THEME)}")
 _ADDRESS = re.compile(r"data:image/(?:webp|png);base64,[A-Za-z0-9+/]*={0,2}")
 

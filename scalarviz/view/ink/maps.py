@@ -32,7 +32,7 @@ class Colormap:
     stops: tuple[str, ...] = ()  # evenly spaced colours that made the table, as #rrggbb; empty for a sampled map
 
     def table(self) -> Bytes:
-        """The colours from the low to the high end, shape (257, 3), sRGB in 0..255."""
+        """Return the colours from the low to the high end, shape (257, 3), sRGB in 0..255."""
         return self.entries.copy()
 
     def unit(self, t: ArrayLike) -> Floats:
@@ -68,7 +68,7 @@ VIRIDIS = (
     "440154470d6048186a482374472d7b4536814240863f49893b528b375a8d33638d2f6a8e2c728e297a8e26818e23898e21908c"
     "1f988b1f9f8821a68528ae8031b57b3ebc744cc26c5dc9636ece5882d34c96d83fabdc32c0df24d5e21aeae51afde725"
 )
-"""33 of its colours, by which a page is written where vispy is not installed; between them it is off by 2 of 255."""
+"""33 of its colours, for pages written without vispy; interpolated, they are off by at most 2 of 255."""
 
 
 def _sampled(name: str) -> Colormap:

@@ -47,7 +47,7 @@ else stand between two."""
 _LATER = 0.02  # extra cost of a place over the better one before it
 _NUDGE = 8.0  # pixels that a name comes nearer to its plate, to stay in the picture
 _ENDS: tuple[Anchor, ...] = ("left", "left", "right", "right", "middle", "middle", "left", "right", "left")
-"""The end of a text that stands at its plate, by the places around one: its words may be shorter than their room."""
+"""The end of a text that is nearest to its plate, by place; the words may be shorter than their room."""
 _ENDS_ABOVE: tuple[Anchor, ...] = ("left", "right", "middle")
 
 
@@ -56,7 +56,7 @@ class Labels(Notes):
 
     def __init__(self, box: Box) -> None:
         super().__init__()
-        self.reserved: Sequence[Box] = ()  # where nothing else should stand
+        self.reserved: Sequence[Box] = ()  # boxes that other parts must avoid
         self._placer = Placer(box)
         # for what stands with them, if anything does: below this, and on that box only where there is no other place
         self._room: tuple[float, Box | None] | None = None
@@ -300,7 +300,7 @@ def _across(plate: Plate) -> bool:
 def _bias_places(plate: Plate, project: Project) -> list[Name]:
     """Return the word beside a strip of biases, at the height of a main face, or above it."""
     faces = [project(plate.cell_corners(k)[4:]) for k in (0, plate.size - 1)]
-    if _across(plate):  # its cubes stand side by side: left of the first, right of the last
+    if _across(plate):  # its cubes are side by side: left of the first, right of the last
         (left, y), (right, other) = ((face[:, 0], float(face[:, 1].mean()) + 5.0) for face in faces)
         ends = (point(plate.cell_corners(k).mean(axis=0)) for k in (0, plate.size - 1))
         return [Name("bias", float(left.min()) - _ASIDE, y, CHANNEL, "right", True, at=next(ends)),
@@ -323,7 +323,7 @@ class PlanLabels(Labels):
     def __init__(self, sheet: Blueprint, box: Box) -> None:
         super().__init__(box)
         self._box = box
-        for wire in sheet.wires:  # as far as it is inside: its parts run along the axes of the screen
+        for wire in sheet.wires:  # the part inside: its segments are parallel to the screen's axes
             low, high = np.array(box[:2]), np.array(box[:2]) + box[2:]
             points: Floats = np.clip(wire.points, low, high)
             if not np.any(np.all(wire.points < low, axis=0) | np.all(wire.points > high, axis=0)):

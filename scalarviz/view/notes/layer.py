@@ -44,7 +44,7 @@ TIGHTEST: Columns = {"sum": (37.0, 48.0), "output": (98.0, 40.0), "target": (140
 class Rows(NamedTuple):
     """The places of each output's chips, in logical pixels."""
 
-    anchors: Floats  # (R, 2): where each row's chips start
+    anchors: Floats  # (R, 2): starts of each row's chips
     columns: Columns  # present columns; may be empty
 
     def edge(self, row: int, column: str, side: int) -> tuple[float, float]:

@@ -203,7 +203,7 @@ def even_size(size: tuple[int, int]) -> tuple[int, int]:
 
 
 MOST_FPS = 50
-"""Most frames per second of a GIF: a frame lasts whole hundredths of a second, and viewers slow down one."""
+"""Most frames per second of a GIF: frames last whole hundredths of a second, and viewers slow down single ones."""
 PAINT = "paletteuse=dither=bayer:bayer_scale=4:diff_mode=rectangle"
 """Ordered dithering: it does not move in a still picture, so unchanged parts cost nothing."""
 
@@ -434,7 +434,7 @@ class Taking:
 
 GROUND, INK, EDGE, RED = "#0c0e11", "#ffffff", "#5a616b", "#ff4d4d"
 HIGH, ENDS_AIR, RIM, BELOW = 20.0, 10.0, 8.0, 3.0
-"""Logical pixels: its height, what is left of the text at both ends, at its right and below: under all panels."""
+"""Logical pixels of the message: height, air at both ends, right margin, and margin below: under all panels."""
 
 
 def mark(text: str, size: tuple[float, float], *, red: bool) -> Sketch:

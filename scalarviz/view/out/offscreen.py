@@ -65,7 +65,7 @@ class Offscreen:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Send what was built to the context."""
+        """Send the built visuals to the context."""
         try:
             self._canvas.context.flush_commands()
         finally:
@@ -76,7 +76,7 @@ class Offscreen:
 
     @property
     def is_usable_here(self) -> bool:
-        """Return whether this thread may draw with it."""
+        """Whether this thread may draw with it."""
         return _is_egl(self._canvas) or threading.get_ident() == self._made_by
 
     def render(self, draw: Draw, size: tuple[int, int], *, supersample: int = 1) -> Image:

@@ -266,7 +266,7 @@ class ColourCubeDrawer(Drawer[ColourCube]):
                 more.append(f"Shift+click: {hexed(self.marked)} becomes this")
         return name, value, more
 
-    # ---- hands
+    # ---- input
 
     def press(self, at: Point, button: str) -> bool:
         """Note whether a drag begins on a cube; it can still become a click."""

@@ -108,14 +108,14 @@ class BoardDrawer(Drawer[DigitBoard]):
 
     @property
     def _tile_size(self) -> NDArray[np.float64]:
-        """Return width and height of a tile that is alone in its row."""
+        """Width and height of a tile that is alone in its row."""
         high, wide = self._side
         border = 2 * self._border
         return self._tile * np.array([wide + border, high + border]) / max(high, wide)
 
     @property
     def _order(self) -> NDArray[np.intp]:
-        """Return the painting order: moving digits in front."""
+        """The painting order: moving digits in front."""
         return np.lexsort((-self._place[:, 1], self._age < EASE))
 
     def _goals(self, classes: NDArray[np.integer]) -> Floats:
@@ -166,7 +166,7 @@ class BoardDrawer(Drawer[DigitBoard]):
             return None
         return f"a {self.labels[found]}", f"read as {self._read[found]}", self.ground.choose_tips(self.inputs.shape[1])
 
-    # ---- hands
+    # ---- input
 
     def under(self, at: Point) -> int | None:
         """Return the number of the digit at a point, or None."""
@@ -306,7 +306,7 @@ class PadDrawer(Drawer[DigitPad]):
 
     @property
     def _hint(self) -> str:
-        """Return the line about possible actions."""
+        """The line about possible actions."""
         if not self.ground.hints:
             return ""
         if self.ground.can_teach and self._active and self.picture.any():
@@ -373,7 +373,7 @@ class PadDrawer(Drawer[DigitPad]):
         self.digit, self._learnt, self.stale = label, self._learnt + 1, True
         self.ground.probes += 1
 
-    # ---- hands
+    # ---- input
 
     def press(self, at: Point, button: str) -> bool:
         """Begin a stroke, or erase with another button."""

@@ -60,7 +60,7 @@ class OpenedStep:
 
     @property
     def added_words(self) -> str:
-        """Return how many samples the gradient holds so far, in words; empty if it holds all or none."""
+        """Return how many samples the gradient holds so far, in words; empty if it holds all."""
         return f"{self.adding:,} of {len(self.data[0]):,} samples so far" if 0 < self.adding < len(self.data[0]) else ""
 
 
@@ -73,7 +73,7 @@ Tip = tuple[str, str, Sequence[str]]
 class Ground:
     """State that all drawers of one picture share."""
 
-    subject: Subject  # what is shown; users edit its source
+    subject: Subject  # the subject; users edit its source
     theme: Theme
     hints: bool = False  # whether a user is there: a window, which must not wait for costly work
     shows_all: bool = False  # whether all panels are asked for; default: the first look

@@ -83,7 +83,7 @@ class PixelsDrawer(Drawer[P]):
         self._spots = sketch.spots
         return [sketch]
 
-    # ---- hands
+    # ---- input
 
     def under(self, at: Point) -> tuple[int, int] | None:
         """Return row and column of the pixel at a point, in any of the pictures, or None."""
@@ -287,7 +287,7 @@ def as_pixels(picture: ArrayLike) -> NDArray[np.uint8]:
     return to_bytes(thumbnail(array, LARGEST))
 
 
-# ---- The drawer of pictures that a panel left in a recording: each says of which step it is.
+# ---- The drawer of a panel's pictures in a recording, each with its step.
 
 AIR = 4
 """Pixels around a panel's box that belong to its picture: letters and discs may extend beyond the box."""
@@ -524,7 +524,7 @@ class PaintingDrawer(PixelsDrawer[Painting]):
         """The PSNR of the network's picture."""
         return Headline("psnr", f"{self._psnr:.1f} dB") if np.isfinite(self._psnr) else None
 
-    # ---- hands
+    # ---- input
 
     def take(self, picture: Pixels) -> str | None:
         if self.panel.other is None:
@@ -627,7 +627,7 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, float | None]]):
         """The smallest automatic scale; larger for a presenter."""
         return SMALLEST / (PRESENTER if self.ground.theme.presenter else 1.0)
 
-    # ---- hands
+    # ---- input
 
     def _in_room(self, at: Point) -> Point:
         """Return a point in pixels of the graph's room."""

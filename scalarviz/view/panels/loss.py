@@ -383,7 +383,7 @@ class LossDrawer(Drawer[LossCurve]):
         room = box[2] - measure("loss", LABEL, True) - beside - 2 * 12
         return dated if not found.fresh and measure(dated, LABEL) <= room else note
 
-    # ---- hands
+    # ---- input
 
     def click(self, at: Point) -> bool:
         """Switch the axis, or go to the step under the pointer."""

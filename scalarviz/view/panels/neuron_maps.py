@@ -83,7 +83,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
 
     def __init__(self, panel: NeuronMaps, ground: Ground) -> None:
         super().__init__(panel, ground)
-        self.boxes: dict[Unit, Box] = {}  # where each unit can be pointed at
+        self.boxes: dict[Unit, Box] = {}  # the sensitive box of each unit
         self._places: NeuronPlaces | None = None
         self._marked = Cached[Sketch]()
         self._largest = 1.0
@@ -95,9 +95,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         self._begin()
 
     def _begin(self) -> None:
-        """Create the layers and `grid`: the outputs of all hidden units, one after the other, of the present
-        network.
-        """
+        """Create the layers and `grid`: the outputs of all hidden units, one after the other, of this network."""
         subject = self.ground.subject
         self._of, self._places = (subject.tensors, subject.stages), None
         self.layers = hidden_of(subject)
@@ -205,7 +203,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         part = [(v - a.least) / (a.most - a.least) for v, a in zip(place, (panel.across, panel.up), strict=True)]
         return (float(part[0]), float(part[1])) if all(0 <= p <= 1 for p in part) else None
 
-    # ---- hands
+    # ---- input
 
     def _unit_at(self, at: Point) -> Unit | None:
         """Return the unit at a point, or None."""
@@ -420,7 +418,7 @@ class NeuronPlaces:
         few = [(layer, row) for layer, row in zip(layers, places, strict=True) if 0 < len(row) <= MOST]
         side = _side_of([row for _, row in few], large=setting.turns)
         side = _named_side(few, side) if setting.turns else side  # of all maps; 0: too small to be drawn
-        self.boxes: dict[Unit, Box] = {}  # where each unit can be pointed at
+        self.boxes: dict[Unit, Box] = {}  # the sensitive box of each unit
         self.drawn: dict[Unit, int] = {}  # units with a map, numbered through all layers
         self.names: dict[Unit, str] = {}  # names with room beside their maps
         start = 0
@@ -592,9 +590,7 @@ class FeaturesDrawer(Drawer[Features]):
         return setting.plates.get(chain[0].weight.name) if chain and setting.turns else None
 
     def _to_cubes(self, sketch: Sketch, start: Point, plate: Plate, row: int, project: Project, *, on: bool) -> None:
-        """Draw a line from a feature to its row of cubes; without the feature the cubes are dim, because their input is
-        0.
-        """
+        """Draw a line from a feature to its row of cubes. If it is off, dim the cubes, because their input is 0."""
         if not on:
             for unit in range(plate.shape[0]):
                 face = project(plate.cell_corners(unit, row)[4:])[[0, 1, 3, 2]]
@@ -619,7 +615,7 @@ class FeaturesDrawer(Drawer[Features]):
             tiles += [bright, np.rint(_OFF * bright + (1 - _OFF) * ground).astype(np.uint8)]
         return tiled(tiles)
 
-    # ---- hands
+    # ---- input
 
     @property
     def _hovered_feature(self) -> int | None:

@@ -261,7 +261,7 @@ class TreeDrawer(Drawer[GradientTree]):
         elif row.shape != (0, 0):
             outline(sketch, gradient, theme, row.shape)  # unknown numbers: a zero would be a number
 
-    # ---- hands
+    # ---- input
 
     def _tip(self, moment: Moment, at: Point) -> Tip | None:
         """Return the name of a number, its value and its kind."""
@@ -586,9 +586,7 @@ class LossOverDrawer(Drawer[LossOver]):
         return stands
 
     def _valley(self, sketch: Sketch, box: Box, at: Standing, spans: Sequence[Span], trail: Floats) -> At:
-        """Draw the loss over two weights, the second upwards: isolines, the trail, and the last step or its
-        direction.
-        """
+        """Draw the loss over two weights, the second upwards: isolines, the trail, and the last step."""
         theme, place, names = self.ground.theme, at.place, self.panel.names
         texts = [[tick_text(end) for end in span] for span in spans]
         left = gutter(texts[1], _LEFT)

@@ -77,8 +77,9 @@ def answer_at_once(source: Source, look: Callable[[Run], T]) -> T | None:
 
 
 class TextPace:
-    """The pace of words and numbers: a few times a second, so that they are readable. Those of a picture share a
-    frame.
+    """The pace of words and numbers: a few times a second, so that they are readable.
+
+    All texts of a picture are of one frame.
     """
 
     def __init__(self, hz: float | None) -> None:
@@ -100,8 +101,9 @@ class TextPace:
         return seconds is None or self._waited + seconds >= self._pause
 
     def due(self, frame: object, words: object, seconds: float | None) -> bool:
-        """Note a frame with `words`, `seconds` after the last one (None: nobody waits); return whether to write it
-        now.
+        """Note a frame with `words`, `seconds` after the last one; return whether to write it now.
+
+        `seconds` None: nobody waits.
         """
         waits, old = not self.ready(seconds), self._written
         self._waited += float("inf") if seconds is None else seconds

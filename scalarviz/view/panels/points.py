@@ -108,7 +108,7 @@ class PointsDrawer(Drawer[Plot]):
         away = "held-out: it stays" if self._points.back[index] else "right click: remove it"
         return [*found, away] if self.can_teach else found
 
-    # ---- hands
+    # ---- input
 
     def press(self, at: Point, button: str) -> bool:
         """Take the right button on the plot; its release on the same point removes the point."""
@@ -225,7 +225,7 @@ class CurveFitDrawer(PointsDrawer[CurveFit]):
             places = np.linspace(across.least, across.most, _PLACES)
             asked = np.append(places, np.asarray(points.x, np.float64)[self.seen, 0])
             found = np.asarray(moment.predict(self.panel.inputs(asked)), np.float64)[:, 0]
-        except Exception as error:  # the scene's own: its place says so, and the picture goes on
+        except Exception as error:  # the scene's own code: show the error and continue
             self._points, self.axes, self.spots = None, None, np.zeros((0, 2))
             return [sentence(box, self.ground.theme, self.ground.report_failure(f"panel {self._title!r}", error))]
         self._points, sketch = points, Sketch()
@@ -350,7 +350,7 @@ def inside(x: Floats, y: Floats, span: tuple[float, float]) -> tuple[Floats, Flo
 # ---- The drawer of a map over a plane: its colours, the line where the answer changes, its points and words.
 
 LADDER = (20, 28, 40, 56, 80, 112)
-"""Cells in each direction, from coarse to fine: each has twice as many as the one before."""
+"""Cells in each direction, from coarse to fine; each grid has about twice as many cells as the one before."""
 BUDGET = 0.05 / 30
 """Seconds per frame to compute and draw a map: a twentieth of a frame at 30 per second."""
 _LEAST = 232.0  # side of the smallest map in the column
@@ -423,7 +423,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         try:
             changed = self.grid.update(moment.frame, seconds, (cells, cells), ask)
             points = None if panel.points is None else panel.points(moment)
-        except Exception as error:  # the scene's own: its place says so, and the picture goes on
+        except Exception as error:  # the scene's own code: show the error and continue
             self._error = self.ground.report_failure(f"panel {self.panel.title!r}", error)
             return [sentence(box, self.ground.theme, self._error)]
         self._error = ""
@@ -552,7 +552,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         if self._hands:
             self.toggles[HARD].draw(sketch, x + width, base, theme)
 
-    # ---- hands
+    # ---- input
 
     def samples(self, points: Points) -> NDArray[np.floating]:
         """Return the network's inputs for points of the plane."""

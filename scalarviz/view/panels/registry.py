@@ -173,7 +173,7 @@ _RULES: dict[str, Rule] = {
     "headline": ("a Headline of texts, or None",
                  lambda found: found is None or (isinstance(found, Headline) and _are(found[:2], str))),
 }  # fmt: skip
-"""What the answers of a drawer must be; of the others any will do."""
+"""Rules for the results of a drawer's methods; other results are not checked."""
 
 
 def _guarded(drawer: type[Drawer[Any]]) -> type[Drawer[Any]]:

@@ -515,7 +515,7 @@ def _points(subject: Subject, frame: Frame) -> Iterator[tuple[Float, Float]]:
             points = now.points(moment)
             places = np.asarray(points.x, np.float64)
             samples = now.inputs(places if isinstance(now, PlaneMap) else places[:, 0])
-        except Exception:  # the scene's own function: its panel says so in its place
+        except Exception:  # the scene's own function: its panel shows the error
             continue
         yield np.asarray(samples, np.float64), np.asarray(points.target, np.float64)[:, None]
 

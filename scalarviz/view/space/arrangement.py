@@ -22,7 +22,7 @@ from .plate import Kind, Plate, grid_for
 Mode = Literal["few", "mlp", "big"]
 Project = Callable[[ArrayLike], Floats]
 
-# World directions. Plates stand across the flow: their main face looks back along it, at the viewer.
+# World directions. Plates are at right angles to the flow: their main face looks back along it, at the viewer.
 FLOW = np.array([1.0, 0.0, 0.0])
 ACROSS = np.array([0.0, -1.0, 0.0])
 DOWN = np.array([0.0, 0.0, -1.0])

@@ -26,20 +26,20 @@ AZIMUTH, ELEVATION = -78.0, 8.0
 UNIT = 10.0
 """Pixels per world unit."""
 SIDE, BETWEEN, NAME = 24.0, 44.0, 38.0
-"""Pixels beside everything, between columns, and of a layer's two lines."""
+"""Pixels at both sides, between columns, and of a layer's two lines."""
 AIR, CLOSE, MOST_AIR = 14.0, 6.0, 40.0
-"""Pixels between lines, at least, of equal blocks and at most."""
+"""Pixels between lines: least, for equal blocks, and most."""
 ARROW, SHORT, END, LANE, SUM = 26.0, 18.0, 22.0, 8.0, 8.0
 """Pixels of a wire between neighbours, of a short one, of one at an end, between wires below the plates, and of the
 radius of a plus."""
 TALLEST, LEAST, WIDEST = 190.0, 6.0, 2.4
-"""Pixels of a plate's height at most and at least, and how many times that its width may be."""
+"""Largest and least height of a plate in pixels, and largest ratio of width to height."""
 CUBE, LARGE_CUBE = 14.0, 56.0
 """Largest cube in pixels, and largest one that holds its number."""
 VECTOR, BESIDE, LEAST_GAP = 0.46, 4.0, 12.0
-"""Height of a vector as a share of a plate's, and pixels to what stands beside it and at least between layers."""
+"""Height of a vector as a share of a plate's; pixels between the parts of a layer; least pixels between layers."""
 WORD, TITLE = 14.0, 130.0
-"""Pixels of a line of text, and those that names of blocks may take."""
+"""Pixels of a line of text, and most pixels of a block's name."""
 COLUMNS = (1, 2, 3)
 WORTH = {2: 1.0, 1: 0.9, 0: 0.65}
 """Worth of a picture with names and shapes of all layers, with names, and with names that fit anyway."""

@@ -237,6 +237,6 @@ def stack(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Layout:
         largest = max(*plate.grid.cells, *following)
         flow = build.ends(angle) / np.cos(angle) + _CLEAR + 0.03 * largest
         rows = plate.grid.cells[0 if down else 1]
-        down = not down  # the outputs left at the foot: the next plate stands on it
+        down = not down  # the outputs leave at the foot, so the next plate is below it
         place = flow * FLOW + (float(place @ DOWN) + (rows - following[0] if down else 0)) * DOWN
     return build.layout("big", size, inner(box, 84, 45, 78, -9), box)

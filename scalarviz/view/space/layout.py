@@ -24,7 +24,7 @@ __all__ = ["FEW", "Apart", "Grid", "Kind", "Layout", "Mode", "Plate", "layer_of"
            "scene_rect"]  # fmt: skip
 
 FEW = 64
-"""Up to this many weights each cube carries its number."""
+"""Most weights for numbers on all cubes."""
 MOST_CALLS = 4
 """A layer with more calls has only its plate, without rows and lines."""
 FEW_SIDE = 10

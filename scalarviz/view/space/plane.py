@@ -156,7 +156,7 @@ _BETWEEN, _LOOSE = 1.0, 0.35  # pitches between the parts of a stage, and betwee
 _ROOM, _NEAR = 3.4, 1.8  # pitches between columns, for lines and names of rows; around loose numbers
 _APART = 4.5  # between stages of a column: a name has two lines
 _LANE = 1.1  # between lines that go over columns
-_RIM, _NAMED = 0.34, 0.95  # round the cubes of a function; above them stand their names
+_RIM, _NAMED = 0.34, 0.95  # around the cubes of a function; above them, for their names
 
 
 @dataclass(slots=True)
@@ -313,7 +313,7 @@ def _segments(points: Sequence[Floats]) -> Floats:
 # ---- Named arrays.
 
 CUBE, PLATE = 28.0, 160.0
-"""Pixels at 1280x720 up to which the cubes, and the longer side, of a small array beside a large one are enlarged."""
+"""Largest cubes, and largest longer side, of an enlarged small array beside a large one, in pixels at 1280x720."""
 WORTH = 3.0
 """Cubes of all arrays have one size unless one array needs cubes this much larger."""
 

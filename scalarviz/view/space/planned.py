@@ -42,13 +42,13 @@ SIDE = 24.0
 HEAD, NAME, AIR = 20.0, 42.0, 6.0
 """Pixels of a group's title and rule, of a plate's two lines, and between plates."""
 STREAM, ROW_WIDE, ROW_HIGH = 58.0, 84.0, 32.0
-"""Pixels that the stream takes below the plates; its rows."""
+"""Height of the stream below the plates; width and height of its rows, in pixels."""
 LETTER = 9.6
 """Approximate pixels of a letter of a title."""
 ALONE = 0.25
 """Share of the height that must be free for a single plate to be in the middle."""
 GAP, INNER, BUS = 38.0, 14.0, 16.0
-"""Least pixels between groups, between columns of a group, and from a plate to the line that goes up to it."""
+"""Least pixels between groups, between columns of a group, and from a plate to the line that rises to it."""
 
 _RIGHT, _UP, _ = basis(AZIMUTH, ELEVATION)
 _WIDE = float(ACROSS @ _RIGHT)  # pixels of a column of cubes at one pixel a unit, and what follows from the angle
@@ -199,7 +199,7 @@ def _blueprint(plan: Plan, slots: Sequence[_Slot], inner: Rect, anchors: Floats,
     line = inner[3] + STREAM - 0.5 * ROW_HIGH - 4.0
     pluses = [(_bottom(own)[0], line) for own in groups[1:-1]]
     rows = [(x, line - 0.5 * ROW_HIGH, ROW_WIDE, ROW_HIGH) for x in (inner[0], *(p[0] + 20.0 for p in pluses))]
-    x = groups[min(1, len(groups) - 1)][0].x  # words about the stream stand below it, between its first two rows
+    x = groups[min(1, len(groups) - 1)][0].x  # the words about the stream are below it, between its first two rows
     end = pluses[0][0] - 14.0 if pluses else groups[-1][-1].x
     note = x, line + 16.0, max(end - x, 0.0)
     wires = [*_stream(groups, rows, line), *wires]

@@ -27,15 +27,15 @@ from .camera import (
 )
 
 LEAST = 0.2
-"""Of the fitted size: the picture is never smaller. It is never larger than one cube that fills its place."""
+"""Least share of the fitted size. At the largest size one cube fills the box."""
 GLIDE = 0.3
-"""Seconds of the way to the fitted camera, or to a view that was kept."""
+"""Seconds of a glide to the fitted camera, or to a stored view."""
 TURN = 18.0
-"""Degrees a second, of a scene that turns by itself."""
+"""Degrees per second of a scene that turns by itself."""
 FAR = 2.0
-"""How far away the eye is that is given to an orthographic camera: in diagonals of the scene."""
+"""Distance of the eye given to an orthographic camera, in diagonals of the scene."""
 MARGIN = 1 / 6
-"""Share of the place on each side in which nothing needs to be seen: a part of a picture always stays in the middle."""
+"""Share of the box on each side that may be empty: a part of the picture always stays in the middle."""
 
 
 class Viewpoint:
@@ -43,7 +43,7 @@ class Viewpoint:
 
     def __init__(self, layout: Layout) -> None:
         self.moved = False  # whether it is another camera than the fitted one
-        self.stale = False  # whether it has changed since somebody last cleared this
+        self.stale = False  # whether it has changed since this was last reset
         self.turning = False  # whether the scene turns by itself; may be set
         self.kept: dict[int, Pose] = {}  # views by number
         self._glide: tuple[Pose, Pose | None, float] | None = None  # from, to (None: the fitted one), seconds since
@@ -178,10 +178,9 @@ class Viewpoint:
             self._set_camera(layout.camera, moved=False)
 
     def follow(self, layout: Layout) -> None:
-        """Another network: from where the one before was seen it glides to where all of this one is.
+        """Take the layout of another network, and glide from the present view to the whole of it.
 
-        Where its plates stand in the same places it is seen as the one before. Views that were kept are so of
-        this one.
+        If its plates are at the same places, the view stays. Stored views are carried over.
         """
         was, same = self.pose, _same_places(self._layout, layout)
         self.relaid(layout)
@@ -190,7 +189,10 @@ class Viewpoint:
             self._show(between(was, self._fitted, 0.0))
 
     def _carried_pose(self, pose: Pose, was: Pose, same: bool) -> Pose:
-        """A pose of before, when `was` was the fitted one; `same`: the plates stand in the same places."""
+        """Return a former pose, relative to the fitted pose `was`, for the new layout.
+
+        `same`: the plates are at the same places.
+        """
         new = self._fitted
         if same:
             growth = size_of(new) / size_of(was)
@@ -209,9 +211,9 @@ def _same_places(a: Layout, b: Layout) -> bool:
 
 
 def shift_into_view(camera: Camera, boxes: Sequence[Floats], rect: Rect) -> Floats:
-    """The shortest shift, in pixels, after which one of several `boxes` of corners (K, 3) reaches the middle of `rect`.
+    """Return the shortest shift in pixels that moves one of `boxes` of corners (K, 3) to the middle of `rect`.
 
-    Zero where one of them is there already; those behind the eye do not count.
+    It is zero if one of them is there already; boxes behind the eye do not count.
     """
     x0, y0, x1, y1 = rect
     across, down = MARGIN * (x1 - x0), MARGIN * (y1 - y0)
@@ -221,9 +223,9 @@ def shift_into_view(camera: Camera, boxes: Sequence[Floats], rect: Rect) -> Floa
 
 
 def shift_to(points: Floats, target: Floats) -> Floats:
-    """The shortest shift after which the hulls of `points` and of `target`, both (N, 2), touch; zero if they do.
+    """Return the shortest shift after which the hulls of `points` and of `target`, both (N, 2), touch.
 
-    Shifts that let them touch are a convex region: the hull of all differences.
+    It is zero if they do already. The shifts that let them touch form a convex region: the hull of all differences.
     """
     region = convex_hull((target[:, None] - points).reshape(-1, 2))
     sides = np.roll(region, -1, axis=0) - region
