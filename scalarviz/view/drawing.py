@@ -203,8 +203,7 @@ def draw(
     ------
     TypeMismatchError, InputError, UnknownNameError
         An object without a graph; a module without inputs that was not called yet; inputs for a computed Value; more
-        than
-        2,000 nodes; an unknown name to unfold; another theme; too many digits.
+        than 2,000 nodes; an unknown name to unfold; another theme; too many digits.
     MissingDependencyError
         A window without Qt or OpenGL.
 

@@ -54,8 +54,7 @@ def render(
         ``"dark"`` or ``"light"``; name of a colour map (``"grey"``, ``"viridis"``), default: that of the quantity.
     quantity : str
         What the cubes show: ``"weight"``, ``"gradient"``, ``"|gradient|"``, ``"update"``, ``"update/value"``, or a
-        number
-        that the optimiser stores for each weight (``"exp_avg"``, ``"exp_avg_sq"``, ``"momentum_buffer"``).
+        number that the optimiser stores for each weight (``"exp_avg"``, ``"exp_avg_sq"``, ``"momentum_buffer"``).
     sized, threshold : bool, float
         `sized`: cubes are as large as their numbers (a Hinton diagram). `threshold`: the share of the range below which
         cubes are hidden.
@@ -63,8 +62,7 @@ def render(
         2 draws at twice the size and averages. `pace_text`: the HUD's second line.
     step, inside : int, optional
         `step`: the step of a Run or Scene to show; afterwards it returns to its present step. Default: the present
-        step.
-        `inside`: a micro-step of the step after it; 1 is the first, -1 the last. The step is opened on copies.
+        step. `inside`: a micro-step of the step after it; 1 is the first, -1 the last. The step is opened on copies.
     whole_batch, presenter : bool
         `whole_batch`: `inside` shows the real step; default: a trial step with the probe sample. `presenter`: for a
         lecture hall, with text half again as large and no small print.

@@ -82,9 +82,8 @@ class Handle:
         """Show the changes and handle keys and mouse; return whether the window is still open.
 
         The loop of another library is painted so often that it costs 2 % of the loop's time, at most thirty times a
-        second;
-        while you use the mouse or keys, thirty times a second. In a thread other than the window's it paints nothing;
-        ``wait()`` does.
+        second; while you use the mouse or keys, thirty times a second. In a thread other than the window's it paints
+        nothing; ``wait()`` does.
 
         Parameters
         ----------
@@ -169,8 +168,7 @@ def show(
     x : Scene, Run, recording, sweep, Module, Weight, Parameter, list of these, torch.nn.Module, or arrays
         A recording plays; the runs of a sweep's file, or of ``sv.sweep.Results``, are a wall, which grows with it. With
         `block`, the window trains a Scene or Run; everything else, and everything without `block`, is followed while
-        your
-        own code changes it. Arrays may be in nested dicts, lists and dataclasses.
+        your own code changes it. Arrays may be in nested dicts, lists and dataclasses.
     block : bool
         True: return when the window is closed. False: return a handle at once; call its ``update()`` in your loop, and
         its ``wait()`` after it.
@@ -189,8 +187,7 @@ def show(
         Receives one line about each event (a screenshot was written).
     on_lost : callable, optional
         Called, with training stopped, when the display is gone and the process must end: save your data here, and
-        report
-        the lost display. If the process need not end, ``handle.display_lost`` is True instead.
+        report the lost display. If the process need not end, ``handle.display_lost`` is True instead.
 
     Returns
     -------
@@ -256,8 +253,7 @@ def serve_prompt(update: Callable[[], bool]) -> bool:
     """Call `update` while a prompt waits for input, until it returns False; return whether there is a prompt.
 
     In IPython this switches on its Qt integration. At the plain prompt it uses Python's input hook, if standard input
-    can
-    be polled (not on Windows). In a script nothing happens: the loop calls ``update()`` itself.
+    can be polled (not on Windows). In a script nothing happens: the loop calls ``update()`` itself.
     """
     global _hook  # noqa: PLW0603 - one hook a process is how Python has it
     module: Any = sys.modules.get("IPython")

@@ -69,8 +69,7 @@ class Workbench:
         Name of a colour map; default: that of the quantity. A difference of two recordings ignores it.
     quantity : str
         What the cubes show: ``"weight"``, ``"gradient"``, ``"|gradient|"``, ``"update"``, ``"update/value"``, or a
-        number
-        that the optimiser stores for each weight, by its name (``"exp_avg"``).
+        number that the optimiser stores for each weight, by its name (``"exp_avg"``).
     sizing : Sizing
         How large the cubes are.
     keys : sequence of (str, str)
@@ -166,8 +165,7 @@ class Workbench:
         """Lay the picture out again if the frame is of another network; return whether it is.
 
         The selection is closed. Cubes do not move from their old places, because a new layer has new weights. Only the
-        camera
-        glides, until the whole network is in view.
+        camera glides, until the whole network is in view.
         """
         subject, touch = self.subject.after(frame), self.touch
         self.side.ground.probes += self.probed.follow(subject, frame)

@@ -3,8 +3,7 @@
 Element k of a frame's flat arrays is texel k, row by row, so a frame is one copy and one upload; the rows of
 activations follow after the weights. `Sizing` sets the size of a cube: all alike, or by its number (a Hinton diagram);
 small ones may be hidden. The shader and the picking use the same rule: the area of a face, as a share of the largest,
-is
-the place of its number on the legend, from 0 at the neutral colour to 1 at the ends.
+is the place of its number on the legend, from 0 at the neutral colour to 1 at the ends.
 """
 
 from __future__ import annotations

@@ -104,10 +104,8 @@ class Picker:
         """Return the nearest cube under a point, given in the camera's pixels, or None.
 
         The middle of the first pixel is (0.5, 0.5). `density`, device pixels per camera pixel, decides how a plate is
-        drawn.
-        ``shares(plate, element)`` gives the size of a cube as a share of the largest, 0 if it is not drawn; default:
-        all have
-        full size.
+        drawn. ``shares(plate, element)`` gives the size of a cube as a share of the largest, 0 if it is not drawn;
+        default: all have full size.
         """
         inverse, samples = self._seen.get((camera, density), lambda: self._look(camera, density))
         origin, ray, (start, near) = _ray(camera, inverse, at)
@@ -231,8 +229,7 @@ def seen_outline(
     """Return the visible parts (N, 2) of a selected cube's outline; empty if all of it is covered.
 
     If cubes of its own plate cover its sides, only its main face is outlined, which they cannot cover. `picked` finds
-    the
-    cube at a point (logical pixels), `share` is the cube's size as a share of the largest.
+    the cube at a point (logical pixels), `share` is the cube's size as a share of the largest.
     """
     plate = layout.plates[index]
     corners = plate.corners_of(element, share)

@@ -154,8 +154,8 @@ class Coloring:
 
     A quantity that was shown before stays known, even if the optimiser has changed since. `moments` returns the numbers
     that the optimiser stores now: by name, whether they have signs. `drawn` (P,) holds the numbers `flat` that the
-    cubes
-    show. Buffers, which are not trained, fill the range by a range of their own; the label at their plate states it.
+    cubes show. Buffers, which are not trained, fill the range by a range of their own; the label at their plate states
+    it.
     """
 
     scope = "the network"  # what shares this range, in the legend's words
@@ -345,8 +345,7 @@ class ActivationScale:
     """One grey scale for all rows of activations: the bounds of the functions, or the largest value seen.
 
     `sheet`: the input is an image of paper and ink, 0 to 1. It has a range of its `own`, because maps grow far beyond 1
-    and
-    would leave it dark.
+    and would leave it dark.
     """
 
     def __init__(self, stages: Sequence[Stage], theme: Theme, *, sheet: bool = False) -> None:
@@ -400,8 +399,7 @@ def rows_of(stages: Sequence[Stage]) -> dict[str, str]:
     """Return the rows of activations that a layout draws: ``"input"`` and the last stage of each layer, with its kind.
 
     Of a convolutional chain only the maps: the outputs of its linear layers have another scale and would outshine them.
-    Of
-    a network with branches: every stage.
+    Of a network with branches: every stage.
     """
     if not is_chain(stages):
         return {"input": "input", **{stage.name: stage.kind for stage in stages}}

@@ -155,8 +155,7 @@ class SlabVisual:
     """All cubes of a layout, with a colour map for the weights and one for the activation rows.
 
     Set `sizing` to change the size of the weights' cubes. `looks` are those given by hand, by flat index, and
-    `own_version`
-    is the version of all such looks.
+    `own_version` is the version of all such looks.
     """
 
     def __init__(
@@ -213,8 +212,7 @@ class SlabVisual:
         """Set the marks that do not follow from the values; arguments left out clear their mark.
 
         `frozen` and `not_computed` (P,) are in the order of a frame's flat arrays. `dead` marks units that are zero for
-        every
-        sample, by the stage whose row is drawn.
+        every sample, by the stage whose row is drawn.
         """
         count = self.atlas.parameters
         for weight, marked in ((FROZEN, frozen), (NOT_COMPUTED, not_computed)):

@@ -48,10 +48,8 @@ class GraphFigure(Figure):
     """The figure. Each node is a spot: its value is the node's index in the layout, its tip describes the node.
 
     `of` names the result of the gradients, for the legend; None: no legend. The largest weight has a `share` of the
-    colour
-    map; it is `v`, by default that of the graph. `wrong` names active mistakes, in a line at the bottom. Nodes in
-    `seen`
-    show these numbers, and the node `now` is highlighted.
+    colour map; it is `v`, by default that of the graph. `wrong` names active mistakes, in a line at the bottom. Nodes
+    in `seen` show these numbers, and the node `now` is highlighted.
     """
 
     def __init__(

@@ -295,8 +295,7 @@ def runs(
     """Order nodes (operands first) so that those of a group are together, and others by themselves.
 
     The pieces of such an order have no cycle. A group begins when all its operands are placed; if no group can begin,
-    one
-    is broken in two.
+    one is broken in two.
     """
     place = {node: k for k, node in enumerate(nodes)}
     users: dict[Node, list[Node]] = {node: [] for node in nodes}

@@ -342,8 +342,7 @@ class Layout:
     """A graph in the plane, with its width and height.
 
     `items` have operands before results; `digits` is the number of decimals. `found` has the height of each stop,
-    `lefts`
-    and `widths` are those of the columns.
+    `lefts` and `widths` are those of the columns.
     """
 
     def __init__(self, items: Sequence[Item], digits: int | None = None) -> None:
@@ -452,8 +451,7 @@ class Layout:
         """Set the heights nearest to the wanted ones (least squares) without overlap.
 
         Without the distances between neighbours, wanted heights only have to increase: pool those that decrease
-        (isotonic
-        regression), then add the distances.
+        (isotonic regression), then add the distances.
         """
         offsets = [0.0] * min(len(column), 1)
         for above, below in pairwise(column):

@@ -111,8 +111,7 @@ def gradients_of(walk: Walk) -> dict[Key, float]:
     """Return the gradients of a graph: none for nodes that no ``backward()`` reached, NaN for a row that one reached.
 
     Weights and rows know whether theirs was computed. Another node was reached if its gradient is not 0; so were all
-    nodes
-    that get a derivative from it, even with a gradient of 0.
+    nodes that get a derivative from it, even with a gradient of 0.
     """
     found: dict[Key, float] = {}
     lit: set[Key] = set()

@@ -79,8 +79,7 @@ def scale_of(values: Array, most: int = 6, *, linear: bool = False, height: floa
     """Return a scale that holds every finite value, logarithmic unless a value is negative or `linear` is set.
 
     The ends of a linear scale are ticks; those of a logarithmic one only if that costs little of the `height` in
-    pixels.
-    There are at most `most` ticks, and fewer if their numbers would touch.
+    pixels. There are at most `most` ticks, and fewer if their numbers would touch.
     """
     finite = np.asarray(values, float)[np.isfinite(values)]
     if not linear and can_be_log(finite):

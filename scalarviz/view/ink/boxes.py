@@ -117,12 +117,9 @@ def arrange(
     """Return the boxes for a picture of `size` output pixels that should show the panels `wanted`.
 
     The time bar is the main control of what is `replayed`: in a low picture it replaces the line of keys. `spread`: a
-    panel
-    uses the strip, so legends move to the foot of the column, if there is one; the time bar is then a `rail`, as it is
-    when
-    asked for. For a `presenter` everything is larger, and the HUD has one line. Nothing is placed beside the `cubes` if
-    that
-    would leave them less than this width.
+    panel uses the strip, so legends move to the foot of the column, if there is one; the time bar is then a `rail`, as
+    it is when asked for. For a `presenter` everything is larger, and the HUD has one line. Nothing is placed beside the
+    `cubes` if that would leave them less than this width.
     """
     wide, high = size
     zoom, least = (PRESENTER, _COLUMN_FROM_PRESENTER) if presenter else (1.0, _COLUMN_FROM)

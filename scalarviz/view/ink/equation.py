@@ -21,7 +21,7 @@ _FACTORS = sorted(
     ((a, b, c) for a in range(2, 9) for b in range(2, 9) for c in (3, 2)),
     key=lambda digits: (digits[0] + digits[1] + (2 if digits[2] == 2 else 0), digits),
 )
-"""Significant digits of two factors and their product, in the order in which they are tried."""
+"""Significant digits of two factors and their product, in the order of tries."""
 _DECIMALS = (3, 4, 5, 2)
 """Decimals of the terms of a sum in the order of tries: three are mostly enough, so lines seldom change."""
 Term = tuple[float, float | None]
@@ -118,8 +118,7 @@ def descent(before: float, lr: float, gradient: float, after: float, least: int 
     """Return one step of plain gradient descent of a weight, true as printed: ``0.2369 − 0.5 × 0.0048 = 0.2345``.
 
     The weights get the fewest decimals that show the change, the gradient at least `least` significant digits. The sign
-    is
-    ``≈`` if eight decimals, or those that float32 guarantees, are not enough.
+    is ``≈`` if eight decimals, or those that float32 guarantees, are not enough.
     """
     rate = Printed(f"{lr:g}".replace("-", MINUS), Decimal(f"{lr:g}"), Decimal(0))
     fallback = ""

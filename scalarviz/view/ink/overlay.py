@@ -44,8 +44,7 @@ def banner(
     """Return a whole message in as many lines as it needs; `right` is the scene's right edge.
 
     `alarm`: an error; else news in a bar as wide as the scene, which is thinner in a `low` picture, because a legend
-    ends
-    right above it.
+    ends right above it.
     """
     sketch = Sketch()
     colour = theme.weight[1 if alarm else 3]

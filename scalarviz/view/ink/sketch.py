@@ -172,8 +172,7 @@ class Polygon:
         """Return a fan around the centre, shape (3 N, 16).
 
         In each triangle the local y is 0 at the centre and the height at the outer edge, so the box's distance is
-        exactly the
-        distance to that edge.
+        exactly the distance to that edge.
         """
         corners = self.points
         following = np.roll(corners, -1, axis=0)
@@ -306,8 +305,8 @@ Made = TypeVar("Made")
 Click = tuple[str, str | int]
 """A click: a name and its argument."""
 Stand = tuple[float, float, float] | Literal["picture", "plan"] | None
-"""The point of the world that a part of a list belongs to, and moves with under another camera; the picture: it stays
-where it is; the plan: it moves with the flat part of one; None: it is true for one camera alone."""
+"""The world point that a part of a list is attached to under another camera. "picture": it stays; "plan": it moves with
+the flat part of a plan; None: it is valid for one camera only."""
 
 
 COVERS = "covers"

@@ -31,8 +31,8 @@ _LARGEST = 2048
 _TRIANGLES = np.array([(x, y, x + 4, y + 4) for x, y in ((0, 1), (2, 1), (2, 3), (0, 1), (2, 3), (0, 3))])
 MINUS = "\N{MINUS SIGN}"
 LAID_OUT = 1024
-"""Texts that are kept measured and laid out. A picture has some hundreds; numbers are new in every frame, and with room
-for many of them memory grew for half an hour before it stood still."""
+"""Most cached texts. A picture has some hundreds; numbers change in every frame, and with a large cache memory grew for
+half an hour."""
 CAP_HEIGHT = 0.714  # of the size, from the font's own metrics
 
 

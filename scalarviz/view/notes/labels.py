@@ -42,8 +42,7 @@ _BETWEEN = 6.0  # least air between two names in a line, or they read as one
 _FAR = (41.0, 53.0, 67.0, 82.0)  # pixels from a plate up to its name, if no place near it is free
 _UNITS = 90.0  # most pixels of the names of a row's numbers after its own
 _CLEARLY, _MIDDLE_CLEARLY, _ALONE_CLEARLY = 8.0, 2.0, 14.0
-"""Pixels by which a name and its middle are nearer to their own plate than to others; one of a lone cube, which would
-else stand between two."""
+"""Pixels by which a name, its middle, and the name of a single cube are nearer to their own plate than to others."""
 _LATER = 0.02  # extra cost of a place over the better one before it
 _NUDGE = 8.0  # pixels that a name comes nearer to its plate, to stay in the picture
 _ENDS: tuple[Anchor, ...] = ("left", "left", "right", "right", "middle", "middle", "left", "right", "left")
@@ -58,7 +57,7 @@ class Labels(Notes):
         super().__init__()
         self.reserved: Sequence[Box] = ()  # boxes that other parts must avoid
         self._placer = Placer(box)
-        # for what stands with them, if anything does: below this, and on that box only where there is no other place
+        # room for `free_place`, if any: its top, and a box that is used only without another place
         self._room: tuple[float, Box | None] | None = None
 
     def free_place(self, width: float, height: float, before: Box | None = None) -> Box | None:
@@ -119,12 +118,9 @@ class FlowLabels(Labels):
     """Places the labels of a layout once; writes their ranges for every frame.
 
     `shapes` are those of the tensors with a label, `kinds` the names of the rows of stages, `units` the names of a
-    row's
-    numbers: one beside each cube if there is room, else after the row's name. `sides` are names of columns and rows at
-    a
-    tensor's own plate. With `before`, the labels of a moment ago, a name keeps its side of a plate while there is room,
-    so
-    that names do not jump while the scene turns. For a presenter titles have no second line.
+    row's numbers: one beside each cube if there is room, else after the row's name. `sides` are names of columns and
+    rows at a tensor's own plate. With `before`, the labels of a moment ago, a name keeps its side of a plate while
+    there is room, so that names do not jump while the scene turns. For a presenter titles have no second line.
     """
 
     def __init__(
@@ -203,8 +199,8 @@ class FlowLabels(Labels):
         widest = measure(f"{second}   ±8.8e\N{MINUS SIGN}88", LABEL) if second else 0.0
         alone, two = measure(title, CHANNEL, True), 2 * _LINE if second else _LINE
         least = max(alone, measure(second, LABEL))
-        # First what stands after the name gives way, the range before the shape: a name rather than none, but none
-        # rather than one that is nearer to another plate, which would be read as the name of that.
+        # Drop the range first, then the shape, and the name last. A name nearer to another plate is dropped too,
+        # because it would seem to be that plate's.
         forms = ((second, max(alone, widest), two), (second, least, two), ("", alone, _LINE))
         around = ((name, _ENDS, _around), (f"{name} far", _ENDS_ABOVE, _above))
         for clear, (text, width, height), (key, ends, places) in product((1.0, 0.0), forms, around):

@@ -57,8 +57,7 @@ class FewFlow(Notes):
     """The flow around one layer of lying cubes: of the chain of a subject in a layout of mode ``"few"``.
 
     Parts outside the `box` are left out; so are parts on cubes if the camera was `moved` by hand. The outcome of the
-    sample
-    is `below` the last row.
+    sample is `below` the last row.
     """
 
     def __init__(
@@ -368,8 +367,7 @@ def formulas(frame: Frame, stages: Sequence[Stage], sample: Sample) -> list[list
     """Return for each output the ways to write its formula, the best first; empty without a sample.
 
     A line has the numbers of the frame, with enough digits that they give the printed result. An activation of several
-    sums
-    (softmax) is left out.
+    sums (softmax) is left out.
     """
     linear = next(s for s in stages if s.weight is not None)
     if "input" not in frame.activations or linear.weight is None:

@@ -35,12 +35,9 @@ class Scenery:
     """Everything flat around the cubes of one layout, seen by one camera. Boxes and names are placed once.
 
     `change` writes the same words in the same places in another look. For a camera that was `moved` by hand, parts on
-    cubes
-    or hidden by them are left out. `panels`: the sample's outcome is beside the cubes of a chain; `quantity`: that of
-    the
-    cubes. With `before`, the scenery of a moment ago, names stay while there is room. On a panel with numbers of its
-    own
-    (`borne`) outputs have no names beside their rows.
+    cubes or hidden by them are left out. `panels`: the sample's outcome is beside the cubes of a chain; `quantity`:
+    that of the cubes. With `before`, the scenery of a moment ago, names stay while there is room. On a panel with
+    numbers of its own (`borne`) outputs have no names beside their rows.
     """
 
     def __init__(

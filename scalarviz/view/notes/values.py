@@ -45,8 +45,7 @@ class CubeValues:
 
     If they span `decades`, as gradients do, each has an exponent, or is written in brief; others get fewer decimals on
     small cubes. For a camera that was `moved` by hand a number appears only on a visible main face that holds it,
-    inside
-    the `window` of the cubes. `size` is that of the type: 0 for too many weights or too small cubes.
+    inside the `window` of the cubes. `size` is that of the type: 0 for too many weights or too small cubes.
     """
 
     def __init__(

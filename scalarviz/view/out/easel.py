@@ -127,8 +127,7 @@ def svg_of_bench(bench: Workbench, title: str = "") -> str:
     """Return the picture as SVG text, with real letters, lines and cubes.
 
     With more than 5,000 cubes, cubes with marks or looks given by hand, or several networks side by side, everything
-    below
-    the texts is an embedded image.
+    below the texts is an embedded image.
     """
     size = bench.places.size
     below: tuple[list[Sketch], Box | None]

@@ -60,8 +60,7 @@ class Film:
         Ends in ``.mp4``.
     size : (int, int)
         Width and height of the frames. Odd sizes get one more column or row, a copy of the last: the codec needs even
-        ones
-        and would otherwise rescale.
+        ones and would otherwise rescale.
     fps : int
     put : callable, optional
         ``put(new, path)`` gives the complete file its name; default: `path`, replacing an old file.

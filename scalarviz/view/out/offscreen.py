@@ -45,8 +45,7 @@ class Offscreen:
     """A context with framebuffers of the requested sizes. Use :func:`offscreen`, which keeps one.
 
     Any thread may use it, one at a time; the others wait. An EGL context belongs to a thread only while that is inside;
-    a
-    hidden Qt canvas stays with the thread that made it.
+    a hidden Qt canvas stays with the thread that made it.
     """
 
     def __init__(self) -> None:

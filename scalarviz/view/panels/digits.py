@@ -223,8 +223,7 @@ class PadDrawer(Drawer[DigitPad]):
     """A sheet to draw a digit on. While the pointer is on it, it gets the keys 0 to 9 and Backspace.
 
     `picture` is the subject's probe itself, changed in place: the network reads it at the next frame. Raises InputError
-    if
-    the scene has no sample, or one of another size.
+    if the scene has no sample, or one of another size.
     """
 
     name = "probe"

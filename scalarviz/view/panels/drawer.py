@@ -240,8 +240,7 @@ class Drawer(Generic[P]):
         (`borne`) they are at `stands`.
     ends : float
         Pixels that it needs at the end of the network, right of the cubes of a wide scene, without a place in the
-        column;
-        0: it cannot be there.
+        column; 0: it cannot be there.
     at_end : bool
         Whether it draws there beside its own place, among any cubes.
     turns : bool

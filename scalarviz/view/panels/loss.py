@@ -46,8 +46,7 @@ class Line:
     """One curve: finite losses by step.
 
     A `dashed` curve is of another data set and lies over the others. The losses of a `noisy` one are of a few samples
-    each:
-    the line is their mean, the losses themselves are thin and grey.
+    each: the line is their mean, the losses themselves are thin and grey.
     """
 
     label: str
@@ -84,10 +83,8 @@ def loss_panel(
     """Return the panel: title with a note, gridlines, curves, their names and the end point of the first; and its axes.
 
     `before` names the moment of the end point if it is not that of the picture: then it is a dim ring. `note_old` dims
-    the
-    note. `until` is the step at the end of the axis if words lag behind the curve. `switch` shows how the axis is
-    divided;
-    it can be clicked if `touched` and if there is a choice. `ahead` extends the axes to the coming steps.
+    the note. `until` is the step at the end of the axis if words lag behind the curve. `switch` shows how the axis is
+    divided; it can be clicked if `touched` and if there is a choice. `ahead` extends the axes to the coming steps.
     """
     sketch, switch = Sketch(), switch or Toggle("log", on=True)
     x, y, width, height = box

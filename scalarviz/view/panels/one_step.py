@@ -75,8 +75,7 @@ def rows_of(
     """Return the lines from input to loss; `deltas` by stage, NaN or absent if unknown.
 
     `seen`: computed gradients of the frame belong to the values shown. With the `inputs` of one sample by stage, leaves
-    of
-    weights have factors.
+    of weights have factors.
     """
     first = stages[0].weight
     rows = [Row("input", f"input, {first.shape[1]}" if first is not None else "input")]
@@ -104,8 +103,7 @@ def deltas_of(stages: Sequence[Stage], frame: Frame) -> dict[str, Floats]:
     """Return the deltas of the outputs that follow from a step's gradient, summed over its batch.
 
     A bias's gradient is the delta of its layer. The delta before a layer follows from its weights before the step.
-    Without
-    a bias nothing is known.
+    Without a bias nothing is known.
     """
     found: dict[str, Floats] = {}
     if frame.step == 0 or frame.edited:
@@ -750,8 +748,7 @@ def steepness(losses_at: At, place: Place) -> tuple[float, float, float]:
     """Return the loss before the step, after it, and the rate above which it would have increased (or NaN).
 
     The loss along the step is taken as a parabola through its two ends and its middle, which is exact for a squared
-    error
-    of sums.
+    error of sums.
     """
     assert place.before is not None
     start, half, end = losses_at(np.array([place.before, (place.before + place.here) / 2, place.here])).tolist()

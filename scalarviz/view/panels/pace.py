@@ -122,8 +122,7 @@ Ask = Callable[[Float, Float], Float]
 """Returns numbers (H * W, k) at places given as fractions of the way down (H,) and across (W,)."""
 
 AT_REST, FEWEST = 0.016, 2048
-"""Seconds that the work may take while a frame stands: nothing else is to be drawn. So many places at least, or it
-would never be done."""
+"""Seconds of work per call while the frame stays and nothing else is drawn; least places per call, so that it ends."""
 _AIR = 0.6  # share of the budget that a finer grid must fit into, to avoid flicker
 
 
@@ -131,8 +130,7 @@ class Grid:
     """Numbers of the frame shown, at as many places as time allows, and at all of them once the frame stays.
 
     `live`: a window, which must not wait. Then `ladder` has the places along the longer side, from few to many, for
-    changing
-    frames, and `budget` the seconds per frame. A film or a still computes all places of every frame.
+    changing frames, and `budget` the seconds per frame. A film or a still computes all places of every frame.
     """
 
     def __init__(self, live: bool, ladder: Sequence[int], budget: float) -> None:

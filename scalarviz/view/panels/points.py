@@ -184,8 +184,7 @@ def shortened(title: str, width: float) -> str:
 # ---- The drawer of a network of one input: its curve over the training points.
 
 ERRORS = 4.0
-"""Logical pixels from one point to the next, on average, from which on their errors are drawn: nearer ones would be one
-grey plane."""
+"""Least average distance of points, in logical pixels, for drawn errors; nearer ones would be one grey area."""
 APART = 12.0
 """Least average distance for large points above the curve; nearer ones would cover it."""
 _PLACES = 129

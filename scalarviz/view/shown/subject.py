@@ -459,8 +459,7 @@ class ProbeFollower:
     """Chooses the probe sample when the training data change: after an edit, an undo, or on a branch.
 
     It keeps the sample that was chosen last if that is among the points; else it takes the first training sample. A
-    probe
-    given by a scene stays, and so does that of a picture without points.
+    probe given by a scene stays, and so does that of a picture without points.
     """
 
     def __init__(self, subject: Subject) -> None:

@@ -30,8 +30,8 @@ SIDE, BETWEEN, NAME = 24.0, 44.0, 38.0
 AIR, CLOSE, MOST_AIR = 14.0, 6.0, 40.0
 """Pixels between lines: least, for equal blocks, and most."""
 ARROW, SHORT, END, LANE, SUM = 26.0, 18.0, 22.0, 8.0, 8.0
-"""Pixels of a wire between neighbours, of a short one, of one at an end, between wires below the plates, and of the
-radius of a plus."""
+"""Pixels of a wire between neighbours, of a short one, of one at an end, between wires below the plates; radius of a
+plus."""
 TALLEST, LEAST, WIDEST = 190.0, 6.0, 2.4
 """Largest and least height of a plate in pixels, and largest ratio of width to height."""
 CUBE, LARGE_CUBE = 14.0, 56.0
@@ -58,8 +58,7 @@ class Item:
     """A layer with its tensors, or an item without any: an input, an output, or an operator that joins arrays.
 
     `sources` are the indices of the items that it reads, each with the operators in between; they come before it.
-    `shape`
-    is that of its output; empty if unknown.
+    `shape` is that of its output; empty if unknown.
     """
 
     block: str

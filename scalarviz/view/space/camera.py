@@ -34,8 +34,7 @@ class Camera:
     """The eye's place and the matrix from the world to the screen.
 
     Angles are those of a turntable: azimuth 0 looks along +y with +x to the right, a negative one turns the eye towards
-    -x;
-    elevation lifts it. z is up.
+    -x; elevation lifts it. z is up.
     """
 
     size: Size  # of the window, in logical pixels

@@ -109,8 +109,7 @@ def built(
     """Place a layer's weights at `place`, the biases `gap` beyond the output side, and the row of its units.
 
     Units leave along the first of `axes`, or against it for `sign` -1. A layer without biases repeats the weights in
-    their
-    place. Also return the place from which `to_row` leads to the row.
+    their place. Also return the place from which `to_row` leads to the row.
     """
     plate = plate_for(layer.weight, "weight", place, axes, half)
     straight = not plate.grid.folded

@@ -32,8 +32,8 @@ FEW_SIDE = 10
 FLAT_PIXELS = 9.0
 """Least size in pixels of the cubes of a chain on trays."""
 LINE_PIXELS, LINES_WORTH = 4.5, 2.0
-"""A chain whose cubes, and so the lines between them, would be smaller than this is drawn as a stack, without lines;
-and so is one whose cubes would be this much larger there."""
+"""A chain is drawn as a stack, without lines, if its cubes would be smaller than this in pixels, or if a stack makes
+them larger by this factor."""
 WIDER = 1.7
 """Factor on the distance from the middle for spread plates."""
 
@@ -71,16 +71,14 @@ def layout_for(
         Everything that has cubes.
     stages : sequence of Stage
         The outputs of the modules, from input to output: a chain of layers, or any graph. Without stages the tensors
-        are
-        side by side.
+        are side by side.
     size : (int, int)
         Logical size of the window in px.
     rect : (x0, y0, x1, y1), optional
         Pixels of the scene; default: the mock-ups' grid.
     plan : Plan or sequence of Item, optional
         The scene's own arrangement, or the network as its file describes it; used if it names these tensors and its
-        cubes
-        are large enough.
+        cubes are large enough.
     turns : Turns, optional
         Options of a chain of small layers whose flow turns at each layer; used if its cubes are large enough.
 

@@ -71,8 +71,7 @@ def grid_for(shape: Sequence[int], *, strip: bool = False) -> Grid:
     """Return the grid of a tensor of `shape`.
 
     Vectors are a block (or one row of cubes with `strip`), 3-D and 4-D tensors tiles of k or kh x kw in an out x in
-    grid;
-    further leading axes count as "out".
+    grid; further leading axes count as "out".
     """
     size = prod(shape)
     if size == 0:
