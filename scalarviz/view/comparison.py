@@ -1,11 +1,10 @@
 """`CubeView`: cubes with their numbers, ranges and legends. A picture of a run has one, a comparison has three.
 
-`Comparison`: two recordings side by side, with their difference beside them: what such a picture has that one of a run
-has not.
+`Comparison`: two recordings side by side, and their difference beside them.
 
-All three columns have one layout and one camera, so a cube stands in the same place of each: what is pointed at in one
-is pointed at in all. The two share a range, in which a colour means the same number; the difference has its own. What
-is compared, number by number, is said in :mod:`scalarviz.run.sources.recorded_pair`.
+All three columns share one layout and one camera, so a cube has the same place in each; pointing at it in one column
+points at it in all. The two recordings share a range, so a colour means the same number; the difference has its own.
+:mod:`scalarviz.run.sources.recorded_pair` says which numbers are compared.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
 
 
 class CubeView:
-    """The cubes of one frame, `left` logical pixels left of where the layout has them, and what is written on them."""
+    """The cubes of one frame, drawn `left` logical pixels left of their place in the layout, with their labels."""
 
     left = 0.0
 
@@ -68,10 +67,10 @@ class CubeView:
         if not subject.stages:
             self.colouring.scope = "all numbers"
         self.activations = activations or ActivationScale(subject.stages, theme, sheet=subject.sample.sheet)
-        self.sketches: Sequence[Sketch] = ()  # of a column of its own; those of the last one are the picture's
+        self.sketches: Sequence[Sketch] = ()  # of its own column; the last one uses the picture's
 
     def lay_out(self, layout: Layout, places: Places, density: float, *, single: bool, legends: bool) -> None:
-        """What depends on the layout: `single` is one small layer, `legends` those of rows beside that of the cubes."""
+        """Create what depends on the layout. `single`: one small layer; `legends`: with legends of rows."""
         self.slab = SlabVisual(layout, self._theme, self.colouring.cmap, self.activations.cmap)
         self.rows = any(plate.kind == "activation" for plate in layout.plates)
         self.strip = Strip(self._subject, self._theme, self.colouring, self.activations, rows=self.rows and legends,
@@ -79,7 +78,7 @@ class CubeView:
         self._places, self._painter = places, Painter(places.size, density)
 
     def change(self, theme: Theme, quantity: str, cmap: str, sizing: Sizing) -> None:
-        """Another look; errors as of :meth:`Coloring.change`, and nothing is changed then."""
+        """Change the look. Errors are those of :meth:`Coloring.change`; nothing is changed then."""
         self.colouring.change(theme, quantity, self._fixed or cmap or None)
         self.activations.change(theme)
         if theme is not self._theme:
@@ -95,9 +94,10 @@ class CubeView:
         self.activations.refit()
 
     def update(self, frame: Frame, seconds: float | None, sizing: Sizing, whole: Float | None, rows: Frame) -> bool:
-        """Take over a frame; `whole` are numbers and `rows` a frame whose ranges its numbers and rows have.
+        """Take over a frame; return whether looks given by hand changed.
 
-        Returns whether looks given by hand changed.
+        `whole` are the numbers that set the range of the cubes, and `rows` is the frame that sets the range of the
+        rows.
         """
         self.colouring.update(frame, seconds, whole)
         self.activations.update(rows, seconds)
@@ -105,7 +105,7 @@ class CubeView:
         return hand_over(self.slab, frame, self.colouring, self.activations, self._subject.source, rows=self.rows)
 
     def draw(self, camera: Camera, window: Box, viewport: Viewport) -> None:
-        """Paint the cubes, and in a column of its own what is written there, inside `window`."""
+        """Paint the cubes inside `window`, and in a column of its own also its labels."""
         x, y, wide, high = (0, 0, *viewport) if len(viewport) == 2 else viewport
         own = (x - round(self.left * wide / self._places.size[0]), y, wide, high) if self.left else viewport
         with clipped(window, self._places.size, own):
@@ -118,7 +118,7 @@ class CubeView:
 def hand_over(
     slab: SlabVisual, frame: Frame, colouring: Coloring, activations: ActivationScale, source: Source, *, rows: bool
 ) -> bool:
-    """Give cubes a frame's numbers, ranges, marks, and looks given by hand; returns whether these changed.
+    """Give the cubes a frame's numbers, ranges, marks and looks given by hand; return whether these looks changed.
 
     `rows`: whether rows of activations are drawn.
     """
@@ -127,7 +127,7 @@ def hand_over(
     slab.set_flat(colouring.drawn)
     slab.set_range(colouring.range)
     missing = colouring.missing(frame) if colouring.quantity != "weight" and not colouring.opened else None
-    # Dead units are found out by a forward pass, if asked; inside a step a zero is a number that comes.
+    # `dead` costs a forward pass; inside an opened step a zero may still change.
     dead = frame.dead if activations.rectified and not colouring.opened else None
     slab.set_flags(frozen=frame.frozen, not_computed=missing, dead=dead)
     if rows:
@@ -140,16 +140,16 @@ def hand_over(
 
 
 MAP = "difference"
-"""The colour map of a difference, whatever it is of."""
+"""The colour map of every difference."""
 _GAP = 20.0  # between two legends
-_LINE, _SAMPLE = 20.0, 22.0  # of a head: its lines, and of a curve before the name of whose it is
+_LINE, _SAMPLE = 20.0, 22.0  # of a head: height of a line, length of the curve before a name
 _PARTS = {"weight": ("value", "values"), "gradient": ("gradient", "gradient"), "update": ("last update", "update")}
 _ROW, _HEAD, _PAD, _STEP = 16.0, 17.0, 12.0, 88.0  # of a card
 _CURVE_FROM = 70.0
 
 
 class Comparison:
-    """The columns, heads, legends and the card of one workbench of a pair."""
+    """The columns, heads, legends and card of a workbench that compares two recordings."""
 
     columns: Columns
 
@@ -161,7 +161,10 @@ class Comparison:
         bench.bar.names = NAMES
 
     def views(self, quantity: str | Quantity) -> list[CubeView]:
-        """Those of a and b, which share a range, and that of the difference; the pointer says the numbers of all."""
+        """Return the views of a, b and their difference.
+
+        a and b share a range. The pointer's label has the numbers of all three.
+        """
         bench = self._bench
         found = [CubeView(bench.subject, bench.theme, quantity, bench.cmap_name) for _ in NAMES]
         for view in found:
@@ -173,22 +176,22 @@ class Comparison:
         return [*found, last]
 
     def place(self, places: Places, shown: bool) -> Places:
-        """The places of the last column, the difference; not `shown`: the cubes alone."""
+        """Place the columns; return the places of the last one, the difference. `shown` False: the cubes alone."""
         self.columns, found = columns_of(places, shown)
         for k, view in enumerate(self._bench.views):
             view.left = (2 - k) * self.columns.wide
         return found
 
     def in_layout(self, point: Point) -> Point:
-        """A point (logical pixels) as the same of the last column."""
+        """Return the point (logical pixels) of the last column that matches a point of any column."""
         wide = self.columns.wide
         return point[0] + (2 - min(max(int(point[0] / wide), 0), 2)) * wide, point[1]
 
     # ---- frames
 
     def shown(self, frame: Frame) -> list[tuple[Frame, Float | None, Frame]]:
-        """By view the frame, numbers whose range its own have, and a frame whose rows' range its own rows have."""
-        assert isinstance(frame, Compared)  # what the source of a pair makes
+        """Return for each view its frame, the numbers that set its range, and the frame for its rows' range."""
+        assert isinstance(frame, Compared)  # from a pair's source
         if self._past is not frame.past:  # a file has grown
             self._past, self._bench.bar.other = frame.past, self._pair.other_curve
             self._records = Cached()
@@ -196,7 +199,7 @@ class Comparison:
         return [*((one, whole, rows) for one in frame.frames), (frame, None, frame)]
 
     def _larger(self, both: tuple[Frame, Frame]) -> Float:
-        """The larger size of each number in the two; kept of numbers that stay."""
+        """Return the larger absolute value of each number of the two; cached while the numbers stay."""
         parts, kept = [self._bench.colouring.shows.numbers(one) for one in both], self._whole
         if kept is not None and all(now is then and settled(now) for now, then in zip(parts, kept[0], strict=True)):
             return kept[1]
@@ -208,7 +211,7 @@ class Comparison:
         return whole
 
     def mark(self, frame: Frame) -> list[Sketch]:
-        """Write on the columns of a and b; returns the outline of the selected cube in the last one."""
+        """Write on the columns of a and b; return the outline of the selected cube in the last one."""
         assert isinstance(frame, Compared)
         scenery, touch, outline = self._bench.scenery, self._bench.touch, Sketch()
         for part in touch.outline(touch.selection) if touch.selection is not None else ():
@@ -220,7 +223,7 @@ class Comparison:
         return [outline]
 
     def texts(self, frame: Frame, pace_text: str) -> list[Sketch]:
-        """Heads and legends, the card of the selected cube or the legends of rows, whether it plays."""
+        """Return heads and legends, the card of the selected cube or the legends of rows, and whether it plays."""
         assert isinstance(frame, Compared)
         bench, columns, sketch = self._bench, self.columns, Sketch()
         _, top, wide, high = columns.scene
@@ -245,7 +248,7 @@ class Comparison:
         return sketches
 
     def _legends(self, frame: Compared) -> list[Sketch]:
-        """That of the two, and that of the difference, each with the marks that its cubes have."""
+        """Return the legend of the two and that of the difference, each with the marks of its cubes."""
         bench, found = self._bench, list[Sketch]()
         for box, views, one, most in zip(self.columns.legends, (bench.views[:2], bench.views[2:]),
                                          (frame.frames[0], frame), (LEGEND, np.inf), strict=True):  # fmt: skip
@@ -256,10 +259,10 @@ class Comparison:
             found.append(marks_line((x, y + high + 3.0, own, 0.0), bench.theme, tuple(marks)))
         return found
 
-    # ---- what stands above each column: whose it is, at which step, and how large the difference is
+    # ---- heads: name and step of each column, size of the difference
 
     def _heads(self, sketch: Sketch, frame: Compared) -> None:
-        """The three heads for one moment; low boxes have a letter each."""
+        """Draw the three heads for one moment; low boxes have only a letter."""
         pair, theme = self._pair, self._bench.theme
         for k, (box, name) in enumerate(zip(self.columns.heads, (*NAMES, pair.of), strict=True)):
             x, low = box[0], box[3] <= LETTER
@@ -271,7 +274,7 @@ class Comparison:
             if k == 2:
                 self._difference(sketch, box, (at, y), frame)
                 continue
-            if not pair.heads:  # how its curve is drawn in the time bar
+            if not pair.heads:  # its line style in the time bar
                 colour, dash = ((theme.text1, None), (theme.text3, DASH))[k]
                 sketch.polyline([(at, y - 5.0), (at + _SAMPLE, y - 5.0)], colour, 2.0, dash=dash)
                 at += _SAMPLE + 8
@@ -283,7 +286,7 @@ class Comparison:
                 self._moment(sketch, box, y + _LINE + 4, frame.step, frame.frames[k])
 
     def _moment(self, sketch: Sketch, box: Box, y: float, step: int, frame: Frame) -> None:
-        """Its true step, said loudly where it is not the one that is asked for, and its loss."""
+        """Draw a column's step and loss; a step other than the requested one is emphasised."""
         theme, x, right = self._bench.theme, box[0], box[0] + box[2]
         for word, value in (("step", f"{frame.step:,}"), ("loss", loss_text(frame.told_loss))):
             if x + measure(word, LABEL) + 6 + measure(value, TITLE, True) > right:
@@ -301,12 +304,12 @@ class Comparison:
             sketch.text(box[0], y + _LINE, cut(ways[0], box[2]), LABEL, theme.text2)
 
     def _difference(self, sketch: Sketch, box: Box, after: Point, frame: Compared) -> None:
-        """What it is of, after its name; where it is largest; what could not be compared."""
+        """Draw what the difference is of, where it is largest, and what could not be compared."""
         bench, left_out, (x, _, wide, high), (at, y) = self._bench, self._pair.left_out, box, after
         theme, shows = bench.theme, bench.colouring.shows
         sketch.text(at, y, cut(f"difference of {shows.words}s", x + wide - at), LABEL, theme.text2)
         numbers = shows.numbers(frame)
-        assert numbers is not None  # what is compared of two recordings all frames have
+        assert numbers is not None  # every frame has the compared quantities
         said = largest_words(numbers, frame.known(shows.name), lambda index: who(bench.subject, index).name)
         line = fitted(said, wide) or fitted(said.partition(":")[0], wide)
         sketch.text(x, y + _LINE + 4, line, LABEL, theme.text2)
@@ -315,10 +318,10 @@ class Comparison:
             line = cut(f"left out: {Names(bench.subject).plain(left_out[0])}{more}", wide)
             sketch.text(x, y + 2 * _LINE + 4, line, LABEL, theme.weight[1])
 
-    # ---- the cube that is looked into: its numbers, how far they are apart, and how both came there
+    # ---- the selected cube: its numbers, their difference, and how both moved
 
     def _pair_words(self, index: int, frame: Frame) -> tuple[str, list[str]]:
-        """Both numbers of a cube and their difference, of what is shown."""
+        """Return both numbers of a cube and their difference, for the quantity that is shown."""
         assert isinstance(frame, Compared)
         colouring = self._bench.colouring
 
@@ -332,7 +335,7 @@ class Comparison:
         return "", [*lines, f"{self._pair.of}: {number(frame)}"]
 
     def _card(self, sketch: Sketch, box: Box, frame: Compared, index: int) -> None:
-        """The card; steps that are not that of the frame stand beside the letters."""
+        """Draw the card; a step that differs from the frame's is written beside the letter."""
         (x, y, wide, high), pair, theme = box, self._pair, self._bench.theme
         sketch.rect(x, y, wide, high, fill=theme.panel, stroke=theme.border, radius=6)
         page = Page(x + _PAD, y, wide - 2 * _PAD, theme, sketch=sketch)
@@ -357,11 +360,11 @@ class Comparison:
             self._curves(page, (x + used, y, wide - used - _PAD, high), frame, index)
 
     def records(self, index: int) -> tuple[WeightRecord | None, ...]:
-        """How a cube moved, in a and in b; asked once for each that is selected."""
+        """Return how a weight moved, in a and in b; computed once per selected weight."""
         return self._records.get(index, lambda: self._pair.weight_records(index))
 
     def _curves(self, page: Page, box: Box, frame: Compared, index: int) -> None:
-        """How both moved up to the last step that is shown."""
+        """Draw how both weights moved up to the last step that is shown."""
         (x, y, wide, high), (first, last), ways = box, self._pair.span, list[Moved]()
         for record, one in zip(self.records(index), frame.frames, strict=True):
             steps: Float = np.zeros(0) if record is None else np.minimum(record.steps, last).astype(float)
@@ -376,9 +379,9 @@ class Comparison:
 
 
 def largest_words(values: NDArray[np.floating], known: NDArray[np.bool_], name_of: Callable[[int], str] = str) -> str:
-    """Where a difference (P,) is largest, or that there is none; `known`: where there are two numbers at all.
+    """Say where a difference (P,) is largest, or that there is none. `known` marks the places with two numbers.
 
-    `js/comparison.js` says the same.
+    Keep `js/comparison.js` in line with it.
     """
     finite = known & np.isfinite(values)
     if not known.any():
@@ -394,31 +397,34 @@ def largest_words(values: NDArray[np.floating], known: NDArray[np.bool_], name_o
     return "  ·  ".join(filter(None, (f"largest {figure(float(values[index]))}", name_of(index), beside)))
 
 
-# ---- Where the three views of a comparison stand: pure numbers in logical pixels.
+# ---- The places of the three views, in logical pixels.
 
 HEAD, SMALL_HEAD, LETTER = 78.0, 54.0, 34.0
-"""Height of what is written above each, in a low picture, and where only a letter is."""
+"""Height of a head: normal, in a low picture, and with only a letter."""
 _SMALL = 500.0  # logical pixels of a picture that is low
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The places of one picture."""
+    """The places of a comparison."""
 
     wide: float  # of each column
-    heads: tuple[Box, ...]  # what is written above each
-    legends: tuple[Box, ...]  # that of the two and that of the difference; empty where there is no room
+    heads: tuple[Box, ...]  # of the heads
+    legends: tuple[Box, ...]  # of the two and of the difference; empty without room
     scene: Box  # of the difference, which is the last
 
 
 def columns_of(places: Places, shown: bool) -> tuple[Columns, Places]:
-    """The columns of a picture, and its places with the last of them for its cubes; not `shown`: the cubes alone."""
+    """Return the columns of a picture, and its places with the last column as the scene.
+
+    `shown` False: the cubes alone.
+    """
     width, height = places.size
     wide = floor(width * places.scale / 3) / places.scale  # whole pixels: the three are drawn alike
     head = (SMALL_HEAD if height < _SMALL else HEAD) if shown else LETTER
     bottom = places.scene[1] + places.scene[3]
     scene = (2 * wide, head, wide, max(bottom - head, 1.0))
-    pad = min(float(MARGIN), 0.05 * wide)  # left and right of what is written in a column
+    pad = min(float(MARGIN), 0.05 * wide)  # left and right of the text in a column
     heads = tuple((k * wide + pad, 0.0, wide - 2 * pad, head) for k in range(3))
     legends: tuple[Box, ...] = ()
     if places.strip is not None:
@@ -428,11 +434,11 @@ def columns_of(places: Places, shown: bool) -> tuple[Columns, Places]:
 
 
 LEAST = 330.0
-"""Width from which on there is room for a card."""
+"""Least width of a card."""
 
 
 def card_box(legends: Sequence[Box]) -> Box | None:
-    """Where a card stands: right of the legend of the two; None where there is no room."""
+    """Return the box of the card, right of the legend of the two, or None without room."""
     if not legends:
         return None
     x, y, wide, high = legends[0]
@@ -444,18 +450,18 @@ def card_box(legends: Sequence[Box]) -> Box | None:
 
 
 class DifferenceScale(ActivationScale):
-    """One range for the differences of all rows, alike on both sides of 0; `of`: what the difference is called."""
+    """One range for the differences of all rows, symmetric about 0; `of` is the name of the difference."""
 
     def __init__(self, stages: Sequence[Stage], theme: Theme, of: str) -> None:
         super().__init__(stages, theme)
         self.cmap, self._of = get_map(MAP, theme), of
 
     def legend(self) -> LegendScale:
-        """What the legend says of it."""
+        """Return the words of the legend."""
         return replace(super().legend(), title=f"activation, {self._of}", note="")
 
     def change(self, theme: Theme) -> None:
-        """Another look."""
+        """Change the theme."""
         self.cmap = get_map(MAP, theme)
 
     def update(self, frame: Frame, seconds: float | None) -> None:
@@ -466,7 +472,7 @@ class DifferenceScale(ActivationScale):
 
 
 def both_rows(a: Frame, b: Frame) -> Frame:
-    """The first of two frames with the rows of both, one after the other: what makes the range that they share."""
+    """Return the first frame with the rows of both, one after the other; they set the range that both share."""
     rows = {name: np.concatenate([np.ravel(row), np.ravel(b.activations[name])])
             for name, row in a.activations.items() if name in b.activations}  # fmt: skip
     return replace(a, activations=rows)

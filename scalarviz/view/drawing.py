@@ -1,4 +1,4 @@
-"""`Drawing`: the picture of a graph of Values, as SVG, as PNG, and in a notebook; `GraphView`: in a window."""
+"""`Drawing`: the picture of a graph of Values, as SVG, as PNG, and in a notebook; `GraphView`: the same in a window."""
 
 from __future__ import annotations
 
@@ -38,29 +38,29 @@ from .watch.pointer import DOUBLE
 
 Theme = Literal["auto", "dark", "light"]
 Roots = Callable[[], tuple[Sequence[Value], Calls | None]]
-"""Gives the results, as they are now, and what the modules did that made them, where that is known."""
+"""Returns the current results, and the calls of the modules that made them, or None if unknown."""
 THEMES = ("auto", "dark", "light")
 SHARP = 2.0
-"""Pixels of a PNG that one of the drawing becomes, where it is not too large for that."""
+"""Pixels of a PNG per pixel of the drawing; fewer for a large drawing."""
 SIDE = 8192
-"""The most pixels of a side of a PNG."""
+"""Most pixels of a side of a PNG."""
 
 
 class Drawing:
-    """The picture of a graph, made anew whenever it is asked for: after ``backward()`` it has the new numbers.
+    """The picture of a graph. It is drawn again each time you use it, so after ``backward()`` it has the new numbers.
 
-    In a notebook it is the output of a cell that ends with it. :func:`draw` makes it.
+    A notebook cell that ends with it shows it. :func:`draw` makes it.
 
     Attributes
     ----------
     theme : {"auto", "dark", "light"}
     folds : tuple of str
-        What can be unfolded, as ``sv.draw(z, unfold="0")``.
+        Names that can be unfolded, as in ``sv.draw(z, unfold="0")``.
     of : str
-        What it is the graph of, where that has a name.
+        The name of the graph's result; empty without one.
     wish : Wish
     handle : Handle or None
-        The window in which it is shown.
+        The window that shows it.
     """
 
     def __init__(self, roots: Roots, model: Module | None, wish: Wish, theme: Theme = "auto") -> None:
@@ -69,36 +69,36 @@ class Drawing:
         self._made_with = mistaken.words()
         shown = self.shown()
         self.folds, self.of = shown.folds, shown.of
-        # an id is of one object as long as that lives: names are kept of what is in the graph, and that is held
+        # an id may be reused after its object dies: keep names only of the graph's objects, and hold these
         self._named = [of for of in shown.objects if id(of) in wish.names]
         self.wish = replace(wish, names={id(one): wish.names[id(one)] for one in self._named})
 
-    # ---- what it is made of
+    # ---- parts
 
     def shown(self, more: Sequence[str] = ()) -> Shown:
-        """The graph with the numbers of now; `more` is unfolded as well."""
+        """Return the graph with the current numbers; `more` is unfolded as well."""
         roots, calls = self._roots()
         wish = replace(self.wish, unfold=(*self.wish.unfold, *more)) if more else self.wish
         return shown_of(roots, wish, self._model, calls)
 
     def layout(self, more: Sequence[str] = ()) -> Layout:
-        """Where everything stands now."""
+        """Return the current layout."""
         return Layout(self.shown(more).items, self.wish.digits)
 
     def ink(self, theme: str, layout: Layout | None = None) -> GraphFigure:
-        """The figure in one look."""
+        """Return the figure in a theme."""
         return GraphFigure(layout or self.layout(), get_theme(theme), self.of, wrong=self.wrong)
 
     @property
     def wrong(self) -> str:
-        """The mistakes that are on, or were when it was made, in words; empty where none is: ``sv.mistakes``."""
+        """The mistakes (``sv.mistakes``) that are on, or were when the drawing was made, in words; empty for none."""
         return drawing_words(self._made_with)
 
-    # ---- what it looks like
+    # ---- output
 
     @property
     def svg(self) -> str:
-        """The picture as text, with the numbers of now."""
+        """The picture as SVG text, with the current numbers."""
         layout = self.layout()
         title = f"graph of {self.of}" if self.of else "graph"
         if self.theme != "auto":
@@ -109,11 +109,11 @@ class Drawing:
         return self.svg
 
     def _repr_html_(self) -> str | None:
-        """As a part of the page, where the theme is to follow the notebook's: a picture of its own could not."""
+        """Return inline SVG, which follows the notebook's theme; a separate image could not. None for a fixed theme."""
         return self.svg if self.theme == "auto" else None
 
     def pixels(self, theme: str = "", scale: float = SHARP) -> np.ndarray[Any, np.dtype[np.uint8]]:
-        """The picture as uint8 (H, W, 3); without a theme the drawing's, for which auto is light.
+        """Return the picture as uint8 (H, W, 3). Default theme: the drawing's, or light if that is auto.
 
         Raises
         ------
@@ -137,14 +137,14 @@ class Drawing:
         Parameters
         ----------
         path : str or Path
-            Ends with ``.svg`` or ``.png``; both are the same drawing. Of the theme auto a PNG is light.
+            Ends with ``.svg`` or ``.png``; both show the same drawing. With the theme auto a PNG is light.
 
         Raises
         ------
         InputError
-            Another ending, or a place where nothing can be written.
+            Another suffix, or a file that cannot be written.
         MissingDependencyError
-            A PNG, and nothing can paint here.
+            Nothing can paint a PNG here.
         """
         target = as_path(path)
         ending = target.suffix.lower()
@@ -166,7 +166,7 @@ class Drawing:
 
 MOST_DIGITS = 12
 WINDOW = (1280, 720)
-"""Logical pixels of a window at first."""
+"""Initial size of a window in logical pixels."""
 
 
 def draw(
@@ -178,39 +178,39 @@ def draw(
     Parameters
     ----------
     z : Value, Weight, list of Values, Module, neuron or function
-        A result, with all that it was computed from; or what computes one from `inputs`.
+        A result with everything it was computed from, or a callable that computes one from `inputs`.
     *inputs : float or sequence of float
-        One sample for a module, a neuron (``net.perceptrons[0]``) or a function, which is called with it whenever the
-        picture is asked for. Without inputs a module's last call is drawn.
+        One sample for a module, a neuron (``net.perceptrons[0]``) or a function, which is called with it each time the
+        picture is drawn. Without inputs, the last call of a module is drawn.
     chains : bool
-        Whether ``a + b + c`` is drawn as two sums; else it is one.
+        Draw ``a + b + c`` as two sums; default: as one.
     unfold : str, iterable of str or True
-        Of a graph with more than 60 nodes: modules (``"0"``) whose nodes are wanted, rows of weights
-        (``"0.weight[3]"``), ``"inputs"``, what stands between modules (``"after 0"``), ``"earlier"``; True: all.
+        What to unfold in a graph with more than 60 nodes: modules (``"0"``), rows of weights (``"0.weight[3]"``),
+        ``"inputs"``, the nodes between modules (``"after 0"``), ``"earlier"``; True: everything.
     theme : {"auto", "dark", "light"}
         Auto follows the notebook, or the system.
     window : bool
-        Show it in a window, which follows the numbers. In a script this returns when the window is closed.
+        Show it in a window, which follows the numbers. In a script the call returns when the window is closed.
     digits : int, optional
         Decimals of the numbers, 0 to 12; default: two, and fewer for large ones.
 
     Returns
     -------
     Drawing
-        The output of a notebook's cell; ``.svg`` is its text, ``.save("graph.png")`` writes it.
+        The output of a notebook cell; ``.svg`` is its text, ``.save("graph.png")`` writes it.
 
     Raises
     ------
     TypeMismatchError, InputError, UnknownNameError
-        Something that has no graph; a module without inputs, not called yet; inputs of what is computed already; more
-        than 2,000 nodes; a name that nothing can be unfolded by, another theme, too many digits.
+        An object without a graph; a module without inputs that was not called yet; inputs for a computed Value; more
+        than 2,000 nodes; an unknown name to unfold; another theme; too many digits.
     MissingDependencyError
-        A window, and there is no Qt or no OpenGL.
+        A window without Qt or OpenGL.
 
     Notes
     -----
-    A node without a name of its own has that of the variable that holds it where `draw` is called. Gradients are
-    violet; they are hatched, without a number, where no ``backward()`` came by.
+    A node without a name gets the name of the variable that holds it where `draw` is called. Gradients are violet; they
+    are hatched, without a number, where no ``backward()`` set them.
 
     Examples
     --------
@@ -231,7 +231,7 @@ def draw(
 
 
 def graph_of(z: Any, caller: FrameType) -> Drawing:
-    """The graph of what is computed already, with the names that a frame of the program has for it."""
+    """Return the graph of a computed result, with the variable names of the frame `caller`."""
     return Drawing(*_asked(z, ()), Wish(names=_variables(caller)), "auto")
 
 
@@ -240,7 +240,7 @@ def _variables(frame: FrameType) -> dict[int, str]:
 
 
 def _open(drawing: Drawing) -> None:
-    """A window that serves itself where there is a prompt; elsewhere until it is closed."""
+    """Open a window that serves itself at a prompt; elsewhere block until it is closed."""
     from .out.desktop import Window
     from .show import Handle
 
@@ -251,7 +251,7 @@ def _open(drawing: Drawing) -> None:
 
 
 def _asked(z: Any, inputs: tuple[Any, ...]) -> tuple[Roots, Module | None]:
-    """What gives the results of which the graph is drawn, and the model that they are of."""
+    """Return a function that gives the results to draw, and the model they come from, or None."""
     if isinstance(z, Value | list | tuple | Many | np.ndarray) and not isinstance(z, Parameter):
         if inputs:
             raise InputError("draw: a Value takes no inputs; pass inputs only with a Module")
@@ -278,7 +278,7 @@ def _asked(z: Any, inputs: tuple[Any, ...]) -> tuple[Roots, Module | None]:
 
 
 def _names(unfold: Any) -> tuple[str, ...]:
-    """What is to be unfolded."""
+    """Return the names to unfold as a tuple."""
     scalar = isinstance(unfold, np.ndarray) and unfold.ndim == 0
     one = scalar or isinstance(unfold, str) or not isinstance(unfold, Iterable)
     given = (unfold,) if one else tuple(unfold)
@@ -287,20 +287,20 @@ def _names(unfold: Any) -> tuple[str, ...]:
     return given
 
 
-# ---- `GraphView`: a drawing in a window: moved, enlarged, unfolded by clicks; its numbers follow the objects.
+# ---- `GraphView`: a drawing in a window, which you move, zoom and unfold by clicks; its numbers follow the objects.
 
 FOOT = 30.0
 """Height of the line of keys."""
 NOTCH, STEP = 1.15, 80.0
-"""What a notch of the wheel enlarges by, and what an arrow moves by."""
+"""Zoom factor of one notch of the wheel; logical pixels that an arrow key moves."""
 LOOK, SHARE = 0.25, 0.1
-"""Seconds between two looks at the objects, and the part of the time that they may take."""
+"""Seconds between two reads of the objects, and the share of the time that they may take."""
 STILL = 4.0
-"""Pixels by which a click may move."""
+"""Logical pixels that the pointer may move during a click."""
 
 
 class GraphView(Room):
-    """A guest of a host."""
+    """A drawing in a window."""
 
     def __init__(self, drawing: Drawing, size: tuple[int, int]) -> None:
         self.drawing = drawing
@@ -310,7 +310,7 @@ class GraphView(Room):
         self._at: Point | None = None
         self._pressed: Point | None = None
         self._dragged = False
-        self._clicked = -math.inf  # when a click last meant nothing: a second one soon is a double click
+        self._clicked = -math.inf  # time of the last click on nothing: a second one soon after is a double click
         self._look, self._pause = 0.0, LOOK
         self._painters: list[Painter] = []
         super().__init__(GRAPH, {
@@ -326,16 +326,16 @@ class GraphView(Room):
 
     @property
     def page(self) -> tuple[float, float]:
-        """Logical pixels."""
+        """Size of the window in logical pixels."""
         return self._device[0] / self._ratio, self._device[1] / self._ratio
 
     @property
     def room(self) -> tuple[float, float]:
-        """What is left of them for the figure."""
+        """Size of the part that the figure has, in logical pixels."""
         return self.page[0], max(self.page[1] - FOOT, 1.0)
 
     def _read(self) -> None:
-        """The graph with the numbers of now."""
+        """Read the graph with the current numbers."""
         begin = time.perf_counter()
         self.ink: GraphFigure = self.drawing.ink(self.theme.name, self.drawing.layout(self.unfolded))
         self._pause = max(LOOK, (time.perf_counter() - begin) / SHARE)
@@ -345,12 +345,12 @@ class GraphView(Room):
         self._dirty = True
 
     def fit(self) -> None:
-        """All of the graph."""
+        """Show the whole graph."""
         self.view = View.whole(self.ink.size, self.room)
         self._dirty = True
 
     def _reread(self) -> None:
-        """Look whether the numbers are others by now; a hand is not disturbed by it."""
+        """Read the numbers again; a view moved by hand stays."""
         before = [shape.text for shape in self.ink if isinstance(shape, TextItem)]
         size = self.ink.size
         self._read()
@@ -398,7 +398,7 @@ class GraphView(Room):
         above.draw(over)
 
     def _foot(self) -> Sketch:
-        """The line of keys, as far as it fits."""
+        """Return the line of keys, shortened to fit."""
         sketch, theme, (wide, high) = Sketch(), self.theme, self.page
         sketch.rect(0, high - FOOT, wide, FOOT, fill=theme.panel)
         said = "wheel: larger, smaller   ·   drag: move   ·   Home: all of it"
@@ -411,29 +411,28 @@ class GraphView(Room):
         return sketch
 
     def resize(self, size: tuple[int, int]) -> None:
-        """Another size in device pixels; what was all of it is all of it again."""
+        """Take another size in device pixels; a graph shown whole stays whole."""
         whole = self.view == View.whole(self.ink.size, self.room)
         self._device = size
         self._lay_out()
         kept = View(self.view.figure, self.room, self.view.scale, self.view.left, self.view.top)
         self.view = View.whole(kept.figure, self.room) if whole else kept.moved((0.0, 0.0))
 
-    # ---- hands
+    # ---- input
 
     def _logical(self, at: Point) -> Point:
         return at[0] / self._ratio, at[1] / self._ratio
 
     def _box_under_pointer(self) -> Box | None:
-        """The node under the pointer."""
         return None if self._at is None else self.ink.box_at(self.view.to_figure(self._at))
 
     def press(self, at: Point, button: str = "left", *, shift: bool = False, ctrl: bool = False) -> None:
-        """A button went down."""
+        """A mouse button was pressed."""
         self._at = self._pressed = self._logical(at)
         self._dragged = False
 
     def move(self, at: Point) -> None:
-        """The pointer is at `at`: with a button held it moves the graph."""
+        """Move the pointer to `at`; with a button pressed, drag the graph."""
         before, self._at = self._at, self._logical(at)
         if self._pressed is not None and before is not None:
             self._dragged |= max(abs(a - b) for a, b in zip(self._at, self._pressed, strict=True)) > STILL
@@ -442,7 +441,7 @@ class GraphView(Room):
         self._dirty = True
 
     def release(self, at: Point) -> None:
-        """The button went up: a click unfolds."""
+        """The mouse button was released; a click unfolds."""
         self._at, pressed, self._pressed = self._logical(at), self._pressed, None
         if pressed is not None and not self._dragged:
             self._click()
@@ -460,7 +459,7 @@ class GraphView(Room):
             self._clicked = self.clock
 
     def _fold_to(self, names: list[str], box: Box | None = None) -> None:
-        """Unfold exactly these; what was clicked is shown whole."""
+        """Unfold exactly these names; bring the clicked part into view."""
         was = self.unfolded
         self.unfolded = list(dict.fromkeys(names))
         try:
@@ -492,7 +491,7 @@ class GraphView(Room):
         self._at, self._dirty = None, True
 
     def scroll(self, at: Point, notches: tuple[float, float], *, shift: bool = False) -> None:
-        """The wheel turned: larger or smaller, to the pointer."""
+        """Turn the wheel: zoom in or out around the pointer."""
         self._at = self._logical(at)
         self._zoom(NOTCH ** notches[1], self._at)
 
@@ -508,6 +507,6 @@ class GraphView(Room):
         self.say("a graph cannot open files")
 
     def toggle_theme(self) -> None:
-        """Light or dark."""
+        """Switch between light and dark."""
         self.theme = get_theme("light" if self.theme.name == "dark" else "dark")
         self._read()

@@ -1,4 +1,4 @@
-"""`film`: a run while it trains, or a recording, as a film."""
+"""`film`: write a run while it trains, or a recording, as a film."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from .watch.microsteps import pass_seconds
 from .watch.playback import DURATION, FPS, pace, steps_a_frame
 
 KEEPS = (DivergedError, KeyboardInterrupt)
-"""What ends a film that is kept all the same."""
+"""Exceptions that end a film but keep it."""
 TRAINING, STEP = STORIES = ("training", "step")
-"""What a film tells."""
+"""The stories of a film."""
 STEPS = 1000
-"""Steps that a run does for a film of which nothing else is said."""
+"""Default number of steps in a film of a run."""
 
 
 def film(
@@ -52,28 +52,27 @@ def film(
     presenter: bool = False,
     story: str = TRAINING,
 ) -> Path:
-    """Film a run while it trains, or a recording as it was.
+    """Film a run while it trains, or a recording.
 
-    Frames are spread so that as much is seen in each; what comes is tried beforehand on a copy of the run.
+    Frames are spread so that each shows about the same amount of change; a rehearsal on a copy of the run finds it out.
 
     Parameters
     ----------
     x : Scene, Run, recording or two of them
     path : path-like
-        Ends in ``.mp4`` or ``.gif``. The file appears when it is whole.
+        Ends in ``.mp4`` or ``.gif``. The file appears when it is complete.
     steps : int, optional
-        Steps that the run does (1,000); of a recording, the number of its frames that are shown (all).
+        Steps to train the run (default 1,000), or number of the recording's frames to show (default: all).
     size : (int, int)
         Width and height in pixels, from 160 to 8192.
     fps : int
-        Frames a second.
+        Frames per second.
     duration : float
         Seconds.
     theme, cmap, presenter
-        As of :func:`scalarviz.view.render`.
+        As in :func:`scalarviz.view.render`.
     story : str
-        ``"step"``: the film is of the one step that follows `steps`, opened, micro-step by micro-step, in 20 seconds at
-        most.
+        ``"step"``: show the one step after `steps`, opened, micro-step by micro-step, in at most 20 seconds.
 
     Returns
     -------
@@ -85,11 +84,11 @@ def film(
     TypeMismatchError
         `x` neither trains nor plays.
     InputError
-        Another suffix, sizes and numbers that a film cannot have, or a file that cannot be written.
+        Another suffix, an unsupported size or number, or a file that cannot be written.
     DivergedError
-        The run diverged; the film shows it up to there.
+        The run diverged; the film shows it up to that step.
     MissingDependencyError
-        Without vispy or the ``video`` extra; the message says what to install.
+        Vispy or the ``video`` extra is missing; the message says what to install.
 
     Examples
     --------
@@ -122,7 +121,7 @@ def film(
     else:
         assert isinstance(source, Played)
         last = len(source.steps) - 1 if steps is None else integer("film: steps", steps, 1, len(source.steps)) - 1
-        stops_of_record = pace(last, duration, fps, source.recorded_rehearsal(last))  # what there is to see
+        stops_of_record = pace(last, duration, fps, source.recorded_rehearsal(last))  # the change of each step
         with Reel([file], easel, fps) as reel:
             for _ in frames_of_record(source, stops_of_record, reel):
                 pass
@@ -136,10 +135,10 @@ def film_of_training(
     run: Run, steps: int, paths: Sequence[Path], easel: Easel, fps: int, duration: float, *, steady: int | None = None,
     stopped: Callable[[], bool] = lambda: False, keeps: tuple[type[BaseException], ...] = (DivergedError,),
 ) -> Iterator[tuple[Reel, Iterator[int]]]:  # fmt: skip
-    """Films of the coming steps, and the steps to train to, one after another: each is a frame, the last always there.
+    """Yield the film's reel, and the steps to train to, one after another. Each is a frame; the last always is.
 
-    A film is paced by what will be seen, which is tried beforehand on a copy of the run until `stopped()`. What is
-    raised inside and is one of `keeps` ends the films: they are whole, with what there was until then.
+    The film is paced by how much changes, which is rehearsed on a copy of the run until `stopped()`. An exception in
+    `keeps` ends the films, which stay complete up to there.
     """
     first, last = run.steps, run.steps + steps
     known = None if steady else rehearse(run, steps, stopped=stopped)
@@ -152,25 +151,25 @@ def film_of_training(
             nonlocal ended
             for number, stop in enumerate(stops):
                 yield first + int(stop)
-                ended = bool(stop == stops[-1])  # then every number is that of a still
+                ended = bool(stop == stops[-1])  # then the numbers are exact, as in a still
                 words = f"at the end  ·  {run.engine}" if ended else _pace_text(run, float(paces[number]), fps)
                 if not reel.add(words, exact=ended):
                     break
-            if run.steps < last:  # a film that failed ends no training
+            if run.steps < last:  # training continues after a failed film
                 yield last
 
         try:
             yield reel, frames()
         except keeps as raised:
             error = raised
-        if not ended:  # stopped on the way: a film ends with how it stands
+        if not ended:  # stopped early: the film ends with the present state
             reel.add(str(run.engine), exact=True)
     if error is not None:
         raise error
 
 
 def film_of_step(reel: Reel, easel: Easel, stopped: Callable[[], bool] = lambda: False) -> None:
-    """Film the step that follows where a run or a recording stands, as it plays in a window, until `stopped()`."""
+    """Film the step after the current one, as it plays in a window, until `stopped()`."""
     subject, bench, end = easel.bench.subject, easel.bench, 0.0
     walk = Walk(open_step(subject, alone=True in sides(subject)), subject, subject.frame())
     for at, seconds in enumerate(pass_seconds(walk), start=1):
@@ -183,7 +182,7 @@ def film_of_step(reel: Reel, easel: Easel, stopped: Callable[[], bool] = lambda:
 
 
 def frames_of_record(source: Played, stops: NDArray[np.int64], reel: Reel) -> Iterator[int]:
-    """Film a recording at the places `stops`; yields how many frames are done."""
+    """Film a recording at the places `stops`; yield the number of frames done."""
     for number, place in enumerate(stops):
         source.show_frame(int(place))
         if not reel.add(words_of_record(source)):
@@ -192,7 +191,7 @@ def frames_of_record(source: Played, stops: NDArray[np.int64], reel: Reel) -> It
 
 
 def words_of_record(source: Played) -> str:
-    """The second line of the HUD over a recording."""
+    """Return the second line of the HUD for a recording."""
     facts = source.facts
     return "  ·  ".join(filter(None, ("recording", source.spread, "" if facts is None else facts.engine)))
 
@@ -209,7 +208,7 @@ def _pace_text(run: Run, pace: float, fps: int) -> str:
 
 
 class Reel:
-    """The films of a run; a context manager. One that cannot be written ends; others and training go on."""
+    """The films of a run, as a context manager. A film that cannot be written ends; the others continue."""
 
     def __init__(self, paths: Sequence[Path], easel: Easel, fps: int) -> None:
         self.frames, self.fps = 0, fps
@@ -224,7 +223,7 @@ class Reel:
         return self
 
     def add(self, pace_text: str, frame: Frame | None = None, *, exact: bool = False) -> bool:
-        """One more picture: the run as it stands, `exact` as in a still. Returns whether there is still a film."""
+        """Add one picture of the run, `exact` as in a still; return whether a film is left."""
         if self._films:
             picture = self._easel.picture(pace_text, None if exact else 1 / self.fps, frame)
             self.frames += 1
@@ -243,7 +242,7 @@ class Reel:
 
     @contextmanager
     def _catching_errors(self, path: Path) -> Iterator[None]:
-        """Turn an error of disk or encoder into a line of `failures`, and leave no half film behind."""
+        """Turn a disk or encoder error into a line of `failures`, and delete the unfinished film."""
         try:
             yield
         except (OSError, ScalarvizError) as error:

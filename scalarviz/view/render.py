@@ -1,4 +1,4 @@
-"""`render`: one picture of anything that has weights; `picture`: the same for a notebook's cell."""
+"""`render`: one picture of anything that has weights; `picture`: the same for a notebook cell."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def render(
     step: int | None = None, inside: int | None = None,
     whole_batch: bool = False, presenter: bool = False,
 ) -> Pixels:  # fmt: skip
-    """A picture of `x` as it is now, or was.
+    """Return a picture of `x`, as it is now or at a past step.
 
     Parameters
     ----------
@@ -51,20 +51,21 @@ def render(
     size : (int, int)
         Width and height in pixels, from 160 to 8192.
     theme, cmap : str
-        ``"dark"`` or ``"light"``; a colour map by name (``"grey"``, ``"viridis"``), default: the quantity's own.
+        ``"dark"`` or ``"light"``; name of a colour map (``"grey"``, ``"viridis"``), default: that of the quantity.
     quantity : str
-        What the cubes show: ``"weight"``, ``"gradient"``, ``"|gradient|"``, ``"update"``, ``"update/value"``, or what
-        the optimiser keeps for each weight (``"exp_avg"``, ``"exp_avg_sq"``, ``"momentum_buffer"``).
+        What the cubes show: ``"weight"``, ``"gradient"``, ``"|gradient|"``, ``"update"``, ``"update/value"``, or a
+        number that the optimiser stores for each weight (``"exp_avg"``, ``"exp_avg_sq"``, ``"momentum_buffer"``).
     sized, threshold : bool, float
-        Whether cubes are as large as what they show (a Hinton diagram); the share of the range below which they hide.
+        `sized`: cubes are as large as their numbers (a Hinton diagram). `threshold`: the share of the range below which
+        cubes are hidden.
     supersample, pace_text : int, str
-        2 draws at twice the size and averages; the HUD's second line.
+        2 draws at twice the size and averages. `pace_text`: the HUD's second line.
     step, inside : int, optional
-        Which step of a Run or Scene; afterwards it stands where it stood. Default: as it is now. A micro-step of the
-        step that comes then: 1 is the first, -1 the last; the step is opened on copies.
+        `step`: the step of a Run or Scene to show; afterwards it returns to its present step. Default: the present
+        step. `inside`: a micro-step of the step after it; 1 is the first, -1 the last. The step is opened on copies.
     whole_batch, presenter : bool
-        Whether that shows the real step, else a trial step with the one sample whose way is drawn; whether the picture
-        is for a hall: text is half again as large, and there is no small print.
+        `whole_batch`: `inside` shows the real step; default: a trial step with the probe sample. `presenter`: for a
+        lecture hall, with text half again as large and no small print.
 
     Returns
     -------
@@ -74,12 +75,12 @@ def render(
     Raises
     ------
     TypeMismatchError
-        For anything else.
+        `x` is of another type.
     InputError
-        For sizes, arrays or names that cannot be drawn, for steps that were not done, micro-steps that are none; for
-        what is said of the cubes of one run, where the runs of a sweep are shown.
+        A size, array or name that cannot be drawn; a step that was not done; a micro-step that does not exist; options
+        for the cubes of one run, given for the runs of a sweep.
     MissingDependencyError
-        Where nothing can draw; the message says what to install.
+        Nothing can draw here; the message says what to install.
     """
     return rendered(
         x, size, theme=theme, cmap=cmap, quantity=quantity, sized=sized, threshold=threshold, supersample=supersample,
@@ -93,7 +94,7 @@ def rendered(
     threshold: float = 0.0, supersample: int = 1, pace_text: str = "", step: int | None = None,
     inside: int | None = None, whole_batch: bool = False, presenter: bool = False,
 ) -> tuple[Pixels, str, Callable[[], str] | None]:  # fmt: skip
-    """The picture that :func:`render` returns, the words that stand in its place, and what writes it as SVG."""
+    """Return the picture of :func:`render`, its description in words, and a function that gives its SVG, or None."""
     require_vispy()
     look = presenting(theme, presenter)
     if isinstance(x, StoredResults):
@@ -111,7 +112,7 @@ def rendered(
     shows = quantity_of(quantity, subject.source.moments)
     with at_step(subject.source, step):
         frame = subject.frame(state=shows.state)
-        if inside is not None:  # a micro-step of the step that follows
+        if inside is not None:  # a micro-step of the step after it
             told = micro_step_of(subject, frame, inside, whole_batch=whole_batch)
     easel = Easel(subject, size, look, cmap, quantity, sizing=Sizing(sized, threshold), supersample=supersample)
     facts = subject.source.facts
@@ -125,28 +126,28 @@ def rendered(
     return picture, words, partial(svg_of_bench, easel.bench, words)
 
 
-# ---- `picture`: what `render` draws, in a notebook's cell, with words for who cannot see it.
+# ---- `picture`: the output of `render` in a notebook cell, with a description for those who cannot see it.
 
 SIZE = (680, 510)
-"""Pixels of a picture in a cell."""
+"""Default size of a picture in a cell, in pixels."""
 
 
 class Picture:
-    """Pixels and what they show, in words.
+    """Pixels with a description in words.
 
     Parameters
     ----------
     pixels : ndarray of uint8, shape (height, width, 3)
         sRGB, first row on top.
     words : str
-        What stands in their place for who cannot see them.
+        The description for readers who cannot see them.
     svg : callable, optional
-        Gives the same picture as the text of an SVG.
+        Returns the same picture as SVG text.
 
     Raises
     ------
     InputError, TypeMismatchError
-        Pixels that are none; words that are no text.
+        Invalid pixels, or words that are not a text.
 
     Examples
     --------
@@ -163,7 +164,7 @@ class Picture:
 
     @cached_property
     def output(self) -> Output:
-        """What a notebook's cell holds: no pixel is changed in what most notebooks show."""
+        """The output for a notebook cell, lossless in most notebooks."""
         return output_of(self.pixels, self.words, lossless=True)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> tuple[dict[str, str], object]:
@@ -174,16 +175,16 @@ class Picture:
 
     @property
     def svg(self) -> str:
-        """The same picture as text: letters, lines and cubes that are sharp at any size.
+        """The same picture as SVG text: letters, lines and cubes are sharp at any size.
 
-        StateError for one that was made of pixels.
+        Raises StateError for a picture that was made of pixels.
         """
         if self._svg is None:
             raise StateError("this picture was made of pixels, which no SVG holds; try sv.view.picture(x).svg")
         return self._svg()
 
     def save(self, path: str | Path) -> Path:
-        """Write it as a PNG, or as SVG where the name ends in ``.svg``."""
+        """Write the picture as PNG, or as SVG if the name ends in ``.svg``."""
         return save(path, lambda: self.pixels, lambda: self.svg)
 
     def __repr__(self) -> str:
@@ -191,23 +192,23 @@ class Picture:
 
 
 def picture(x: object, size: tuple[int, int] = SIZE, *, theme: str = "light", **options: Any) -> Picture:
-    """A picture of `x` for a notebook's cell, with words: name, step, loss, and what the cubes show.
+    """Return a picture of `x` for a notebook cell, with a description: name, step, loss, and what the cubes show.
 
     Parameters
     ----------
     x, size, theme, **options
-        As of :func:`render`.
+        As in :func:`render`.
 
     Returns
     -------
     Picture
-        The output of a cell that ends with it. ``.pixels`` is what :func:`render` returns, ``.words`` what a screen
-        reader says.
+        The output of a cell that ends with it. ``.pixels`` is the result of :func:`render`, ``.words`` the text for a
+        screen reader.
 
     Raises
     ------
     TypeMismatchError, InputError, MissingDependencyError
-        As :func:`render`.
+        As in :func:`render`.
     """
     check_names("picture", options, ("theme", "size", *parameters_of(rendered, besides=("x", "size", "theme"))))
     return Picture(*rendered(x, size, theme=theme, **options))

@@ -1,4 +1,4 @@
-"""`show`: a window on anything that has weights."""
+"""`show`: open a window on anything that has weights."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from .watch.viewer import WAIT, Viewer, bench_of
 
 
 class Handle:
-    """A window that stays open while the program goes on.
+    """A window that stays open while the program continues.
 
-    ``update()`` repaints after each round of a hand-written loop, ``wait()`` keeps the window after the last one; at a
-    Python or IPython prompt, and in a notebook, the window serves itself. A context manager: leaving the block closes
-    the window.
+    Call ``update()`` after each round of your own loop to repaint, and ``wait()`` after the last one to keep the window
+    open. At a Python or IPython prompt, and in a notebook, the window serves itself. As a context manager it closes the
+    window at the end of the block.
 
-    Without a window (``show(x, block=False, required=False)`` where there is no display) the loop goes on all the same:
-    ``update()`` is heard, so ``watched`` can be recorded, and ``wait()`` returns at once.
+    Without a window (``show(x, block=False, required=False)`` and no display) the loop still runs: ``update()`` takes
+    everything over, so ``watched`` can be recorded, and ``wait()`` returns at once.
     """
 
     def __init__(self, window: Window | Source) -> None:
@@ -49,7 +49,7 @@ class Handle:
 
     @property
     def closed(self) -> bool:
-        """Whether the window is gone (somebody may have closed it)."""
+        """Whether the window is gone, for example because someone closed it."""
         return self._closed if self.window is None else self.window.closed
 
     @property
@@ -59,7 +59,7 @@ class Handle:
 
     @property
     def viewer(self) -> Viewer:
-        """What the window shows, for programs that press its keys."""
+        """The viewer in the window, for programs that press its keys."""
         if self.window is None:
             raise StateError("there is no window to show it in; try sv.render(x) for a picture")
         if not isinstance(self.window.view, Viewer):
@@ -68,7 +68,7 @@ class Handle:
 
     @property
     def watched(self) -> Watched | None:
-        """What another library trains, where that is shown: for ``sv.Recording(handle.watched)``."""
+        """The watched loop of another library, for ``sv.Recording(handle.watched)``; None for anything else."""
         return self._source if isinstance(self._source, Watched) else None
 
     @property
@@ -79,27 +79,27 @@ class Handle:
         self, params: object = None, grads: object = None, *,
         loss: object = None, step: object = None, lr: object = None,
     ) -> bool:  # fmt: skip
-        """Show what has changed and serve keys and mouse; returns whether the window is still open.
+        """Show the changes and handle keys and mouse; return whether the window is still open.
 
-        What another library trains is painted as often as takes 2 % of the loop's time, at most thirty times a
-        second, and that often while a hand is in the picture. Called in another thread than the window's it paints
-        nothing: there ``wait()`` does.
+        The loop of another library is painted so often that it costs 2 % of the loop's time, at most thirty times a
+        second; while you use the mouse or keys, thirty times a second. In a thread other than the window's it paints
+        nothing; ``wait()`` does.
 
         Parameters
         ----------
         params, grads : tree of arrays, optional
-            The new arrays where a step makes new ones (JAX), and their gradients, of the same names and shapes.
+            The new arrays if a step makes new ones (JAX), and their gradients, with the same names and shapes.
         loss, lr : number, optional
-            Of the step that the loop has done: they stand in the picture, and losses make a curve.
+            Loss and learning rate of the loop's last step. They appear in the picture, and losses make a curve.
         step : int, optional
-            Which step it was; else every change of the numbers is counted as one.
+            Number of the step; default: every change of the numbers counts as one.
 
         Raises
         ------
         InputError, TypeMismatchError
-            No numbers; other names or shapes than before; arrays for what is read in place.
+            No numbers; other names or shapes than before; arrays for something that is read in place.
         StateError
-            What is shown is a Run or Scene, which knows them itself.
+            A Run or Scene is shown, which knows its loss and steps itself.
         """
         if self._turns is not None:
             return self._turns.update(params, grads, loss=loss, step=step, lr=lr)
@@ -120,18 +120,18 @@ class Handle:
         return not self.closed
 
     def wait(self) -> None:
-        """Keep the window until it is closed; Ctrl-C closes it. Where it serves itself this returns at once."""
+        """Keep the window until it is closed; Ctrl-C closes it. A window that serves itself returns at once."""
         if self.window is not None and not self.closed and not self._serves_itself:
             self.window.run()
 
     def begin(self) -> None:
-        """Bring the window up, and let it serve itself where there is a prompt."""
+        """Show the window; at a prompt, let it serve itself."""
         if self.window is not None:
             self.window.show().serve()
             self._serves_itself = serve_prompt(self._serve)
 
     def close(self) -> None:
-        """Close the window, or tell a loop without one that it may end."""
+        """Close the window; without one, make ``update()`` return False."""
         self._closed = True
         if self.window is not None:
             self.window.close()
@@ -144,7 +144,7 @@ class Handle:
 
 
 def _note(line: str) -> None:
-    """A line on stderr, where there is one: without it `print` would write among the results on stdout."""
+    """Print a line on stderr, if there is one; otherwise `print` would write it to stdout, among the results."""
     if sys.stderr is not None:
         print(line, file=sys.stderr)
 
@@ -167,28 +167,27 @@ def show(
     ----------
     x : Scene, Run, recording, sweep, Module, Weight, Parameter, list of these, torch.nn.Module, or arrays
         A recording plays; the runs of a sweep's file, or of ``sv.sweep.Results``, are a wall, which grows with it. With
-        `block` a Scene or Run is trained by the window; everything else, and everything without `block`, is followed
-        while your own code changes it. Arrays may lie in nested dicts, lists and dataclasses.
+        `block`, the window trains a Scene or Run; everything else, and everything without `block`, is followed while
+        your own code changes it. Arrays may be in nested dicts, lists and dataclasses.
     block : bool
         True: return when the window is closed. False: return a handle at once; call its ``update()`` in your loop, and
         its ``wait()`` after it.
     required : bool
-        False, with ``block=False``: where no window can be opened (a server), one line says so and the loop goes on.
+        False, with ``block=False``: if no window can be opened (a server), print one line and let the loop run.
     size : (int, int)
-        Inside of the window in logical pixels.
+        Inner size of the window in logical pixels.
     steps, duration : int, float
-        Where a trained run pauses (default: where its scene does, else 3,000), and how many seconds it takes to get
-        there.
+        The step at which a trained run pauses (default: that of its scene, else 3,000), and the seconds to get there.
     theme, cmap, quantity, sized, threshold
-        What the cubes show at first, in which colours and how large: see :func:`~scalarviz.view.render.render`.
+        The initial theme, colours, quantity and sizes of the cubes: see :func:`~scalarviz.view.render.render`.
     paused, presenter : bool
-        Whether a trained run waits for the Space key; else it begins when nothing has been touched for four seconds.
-        For a hall: text is half again as large, there is no small print, keys that are pressed are shown.
+        `paused`: a trained run waits for the Space key; default: it begins after four seconds without input.
+        `presenter`: for a lecture hall, with text half again as large, no small print, and pressed keys shown.
     on_note : callable
-        Told in one line what happened (a screenshot was written).
+        Receives one line about each event (a screenshot was written).
     on_lost : callable, optional
-        Called, training stopped, when the display has gone and the process must end: save here what must not be lost.
-        Whoever gives it says that the display has gone; where the process need not end, ``handle.display_lost`` tells.
+        Called, with training stopped, when the display is gone and the process must end: save your data here, and
+        report the lost display. If the process need not end, ``handle.display_lost`` is True instead.
 
     Returns
     -------
@@ -199,7 +198,7 @@ def show(
     TypeMismatchError
         `x` has no weights.
     InputError
-        What is of one run's cubes, of a sweep; one without a file.
+        Options for the cubes of one run, given for a sweep; a sweep without a file.
     MissingDependencyError
         No display, Qt or OpenGL; the message says what to do or to install.
     """
@@ -222,7 +221,7 @@ def show(
     try:
         window = Window(make, title_of(x), size, look=look.name, on_note=on_note)
     except MissingDependencyError as missing:
-        if block or required or isinstance(x, StoredResults | Recorded | Played):  # of files nothing would go on
+        if block or required or isinstance(x, StoredResults | Recorded | Played):  # no loop to continue
             raise
         on_note(f"no window is shown, training continues: {missing}")
         return Handle(subject_of(x).source)
@@ -235,7 +234,7 @@ def show(
 def _viewer(
     x: object, size: tuple[int, int], steps: int | None, duration: float, theme: Theme, cmap: str | None, paused: bool
 ) -> Viewer:
-    """What shows a recording, a run that is trained by the window, or what somebody else changes."""
+    """Return a viewer of a recording, of a run that the window trains, or of a source that other code changes."""
     wait = None if paused else WAIT
     if isinstance(x, Scene | Run):
         scene = x if isinstance(x, Scene) else Scene("run", x)
@@ -251,10 +250,10 @@ _clients: list[Callable[[], bool]] = []
 
 
 def serve_prompt(update: Callable[[], bool]) -> bool:
-    """Call `update` while an interactive prompt waits for input, until it returns False; whether there is one.
+    """Call `update` while a prompt waits for input, until it returns False; return whether there is a prompt.
 
-    In IPython its own Qt integration is switched on; at the plain prompt Python's input hook is used where standard
-    input can be polled (not on Windows). In a script nothing happens: the loop calls ``update()`` itself.
+    In IPython this switches on its Qt integration. At the plain prompt it uses Python's input hook, if standard input
+    can be polled (not on Windows). In a script nothing happens: the loop calls ``update()`` itself.
     """
     global _hook  # noqa: PLW0603 - one hook a process is how Python has it
     module: Any = sys.modules.get("IPython")
@@ -273,7 +272,7 @@ def serve_prompt(update: Callable[[], bool]) -> bool:
 
 
 def _serve() -> int:
-    """Called by Python before it reads a line: serve until there is one."""
+    """Serve the clients until a line can be read; Python calls this before it reads one."""
     ready: list[Any] = []
     while _clients and not ready:
         _clients[:] = [update for update in _clients if update()]
@@ -281,16 +280,19 @@ def _serve() -> int:
     return 0
 
 
-# ---- `Turns`: how a window and a loop that another library runs share one thread.
+# ---- `Turns`: one thread for a window and the loop of another library.
 
 LISTENING = SHARE / 4
-"""Of the loop's time that looking for keys and mouse takes, at most; painting has the rest."""
+"""Largest share of the loop's time for keys and mouse; painting has the rest of `SHARE`."""
 LATEST = 0.2
-"""Seconds after which a key is seen."""
+"""Longest time in seconds until a key is handled."""
 
 
 class Turns:
-    """Paints what is watched, and looks for keys and mouse, in its share of the time."""
+    """Shares one thread between a window and a loop.
+
+    It paints the watched arrays and handles keys and mouse in its share of the time.
+    """
 
     def __init__(self, window: Window, watched: Watched) -> None:
         self._window, self._watched, self._thread = window, watched, threading.get_ident()
@@ -305,9 +307,10 @@ class Turns:
         self._ears.touched(now)
 
     def update(self, params: Any, grads: Any, **told: Any) -> bool:
-        """A step was done; returns whether the window is still open.
+        """Take over a step; return whether the window is still open.
 
-        A loop in a thread of its own tells of its steps alone: whoever opened the window paints and hears, in `wait`.
+        In a thread other than the window's it does nothing else: the window's thread paints and handles input in
+        `wait`.
         """
         start = time.perf_counter()
         looked = self._watched.update(params, grads, **told)
@@ -316,6 +319,6 @@ class Turns:
                 self._window.serve()
                 self._pace.took(start, time.perf_counter())
             elif self._ears.due(start):
-                self._window.application.process_events()  # its timer paints what a hand has changed
+                self._window.application.process_events()  # its timer paints changes by hand
                 self._ears.took(start, time.perf_counter())
         return not self._window.closed

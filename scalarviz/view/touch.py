@@ -1,4 +1,4 @@
-"""`Touch`: what is hovered, selected, marked or said right now, and the sketches that show it over the picture."""
+"""`Touch`: the hovered and selected cubes, the messages, and the sketches that show them over the picture."""
 
 from __future__ import annotations
 
@@ -30,11 +30,14 @@ from .space.plate import Plate
 if TYPE_CHECKING:
     from .workbench import Workbench
 
-# ---- Where the inspector stands: in the side column where there is one, else below the cubes; and what it covers.
+# ---- The inspector's place: in the side column if there is one, else below the cubes.
 
 
 def inspector_box(places: Places, explained: bool) -> Box | None:
-    """Where the small form stands: left of the legend, in a narrow picture instead of it; None in a tiny one."""
+    """Return the box of the small inspector, or None in a tiny picture.
+
+    It stands left of the legend; in a narrow picture it replaces the legend.
+    """
     size = places.size
     bottom = size[1] - 8.0 if places.strip is None else places.strip[1] + places.strip[3] + 4
     if places.strip is None and places.keys is not None:
@@ -49,12 +52,12 @@ def inspector_box(places: Places, explained: bool) -> Box | None:
 
 Cube = tuple[Plate, int, float]
 _BOTH_FROM = 420.0  # least height (logical pixels) with room for trouble and news at once
-_EACH, _REACH = 100, 200  # cubes of a plate that are looked at one by one; pixels from a cube to what is said of it
+_EACH, _REACH = 100, 200  # most cubes of a plate that are checked one by one; pixels from a cube to its label
 _NEWS = 300.0  # least width of news beside a legend
 
 
 class Touch:
-    """The state of pointer and keys of one workbench."""
+    """The pointer and key state of one workbench."""
 
     def __init__(self, bench: Workbench) -> None:
         self._bench = bench
@@ -62,15 +65,15 @@ class Touch:
         self.pointer = (0.0, 0.0)  # logical pixels
         self.hovered_click: Click | None = None  # what a click at the pointer would do in the inspector
         self.selection: Selection | None = None
-        self.inspector: Inspector | None = None  # of what is selected; a comparison has a card
-        self.opens_steps = False  # whether somebody opens the coming step for the inspector
-        self.column_taken = False  # whether something else stands in the side column
+        self.inspector: Inspector | None = None  # of the selection; a comparison has a card
+        self.opens_steps = False  # whether the inspector shows the opened coming step
+        self.column_taken = False  # whether something else is in the side column
         self._in_column = False
-        self.message = self.notice = ""  # what went wrong; what happened that is no trouble
-        self.pressed: tuple[str, str] | None = None  # a key pressed just now and what it does, for a hall to see
+        self.message = self.notice = ""  # an error; news
+        self.pressed: tuple[str, str] | None = None  # a key pressed just now and its action, for a presenter's audience
         self.help = 0  # which page of the list of keys is shown; 0 for none
-        self.table: tuple[tuple[str, str], ...] = ()  # that list: keys and gestures, and what they do
-        # the value and further lines beside the pointer, where they are others than the number of a cube
+        self.table: tuple[tuple[str, str], ...] = ()  # the list: keys and gestures, with their actions
+        # gives the value and further lines of the label, if they differ from the cube's number
         self.hover_words: Callable[[int, Frame], tuple[str, list[str]]] | None = None
         self._explanation: Lines = ()
         self.written: Frame | None = None  # what the words and numbers are about
@@ -78,7 +81,7 @@ class Touch:
         self._outlined = Cached[list[NDArray[np.float64]]]()
 
     def hover(self, index: int | None, pointer: Point = (0.0, 0.0)) -> bool:
-        """The pointer is over a weight or over none; returns whether the picture changes."""
+        """Put the pointer over a weight or over none; return whether the picture changes."""
         before = self.hovered, self.pointer, self.hovered_click
         self.hovered = index
         spot = None if index is not None else self.spot_at(pointer)
@@ -88,17 +91,17 @@ class Touch:
         return before != (self.hovered, self.pointer, self.hovered_click)
 
     def number_at(self, point: Point) -> bool:
-        """Whether the inspector's value stands at a point, and a drag would change it."""
+        """Return whether the inspector's value is at a point and can be changed by a drag."""
         spot = self.spot_at(point)
         return spot is not None and spot.name == "type" and self._bench.subject.source.can.edit
 
     def spot_at(self, point: Point) -> Spot | None:
-        """What a click at a point does; None for nothing."""
+        """Return the spot that a click at a point would use, or None."""
         spot = self._bench.spot_at(point)
         return None if spot is None or spot.name == COVERS else spot
 
     def select(self, selection: Selection | int | None, frame: Frame | None) -> bool:
-        """Look into another weight or several, or none; returns whether that is something else than before."""
+        """Select one weight, several or none; return whether the selection changed."""
         bench, before, self.hovered_click = self._bench, self.selection, None
         if bench.compared is not None and isinstance(selection, Selection):
             selection = selection.main  # it has a card of one cube
@@ -119,18 +122,18 @@ class Touch:
             self.inspector.follow(frame)
 
     def explain(self, frame: Frame) -> None:
-        """Take over the numbers that are printed, and work out the lines about them: all of one frame.
+        """Take over the numbers that are printed, and compute the lines about them from the same frame.
 
-        At the pace of text: nobody reads faster, and the lines are a forward and a backward pass.
+        It runs at the pace of text, because the lines cost a forward and a backward pass.
         """
         self.written = frame
         opened = self._in_column and self.opens_steps and self._bench.subject.source.can.open
         self._explanation = () if self.inspector is None or opened else self.inspector.explanation(frame)
 
-    # what it looks like, from the lowest layer to the highest
+    # sketches, from the lowest layer to the highest
 
     def layers(self, frame: Frame) -> list[list[Sketch]]:
-        """Sketches by layer: text of a lower layer never shows through a panel of a higher one."""
+        """Return the sketches by layer: text of a lower layer never shows through a panel of a higher one."""
         bench, lowest, middle = self._bench, list[Sketch](), list[Sketch]()
         written, places, slab = frame if self.written is None else self.written, bench.places, bench.slab
         if self.inspector is not None:
@@ -174,7 +177,7 @@ class Touch:
         return [sketch, inspector.sketch(box, theme, frame, lines, self.hovered_click, low=low, opened=opened)]
 
     def column(self, places: Places) -> Box | None:
-        """Where in the side column the inspector stands; None where nothing is selected or there is no column."""
+        """Return the inspector's box in the side column, or None without a selection or a column."""
         free = self.inspector is not None and not self.column_taken
         found = column_of(places) if free else None
         self._in_column = found is not None
@@ -184,11 +187,14 @@ class Touch:
         return x, y, width, min(self.inspector.wanted_height, height)
 
     def below(self, places: Places) -> bool:
-        """Whether something is selected whose inspector stands below the cubes."""
+        """Return whether the inspector of a selection is below the cubes."""
         return self.inspector is not None and self.column(places) is None
 
     def _hovered(self, index: int, frame: Frame, over: Sequence[Box]) -> list[Sketch]:
-        """Brackets around the cube under the pointer, and its numbers, not on `over`; the inspector says its own."""
+        """Return brackets around the cube under the pointer, and its label, which avoids `over`.
+
+        The weight that the inspector shows has neither.
+        """
         bench, inspector, cube = self._bench, self.inspector, self._cube(index)
         if cube is None:
             return []
@@ -212,7 +218,7 @@ class Touch:
         return [self.brackets(index), self._hover_label(cube, known.name, value, more, over)]
 
     def _hover_label(self, cube: Cube, name: str, value: str, more: Sequence[str], over: Sequence[Box]) -> Sketch:
-        """What is said of a cube: as near to it as no other cube and no word is covered; never on it or on `over`."""
+        """Return the label of a cube, as near to it as free room allows; it never covers the cube or `over`."""
         bench, (plate, element, share) = self._bench, cube
         x, y, wide, high = beside_pointer(self.pointer, bench.places.size, name, value, more)
         corners = plate.corners_of(element, share)
@@ -227,7 +233,7 @@ class Touch:
         return pointer_label((x - 16, y - 18), bench.places.size, name, value, more, bench.theme)
 
     def _around(self, sketches: Sequence[Sketch]) -> Placer:
-        """The picture with what words and images take."""
+        """Return a placer that avoids the words and images of the picture."""
         placer = Placer((0.0, 0.0, *self._bench.places.size))
         placer.add_texts(sketches)
         for box in (image.rect for sketch in sketches for image in sketch.images):
@@ -251,7 +257,7 @@ class Touch:
     # ---- around cubes
 
     def _cube(self, index: int) -> Cube | None:
-        """The plate of a weight, which of its cubes it is, and how large beside the largest."""
+        """Return the plate of a weight, its place there, and its size as a share of the largest; None if not drawn."""
         plate, shares = plate_of(self._bench.layout, index), self._bench.slab.shares
         if plate is None:
             return None
@@ -260,7 +266,7 @@ class Touch:
         return plate, element, 1.0 if shares is None else shares(number, element) or 1.0
 
     def brackets(self, index: int) -> Sketch:
-        """Brackets around the cube of the weight at a flat index."""
+        """Return brackets around the cube of the weight at a flat index."""
         sketch, cube, theme = Sketch(), self._cube(index), self._bench.theme
         paths = None
         if cube is not None:
@@ -273,13 +279,13 @@ class Touch:
         return sketch
 
     def outline(self, selection: Selection) -> list[NDArray[np.float64]]:
-        """What is seen of the outline around a selection; kept while that, layout and camera stay."""
+        """Return the visible parts of the outline of a selection; cached while selection, layout and camera stay."""
         cube = self._cube(selection.main)
         now = (selection, self._bench.layout, self._bench.camera, None if cube is None else cube[2])
         return self._outlined.get(now, lambda: self._outline(selection, cube))
 
     def _outline(self, selection: Selection, cube: Cube | None) -> list[NDArray[np.float64]]:
-        """Around one cube its silhouette; around several the edge of the region on each plate."""
+        """Return the silhouette of one cube, or the edge of a selected region on each plate."""
         bench, layout = self._bench, self._bench.layout
         seen = bench.camera, bench.project, bench.cube_at
         if selection.single:
@@ -295,14 +301,14 @@ class Touch:
         return found
 
     def _visible(self, ring: NDArray[np.float64]) -> bool:
-        """Whether an outline is in the part of the picture where cubes are drawn."""
+        """Return whether an outline is in the part of the picture where cubes are drawn."""
         (x, y, width, height), (x_at, y_at) = self._bench.places.scene, (ring.min(axis=0) + ring.max(axis=0)) / 2
         if not self._bench.full:
             (x, y), (width, height) = (0.0, 0.0), self._bench.places.size
         return bool(x <= x_at <= x + width and y - 12 <= y_at <= y + height + 12)
 
     def _leader(self, sketch: Sketch, ring: NDArray[np.float64], box: Box) -> None:
-        """From the outline down to the panel, straight or round a corner; behind the cubes that stand in between."""
+        """Draw a line from the outline down to the panel, straight or with one corner, behind the cubes in between."""
         x, y, width, _ = box
         start = ring[np.argmax(ring[:, 1])]
         if start[1] >= y - 2:
@@ -316,10 +322,10 @@ class Touch:
             sketch.lines(points[:-1][free], points[1:][free], self._bench.theme.selection, 1.4)
 
     def _banners(self, below: Sequence[Sketch]) -> list[Sketch]:
-        """What is wrong stands below the HUD, news over the line of keys; a low picture has room for news alone."""
+        """Return the banners: errors below the HUD, news over the line of keys; a low picture has only the news."""
         places, theme, banners = self._bench.places, self._bench.theme, list[Sketch]()
         right = places.scene[0] + places.scene[2]
-        right = right if places.limit is None else min(right, places.limit)  # what lies over the picture is not covered
+        right = right if places.limit is None else min(right, places.limit)  # not over a panel above the picture
         if self.message and not (self.notice and places.size[1] < _BOTH_FROM):
             top = places.hud[1] + 60 if places.hud is not None else 12.0
             banners.append(banner(self.message, places.size, top, right, theme))
@@ -340,13 +346,13 @@ class Touch:
 
 
 def plate_of(layout: Layout, index: int) -> Plate | None:
-    """The plate that shows the weight at a flat index; None where another layer stands alone."""
+    """Return the plate that shows the weight at a flat index, or None if its layer is not drawn."""
     found = (p for p in layout.plates if p.kind != "activation" and p.start <= index < p.start + p.size)
     return next(found, None)
 
 
 def _ground(card: Sketch) -> Box:
-    """The panel that a card or a banner is written on."""
+    """Return the box of the panel of a card or a banner."""
     ground = card.shapes[0]
     assert isinstance(ground, Rect)
     return ground.x, ground.y, ground.width, ground.height

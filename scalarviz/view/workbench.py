@@ -1,11 +1,11 @@
-"""`Workbench`: the whole picture, drawn into any current GL context (window, offscreen, notebook).
+"""`Workbench`: the whole picture, drawn into the current GL context (window, offscreen, notebook).
 
-One `update` a frame takes over the numbers, one `draw` paints them. What did not change is neither built nor uploaded
-again. What is touched (a cube, a colour, the list of keys) is drawn in layers of its own above everything else.
+Call `update` once a frame to take over the numbers and `draw` to paint them. Unchanged parts are neither rebuilt nor
+uploaded again. Overlays (hover, selection, messages, the list of keys) have layers of their own above everything else.
 
-It is made of parts, which know nothing of each other: `views` are the cubes with their legends, `scenery` what is
-written around them, `side` the panels, `bar` time, `controls` what a hand sets, `story` the large lines, `inside` an
-opened step, `layers` the table of layers, and `touch` pointer, selection and messages. `places` has the box of each.
+The parts do not know each other: `views` hold the cubes and legends, `scenery` the labels around them, `side` the
+panels, `bar` the time bar, `controls` the controls, `story` the large lines, `inside` the opened step, `layers` the
+table of layers, `touch` the pointer, selection and messages. `places` has the box of each part.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ from .space.layout import Apart, Layout, layers_of, layout_for
 from .space.viewpoint import Viewpoint
 from .touch import Touch, plate_of
 
-_LIFTED = 20.0  # pixels by which lines of a scene's start may stand above the strip of a low picture
+_LIFTED = 20.0  # pixels by which a scene's opening lines may rise above the strip of a low picture
 _BESIDE = 0.7
-"""Of the room left of the cubes: an arrangement that does not expect anything there has margins of its own."""
+"""Share of the wanted room left of the cubes; an arrangement without turns has a margin of its own there."""
 
 
 class Workbench:
-    """Cubes, labels, panels and HUD of one subject at one size. Drawing needs a current GL context.
+    """The cubes, labels, panels and HUD of one subject at one size. Drawing needs a current GL context.
 
     Parameters
     ----------
@@ -66,29 +66,29 @@ class Workbench:
     theme : str or Theme
         ``"dark"`` or ``"light"``.
     cmap : str, optional
-        A colour map by name; default: the quantity's own. A difference of two recordings keeps its own.
+        Name of a colour map; default: that of the quantity. A difference of two recordings ignores it.
     quantity : str
-        What the cubes show: ``"weight"``, ``"gradient"``, ``"|gradient|"``, ``"update"``, ``"update/value"``, or what
-        the optimiser keeps for each weight, by its name (``"exp_avg"``).
+        What the cubes show: ``"weight"``, ``"gradient"``, ``"|gradient|"``, ``"update"``, ``"update/value"``, or a
+        number that the optimiser stores for each weight, by its name (``"exp_avg"``).
     sizing : Sizing
         How large the cubes are.
     keys : sequence of (str, str)
-        Keys and what they do, for the line at the bottom; a film has none.
+        Keys and their actions, for the line at the bottom; a film has none.
     text_hz : float, optional
-        How often numbers in text are renewed at most; default: every frame.
+        The highest rate (per second) at which numbers in text change; default: every frame.
     supersample : int
         Device pixels per output pixel, in each direction.
 
     Attributes
     ----------
     apart : Apart
-        How the plates are taken apart; :meth:`take_apart` changes it.
+        How far the plates are spread; :meth:`take_apart` changes it.
     layer_names : tuple of str
-        The layers that may stand alone.
+        The layers that can be shown alone.
     overlays : sequence of list of Sketch
-        What lies above the picture because of pointer and keys, lowest layer first.
+        Sketches above the picture that depend on pointer and keys, lowest layer first.
     left_out : frozenset of str
-        Parts that are not offered: "timeline", "inspector", "panels", "keys". Whoever sets it lays out anew.
+        Parts that are hidden: "timeline", "inspector", "panels", "keys". Call :meth:`lay_out` after setting it.
     """
 
     places: Places
@@ -133,7 +133,7 @@ class Workbench:
         self._make_views()
 
     def _make_parts(self, quantity: str | Quantity) -> None:
-        """What belongs to the tensors and stages that there are."""
+        """Create the parts that depend on the tensors and stages."""
         subject = self.subject
         check_kept(subject.source, quantity)
         self._made_for = subject.tensors, subject.stages
@@ -148,12 +148,12 @@ class Workbench:
     # ---- another network
 
     def fits(self, frame: Frame) -> bool:
-        """Whether a frame is of the network that the picture was made for."""
+        """Return whether a frame belongs to the network that the picture was made for."""
         way = frame.forward
         return way is None or (way.tensors, way.stages) == self._made_for
 
     def taken(self, frame: Frame) -> Frame:
-        """Follow a frame; returns it with the rows of the sample that is drawn at its moment."""
+        """Follow a frame; return it, with new activations if the probe sample changed."""
         before = self.side.ground.probes
         self.follow(frame)
         probe, way = self.subject.probe, frame.forward
@@ -162,10 +162,10 @@ class Workbench:
         return frame.with_activations(way.activations(probe, frame.values))
 
     def follow(self, frame: Frame) -> bool:
-        """Lay the picture out anew for a frame of another network; returns whether it is one.
+        """Lay the picture out again if the frame is of another network; return whether it is.
 
-        The selection is closed. No cube flies: a layer with other units begins with other weights, and one that flew
-        would be taken for the one that it was. Only the camera glides, to where all of the network is seen.
+        The selection is closed. Cubes do not move from their old places, because a new layer has new weights. Only the
+        camera glides, until the whole network is in view.
         """
         subject, touch = self.subject.after(frame), self.touch
         self.side.ground.probes += self.probed.follow(subject, frame)
@@ -187,25 +187,25 @@ class Workbench:
     # ---- layout
 
     def resize(self, size: tuple[int, int], supersample: int = 1) -> None:
-        """Lay everything out for another size; the last frame stays on screen, a camera moved by hand its part."""
+        """Lay everything out for another size. The last frame stays on screen, and a moved camera keeps its view."""
         self._output, self._supersample = check_size(size), supersample
         self.lay_out()
 
     def show_panels(self, shown: bool) -> None:
-        """Show everything, or the cubes alone on the whole canvas."""
+        """Show everything, or only the cubes on the whole canvas."""
         if shown != self.panels_shown:
             self.panels_shown = shown
             self.lay_out()
 
     def take_apart(self, apart: Apart) -> None:
-        """Plates further from each other, or one layer alone; a selected weight that is not drawn then is let go of."""
+        """Spread the plates, or show one layer alone; deselect a weight that is no longer drawn."""
         self.apart = apart
         self.lay_out()
         if self.selected is not None and plate_of(self.layout, self.selected) is None:
             self.let_go()
 
     def next_panels(self) -> None:
-        """From the first look to all that there is, then to the cubes alone, and back."""
+        """Switch from the first look to all panels, then to the cubes alone, and back."""
         ground, before = self.side.ground, self.panels_shown
         self.panels_shown = not (before and ground.shows_all)
         ground.shows_all = before and not ground.shows_all
@@ -214,14 +214,14 @@ class Workbench:
         self.lay_out()
 
     def make_room(self) -> None:
-        """The panel of controls opens or closes: where it stands over other panels, nothing else moves."""
+        """Lay out after the panel of controls opened or closed. If it covers other panels, nothing else moves."""
         if self._narrow or not self._stand_controls():
             self.lay_out()
         else:
             self.place_side()
 
     def lay_out(self) -> None:
-        """Everything into its place anew, as for another size."""
+        """Put everything into its place again, as for another size."""
         self._arrange()
         self._view.relaid(self.layout)
         self.touch.hover(None)
@@ -229,15 +229,15 @@ class Workbench:
         self._outdated = True
 
     def _arrange(self) -> None:
-        """Places of the panels, and of the plates in space."""
+        """Place the panels, and the plates in space."""
         self.size = (self._output[0] * self._supersample, self._output[1] * self._supersample)
-        self.spread = self._narrow = False  # whether the scene makes room for the controls
+        self.spread = self._narrow = False  # True: the scene makes room for the controls
         bare = not self.panels_shown
         if not bare and self.subject.plan is not None and self.side.spreads:
             self.spread = True  # a panel draws among the cubes of the scene's own plan, and in the strip
             self._lay(planned=True)
             self.spread = self.places.legend is not None and self.layout.blueprint is not None
-        if not self.spread:  # with panels that stand beside the cubes its rooms would be empty
+        if not self.spread:  # beside panels the plan's rooms would be empty
             self._lay(planned=bare)
         if not self._stand_controls():
             self._narrow = True
@@ -252,7 +252,7 @@ class Workbench:
         self.bar.place(time, [*below, *self.places.panels.values()])
 
     def _stand_controls(self) -> bool:
-        """Put the panel of controls, if it is open, over other panels; whether the scene need not make room for it."""
+        """Put the open panel of controls over other panels; return False if the scene has to make room for it."""
         panel, places, box = self.controls, self.places, None
         if panel.open:
             box = at_the_edge(places) if self._narrow else over_column(places)
@@ -260,7 +260,7 @@ class Workbench:
         return box is not None or not panel.open
 
     def _lay(self, *, planned: bool) -> None:
-        """Places, and the layout in them: the scene's own plan, where it is `planned`."""
+        """Compute the places and the layout in them; `planned` uses the scene's own plan."""
         side, subject, full = self.side, self.subject, self.panels_shown
         self._lay_panels()
         if full and side.lodge():
@@ -273,14 +273,14 @@ class Workbench:
         rect = (x * ratio[0], y * ratio[1], (x + w) * ratio[0], (y + h) * ratio[1])
         plan, turns = subject.items or (subject.plan if planned else None), side.turns(w, h, rows=not full)
         whole = layout_for(subject.tensors, subject.stages, camera_size, rect, plan, turns)
-        if turns is not None and turns.left and not whole.turns:  # what stands left of the cubes takes room there
+        if turns is not None and turns.left and not whole.turns:  # parts left of the cubes need room
             rest = (rect[0] + turns.left * ratio[0] * _BESIDE, *rect[1:])
             whole = layout_for(subject.tensors, subject.stages, camera_size, rest, plan)
         self.layer_names = layers_of(whole)
         self.layout = whole if self.inside.micro_step is not None else self.apart.apply_to(whole)
 
     def _lay_panels(self) -> None:
-        """Places of all that is no cube."""
+        """Compute the places of everything but the cubes."""
         shown, hall, source = self.panels_shown, self.theme.presenter, self.subject.source
         hands, opened = shown and bool(self.keys), self.inside.micro_step is not None
         panels = shown and "panels" not in self.left_out
@@ -306,7 +306,7 @@ class Workbench:
             self.places = replace(self.places, scene=above)
 
     def place_side(self) -> None:
-        """Panels in their places but for those below the inspector."""
+        """Place the panels that the inspector does not cover."""
         self.touch.column_taken = self.controls.open
         if self.controls.has_place:
             hidden = [name for name in self.side.column.names if name not in self.controls.side]
@@ -320,7 +320,7 @@ class Workbench:
         self.side.place(uncovered(self.places, covered), left_out, self.places.more, turns=turns)
 
     def _make_views(self) -> None:
-        """What depends on the layout: made once for it, and only dressed anew for another look."""
+        """Create what depends on the layout. Another look only recolours it."""
         self._place_scenery(None)
         for view in self.views:
             last = view is self.views[-1]
@@ -334,7 +334,10 @@ class Workbench:
         self._time, self._on_cubes = list[Sketch](), list[Sketch]()
 
     def _place_scenery(self, before: Scenery | None, *, anew: bool = True) -> None:
-        """What depends on the camera too; `before` keeps names on their side. Words are of this frame where `anew`."""
+        """Create what depends on the camera.
+
+        With `before`, names stay on their side. `anew` writes the words of the current frame.
+        """
         view = self._view
         view.stale = False
         moved, quantity = view.camera if view.moved else None, self.colouring.quantity
@@ -352,7 +355,7 @@ class Workbench:
         self._write_static(anew=anew)
 
     def _setting(self, *, planned: bool = False) -> Setting:
-        """Where panels draw among the cubes: those of the scene's own plan, or any."""
+        """Return where panels draw among the cubes: in the scene's own plan (`planned`), or anywhere."""
         window = window_of(self.places.scene, True, self.places.size)
         strip = self.places.strip or (0.0, self.places.size[1], 0.0, 0.0)
         plates = {plate.name: plate for plate in self.layout.plates}
@@ -365,7 +368,7 @@ class Workbench:
     # ---- words that stay from frame to frame
 
     def lead_keys(self, key: str, words: str) -> None:
-        """Begin the line of keys with another one, outside of an opened step: no longer than it was if it is full."""
+        """Put another key first in the line of keys, outside an opened step. A full line stays as long as it was."""
         self.keys = ((key, words), *self.keys[:-1][: MOST_KEYS - 2], *self.keys[-1:])
         self._write_static()
 
@@ -388,12 +391,12 @@ class Workbench:
         theme: str | Theme | None = None,
         sizing: Sizing | None = None,
     ) -> None:
-        """Change what the cubes show, by which map (``""``: the quantity's own), on which ground, and how large.
+        """Change the quantity, the colour map (``""``: that of the quantity), the theme, and the size of the cubes.
 
         Raises
         ------
         UnknownNameError, InputError
-            For unknown names, and for a quantity that was not recorded; nothing is changed then.
+            An unknown name, or a quantity that was not recorded; nothing is changed then.
         """
         check_kept(self.subject.source, quantity)
         look = self.theme if theme is None else presenting(theme, self.theme.presenter)
@@ -408,48 +411,48 @@ class Workbench:
         self._write_static()
 
     def refresh(self) -> None:
-        """Words, numbers and cubes are to be written anew at the next drawing."""
+        """Write words, numbers and cubes again at the next drawing."""
         self.text_pace.hurry()
         self._outdated = True
 
     def refit_range(self) -> None:
-        """Fit the ranges of the colours to the next frame shown."""
+        """Fit the ranges of the colours to the next frame."""
         for view in self.views:
             view.refit()
         self.text_pace.hurry()
 
     def extent_of(self, index: int) -> float:
-        """V of the colours of the weight at a flat index, when values are shown."""
+        """Return V of the weight at a flat index: its colour scale goes from -V to V when values are shown."""
         if self.colouring.quantity == "weight" or self._frame is None:
             return self.colouring.range.high
         return weight_extent(self._frame.values)
 
     @property
     def moving(self) -> bool:
-        """Whether the picture goes on changing by itself: camera, range of the colours, text that lags behind."""
+        """Whether the picture is still changing by itself: camera, colour ranges, or text that lags behind."""
         growing = self.colouring.growing or self.activations.growing or self.slab.own_version != LOOKS.version
         growing |= self.inside.micro_step is None and self.side.counts
         return growing or self._view.gliding or self.text_pace.late or self.side.moving or self.inside.moving
 
     # ---- frames
 
-    @np.errstate(all="ignore")  # numbers that are lost
+    @np.errstate(all="ignore")  # values may be infinite or NaN
     def update(self, frame: Frame, pace_text: str = "", seconds: float | None = None) -> None:
         """Take over one frame.
 
         Parameters
         ----------
         frame : Frame
-            Its numbers stand on screen as they are.
+            Its numbers are shown unchanged.
         pace_text : str
             The second line of the HUD: pace, true speed, engine.
         seconds : float, optional
-            Since the last update, on the viewer's clock: colour ranges grow slowly. None fits them to this frame.
+            Time since the last update, on the viewer's clock; colour ranges grow slowly. None fits them to this frame.
         """
         frame = self.taken(frame)
-        gone = time_jumped(self._frame, frame)  # then the range of the colours is that of the step, whatever was before
+        gone = time_jumped(self._frame, frame)  # then the colours take the range of that step
         by_hand = changed_by_hand(self._frame, frame) or (gone and not self.bar.running)
-        waits = None if by_hand else seconds  # what a hand does is written at once
+        waits = None if by_hand else seconds  # a change by hand is shown at once
         self._frame, self._pace, subject = frame, pace_text, self.subject
         self.bar.by_weights, self.bar.samples_words = subject.source.facts is not None, coming_words(subject, frame)
         self.bar.plain = Names(subject).plain
@@ -457,8 +460,8 @@ class Workbench:
         self._view.tick(seconds)
         if self._view.stale:
             self._place_scenery(self.scenery)
-        explained = self.inside.micro_step is None  # what inspector and HUD say is of whole steps
-        sizing = self.sizing if explained else ALL_ALIKE  # formulas stand on large faces
+        explained = self.inside.micro_step is None  # inspector and HUD describe whole steps
+        sizing = self.sizing if explained else ALL_ALIKE  # formulas need large faces
         shown = [(frame, self.inside.range_values, frame)] if self.compared is None else self.compared.shown(frame)
         for view, (one, whole, rows) in zip(self.views, shown, strict=True):
             if view.update(one, None if gone else seconds, sizing, whole, rows):
@@ -478,7 +481,7 @@ class Workbench:
         self.story.update(self.places, self.theme, bar=bool(self._time), free=room)
         self.side.strip_shown = self.story.beside is None
         small = None if self.slab.shares is None else Small(self.slab.shares, self.cube_at, self.slab.looks)
-        # As the HUD has them, whose step they are of; of an opened step what has come, but for what its texts write.
+        # Numbers of the HUD's step; of an opened step those computed so far, except those that its texts write.
         written = self.side.ground.words_frame if explained else None
         rows = self.inside.rows_frame(
             frame if written is None or written.values.shape != frame.values.shape else written
@@ -498,7 +501,7 @@ class Workbench:
         self._lay_over(frame, explained, seconds)
 
     def _roll(self) -> bool:
-        """Cubes stand where the panel that is their floor says, while nobody moved the camera; whether they rolled."""
+        """Shift the cubes to where their floor panel puts them, unless the camera was moved; return if they moved."""
         floor = self.side.floor
         if floor is None or floor.stands is None:
             return False
@@ -512,7 +515,7 @@ class Workbench:
         return rolls
 
     def _lay_over(self, frame: Frame, explained: bool, seconds: float | None) -> None:
-        """What lies above the picture because of pointer and keys."""
+        """Make the overlays that depend on pointer and keys."""
         above = self.touch.layers(frame)
         above[0] += self.inside.overlay(seconds) + (self.layers.sketches if explained else [])
         above[1] += [*self.controls.label(self.places.size), *self.bar.label(self.places.size)]
@@ -524,7 +527,7 @@ class Workbench:
         self.overlays = [part for part in first if part] + above
 
     def _texts(self, frame: Frame, pace_text: str) -> list[Sketch]:
-        """Words and numbers that are renewed at the pace of text."""
+        """Return the words and numbers that change at the pace of text."""
         if self.compared is not None:
             return self.compared.texts(frame, pace_text)
         inside, sketches = self.inside, self.inside.texts()
@@ -555,7 +558,7 @@ class Workbench:
         return sketches
 
     def _asked(self) -> tuple[bool, bool]:
-        """Whether somebody wants the legend of rows, and the formulas: all of them, or touching what they are about."""
+        """Return whether to show the legend of rows, and the formulas."""
         everything, touched = self.side.ground.shows_all, self.touch.hovered is not None
         return everything or self._over_row, everything or touched
 
@@ -563,28 +566,28 @@ class Workbench:
 
     @property
     def full(self) -> bool:
-        """Whether panels are shown, and no step is open."""
+        """Whether panels are shown and no step is open."""
         return self.panels_shown and self.inside.micro_step is None
 
     @property
     def parts(self) -> dict[str, Sequence[Sketch]]:
-        """Everything flat that is on the picture now, by what renews it: labels, panels, time, numbers."""
+        """All flat sketches of the picture, by the part that renews them: labels, panels, time, numbers."""
         still = [*self.scenery.static, *self.story.sketches] if self.story.sketches else self._static
         beside = [*self.side.spread_out(), *self._moving]
         return {"still": still, "beside": beside, "time": self._time, "cubes": self._on_cubes, "numbers": self._numbers}
 
     @property
     def sketches(self) -> list[Sketch]:
-        """All of these, and what lies below the cubes."""
+        """All flat sketches, with those below the cubes."""
         return [*self.side.below(), *self.over_cubes]
 
     @property
     def over_cubes(self) -> list[Sketch]:
-        """All but what lies below the cubes."""
+        """All flat sketches but those below the cubes."""
         return [sketch for part in self.parts.values() for sketch in part]
 
     def renew(self) -> None:
-        """Write words and numbers anew where something has changed them since the last frame."""
+        """Write words and numbers again if something has changed them since the last frame."""
         if (self._outdated or self._view.stale) and self._frame is not None:
             self.update(self._frame, self._pace, 0.0)
 
@@ -602,12 +605,12 @@ class Workbench:
 
     @property
     def ground(self) -> tuple[str, str]:
-        """Colours of what lies behind everything: at the rim, and of the glow."""
+        """Colours of the background: at the rim, and of the glow."""
         past = self._frame is not None and newest_beyond(self._frame) > 0
         return self.theme.background, self.theme.past if past else self.theme.glow
 
     def draw_below(self, viewport: Viewport) -> None:
-        """Paint what lies below texts and panels: the ground and the cubes."""
+        """Paint what is below texts and panels: the background and the cubes."""
         self.painter.background(*self.ground, viewport)
         self._floor.draw(self.side.below())
         for view in self.views:
@@ -628,32 +631,35 @@ class Workbench:
         return self.size[0] / self.camera.size[0]
 
     def to_logical(self, at: Point) -> Point:
-        """A point in device pixels as logical pixels."""
+        """Return a point in device pixels as logical pixels."""
         return at[0] / self.scale, at[1] / self.scale
 
     def _to_camera(self, at: Point) -> Point:
-        """A point in logical pixels in those of the camera."""
+        """Return a point in logical pixels as pixels of the camera."""
         return float(at[0] * self._ratio[0]), float(at[1] * self._ratio[1])
 
     def project(self, xyz: ArrayLike) -> NDArray[np.float64]:
-        """World points (N, 3) as logical pixels (N, 2)."""
+        """Return world points (N, 3) as logical pixels (N, 2)."""
         return np.asarray(self._view.camera.project(xyz) / self._ratio)
 
     @property
     def window(self) -> Box:
-        """Where cubes are drawn (logical pixels): a camera moved by hand must not bring them below the panels."""
+        """The box of the cubes in logical pixels.
+
+        A camera moved by hand must not draw them below the panels.
+        """
         moved = self.compared is not None or (self._view.moved and self.panels_shown)
         return window_of(self.places.scene, moved, self.places.size)
 
     @property
     def viewpoint(self) -> Viewpoint:
-        """Where the scene is seen from; who moves it has to draw anew."""
+        """Where the scene is seen from. Draw again after moving it."""
         self._outdated = True
         return self._view
 
     @property
     def camera(self) -> Camera:
-        """What the cubes are seen with."""
+        """The camera of the cubes."""
         return self._view.camera
 
     def orbit(self, dx: float, dy: float) -> None:
@@ -672,7 +678,7 @@ class Workbench:
         self._view.zoom(factor, self._to_camera(self._in_layout(at)))
 
     def fit_camera(self) -> None:
-        """Glide back to the camera that shows everything; what is turned in a panel turns back."""
+        """Glide back to the camera that shows everything; rotated panels turn back too."""
         self.hover(None)
         self._view.fit()
         self.side.fit()
@@ -681,12 +687,12 @@ class Workbench:
     # ---- pointer and selection
 
     def _in_layout(self, at: Point) -> Point:
-        """Where the layout has what is drawn at a point in device pixels, in logical ones; columns are drawn alike."""
+        """Return a point in device pixels as logical pixels of the layout. The columns of a comparison map to one."""
         point = self.to_logical(at)
         return point if self.compared is None else self.compared.in_layout(point)
 
     def pick(self, at: Point) -> int | None:
-        """Flat index of the weight or bias whose cube is under a point in device pixels."""
+        """Return the flat index of the weight or bias whose cube is under a point in device pixels, or None."""
         hit = self._hit(at)
         return None if hit is None else hit.flat
 
@@ -695,20 +701,20 @@ class Workbench:
         return self.cube_at(point) if contains(self.window, point) else None
 
     def cube_at(self, at: Point) -> Hit | None:
-        """The cube under a point in logical pixels."""
+        """Return the cube under a point in logical pixels, or None."""
         return self._picker.pick(self.camera, self._to_camera(at), self.density, self.slab.shares)
 
     @property
     def spots(self) -> list[Spot]:
-        """All that answers to a pointer, the topmost last."""
+        """All spots that react to a pointer, the topmost last."""
         return [spot for layer in (self.sketches, *self.overlays) for sketch in layer for spot in sketch.spots]
 
     def spot_at(self, point: Point) -> Spot | None:
-        """The topmost of them at a point in logical pixels."""
+        """Return the topmost spot at a point in logical pixels, or None."""
         return spot_at(self.spots, point)
 
     def hover(self, at: Point | None) -> bool:
-        """The pointer is over a point in device pixels (None: gone); returns whether the picture changes."""
+        """Put the pointer at a point in device pixels (None: gone); return whether the picture changes."""
         point = None if at is None else self.to_logical(at)
         over = point is not None and (self.spot_at(point) is not None or self.side.covers(point))
         hit = None if at is None or over else self._hit(at)
@@ -725,11 +731,11 @@ class Workbench:
         return changed
 
     def _point(self) -> None:
-        """Tell the panels which number is looked at."""
+        """Tell the panels which number is hovered or selected."""
         self.side.ground.pointed = self.selected if self.touch.hovered is None else self.touch.hovered
 
     def click(self, at: Point, *, shift: bool = False) -> bool:
-        """A panel answers, or else the cube at a point in device pixels is selected, or nothing: whether one was."""
+        """Click a panel, or else select the cube at a point in device pixels; return whether something changed."""
         point, self._outdated = self.to_logical(at), True
         spot = self.spot_at(point)
         name = "" if spot is None else spot.name
@@ -745,7 +751,7 @@ class Workbench:
         return True
 
     def let_go(self) -> bool:
-        """Give up what is selected or begun; returns whether there was something."""
+        """Deselect, close the table of layers and stop what a panel began; return whether there was something."""
         there = self.layers.close() or self.side.let_go() or self.selected is not None
         self.select(None)
         self._outdated |= there
@@ -757,7 +763,7 @@ class Workbench:
         return None if self.touch.selection is None else self.touch.selection.main
 
     def select(self, selection: Selection | int | None) -> None:
-        """Look into a weight by its flat index, or into several; None closes the inspector."""
+        """Open the inspector for a weight by its flat index, or for several; None closes it."""
         selection = None if "inspector" in self.left_out else selection
         if self.touch.select(selection, self._frame):
             self._point()

@@ -1,10 +1,9 @@
 """The numbers of all plates in one float texture, and their marks in one of bytes, both at most 4096 wide.
 
-Element k of a frame's flat arrays is texel k, row by row, so that a frame is one copy and one upload; the
-rows of activations follow after the weights. `Sizing` says how large a cube is: as all others, or as what it
-shows is (a Hinton diagram); small ones may be hidden. The shader and whoever asks what is under the pointer
-go by the same rule: the place of a number on its legend, from 0 in the neutral to 1 at the ends, is the share
-of the largest face's area.
+Element k of a frame's flat arrays is texel k, row by row, so a frame is one copy and one upload; the rows of
+activations follow after the weights. `Sizing` sets the size of a cube: all alike, or by its number (a Hinton diagram);
+small ones may be hidden. The shader and the picking use the same rule: the area of a face, as a share of the largest,
+is the place of its number on the legend, from 0 at the neutral colour to 1 at the ends.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ ATLAS_WIDTH = 4096
 NAN, POS_INF, NEG_INF, FROZEN, DEAD, NOT_COMPUTED = 1, 2, 4, 8, 16, 32
 """Bits of the flag texture. "Clipped" needs none: the shader sees it from the value and the range."""
 APART = 64
-"""Of frames for the browser alone: the update is known where the gradient is not, or the other way round."""
+"""Only in frames for the browser: just one of update and gradient is known."""
 
 NO_SIDE = 127
 _LARGEST = float(np.finfo(np.float32).max)
@@ -37,7 +36,7 @@ _LARGEST = float(np.finfo(np.float32).max)
 class Atlas:
     """Values (float32) and marks (uint8) of every plate, in the order of the layout, as the shader reads them.
 
-    `changed` and `flags_changed` say that an upload is due; the one who uploads resets them.
+    `changed` and `flags_changed` say that an upload is due; the uploading code resets them.
     """
 
     def __init__(self, plates: Sequence[Plate]) -> None:
@@ -55,33 +54,33 @@ class Atlas:
         self._given = np.zeros(len(self._values), np.uint8)
         self._seen = np.zeros(len(self._values), np.uint8)
         self.changed = self.flags_changed = True
-        self._flat: object = None  # what was taken over last as a whole
+        self._flat: object = None  # the last whole array that was taken over
         self.looks: dict[int, CubeLook] = {}  # looks given by hand, by texel
-        # colours of cubes that show no number of their own scale, (texels, 3); NaN: it does. None: all do
+        # colours (texels, 3) that replace those of the scale; NaN: not replaced. None: no cube has one
         self.instead: NDArray[np.float32] | None = None
-        self.lift: NDArray[np.float32] | None = None  # (P,), by how much cubes are higher, -1 to 1; None: they are not
-        self._used = 0  # marks that have ever been given
+        self.lift: NDArray[np.float32] | None = None  # (P,), change of the cubes' heights, -1 to 1; None: no change
+        self._used = 0  # all marks set so far
         self._any_seen: set[tuple[int, int]] = set()
 
     @property
     def values(self) -> NDArray[np.float32]:
-        """What the shader samples."""
+        """The values that the shader samples."""
         return self._values.reshape(self.shape)
 
     @property
     def flags(self) -> NDArray[np.uint8]:
-        """Marks given by the caller together with those of the values themselves."""
+        """Marks set by the caller, combined with those of the values themselves."""
         return (self._given | self._seen).reshape(self.shape)
 
     @property
     def marks(self) -> int:
-        """The bits of all marks that some cube has."""
+        """The bits of all marks that occur on a cube."""
         return int(np.bitwise_or.reduce(self._given | self._seen)) if self._used or self._any_seen else 0
 
     def look_texels(self) -> NDArray[np.uint8]:
-        """Looks that no scale gives, as the shader has them: red, green, blue; 128 for a colour and 126 times the side.
+        """Looks given by hand, as the shader reads them: red, green, blue, and a byte for the size.
 
-        Where no side was given it is 127.
+        The byte is 126 times the side (127 for no given side), plus 128 if there is a colour.
         """
         found = np.zeros((len(self._values), 4), np.uint8)
         found[:, 3] = NO_SIDE
@@ -100,19 +99,19 @@ class Atlas:
         return found.reshape(*self.shape, 4)
 
     def value(self, texel: int) -> float:
-        """One number, as the shader reads it."""
+        """Return one number as the shader reads it."""
         return float(self._values[texel])
 
     def mark(self, texel: int) -> int:
-        """The marks of one number."""
+        """Return the marks of one number."""
         return int(self._given[texel] | self._seen[texel])
 
     def span(self, plate: Plate) -> slice:
-        """Texels of a plate, counted row by row."""
+        """Return the texels of a plate, counted row by row."""
         return self._spans[plate.start < 0, plate.name]
 
     def set_flat(self, flat: ArrayLike) -> None:
-        """Take over all weights from a frame's flat array, shape (P,)."""
+        """Take over all weights from a frame's flat array (P,)."""
         if flat is self._flat and settled(flat):
             return
         self._flat = flat
@@ -126,7 +125,7 @@ class Atlas:
         """Set or clear one mark on a span of texels; None clears it everywhere in the span."""
         block = None if marked is None else np.asarray(marked, bool).reshape(-1)
         if (block is None or not block.any()) and not (self._used & weight):
-            return  # the usual frame: nothing is marked, nothing was
+            return  # the usual frame: no marks, before or now
         self._used |= weight
         target = self._given[span]
         before = target.copy()
@@ -140,7 +139,7 @@ class Atlas:
         key = (span.start, span.stop)
         numbers = block if block.dtype == np.float32 else np.clip(block.astype(np.float64), -_LARGEST, _LARGEST)
         self._values[span] = numbers
-        # A sum is finite unless a term is not (or it overflows, and then the slow look finds nothing).
+        # A sum is finite unless a term is not, or it overflows; then the slow check finds nothing.
         with np.errstate(over="ignore", invalid="ignore"):
             suspicious = not np.isfinite(np.sum(block))
         if suspicious or key in self._any_seen:
@@ -153,16 +152,16 @@ class Atlas:
 # ---- How large each cube is.
 
 LEAST = 0.1
-"""The least side of a cube, as a share of the largest: one of 0 is a dot, not a hole; a threshold hides it."""
+"""The least side of a cube as a share of the largest: a zero is a dot, not a hole."""
 THRESHOLDS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9)
-"""What the keys go through."""
+"""The thresholds that the keys step through."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sizing:
-    """What decides how large cubes are."""
+    """The rule for the size of cubes."""
 
-    by_value: bool = False  # whether the area of a cube's face is as large as what it shows, beside the range
+    by_value: bool = False  # whether the area of a cube's face is proportional to its number
     threshold: float = 0.0  # cubes whose number is below this share of the range (0 to below 1) are not drawn
 
     def __post_init__(self) -> None:
@@ -175,11 +174,11 @@ class Sizing:
 
     @property
     def active(self) -> bool:
-        """Whether some cube may be smaller than the others."""
+        """Whether a cube may be smaller than the others."""
         return self.by_value or self.threshold > 0.0
 
     def share(self, chosen: Range, value: float) -> float:
-        """The side of the cube of a finite number, as a share of the largest; 0 where it is not drawn."""
+        """Return the side of a finite number's cube as a share of the largest; 0 if it is not drawn."""
         unit = min(max(float(chosen.unit(value)), 0.0), 1.0)
         place = unit if chosen.scale == "log" else abs(2.0 * unit - 1.0)
         if place < self.threshold:
@@ -187,14 +186,14 @@ class Sizing:
         return max(sqrt(place), LEAST) if self.by_value else 1.0
 
     def share_of(self, atlas: Atlas, texel: int, chosen: Range) -> float:
-        """The same for a texel of the atlas: what carries a mark is always as large as can be."""
+        """Return the same for a texel of the atlas; a cube with a mark always has full size."""
         own = atlas.looks.get(texel)
         if own is not None and own.share is not None:
             return round(126.0 * own.share) / 126.0  # as the shader has it
         return 1.0 if atlas.mark(texel) & ~FROZEN else self.share(chosen, atlas.value(texel))
 
     def words(self) -> str:
-        """What a picture says of it; empty where there is nothing to say."""
+        """Return the description for the picture; empty if all cubes are alike."""
         hidden = f"below {100 * self.threshold:g} % hidden" if self.threshold else ""
         return ", ".join(filter(None, ("by colour and size" if self.by_value else "", hidden)))
 

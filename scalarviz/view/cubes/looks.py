@@ -1,8 +1,7 @@
-"""Looks that cubes were given by hand, and `cube(w)`, which gives them: colour, size, whether they are seen, a label.
+"""`cube(w)` gives a cube a look by hand: colour, size, visibility, a label.
 
-They are kept beside the weights. A look belongs to one number of a block; where that number lies, in which
-store and at which index, is asked at every picture: a Run that takes the weight over moves it. The weights
-know nothing of it.
+Looks are kept beside the weights, by block and number; the weights do not know them. Every picture asks for the present
+store and index of a number, because a Run that takes the weight over moves it.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from ...scalar import Block, Weight
 
 Colour = tuple[float, float, float]
 LONGEST = 60
-"""Characters of a label."""
+"""Most characters of a label."""
 
 
 @dataclass(frozen=True, slots=True)
 class CubeLook:
-    """What was asked for; None and empty where nothing was."""
+    """A look given by hand; None and empty attributes are not set."""
 
     colour: Colour | None = None  # sRGB, 0 to 1
     size: float | None = None  # side, as a share of the largest cube's
@@ -36,7 +35,7 @@ class CubeLook:
 
     @property
     def share(self) -> float | None:
-        """The side that its cube has, 0 for one that is not seen; None: as all others."""
+        """The side of its cube, 0 for a hidden one; None: as all others."""
         return self.size if self.visible else 0.0
 
 
@@ -44,19 +43,19 @@ PLAIN = CubeLook()
 
 
 class CubeLooks:
-    """All looks that were given in this process; `version` counts changes."""
+    """All looks given in this process; `version` counts changes."""
 
     def __init__(self) -> None:
         self.version = 0
-        self._looks = WeakKeyDictionary[Block, dict[int, CubeLook]]()  # with the weights go the looks
+        self._looks = WeakKeyDictionary[Block, dict[int, CubeLook]]()  # a look is dropped with its block
         self._lock = threading.Lock()
 
     def look(self, block: Block, index: int) -> CubeLook:
-        """That of one number of a block."""
+        """Return the look of one number of a block."""
         return self._looks.get(block, {}).get(index, PLAIN)
 
     def change(self, block: Block, index: int, **new: object) -> None:
-        """Another colour, size, label, or whether it is seen."""
+        """Change colour, size, label or visibility."""
         look = replace(self.look(block, index), **new)  # type: ignore[arg-type]
         with self._lock:
             own = self._looks.setdefault(block, {})
@@ -66,7 +65,7 @@ class CubeLooks:
             self.version += 1
 
     def looks_of(self, source: Source) -> dict[int, CubeLook]:
-        """The looks of the weights of a source, by their place in its flat arrays."""
+        """Return the looks of the weights of a source, by flat index."""
         with self._lock:
             given = [(block, k, look) for block, own in self._looks.items() for k, look in own.items()]
         found = {source.place_of(block.store, block.start + k): look for block, k, look in given}
@@ -74,14 +73,13 @@ class CubeLooks:
 
 
 LOOKS = CubeLooks()
-"""Those of this process: a weight looks the same in every window, picture and film."""
+"""The looks of this process: a weight looks the same in every window, picture and film."""
 
 
 class Cube:
-    """What the cube of one weight looks like, in every window, picture and film from now on.
+    """The look of one weight's cube, in every window, picture and film from now on.
 
-    Made by :func:`cube`. Setting an attribute to None (or ``""``, a label) gives the cube its usual look
-    back.
+    Made by :func:`cube`. Set an attribute to None (a label to ``""``) to return to the usual look.
     """
 
     __slots__ = ("weight",)
@@ -104,7 +102,7 @@ class Cube:
 
     @property
     def colour(self) -> Colour | None:
-        """SRGB in 0..1; may be set, as ``"#rrggbb"`` or three numbers. None: what the number says."""
+        """Colour as sRGB in 0..1; set it as ``"#rrggbb"`` or three numbers. None: the colour of the number."""
         return self._look.colour
 
     @colour.setter
@@ -113,7 +111,7 @@ class Cube:
 
     @property
     def size(self) -> float | None:
-        """Side as a share of the largest cube's, above 0 and up to 1; may be set. None: as all others."""
+        """Side as a share of the largest cube's, above 0 and up to 1; can be set. None: as all others."""
         return self._look.size
 
     @size.setter
@@ -122,7 +120,7 @@ class Cube:
 
     @property
     def visible(self) -> bool:
-        """Whether it is drawn, and found under the pointer; may be set."""
+        """Whether the cube is drawn and found under the pointer; can be set."""
         return self._look.visible
 
     @visible.setter
@@ -131,7 +129,7 @@ class Cube:
 
     @property
     def label(self) -> str:
-        """What stands beside it; may be set, up to 60 characters. Empty: nothing."""
+        """The text beside the cube, up to 60 characters; can be set. Empty: none."""
         return self._look.label
 
     @label.setter
@@ -142,7 +140,7 @@ class Cube:
         self._change(label=words)
 
     def reset(self) -> None:
-        """The usual look."""
+        """Return to the usual look."""
         self._change(colour=None, size=None, visible=True, label="")
 
     def __repr__(self) -> str:
@@ -153,7 +151,7 @@ class Cube:
 
 
 def cube(weight: Weight) -> Cube:
-    """A handle for the cube of a weight: ``cube(net[0].weight[1][2]).colour = "#ff8800"``.
+    """Return a handle for the cube of a weight: ``cube(net[0].weight[1][2]).colour = "#ff8800"``.
 
     Parameters
     ----------

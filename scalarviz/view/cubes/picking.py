@@ -1,8 +1,8 @@
-"""Which cube is under a pixel, what is drawn around it, and cubes as polygons; all without the card.
+"""Which cube is under a pixel, outlines of cubes, and cubes as polygons; all on the CPU.
 
-`Picker` walks as the fragment shader (`slab`) does, in plain Python numbers. Nothing is read back from the
-card, so asking costs the same at any size of picture. Cubes are as large as they are drawn: with gaps where
-they have six pixels and more, without below, and below one pixel the cell under the pixel's middle.
+`Picker` walks like the fragment shader (`slab`), in plain Python numbers. Nothing is read back from the graphics card,
+so a pick costs the same for any size of picture. It uses cubes as they are drawn: with gaps from six pixels on, without
+gaps below, and below one pixel the cell under the pixel's middle.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from ..space.plate import Plate
 from .slab import DETAIL_PIXELS, RIM, SlabVisual, flow_style, front_sides, variant_for
 
 STEPS = 128
-"""Cells that the walk visits in one plate at most, as in the shader."""
+"""Most cells that the walk visits in one plate, as in the shader."""
 START = 1e-4
-"""Where a perspective ray begins, as a share of its way to the far plane: just before the eye."""
+"""Start of a perspective ray as a share of its length to the far plane: just before the eye."""
 
 Vector = tuple[float, float, float]
 Shares = Callable[[int, int], float]
@@ -37,10 +37,10 @@ Share = Callable[[int], float]
 
 
 class Hit(NamedTuple):
-    """A cube that was found."""
+    """The cube that was found."""
 
-    plate: int  # the place of its plate in the layout
-    element: int  # which element of the plate it is
+    plate: int  # index of its plate in the layout
+    element: int  # its element of the plate
     flat: int | None  # in a frame's flat arrays; None for a cube of an activation row
 
 
@@ -48,7 +48,7 @@ class Hit(NamedTuple):
 class _Slab:
     """A plate's constants as Python numbers; coordinates are cells, cell c spans c..c+1.
 
-    `axes` lead from the world to cells: as long as one over the pitch.
+    `axes` lead from the world to cells and have the length 1 / pitch.
     """
 
     origin: Vector
@@ -62,7 +62,7 @@ class _Slab:
     last: int  # cells in use in the last row
 
     def element(self, row: int, col: int) -> int:
-        """Number of the element in a cell; -1 for an empty cell."""
+        """Return the number of the element in a cell; -1 for an empty cell."""
         tile_row, inner_row = divmod(row, self.period[0])
         tile_col, inner_col = divmod(col, self.period[1])
         if inner_row == self.period[0] - 1 or inner_col == self.period[1] - 1:
@@ -91,7 +91,7 @@ def _dot(a: Vector, b: Vector) -> float:
 
 
 class Picker:
-    """Finds cubes of one layout."""
+    """Finds the cubes of one layout."""
 
     def __init__(self, layout: Layout) -> None:
         self._plates = layout.plates
@@ -101,11 +101,11 @@ class Picker:
     def pick(
         self, camera: Camera, at: tuple[float, float], density: float = 1.0, shares: Shares | None = None
     ) -> Hit | None:
-        """The nearest cube under a point of the picture, in the pixels of the camera that it is drawn with.
+        """Return the nearest cube under a point, given in the camera's pixels, or None.
 
-        The middle of the first pixel is (0.5, 0.5). `density`, device pixels per camera pixel, decides how a
-        plate is drawn. ``shares(plate, element)`` says how large a cube is beside the largest, 0 for one that
-        is not drawn; default: all are as large as can be.
+        The middle of the first pixel is (0.5, 0.5). `density`, device pixels per camera pixel, decides how a plate is
+        drawn. ``shares(plate, element)`` gives the size of a cube as a share of the largest, 0 if it is not drawn;
+        default: all have full size.
         """
         inverse, samples = self._seen.get((camera, density), lambda: self._look(camera, density))
         origin, ray, (start, near) = _ray(camera, inverse, at)
@@ -122,14 +122,14 @@ class Picker:
         return found
 
     def _look(self, camera: Camera, density: float) -> tuple[Floats, list[tuple[bool, float]]]:
-        """From the screen to the world; of each plate whether mean colours are drawn, and how large cubes are."""
+        """Return the matrix from screen to world, and per plate whether means are drawn, and half a cube's side."""
         variants = [variant_for(plate, camera, density) for plate in self._plates]
         sizes = [(v.samples > 0, p.half if v.detail else 0.5) for v, p in zip(variants, self._plates, strict=True)]
         return np.asarray(np.linalg.inv(camera.matrix), np.float64), sizes
 
 
 def _ray(camera: Camera, inverse: Floats, at: tuple[float, float]) -> tuple[Vector, Vector, tuple[float, float]]:
-    """Origin of a pixel's ray, its way to the far plane, and the shares of it where cubes and near plane begin."""
+    """Return a pixel's ray: origin, vector to the far plane, and the shares of it where cubes and near plane begin."""
     x, y = 2 * at[0] / camera.size[0] - 1, 1 - 2 * at[1] / camera.size[1]
     near, far = (p[:3] / p[3] for p in (inverse @ (x, y, z, 1.0) for z in (-1.0, 1.0)))
     if camera.orthographic:
@@ -140,7 +140,7 @@ def _ray(camera: Camera, inverse: Floats, at: tuple[float, float]) -> tuple[Vect
 
 
 def _steady(d: Vector) -> Vector:
-    """A direction without a component so small that dividing by it would overflow."""
+    """Return a direction without components so small that a division by them overflows."""
     tiny = 1e-6 * sqrt(_dot(d, d))
     x, y, z = (c if abs(c) >= tiny else tiny for c in d)
     return x, y, z
@@ -157,9 +157,9 @@ def _walk(
     mean: bool,
     share: Share | None,
 ) -> tuple[float, int]:
-    """From cell to cell until the ray meets a cube: (its share of the way, element), element -1 for none.
+    """Walk from cell to cell to the first cube; return its place on the ray as a share, and its element, or -1.
 
-    Of cubes below a pixel, the `mean` of which is drawn: the cell of the main face under the ray.
+    If the `mean` of cubes below a pixel is drawn, the result is the cell of the main face under the ray.
     """
     ix, iy, iz = 1 / d[0], 1 / d[1], 1 / d[2]
     sx, sy = (1 if d[0] > 0 else -1), (1 if d[1] > 0 else -1)
@@ -170,7 +170,7 @@ def _walk(
     ya, yb = (edge - p[1]) * iy, (slab.rows - edge - p[1]) * iy
     t = max(min(xa, xb), min(ya, yb), z_in, start)
     end = min(max(xa, xb), max(ya, yb), z_out)
-    # beside its box, behind another cube, or the far side of its box, on which it is drawn, is before the near plane
+    # the ray misses the box, another cube is nearer, or the box ends before the near plane
     if t > end or (t > best and not mean) or end <= near:
         return inf, -1
     t = max(z_in, start) if mean else t
@@ -183,10 +183,10 @@ def _walk(
             element = slab.element(row, col)
             size = share(element) if element >= 0 else 0.0
             element = element if size > 0.0 else -1
-            # below six pixels a smaller cube is a darker cell, as large as the others
+            # below six pixels a smaller cube is drawn as a darker cell of full size
             size = size if half < 0.5 else 1.0
             side, thick = half * size, reach * size
-            middle = slab.depth * (size - 1.0) - p[2]  # it stands on the foot of its plate
+            middle = slab.depth * (size - 1.0) - p[2]  # a smaller cube stands on the foot of its plate
             first, last = (middle - thick) * iz, (middle + thick) * iz
         if mean:
             return t, slab.element(row, col) if element == -2 else element
@@ -207,16 +207,16 @@ def _walk(
     return inf, -1
 
 
-# ---- Marks around the cube that is selected, or several, or hovered, at the depth of each.
+# ---- Outlines of selected and hovered cubes, with hidden parts left out.
 
 Picked = Callable[[tuple[float, float]], Hit | None]
 
 STEP, INSET = 7.0, 2.0
-"""Pixels between the points of an outline that are tried, and how far inside of the cube's edge."""
+"""Pixels between the tested points of an outline, and from the cube's edge inwards."""
 AIR = 5.0
-"""Between a cube and its outline, in pixels."""
+"""Pixels between a cube and its outline."""
 LEAST = 12.0
-"""The least side of a mark: it must be seen around a cube of one pixel too."""
+"""Least side of an outline in pixels: it must be visible around a cube of one pixel too."""
 
 _FACES = np.array([[4, 5, 7, 6], [0, 1, 3, 2], [0, 1, 5, 4], [2, 3, 7, 6], [0, 2, 6, 4], [1, 3, 7, 5]])
 """Corners of each face of :meth:`Plate.corners_of`, the main face first."""
@@ -226,11 +226,10 @@ _OUTWARD = np.array([[0, 0, 1], [0, 0, -1], [0, -1, 0], [0, 1, 0], [-1, 0, 0], [
 def seen_outline(
     layout: Layout, index: int, element: int, camera: Camera, project: Project, picked: Picked, share: float = 1.0
 ) -> list[Floats]:
-    """The parts (N, 2) of a selected cube's outline that nothing in front covers; none where all is covered.
+    """Return the visible parts (N, 2) of a selected cube's outline; empty if all of it is covered.
 
-    Cubes of its own plate may cover its sides; then its main face alone is outlined, which they cannot cover.
-    `picked` says what is drawn at a point of the picture (logical pixels), `share` how large the cube is
-    beside the largest.
+    If cubes of its own plate cover its sides, only its main face is outlined, which they cannot cover. `picked` finds
+    the cube at a point (logical pixels), `share` is the cube's size as a share of the largest.
     """
     plate = layout.plates[index]
     corners = plate.corners_of(element, share)
@@ -247,7 +246,7 @@ def seen_outline(
 
 
 def _behind(corners: Floats, picked: Picked) -> list[tuple[Floats, Hit | None]]:
-    """Points around projected corners (N, 2), and what is drawn a little inside of the edge beside each."""
+    """Return points around projected corners (N, 2), each with the cube drawn just inside the edge there."""
     ring = convex_hull(_spread_to_least(corners))
     small = bool(np.ptp(corners, axis=0).min() < LEAST)
     outer, inner = grown(ring, AIR), np.tile(ring.mean(axis=0), (len(ring), 1)) if small else grown(ring, -INSET)
@@ -262,7 +261,7 @@ def _behind(corners: Floats, picked: Picked) -> list[tuple[Floats, Hit | None]]:
 
 
 def _runs(points: Floats, covered: list[bool]) -> list[Floats]:
-    """The paths between covered points of a closed ring."""
+    """Return the paths between covered points of a closed ring."""
     if not any(covered):
         return [np.concatenate([points, points[:1]])]
     first = covered.index(True)
@@ -273,7 +272,7 @@ def _runs(points: Floats, covered: list[bool]) -> list[Floats]:
 
 
 def brackets(plate: Plate, element: int, camera: Camera, project: Project, share: float = 1.0) -> list[Floats] | None:
-    """Four corner paths (3, 2) around the face of a cube, so large beside the largest, that looks at us most."""
+    """Return four corner paths (3, 2) around the face of a cube that looks at the viewer most, or None."""
     corners = plate.corners_of(element, share)
     if not camera.before(corners):
         return None
@@ -281,7 +280,7 @@ def brackets(plate: Plate, element: int, camera: Camera, project: Project, share
     faces = corners[_FACES].mean(axis=1)
     ways = camera.towards_eye(faces)
     towards = (outward * ways).sum(axis=1) / np.linalg.norm(ways, axis=1)
-    # The main face, unless it is turned away: numbers stand there, and it should not change while the scene turns.
+    # The main face, unless it is turned away: it has the number, and should not change while the scene turns.
     best = 0 if towards[0] > 0.25 else int(np.argmax(towards))
     flat = project(corners[_FACES[best]])
     if np.ptp(flat, axis=0).min() < LEAST:
@@ -293,14 +292,14 @@ def brackets(plate: Plate, element: int, camera: Camera, project: Project, share
 
 
 def _along(corner: Floats, towards: Floats) -> Floats:
-    """The end of a bracket's arm: a quarter of the side, 14 px at most."""
+    """Return the end of a bracket's arm: a quarter of the side, 14 px at most."""
     way = towards - corner
     length = float(np.hypot(*way)) or 1.0
     return corner + way / length * min(0.25 * length, 14.0)
 
 
 def _spread_to_least(points: Floats) -> Floats:
-    """Points spread from their middle so that they measure `LEAST` in both directions."""
+    """Spread points from their middle until they measure at least `LEAST` in both directions."""
     middle = (points.min(axis=0) + points.max(axis=0)) / 2
     span = np.maximum(np.ptp(points, axis=0), 1e-6)
     away = points - middle
@@ -310,7 +309,7 @@ def _spread_to_least(points: Floats) -> Floats:
 
 
 def grown(ring: Floats, air: float) -> Floats:
-    """A convex ring (N, 2), as :func:`convex_hull` gives it, moved outward by `air` pixels on every side."""
+    """Return a convex ring (N, 2) of :func:`convex_hull`, moved outward by `air` pixels on every side."""
     if len(ring) < 3:
         return ring
     edges = np.roll(ring, -1, axis=0) - ring
@@ -325,18 +324,18 @@ def grown(ring: Floats, air: float) -> Floats:
     return np.asarray(ring + air * bisector * reach[:, None])
 
 
-# ---- Several cubes of a plate: along the gaps, at the height of their main faces.
+# ---- Outlines of several cubes of a plate: along the gaps, at the height of their main faces.
 
 REGION_STEP, POINTS = 8.0, 300
-"""Pixels between the points of an outline that are tried, and how many are tried at most."""
-_INSIDE = 0.35  # cells from the outline into the selected cube beside it, where it is seen whether that is covered
+"""Pixels between the tested points of an outline, and the most that are tested."""
+_INSIDE = 0.35  # cells from the outline into the selected cube, to the point that is tested
 Cells = NDArray[np.bool_]
 
 
 def cells_of(plate: Plate, mask: Cells) -> Cells:
-    """The cells (rows, columns) that hold the elements of `mask` (size,).
+    """Return the cells (rows, columns) that hold the elements of `mask` (size,).
 
-    Gaps between two selected tiles belong to them: a row of kernels has one outline.
+    Gaps between two selected tiles are included, so that a row of kernels has one outline.
     """
     grid = plate.grid
     found = np.zeros(grid.cells, bool)
@@ -350,9 +349,9 @@ def cells_of(plate: Plate, mask: Cells) -> Cells:
 
 
 def sides_of(cells: Cells) -> tuple[Floats, Floats, Floats]:
-    """The sides of the region of `cells`: starts, ends, and the way inside, each (N, 2) as column and row.
+    """Return the sides of the region of `cells`: starts, ends, and inward direction, each (N, 2) as column and row.
 
-    Cell (r, c) spans c ± 0.5 and r ± 0.5; sides in one line are one.
+    Cell (r, c) spans c ± 0.5 and r ± 0.5; sides in one line are joined.
     """
     starts, ends, inward = list[Floats](), list[Floats](), list[Floats]()
     for turned in (False, True):
@@ -374,7 +373,7 @@ def sides_of(cells: Cells) -> tuple[Floats, Floats, Floats]:
 def region_outline(
     layout: Layout, index: int, mask: Cells, camera: Camera, project: Project, picked: Picked
 ) -> list[Floats]:
-    """The parts (2, 2) of the outline around the cubes of a plate in `mask` that nothing of another plate covers."""
+    """Return the parts (2, 2) of the outline around a plate's cubes in `mask` that no other plate covers."""
     plate = layout.plates[index]
     starts, ends, inward = sides_of(cells_of(plate, mask))
     if not len(starts):
@@ -405,12 +404,12 @@ def region_outline(
 # ---- Cubes as polygons of a display list, for SVG: the same faces, colours and light that the shader draws.
 
 MOST = 5_000
-"""Cubes that are drawn so: of more, a picture is smaller than its polygons."""
+"""Most cubes that are drawn as polygons: beyond that, a bitmap is smaller."""
 _SQUARE = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]], np.float64)
 
 
 def can_be_outlined(slab: SlabVisual) -> bool:
-    """Whether there are few cubes, and none has a mark or a look that only the shader draws."""
+    """Return whether there are few cubes, and none has a mark or a look that only the shader draws."""
     count = sum(plate.size for plate in slab.layout.plates)
     return count <= MOST and not (
         slab.atlas.marks or slab.looks or any(map(slab.clips, range(len(slab.layout.plates))))
@@ -418,9 +417,9 @@ def can_be_outlined(slab: SlabVisual) -> bool:
 
 
 def outlined(slab: SlabVisual, camera: Camera, project: Project) -> Sketch:
-    """Trays, lines of flow, and of each cube the faces that are seen, the farthest first.
+    """Return trays, lines of flow, and the visible faces of each cube, the farthest first.
 
-    `project` makes pixels (N, 2) of points (N, 3) of the world.
+    `project` makes pixels (N, 2) of world points (N, 3).
     """
     sketch, theme, layout = Sketch(), slab.theme, slab.layout
     if len(layout.trays) and camera.towards_eye(layout.trays[0, 0])[2] > 0.0:
@@ -441,15 +440,15 @@ def outlined(slab: SlabVisual, camera: Camera, project: Project) -> Sketch:
 
 
 def _faces(slab: SlabVisual, number: int, camera: Camera) -> tuple[Floats, Floats, Floats]:
-    """Of a plate: corners (F, 4, 3) of the faces that are seen, colours (F, 3), distances of their cubes (F,)."""
+    """Return a plate's visible faces: corners (F, 4, 3), colours (F, 3), distances of their cubes (F,)."""
     plate = slab.layout.plates[number]
     shares = np.array([slab.share_of(number, k) for k in range(plate.size)])
     there = np.flatnonzero(shares > 0)
     half = shares[there, None] * [plate.half, plate.half, plate.depth]
-    # a smaller one stands on the foot
+    # a smaller cube stands on the foot
     middle = plate.centres[there] - (1.0 - shares[there, None]) * plate.depth * plate.axes[2]
     colours = slab.colours_of(number)[there]
-    # the cube whose middle is nearer hides the one behind it; the main face is the last of a cube's own
+    # a nearer cube hides the one behind it; a cube's main face is painted last
     away = -(middle @ camera.eye[:3]) if camera.orthographic else np.linalg.norm(camera.eye[:3] - middle, axis=1)
     rim = _rim(plate, camera, middle)
     found: list[tuple[Floats, Floats, Floats]] = []
@@ -472,7 +471,7 @@ def _faces(slab: SlabVisual, number: int, camera: Camera) -> tuple[Floats, Float
 
 
 def _light(slab: SlabVisual, plate: Plate, axis: int) -> tuple[float, float]:
-    """Factors on the colour of a face, and of its rim."""
+    """Return the factors on the colour of a face, and of its rim."""
     look = slab.theme.shading
     if axis == 2:
         return 1.0, look.rim_top
@@ -482,6 +481,6 @@ def _light(slab: SlabVisual, plate: Plate, axis: int) -> tuple[float, float]:
 
 
 def _rim(plate: Plate, camera: Camera, middle: Floats) -> float:
-    """The width of the rim, as a share of the half side: small cubes have none."""
+    """Return the width of the rim as a share of the half side; small cubes have none."""
     pixels = float(camera.pixels_per_unit(middle.mean(axis=0))[0]) * plate.pitch if len(middle) else 0.0
     return RIM if pixels >= DETAIL_PIXELS else 0.0

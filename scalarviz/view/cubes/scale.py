@@ -1,7 +1,6 @@
-"""What cubes can show, and in which range: the one place where numbers become positions on a colour scale.
+"""The quantities that cubes can show, and their ranges: the one place where numbers become positions on a scale.
 
-Cubes, numbers on cubes and legends all take their range from here, and here it comes from
-`run.questions.ranges`.
+Cubes, numbers on cubes and legends all take their range from here; `run.questions.ranges` computes it.
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ from ..space.plane import NEW_MAPS
 Float = NDArray[np.floating]
 
 GRADIENT_DECADES, SQUARE_DECADES = 4, 8
-"""Of a magnitude's scale: a square spans twice as many."""
+"""Decades of a magnitude's scale; a square spans twice as many."""
 RATIO = Range(1e-6, 1.0, "log")
-"""Of update/value, always: about 1e-3 is what a learning rate is tuned for, and a colour means the same everywhere."""
+"""Fixed range of update/value: learning rates are tuned to about 1e-3, so a colour always means the same."""
 _WORDS = {
     "exp_avg": "m (exp_avg)", "exp_avg_sq": "v (exp_avg_sq)", "max_exp_avg_sq": "largest v",
     "momentum_buffer": "velocity", "square_avg": "v (square_avg)", "sum": "sum of squares", "grad_avg": "mean gradient",
@@ -49,28 +48,28 @@ _WORDS = {
 class Quantity:
     """A number of each weight."""
 
-    name: str  # what it is asked for by
-    words: str  # what it is called in a picture
-    numbers: Callable[[Frame], Float | None]  # from a frame, shape (P,); None where the frame has none of it
+    name: str  # its name in the code
+    words: str  # its name in a picture
+    numbers: Callable[[Frame], Float | None]  # its numbers in a frame, shape (P,), or None
     cmap: str
-    scale: Scale  # signs have a range on both sides of 0, magnitudes ("log") so many `decades` below its end
+    scale: Scale  # signed: both sides of 0; magnitudes ("log"): `decades` below the end
     decades: int = 0
-    state: bool = False  # whether it is what the optimiser keeps, which a frame holds where it was asked for
+    state: bool = False  # whether the optimiser stores it; a frame holds it only if asked
 
     @property
     def signed(self) -> bool:
-        """Whether it has signs."""
+        """Whether its numbers have signs."""
         return self.scale != "log"
 
     def range(self, v: float) -> Range:
-        """The range whose end is `v`."""
+        """Return the range with the end `v`."""
         if self.name == "update/value":
             return RATIO
         return Range.decades(v, self.decades) if self.decades else Range.symmetric(v, self.scale)
 
 
 def _ratio(frame: Frame) -> Float:
-    """How large the last update is beside the value that it made; 0 where there was none."""
+    """Return the size of the last update relative to the value after it; 0 without an update."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         found = np.abs(frame.update) / np.abs(frame.values)
     return np.asarray(np.where(frame.update == 0, np.zeros_like(found), found))
@@ -84,11 +83,11 @@ _OWN = (
     Quantity("update/value", "update / value", _ratio, "magnitude", "log", 6),
 )
 QUANTITIES = {quantity.name: quantity for quantity in _OWN}
-"""What every frame has."""
+"""Quantities of every frame."""
 
 
 def _lit(name: str, words: str, cmap: str, scale: Scale) -> Quantity:
-    """What an opened step lights on cubes; NaN: the cube is dark and shows its weight."""
+    """Return a quantity that an opened step shows on cubes; a cube with NaN is dark and shows its weight."""
     return Quantity(name, words, lambda frame: np.nan_to_num(frame.state[name]), cmap, scale, state=True)
 
 
@@ -98,27 +97,27 @@ _LIT = (
     _lit("change", "change of the weight", "update", "linear"),
 )
 LIT = {quantity.name: quantity for quantity in _LIT}
-"""What the frames of an opened step have beside."""
+"""Further quantities of the frames of an opened step."""
 PLAIN = frozenset(("weight", "product", "change"))
 """Quantities whose numbers are written without an exponent."""
 
 
 def _moment(name: str, signed: bool) -> Quantity:
-    """What an optimiser keeps under a name."""
+    """Return the quantity of a number that the optimiser stores."""
     scale: Scale = "symlog" if signed else "log"
     cmap, decades = ("gradient", 0) if signed else ("magnitude", SQUARE_DECADES)
     return Quantity(name, _WORDS.get(name, name), lambda frame: frame.state.get(name), cmap, scale, decades, True)
 
 
 def quantity_of(name: object, moments: Mapping[str, bool]) -> Quantity:
-    """The quantity of a name; one that was shown already stays, although the optimiser may be another one now.
+    """Return the quantity of a name; a Quantity is returned unchanged, even if the optimiser has changed since.
 
-    `moments` says what the optimiser keeps for each weight, and whether it has signs.
+    `moments` maps the numbers that the optimiser stores per weight to whether they have signs.
 
     Raises
     ------
     TypeMismatchError, UnknownNameError
-        It is no name, or none that there is.
+        `name` is not a text, or an unknown name.
     """
     if isinstance(name, Quantity):
         return name
@@ -132,7 +131,7 @@ def quantity_of(name: object, moments: Mapping[str, bool]) -> Quantity:
 
 
 def check_kept(source: Source, quantity: object) -> None:
-    """Raise InputError, which says why, where a recording holds nothing of a quantity."""
+    """Raise InputError with the reason if a recording does not hold a quantity."""
     name = quantity.name if isinstance(quantity, Quantity) else str(quantity)
     if quantity is not None and (reason := source.lacks(name)):
         raise InputError(
@@ -141,7 +140,7 @@ def check_kept(source: Source, quantity: object) -> None:
 
 
 def short_name(name: str) -> str:
-    """What an array of the optimiser is called where there is little room."""
+    """Return the short name of an array of the optimiser."""
     return {"exp_avg": "m", "exp_avg_sq": "v", "momentum_buffer": "momentum"}.get(name, name)
 
 
@@ -151,15 +150,15 @@ _BOUNDS = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0)}
 
 
 class Coloring:
-    """The present range of one quantity, asked for by its name or, shown before, itself.
+    """The present range and colours of one quantity, given by its name or as a Quantity.
 
-    One that was shown before is known for good: the optimiser may be another one since. `moments` gives what
-    it keeps now: by its name, whether it has signs. Of `drawn` (P,) the cubes are coloured: the numbers
-    `flat`, but buffers, which are no weights, fill the range each by one of their own, which the label at
-    their plate says.
+    A quantity that was shown before stays known, even if the optimiser has changed since. `moments` returns the numbers
+    that the optimiser stores now: by name, whether they have signs. `drawn` (P,) holds the numbers `flat` that the
+    cubes show. Buffers, which are not trained, fill the range by a range of their own; the label at their plate states
+    it.
     """
 
-    scope = "the network"  # what has this range, in the legend's words
+    scope = "the network"  # what shares this range, in the legend's words
 
     def __init__(
         self,
@@ -177,33 +176,33 @@ class Coloring:
         self.range = self.shows.range(1.0)
         self.flat: Float = np.zeros(0)
         self.drawn: Float = self.flat
-        self.growing = False  # whether the range is still on its way outward
-        self.dark = False  # whether a step is open and no cube has a number yet: all of them show their weights
-        self.untrained = False  # whether nothing lacks a number but what nobody trains
-        self._known: NDArray[np.bool_] = np.zeros(0, bool)  # what is a number: a gradient that nobody took is none
+        self.growing = False  # whether the range is still growing
+        self.dark = False  # whether a step is open and no cube has a number yet: all show their weights
+        self.untrained = False  # whether only untrained numbers are missing
+        self._known: NDArray[np.bool_] = np.zeros(0, bool)  # which numbers are known (computed gradients)
         self._tensors = tuple(tensors)
         self._weights = [t for t in self._tensors if not t.buffer]
         self._buffers = [t for t in self._tensors if t.buffer]
         self._tracker, self._others = RangeTracker(), RangeTracker()
-        self._ranges = dict[str, RangeTracker]()  # of what was shown before
+        self._ranges = dict[str, RangeTracker]()  # of quantities shown before
         self._seen_last: Float | None = None
-        self._wanted, self._reach = 1.0, inf  # V of what was seen last, and how large a weight with neighbours is
-        self.of = ""  # whose numbers they are, in the legend's words, where they are no moment's own; may be set
-        self.opened = False  # whether a step is open: what has no number is dark and shows its weight; may be set
-        self.recorded = False  # whether they are read from a recording: what is missing will not come; may be set
+        self._wanted, self._reach = 1.0, inf  # V of the last frame; the largest weight that has neighbours
+        self.of = ""  # whose numbers they are, in the legend's words, if not a moment's; can be set
+        self.opened = False  # whether a step is open: a cube without a number is dark and shows its weight; can be set
+        self.recorded = False  # whether a recording is read: missing numbers never appear; can be set
 
     @property
     def quantity(self) -> str:
-        """The name of what is shown."""
+        """The name of the quantity."""
         return self.shows.name
 
     def change(self, theme: Theme, quantity: str, cmap: str | None) -> None:
-        """Another look; another quantity gets a range of its own at the next update.
+        """Change the look; another quantity gets its own range at the next update.
 
         Raises
         ------
         UnknownNameError
-            For unknown names; nothing is changed then.
+            An unknown name; nothing is changed then.
         """
         wanted, self._theme = self._seen.get(quantity) or quantity_of(quantity, self._moments()), theme
         self.cmap = get_map(wanted.cmap if cmap is None else cmap, theme)
@@ -211,16 +210,16 @@ class Coloring:
             self._ranges[self.quantity] = self._tracker
             self.shows = self._seen[wanted.name] = wanted
             self.refit()
-            self._tracker = self._ranges.get(quantity, self._tracker)  # what was shown before is as it was
+            self._tracker = self._ranges.get(quantity, self._tracker)  # a former range returns
 
     def refit(self) -> None:
-        """Fit the range anew at the next update."""
+        """Fit the range again at the next update."""
         self._tracker, self._others = RangeTracker(), RangeTracker()
 
     def update(self, frame: Frame, seconds: float | None, whole: Float | None = None) -> None:
-        """Take over a frame. `seconds` since the last one; None fits the range anew.
+        """Take over a frame. `seconds`: time since the last one; None fits the range again.
 
-        `whole` are numbers (P,) that those of the frame come to, and whose range they have already.
+        `whole` (P,): numbers that set the range in place of the frame's.
         """
         numbers = self.shows.numbers(frame)
         self.flat = np.zeros_like(frame.values) if numbers is None else numbers
@@ -230,12 +229,12 @@ class Coloring:
             own = np.concatenate([seen[t.span] for t in self._weights or self._tensors])
             self._reach = weight_reach(own) if self.quantity == "weight" else inf
             lit = np.abs(own[np.isfinite(own)]) if self.opened else own
-            v = float(lit.max(initial=0.0)) if self.opened else 0.0  # each lit number is to be read from its colour
+            v = float(lit.max(initial=0.0)) if self.opened else 0.0  # colours must show each lit number
             self._seen_last, self._wanted = seen, v or extent(lit, self._reach)
         self.dark, self._weights_now = self.opened and bool(missing.all()), frame.values
         known = np.isfinite(self.flat) & ~missing
         if self.opened or (known.any() and not self._known.any()):
-            seconds = None  # each stage of a step has its own range; or the range so far was of nothing
+            seconds = None  # a stage of a step has its own range; or there was none
         self._known = known
         self.untrained = not any(missing[tensor.span].any() for tensor in self._weights)
         self.range = self.shows.range(*self._tracker.follow([self._wanted], seconds))
@@ -243,7 +242,7 @@ class Coloring:
         self._draw(seconds)
 
     def _draw(self, seconds: float | None) -> None:
-        """Let buffers fill the range by ranges of their own."""
+        """Scale buffers to the range by ranges of their own."""
         self.drawn = self.flat
         if not (self._buffers and self._weights) or not self.signed:
             return
@@ -254,7 +253,7 @@ class Coloring:
                 self.drawn[tensor.span] *= 0.0 if tensor.role == "count" else self.range.high / v
 
     def missing(self, frame: Frame) -> NDArray[np.bool_]:
-        """Where there is no number of this quantity, (P,): no gradient yet, or ever. Buffers have updates."""
+        """Return where this quantity has no number, (P,), for example no gradient. Buffers have updates."""
         if self.shows.state and self.quantity not in frame.state:
             return np.ones(len(frame.values), bool)
         if self.quantity in LIT:
@@ -267,29 +266,29 @@ class Coloring:
         return found
 
     def units(self) -> dict[str, NDArray[np.float64]]:
-        """Places of the values on the scale, by tensor: 0..1, beyond when clipped."""
+        """Positions of the values on the scale, by tensor: 0..1, beyond when clipped."""
         return {t.name: self.range.unit(t.of(self.drawn)) for t in self._tensors}
 
     def extents(self) -> Mapping[str, float]:
-        """What stands after `bound` at each plate: its largest magnitude; nothing where no number is known.
+        """Return the largest magnitude of each plate with a known number, for the text after `bound`.
 
-        Not V, beyond which the colours clip: no cube shows a larger number than its plate says.
+        It is not V, at which the colours clip: no cube shows a larger number than its plate says.
         """
         known = [t for t in self._tensors if self._known[t.span].any()]
         return {t.name: float(np.max(np.abs(self.flat[t.span]), initial=0.0, where=self._known[t.span])) for t in known}
 
     @property
     def signed(self) -> bool:
-        """Whether what is shown has signs."""
+        """Whether the quantity has signs."""
         return self.shows.signed
 
     @property
     def bound(self) -> str:
-        """What stands before the range of a tensor: numbers are on both sides of 0, or magnitudes."""
+        """The sign before the largest magnitude of a tensor: ``±``, or ``≤`` for magnitudes."""
         return "\N{LESS-THAN OR EQUAL TO}\N{THIN SPACE}" if not self.signed else "±"
 
     def _ticks(self, chosen: Range) -> tuple[list[tuple[float, str]], str]:
-        """Places and texts of the legend's numbers, and how its scale is divided."""
+        """Return positions and texts of the legend's numbers, and a note on the scale."""
         v, scale = chosen.high, chosen.scale
         if scale == "log":
             ends = (chosen.low, *(v * 10.0**-k for k in range(round(np.log10(v / chosen.low)) - 1, -1, -1)))
@@ -301,7 +300,7 @@ class Coloring:
         return named, "log both ways from 0" if scale == "symlog" else f"range of {self.scope}"
 
     def legend(self) -> LegendScale:
-        """What the legend says of this frame: where all cubes are dark, that of their weights."""
+        """Return the legend of this frame. If all cubes are dark, it is that of their weights."""
         shows, cmap, chosen, flat, known, reach = (
             self.shows, self.cmap, self.range, self.flat, self._known, self._reach,
         )  # fmt: skip
@@ -310,21 +309,21 @@ class Coloring:
             chosen, known, reach = Range.symmetric(weight_extent(flat)), np.isfinite(flat), weight_reach(flat)
         v, words = chosen.high, ", ".join(filter(None, (shows.words, self.of)))
         labels, scope = self._ticks(chosen)
-        if self._buffers and self._weights:  # else nothing is copied: there may be millions
+        if self._buffers and self._weights:  # else no copy: there may be millions
             weights = np.ones(len(flat), bool)
             for tensor in self._buffers:
                 weights[tensor.span] = False
             flat, known = flat[weights], known[weights]
-        if not known.any():  # the range is of nothing
+        if not known.any():  # there is no range
             zero = [(0.5, "0")] if shows.signed else []
             return LegendScale(words, scope, cmap, zero, np.empty(0))
         marks = chosen.unit(flat[known]) if len(flat) <= FEW else np.empty(0)
         if self.opened and not self.dark:
-            moved = self.quantity == "change" and len(flat) <= FEW  # then faces say what the weights are now
+            moved = self.quantity == "change" and len(flat) <= FEW  # then faces show the present weights
             return LegendScale(words, "number: new weight" if moved else "dark: weight", cmap, labels, marks)
         clipped = f"{share_text(clipped_share(flat, v))} clipped"
         ends = float(np.fmax.reduce(flat)), float(np.fmin.reduce(flat))
-        if max(map(abs, ends)) > reach:  # how far it is says more than of what the range is
+        if max(map(abs, ends)) > reach:  # the distance says more than the scope
             far = flat[np.isfinite(flat) & (np.abs(flat) > reach)]
             clipped += f", up to {short(far[np.argmax(np.abs(far))])}" if len(far) else ""
             scope = "" if len(far) else scope
@@ -333,7 +332,7 @@ class Coloring:
 
 
 def share_text(share: float) -> str:
-    """``0 %``, ``2.6 %``, ``100 %``; what would round to zero but is not is ``<0.1 %``."""
+    """Return a share as ``0 %``, ``2.6 %``, ``100 %``; a small share that is not zero is ``<0.1 %``."""
     percent = 100.0 * share
     if percent == 0:
         return "0 %"
@@ -345,29 +344,29 @@ def share_text(share: float) -> str:
 class ActivationScale:
     """One grey scale for all rows of activations: the bounds of the functions, or the largest value seen.
 
-    `sheet` says that the input is a picture of paper and ink, 0 to 1. It has a range of its `own`: maps grow
-    far beyond 1 and would leave it in the dark.
+    `sheet`: the input is an image of paper and ink, 0 to 1. It has a range of its `own`, because maps grow far beyond 1
+    and would leave it dark.
     """
 
     def __init__(self, stages: Sequence[Stage], theme: Theme, *, sheet: bool = False) -> None:
         self.cmap: Colormap = get_map("activation", theme)
         self.range = Range(0.0, 1.0)
-        self.growing = False  # whether it is still on its way outward
+        self.growing = False  # whether the range is still growing
         self._rows = rows_of(stages)
-        self.rectified = "relu" in self._rows.values()  # else no unit of them can be dead
+        self.rectified = "relu" in self._rows.values()  # else no unit can be dead
         self._tracker = RangeTracker()
         self.own = {"input": Range(0.0, 1.0)} if sheet else {}
 
     def change(self, theme: Theme) -> None:
-        """Another look."""
+        """Change the theme."""
         self.cmap = get_map("activation", theme)
 
     def refit(self) -> None:
-        """Fit the range anew at the next update."""
+        """Fit the range again at the next update."""
         self._tracker = RangeTracker()
 
     def update(self, frame: Frame, seconds: float | None) -> None:
-        """Take over a frame; as :meth:`Coloring.update`."""
+        """Take over a frame, as in :meth:`Coloring.update`."""
         low, high, loose = 0.0, 0.0, []
         for name, kind in self._rows.items():
             row = frame.activations.get(name)
@@ -383,7 +382,7 @@ class ActivationScale:
         self.range = Range(low, high if high > low else low + 1.0)
 
     def legend(self) -> LegendScale:
-        """What the legend says of it."""
+        """Return the legend of the rows."""
         low, high = self.range.low, self.range.high
         labels = [(0.0, _plain(low)), (1.0, _plain(high, signed=low < 0))]
         if low < 0 < high:
@@ -392,15 +391,15 @@ class ActivationScale:
 
 
 def _plain(value: float, *, signed: bool = False) -> str:
-    """A whole number without decimals, anything else in short."""
+    """Return a whole number without decimals, anything else in short form."""
     return number(value, 0, signed=signed) if value == int(value) else short(value, signed=signed)
 
 
 def rows_of(stages: Sequence[Stage]) -> dict[str, str]:
-    """Rows of activations that a layout draws: ``"input"`` and the last stage of each layer, with its kind.
+    """Return the rows of activations that a layout draws: ``"input"`` and the last stage of each layer, with its kind.
 
-    Of a convolutional chain: the maps. What its linear layers make is on another scale and would outshine
-    them. Where the way forks: every stage.
+    Of a convolutional chain only the maps: the outputs of its linear layers have another scale and would outshine them.
+    Of a network with branches: every stage.
     """
     if not is_chain(stages):
         return {"input": "input", **{stage.name: stage.kind for stage in stages}}
@@ -417,28 +416,28 @@ def rows_of(stages: Sequence[Stage]) -> dict[str, str]:
 
 
 LAYERS = {"linear": "layer", "conv1d": "convolution", "conv2d": "convolution"}
-"""What a stage with weights is, by its kind; others are called as their kind."""
+"""Names of stages with weights, by kind; other stages are named after their kind."""
 ROWS = {
     "relu": "ReLU", "leaky_relu": "leaky ReLU", "relu6": "ReLU6", "gelu": "GELU", "silu": "SiLU", "elu": "ELU",
     "max_pool1d": "max pool", "max_pool2d": "max pool", "avg_pool1d": "mean pool", "avg_pool2d": "mean pool",
     "batch_norm1d": "batch norm", "batch_norm2d": "batch norm", **LAYERS,
 }  # fmt: skip
-"""What a stage is, by its kind; others are called as their kind, in words."""
+"""Names of stages by kind; other stages have the name of their kind, in words."""
 
 
 def in_words(kind: str) -> str:
-    """A kind of stage in plain words."""
+    """Return a kind of stage in plain words."""
     return ROWS.get(kind, kind.replace("_", " "))
 
 
 def kinds_of(rows: Mapping[str, str]) -> str:
-    """What kinds of rows there are, in words."""
+    """Return the kinds of rows in words."""
     return ", ".join(dict.fromkeys(in_words(kind) for kind in rows.values() if kind not in ("input", "linear")))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LegendScale:
-    """What a legend says. Positions are fractions of the bar, 0 left to 1 right."""
+    """The content of a legend. Positions are fractions of the bar, 0 left to 1 right."""
 
     title: str  # the quantity
     note: str  # scope and share clipped

@@ -1,23 +1,22 @@
-"""`SlabVisual`: every plate, strip, tile and activation row in one drawing, 4 bytes a weight a frame.
+"""`SlabVisual`: every plate, strip, tile and activation row in one drawing, 4 bytes per weight and frame.
 
-A plate is a box of twelve triangles; its cubes exist only in the fragment shader, which walks the plate's
-grid. `TrayVisual` draws what lies under and between them: trays with soft contact shadows, and thin lines
-along which numbers flow. Both draw into whatever framebuffer of a current OpenGL 2 context is bound:
-offscreen or a window.
+A plate is a box of twelve triangles; its cubes exist only in the fragment shader, which walks the plate's grid.
+`TrayVisual` draws trays with soft contact shadows under the plates, and thin lines of flow between them. Both draw into
+the bound framebuffer of the current OpenGL 2 context, offscreen or in a window.
 
-A plate's own coordinates are cells: x counts columns (cell c spans c..c+1), y rows, z is 0 in the middle of
-its thickness. The eye's ray is stepped from cell to cell until it meets a cube (Amanatides and Woo, "A fast
-voxel traversal algorithm", 1987). The text lies in ``view/glsl/cubes_*.glsl`` and is compiled in variants,
-since a software renderer executes both sides of every `if`:
+A plate's own coordinates are cells: x counts columns (cell c spans c..c+1), y rows, z is 0 in the middle of its
+thickness. The eye's ray steps from cell to cell until it meets a cube (Amanatides and Woo, "A fast voxel traversal
+algorithm", 1987). The source is in ``view/glsl/cubes_*.glsl`` and is compiled in variants, because a software renderer
+executes both sides of every `if`:
 
 ``DETAIL``  cubes of 6 px and more: gaps, rims, marks.
 (none)      cubes of 1 to 6 px: flat cells without gaps, marks as patterns.
 ``AVERAGE`` cubes below a pixel: the mean colour of NU x NV samples of the pixel's footprint.
-``MEANS``   there are more cubes in a pixel than samples: of blocks that were averaged before.
+``MEANS``   more cubes than samples in a pixel: samples of blocks that were averaged before.
 ``FLAGS``   some cell carries a mark other than "clipped".
-``TILED``   some plate has gaps between convolution tiles or a last row that is not full.
+``TILED``   some plate has gaps between convolution tiles, or a last row that is not full.
 ``CURVED``  some plate has a logarithmic scale.
-``OWN``     some cube has a look that was given by hand: see `own`; with it goes
+``OWN``     some cube has a look given by hand; implies
 ``SIZED``   cubes are as large as their numbers, or small ones are hidden: see `atlas`.
 ``LIFTED``  cubes are higher or lower than their plate: see `SlabVisual.set_lift`.
 """
@@ -48,7 +47,7 @@ from .looks import CubeLook
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """Which of the shaders: see the module's text."""
+    """A variant of the shader: see the module's docstring."""
 
     detail: bool = False
     samples: int = 0  # of a pixel's footprint along each of the screen's axes; 0 walks the grid
@@ -62,7 +61,7 @@ class Variant:
 
 
 def fragment(variant: Variant, *, knee: float, table: int) -> str:
-    """The fragment shader of one variant; `knee` is of the symmetric-log scale, `table` the texels of a colour map."""
+    """Return the fragment shader of a variant. `knee`: of the symmetric-log scale; `table`: texels of a colour map."""
     head = f"#version 120\n#define KNEE {knee:.1f}\n#define TABLE {table:.1f}\n#define LEAST {LEAST:g}\n"
     head += "".join(
         f"#define {name.upper()}\n"
@@ -94,7 +93,7 @@ _FACES = np.array(
 
 
 def vertices(layout: Layout, atlas: Atlas) -> NDArray[np.void]:
-    """Eight corners a plate, each carrying the plate's constants."""
+    """Return eight corners per plate, each with the plate's constants."""
     table = np.zeros(8 * len(layout.plates), _VERTEX_TYPE)
     for index, plate in enumerate(layout.plates):
         block = table[8 * index : 8 * index + 8]
@@ -115,13 +114,13 @@ def vertices(layout: Layout, atlas: Atlas) -> NDArray[np.void]:
 
 
 def front_sides(plate: Plate) -> tuple[float, float]:
-    """Which of the two kinds of side looks along y and so at the viewer: 1 or 0."""
+    """Return for each of the two kinds of side 1 if it looks along y, and so at the viewer, else 0."""
     u, v = (float(part > 0.5 * plate.pitch) for part in np.abs(plate.axes[:2, 1]))
     return u, v
 
 
 def upright(plate: Plate) -> int:
-    """Which of a plate's directions is down for its marks: see ``a_style`` in the shader."""
+    """Return which of a plate's directions is down for its marks: see ``a_style`` in the shader."""
     u, v = np.abs(plate.axes[:2, 2]) > 0.5 * plate.pitch
     if u or v:
         return 2 if u else 1
@@ -129,7 +128,7 @@ def upright(plate: Plate) -> int:
 
 
 def indices(layout: Layout, members: list[int]) -> NDArray[np.uint32]:
-    """Triangles of some plates, all counter-clockwise from outside."""
+    """Return the triangles of some plates, all counter-clockwise from outside."""
     parts = []
     for index in members:
         right_handed = np.linalg.det(layout.plates[index].axes) > 0
@@ -140,23 +139,23 @@ def indices(layout: Layout, members: list[int]) -> NDArray[np.uint32]:
 # ---- All cubes of a layout.
 
 DETAIL_PIXELS = 6.0
-"""From this size on cubes have gaps, rims and marks."""
+"""Least size of a cube in pixels for gaps, rims and marks."""
 COLOURS = 8 * (TABLE_SIZE - 1) + 1
-"""Texels of a map: fine enough for the nearest one to be right, which software draws faster than interpolation."""
+"""Texels of a map: fine enough for nearest lookup, which is faster than interpolation in software."""
 FLOAT_MAX = float(np.finfo(np.float32).max)
 RIM = 0.055
 """Width of the rim, as a share of the half side (none in a stack of large plates)."""
 SAMPLES = 4
-"""Along each of a pixel's axes; where that is fewer than the cubes that it covers, blocks are averaged."""
+"""Samples along each axis of a pixel; if it covers more cubes, blocks are averaged."""
 MARKS = ((NOT_COMPUTED | DEAD, 40), (NEG_INF, 85), (POS_INF, 170), (NAN, 255))
-"""What stands in the fourth channel for a block with such marks, the most important last."""
+"""Value of the fourth channel for a block with such marks, the most important last."""
 
 
 class SlabVisual:
-    """All cubes of a layout; the maps are of the weights and of the activation rows.
+    """All cubes of a layout, with a colour map for the weights and one for the activation rows.
 
-    `sizing`, how large the cubes of weights are, may be set. `own` are looks given by hand, by flat index,
-    and `own_version` says which state of all such looks that is.
+    Set `sizing` to change the size of the weights' cubes. `looks` are those given by hand, by flat index, and
+    `own_version` is the version of all such looks.
     """
 
     def __init__(
@@ -180,10 +179,10 @@ class SlabVisual:
         self._programs: dict[Variant, Any] = {}
         self._indices: dict[tuple[int, ...], Any] = {}
         self._trays, self.bloom = TrayVisual(layout, self.theme), Bloom(layout)
-        self._means: dict[int, tuple[object, Any]] = {}  # of what, and the texture, by plate
+        self._means: dict[int, tuple[object, Any]] = {}  # by plate: the inputs of its texture, and the texture
         self._uploads = 0
         self._shown = self.atlas.flags
-        self._seen = Cached[list[Variant]]()  # worked out once while the camera rests
+        self._seen = Cached[list[Variant]]()  # cached while the camera rests
         self._rows = {index: plate for index, plate in enumerate(layout.plates) if plate.kind == "activation"}
         self._ranges: dict[int, Range] = {}
         self.sizing, self.own_version = ALL_ALIKE, -1
@@ -198,7 +197,7 @@ class SlabVisual:
         self.atlas.set_flat(flat)
 
     def set_activations(self, rows: Mapping[str, ArrayLike]) -> None:
-        """Show new activations of the rows that the layout draws; other names, and an input unread, are passed over."""
+        """Show new activations in the rows that the layout draws; other names and rows of another size are ignored."""
         for plate in self._rows.values():
             if np.size(rows.get(plate.name, ())) == plate.size:
                 self.atlas.set_row(plate, rows[plate.name])
@@ -210,10 +209,10 @@ class SlabVisual:
         not_computed: ArrayLike | None = None,
         dead: Mapping[str, ArrayLike] | None = None,
     ) -> None:
-        """Set the marks that do not follow from the values themselves; what is not given is cleared.
+        """Set the marks that do not follow from the values; arguments left out clear their mark.
 
-        `frozen` and `not_computed` (P,) are in the order of a frame's flat arrays, `dead` are units that are
-        zero for every sample, by the stage whose row is drawn.
+        `frozen` and `not_computed` (P,) are in the order of a frame's flat arrays. `dead` marks units that are zero for
+        every sample, by the stage whose row is drawn.
         """
         count = self.atlas.parameters
         for weight, marked in ((FROZEN, frozen), (NOT_COMPUTED, not_computed)):
@@ -221,7 +220,7 @@ class SlabVisual:
         self._mark_rows(DEAD, dead or {})
 
     def set_rows_missing(self, missing: Mapping[str, ArrayLike]) -> None:
-        """Mark numbers of activation rows that have not been computed yet; rows that are not named have all."""
+        """Mark the numbers of activation rows that are not computed yet; rows not named have all numbers."""
         self._mark_rows(NOT_COMPUTED, missing)
 
     def _mark_rows(self, mark: int, marked: Mapping[str, ArrayLike]) -> None:
@@ -229,7 +228,7 @@ class SlabVisual:
             self.atlas.set_flags(self.atlas.span(plate), mark, marked.get(plate.name))
 
     def set_looks(self, looks: Mapping[int, CubeLook], version: int) -> bool:
-        """Take over the looks that cubes were given by hand, by flat index; returns whether they are others."""
+        """Take over the looks given by hand, by flat index; return whether they changed."""
         self.own_version = version
         if looks == self.looks:
             return False
@@ -239,9 +238,9 @@ class SlabVisual:
         return True
 
     def set_instead(self, flat: ArrayLike | None, rows: Mapping[str, ArrayLike] | None = None) -> None:
-        """Colours of cubes that show no number of their scale: of weights (P, 3), of rows (N, 3); NaN: they show one.
+        """Set colours that replace those of the scale: of weights (P, 3), of rows (N, 3); NaN: not replaced.
 
-        None: all of them show theirs.
+        None: no cube has one.
         """
         atlas, found = self.atlas, None
         if flat is not None:
@@ -254,7 +253,7 @@ class SlabVisual:
             atlas.instead, self._looks_changed = found, True
 
     def set_lift(self, rise: ArrayLike | None) -> None:
-        """How much higher (1: twice as high) or lower (-1: flat) the cubes of weights are (P,); None: they are not."""
+        """Make the cubes of weights (P,) higher (1: twice as high) or lower (-1: flat); None: neither."""
         atlas = self.atlas
         found = None if rise is None else np.asarray(rise, np.float32)[: atlas.parameters]
         if not _same(found, atlas.lift):
@@ -268,7 +267,7 @@ class SlabVisual:
                 self._range(index, chosen)
 
     def set_activation_range(self, low: float, high: float, own: Mapping[str, Range] | None = None) -> None:
-        """Values of the darkest and the lightest grey (or the ends of the map given) in the activation rows.
+        """Set the values of the darkest and the lightest grey (or of the map's ends) in the activation rows.
 
         Rows in `own` have a range of their own.
         """
@@ -277,30 +276,30 @@ class SlabVisual:
             self._range(index, (own or {}).get(plate.name, shared))
 
     def set_colours(self, colours: Colormap | None = None, activations: Colormap | None = None) -> None:
-        """Change the maps; None leaves one as it is."""
+        """Change the colour maps; None keeps a map."""
         self._maps = [colours or self._maps[0], activations or self._maps[1]]
         self._colours.set_data(self.tables)
 
     def set_theme(self, theme: str | Theme) -> None:
-        """Another palette and shading; what depends on the layout stays on the card."""
+        """Change the theme; everything that depends on the layout stays on the graphics card."""
         self.theme = get_theme(theme)
         for variant, program in self._programs.items():
             self._constants(program, walks=not variant.samples)
         self._trays.set_theme(self.theme)
 
     def share_of(self, index: int, element: int) -> float:
-        """Side of a cube of the plate `index`, as a share of the largest; 0 where it is not drawn."""
+        """Return the side of a cube of plate `index` as a share of the largest; 0 if it is not drawn."""
         if index in self._rows:
             return 1.0
         return self.sizing.share_of(self.atlas, self.layout.plates[index].start + element, self._ranges[index])
 
     @property
     def ranges(self) -> list[Range]:
-        """The range of the colours of each plate."""
+        """The colour range of each plate."""
         return [self._ranges[index] for index in range(len(self.layout.plates))]
 
     def colours_of(self, index: int) -> NDArray[np.float64]:
-        """Colours of the cubes of the plate `index`, shape (N, 3), in 0..1: as the shader has them, without light."""
+        """Return the colours of the cubes of plate `index`, (N, 3), in 0..1: as in the shader, without light."""
         table, unit = self.tables[int(index in self._rows)], np.clip(self._units(index), 0.0, 1.0)
         found = np.asarray(table[np.rint(unit * (len(table) - 1)).astype(np.intp)] / 255.0)
         if self.atlas.instead is not None:
@@ -309,30 +308,30 @@ class SlabVisual:
         return found
 
     def clips(self, index: int) -> bool:
-        """Whether a weight of the plate `index` lies outside the range of the colours."""
+        """Return whether a weight of plate `index` is outside the colour range."""
         return index not in self._rows and bool((np.abs(self._units(index) - 0.5) > 0.5 + 1e-5).any())
 
     def _units(self, index: int) -> NDArray[np.float64]:
-        """Places on the scale of a plate's numbers."""
+        """Return the positions of a plate's numbers on the scale."""
         return self._ranges[index].unit(self.atlas.values.reshape(-1)[self.atlas.span(self.layout.plates[index])])
 
     @property
     def shares(self) -> Callable[[int, int], float] | None:
-        """:meth:`share_of`, or None while all cubes are as large as can be."""
+        """:meth:`share_of`, or None while all cubes have full size."""
         return self.share_of if self.sizing.active or self.looks else None
 
     def detailed(self, camera: Camera, density: float) -> bool:
-        """Whether some plate's cubes are large enough for every mark."""
+        """Return whether the cubes of some plate are large enough for every mark."""
         return any(variant.detail for variant in self._variants(camera, density))
 
     def _variants(self, camera: Camera, density: float) -> list[Variant]:
-        """How each plate is drawn by the size of its cubes."""
+        """Return the shader variant of each plate, by the size of its cubes."""
         return self._seen.get(
             (camera, density), lambda: [variant_for(plate, camera, density) for plate in self.layout.plates]
         )
 
     def draw(self, camera: Camera | None, viewport: Viewport) -> None:
-        """Draw into the bound framebuffer, whose depth is cleared here and whose colour is not.
+        """Draw into the bound framebuffer; this clears its depth, but not its colour.
 
         `viewport` is (width, height) or (x, y, width, height) in device pixels.
         """
@@ -376,9 +375,9 @@ class SlabVisual:
             program.draw("triangles", self._indices[key])
 
     def _means_of(self, index: int, camera: Camera, density: float) -> tuple[Any, tuple[float, float, float]]:
-        """Mean colours of blocks of a plate, about as many in a pixel as there are samples, made anew for others.
+        """Return mean colours of blocks of a plate, about as many per pixel as there are samples; cached.
 
-        Besides, the side of a block, and one over their number across and down.
+        The second result is the side of a block, and one over their number across and down.
         """
         plate, chosen = self.layout.plates[index], self._ranges[index]
         block = max(2, int(cells_per_pixel(plate, camera, density) / SAMPLES))
@@ -418,7 +417,7 @@ class SlabVisual:
         program["u_ink"], program["u_paper"] = rgb(look.ink), rgb(look.paper)
         program["u_blank"], program["u_line"] = rgb(look.tray), rgb(look.text3)
         program["u_sides"] = (shading.side_front, shading.side_other)
-        if walks:  # a mean colour has neither rims nor a foot
+        if walks:  # mean colours have no rims and no foot
             rim = 0.0 if self.layout.mode == "big" else RIM
             program["u_shading"] = (shading.rim_top, shading.rim_side, shading.foot, rim)
 
@@ -450,20 +449,20 @@ class SlabVisual:
 
     def _range(self, index: int, chosen: Range) -> None:
         if self._ranges.get(index) != chosen:
-            self._ranges[index], most = chosen, 0.25 * FLOAT_MAX  # their difference is a number, too
+            self._ranges[index], most = chosen, 0.25 * FLOAT_MAX  # their difference must be finite too
             low, high = (min(max(end, -most), most) for end in (chosen.low, chosen.high))
             new = low, high, SCALES.index(chosen.scale), float(index in self._rows)
             self._vertices["a_range"][8 * index : 8 * index + 8] = new
-            self._ranged = True  # sent when something is drawn: a view that is never drawn holds no queue of them
+            self._ranged = True  # uploaded at the next drawing, so a view that is never drawn queues none
 
 
 def _same(a: NDArray[np.float32] | None, b: NDArray[np.float32] | None) -> bool:
-    """Whether arrays hold the same, or there are none."""
+    """Return whether both arrays are equal or None."""
     return a is b or (a is not None and b is not None and np.array_equal(a, b, equal_nan=True))
 
 
 def cells_per_pixel(plate: Plate, camera: Camera, density: float) -> float:
-    """How many rows or columns of a plate, whichever are denser, one device pixel covers at its middle."""
+    """Return how many rows or columns of a plate, whichever are denser, one device pixel covers at its middle."""
     middle = plate.bounds.mean(0)
     ray = camera.towards_eye(middle)
     across, down, out = plate.axes @ (ray / np.linalg.norm(ray)) / plate.pitch
@@ -472,7 +471,7 @@ def cells_per_pixel(plate: Plate, camera: Camera, density: float) -> float:
 
 
 def variant_for(plate: Plate, camera: Camera, density: float) -> Variant:
-    """How a plate is drawn by the size of its cubes: in detail, as flat cells, or as the mean colour of samples."""
+    """Return how a plate is drawn by the size of its cubes: in detail, as flat cells, or as the mean of samples."""
     dense = cells_per_pixel(plate, camera, density)
     if dense <= 1.0 / DETAIL_PIXELS:
         return Variant(detail=True)
@@ -483,7 +482,7 @@ def variant_for(plate: Plate, camera: Camera, density: float) -> Variant:
 def block_means(
     values: NDArray[np.float32], flags: NDArray[np.uint8], chosen: Range, table: NDArray[np.uint8], block: int
 ) -> NDArray[np.uint8]:
-    """The mean colour (by `table`, (T, 3)) of each block of cubes, and its mark, (rows / block, columns / block, 4)."""
+    """Return mean colour (by `table`, (T, 3)) and mark of each block of cubes, (rows / block, columns / block, 4)."""
     marked = flags & ~np.uint8(FROZEN) if flags.any() else flags
     unit = np.clip(chosen.unit(values), 0.0, 1.0)
     if marked.any():
@@ -510,12 +509,12 @@ def block_means(
 
 
 def flow_style(layout: Layout) -> tuple[float, float]:
-    """Width and alpha of the lines of flow: many side by side must not be louder than the cubes."""
+    """Return width and alpha of the lines of flow; many side by side must not be louder than the cubes."""
     return (1.4, 0.9) if layout.mode == "few" else (1.0, 0.5)
 
 
 class TrayVisual:
-    """Trays and flow lines of a layout; drawn before the cubes."""
+    """Trays and flow lines of a layout, drawn before the cubes."""
 
     def __init__(self, layout: Layout, theme: Theme) -> None:
         self._trays = _quads("tray", _tray_corners(layout)) if len(layout.trays) else None
@@ -525,7 +524,7 @@ class TrayVisual:
         self.set_theme(theme)
 
     def set_theme(self, theme: Theme) -> None:
-        """Another palette."""
+        """Change the theme."""
         self._shadow = theme.shading.shadow
         if self._trays is not None:
             program = self._trays[0]
@@ -535,10 +534,10 @@ class TrayVisual:
             self._flow[0]["u_colour"] = (*rgb(theme.flow), self._alpha)
 
     def draw(self, camera: Camera, viewport: tuple[int, int], *, shadows: bool) -> None:
-        """Draw the trays, opaque, with depth; from below they would hide everything, so they are left out.
+        """Draw the trays, opaque, with depth. Seen from below they would hide everything, so they are left out.
 
-        `shadows` are those of cubes that are all as large as can be. Lines lie on the trays and below every
-        cube: they leave no depth.
+        `shadows`: only for cubes that all have full size. Lines lie on the trays and below every cube, so they write no
+        depth.
         """
         matrix, density = camera.matrix.T.astype(np.float32), viewport[0] / camera.size[0]
         if self._trays is not None and camera.towards_eye(self._corner)[2] > 0.0:
@@ -555,11 +554,11 @@ class TrayVisual:
 
 
 BLOOM = 2.2
-"""How far the light of a cube reaches from its middle, in pitches."""
+"""Reach of a cube's light from its middle, in pitches."""
 
 
 class Bloom:
-    """Light on the ground around cubes, below every face: no face has another colour because of it."""
+    """Light on the ground around cubes, below every face; it changes the colour of no face."""
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
@@ -567,7 +566,7 @@ class Bloom:
         self.shines: NDArray[np.float32] | None = None
 
     def shine(self, colours: NDArray[np.floating] | None) -> None:
-        """Red, green, blue and strength, 0 to 1, by cubes of weights (P, 4); None: nothing shines."""
+        """Set red, green, blue and strength, 0 to 1, for the cubes of weights (P, 4); None: no light."""
         shines = None if colours is None else np.asarray(colours, np.float32)
         if not _same(shines, self.shines):
             self.shines, corners = shines, [] if shines is None else self._corners(shines)
@@ -587,7 +586,7 @@ class Bloom:
         return found
 
     def draw(self, camera: Camera, *, adds: bool) -> None:
-        """Draw it before the cubes; `adds` light, or else mixes its colours in."""
+        """Draw the light before the cubes. `adds` adds it; else its colours are mixed in."""
         if self._drawn is None:
             return
         program, quads = self._drawn
@@ -599,7 +598,7 @@ class Bloom:
 
 
 def _quads(name: str, corners: NDArray[np.void]) -> tuple[Any, Any]:
-    """A program that draws quads, four corners each, and their triangles."""
+    """Return a program that draws quads of four corners each, and their triangles."""
     program = gloo.Program(*glsl.program(name))
     program.bind(gloo.VertexBuffer(corners))
     triangles = 4 * np.arange(len(corners) // 4, dtype=np.uint32)[:, None] + np.array([0, 1, 2, 0, 2, 3], np.uint32)

@@ -1,7 +1,6 @@
-"""The picture of a graph of Values: which nodes, where they stand, how they are drawn. No OpenGL, window or font.
+"""The picture of a graph of Values: its nodes, their places, and their drawing. No OpenGL, window or font.
 
-Open `shown` first, the whole way from objects to what is drawn of them. `nodes` are the objects as plain records, and
-whose they are; `folds` makes one of many. Then the plane: `layout` says what is written on a node and beside the
-pointer, where it stands and how edges run, `figure` draws it. Who draws what and when is the business of
-:mod:`scalarviz.view.drawing`, which has a window on it, too.
+Open `shown` first: it leads from objects to drawn items. `nodes` walks the objects and finds the modules that own them;
+`folds` joins many nodes into one. `layout` writes the texts of a node, and places nodes and edges; `figure` draws them.
+:mod:`scalarviz.view.drawing` uses all this for files and windows.
 """

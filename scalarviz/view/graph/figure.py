@@ -1,4 +1,4 @@
-"""The figure of a layout: nodes with their numbers, edges with their heads, and the legend."""
+"""The figure of a layout: nodes with their numbers, edges with arrow heads, and the legend."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ from .layout import AIR, BEHIND, HEAD, LOW, MARGIN, SIZE, Box, Card, Edge, Layou
 
 RADIUS = 7.0
 SHARE = 0.8
-"""Of the map that the largest weight has: beside cubes it is all of it, as theirs."""
+"""Share of the colour map for the largest weight; beside cubes it is 1, as theirs."""
 LEGEND = (138.0, 46.0)
 """Width and height of the legend."""
 THIN = 1.4
-"""Pixels of an edge."""
+"""Width of an edge in pixels."""
 AIR_ABOVE = 16.0
-"""Above the legend, where it has a line of its own."""
+"""Pixels above the legend when it has a line of its own."""
 
 
 LOSS_NODE = "the loss"
-"""What the last node of a formula is called in an opened step."""
+"""Name of a formula's last node in an opened step."""
 
 
 class NodeNumbers(NamedTuple):
-    """The number of a node, and the derivative of the loss by it; None: not there yet."""
+    """The value of a node, and the gradient of the loss with respect to it; None: not computed yet."""
 
     value: float | None
     delta: float | None = None
 
 
 class GraphFigure(Figure):
-    """The figure; each node is a spot, whose value is its number in the layout and whose tip says what it is.
+    """The figure. Each node is a spot: its value is the node's index in the layout, its tip describes the node.
 
-    `of` is what the gradients are derivatives of, for the legend; None: there is no legend. The largest weight has a
-    `share` of the colour map; it is `v`, or by itself that of the graph. `wrong` says what is wrong with the numbers,
-    in a line below all. Nodes that are `seen` have these numbers, and one is that of `now`.
+    `of` names the result of the gradients, for the legend; None: no legend. The largest weight has a `share` of the
+    colour map; it is `v`, by default that of the graph. `wrong` names active mistakes, in a line at the bottom. Nodes
+    in `seen` show these numbers, and the node `now` is highlighted.
     """
 
     def __init__(
@@ -84,19 +84,19 @@ class GraphFigure(Figure):
         return self.width, self.height
 
     def box_at(self, at: Point) -> Box | None:
-        """The node at a point of it."""
+        """Return the node at a point of the figure, or None."""
         spot = self.spot(at)
         return None if spot is None else self.layout.boxes[int(spot.value)]
 
     def _weight(self, value: float) -> tuple[str, str]:
-        """The ground of a weight and the text on it."""
+        """Return the fill colour of a weight and the colour of the text on it."""
         if math.isnan(value):
             return self.theme.panel, self.theme.text1
         colour = self._map(self._share * float(np.clip(value / self._v, -1.0, 1.0)))
         return hexed(colour), text_colour(colour)
 
     def _node(self, ink: Sketch, box: Box, *, root: bool) -> None:
-        """A node with its numbers; `root`: whether nothing takes it."""
+        """Draw a node with its numbers; `root`: no other node uses it."""
         card, theme, value, seen = box.card, self.theme, box.item.value, self._seen.get(box.item)
         if seen is not None:
             value = math.nan if seen.value is None else seen.value
@@ -108,11 +108,11 @@ class GraphFigure(Figure):
             ink.rect(x + BEHIND, y - BEHIND, width, height, fill=theme.panel, stroke=theme.flow, radius=RADIUS)
         ink.rect(x, y, width, height, fill=theme.panel, radius=RADIUS)
         colour = theme.text1
-        if box.item.kind == "weight":  # the upper half, rounded above only
+        if box.item.kind == "weight":  # the upper half: only the upper corners are round
             fill, colour = self._weight(value)
             ink.rect(x, y, width, height / 2, fill=fill, radius=RADIUS)
             ink.rect(x, y + RADIUS, width, height / 2 - RADIUS, fill=fill)
-        if card.cell:  # at the left, rounded there only
+        if card.cell:  # at the left: only the left corners are round
             ink.rect(x, y, card.cell, height, fill=self._cell, radius=RADIUS)
             ink.rect(x + RADIUS, y, card.cell - RADIUS, height, fill=self._cell)
             ink.text(x + card.cell / 2, y + height / 2 + 5, card.sign, SIZE, theme.text1, bold=True, anchor="middle")
@@ -124,7 +124,7 @@ class GraphFigure(Figure):
         ink.text(box.x + box.width / 2, y - 8, card.above, SIZE + 1, over, bold=True, anchor="middle")
 
     def _numbers(self, ink: Sketch, card: Card, frame: Frame, colour: str) -> None:
-        """Name and value in the upper line, the gradient in the lower one."""
+        """Draw name and value in the upper line, the gradient in the lower one."""
         x, y, width, height = frame
         theme, right, middle = self.theme, x + width - AIR, y + height / 2
         if card.height == LOW:
@@ -144,7 +144,7 @@ class GraphFigure(Figure):
             ink.text(right, middle + 16, card.gradient, SIZE, said, anchor="right")
 
     def _hatch(self, ink: Sketch, frame: Frame) -> None:
-        """Slanted stripes inside a rectangle whose lower corners are rounded: what is not there has no number."""
+        """Draw slanted stripes in a rectangle with rounded lower corners, for a missing number."""
         x, y, width, height = frame
         inset, thick, step = 5.0, 1.2, 6.0
         at, right, top, foot = x + inset, x + width - inset, y + inset - 1, y + height - inset
@@ -154,7 +154,7 @@ class GraphFigure(Figure):
             at += step
 
     def _edges(self, edges: Iterable[Edge]) -> Sketch:
-        """All edges; the common part of those from one node is drawn once."""
+        """Draw all edges; a common part of edges from one node is drawn once."""
         ink, drawn = Sketch(), set[Cubic | Point]()
         for edge in edges:
             for piece in edge.pieces:
@@ -167,7 +167,7 @@ class GraphFigure(Figure):
         return ink
 
     def _legend(self, ink: Sketch, corner: Point, of: str, computed: bool) -> None:
-        """What stands where in a node, and of what the gradients are."""
+        """Draw which number is where in a node, and the result that the gradients are of."""
         (x, y), (width, height), theme = corner, LEGEND, self.theme
         middle = y + height / 2
         ink.rect(x, y, width, height, stroke=theme.border, radius=RADIUS)
@@ -184,7 +184,7 @@ class GraphFigure(Figure):
 
 
 def _corner(layout: Layout) -> tuple[Point, float, float]:
-    """Where the legend stands, and the size of the whole: in the lower right corner, below all where that is taken."""
+    """Return the legend's corner and the figure's size. The legend is at the lower right, or below everything."""
     wide, high = LEGEND
     width = max(layout.width, wide + MARGIN)
     x, y = width - wide, layout.height - high
@@ -197,6 +197,6 @@ def _corner(layout: Layout) -> tuple[Point, float, float]:
 
 
 def node_label(box: Box, at: Point, size: tuple[float, float], theme: Theme) -> Sketch:
-    """What is said of a node beside the pointer."""
+    """Return the label of a node beside the pointer."""
     head, *more = item_words(box.item).splitlines()
     return pointer_label(at, size, head, "", more, theme)

@@ -1,4 +1,4 @@
-"""Folding: in a large graph the nodes of one module are drawn as one, as long as nobody unfolds it."""
+"""Folding: in a large graph the nodes of one module are drawn as one until it is unfolded."""
 
 from __future__ import annotations
 
@@ -16,52 +16,52 @@ from ...scalar.weight import Weight
 from .nodes import LONG, Key, Kinds, Paths, Walk, prefixes, row_name
 
 MOST = 60
-"""Nodes up to which nothing is folded."""
+"""Most nodes of a graph that is not folded."""
 PIECE = 48
-"""Results that are shown of a large graph, the last ones; so many more whenever the rest is unfolded."""
+"""Last results shown of a large graph; unfolding the rest adds as many."""
 LARGEST = 2000
-"""What a picture can hold."""
+"""Most nodes of a picture."""
 FEW = 2
-"""So few nodes are not folded."""
+"""Most nodes of a module that is not folded."""
 LONGEST = 24
-"""Operands of one sum; a longer one goes on in the next node."""
+"""Most operands of one sum; a longer one continues in the next node."""
 INPUTS, EARLIER, BETWEEN = "inputs", "earlier", "after"
 
 
 @dataclass(slots=True, eq=False)
 class Item:
-    """What is drawn as one: a number of the graph, or many that are folded."""
+    """One drawn node: a number of the graph, or several folded ones."""
 
     kind: Literal["op", "leaf", "weight", "row", "fold"]
-    of: Value | Row  # the object itself; of a fold the last one
+    of: Value | Row  # the object; the last one of a fold
     held: tuple[Value | Row, ...]  # all objects that it stands for
-    name: str = ""  # what it is called; of a fold what unfolds it
+    name: str = ""  # its name; of a fold, the name that unfolds it
     title: str = ""  # of a fold: the class of its module, or the modules that it holds
     value: float = math.nan
-    grad: float | None = None  # None: not computed; NaN of several, if that of any is
-    exponent: float | None = None  # of a power whose exponent is written in its sign
+    grad: float | None = None  # None: not computed; NaN for several, if any is computed
+    exponent: float | None = None  # of a power with the exponent in its sign
     takes: int = 0  # operands of its operation, before any is folded
-    operands: list[Item] = field(default_factory=list)  # in their order; one that is taken twice stands there twice
+    operands: list[Item] = field(default_factory=list)  # in their order; with repeats
 
     @property
     def op(self) -> str:
-        """The name of its operation; empty where there is none."""
+        """The name of its operation; empty without one."""
         return self.of.op if self.kind == "op" and isinstance(self.of, Value) else ""
 
     @property
     def folded(self) -> bool:
-        """Whether it stands for several."""
+        """Whether it stands for several nodes."""
         return self.kind == "fold"
 
     @property
     def unfolds(self) -> str:
-        """What shows its parts when it is unfolded; empty where it has none."""
+        """The name that unfolds it; empty without parts."""
         return self.name.partition(" (")[0] if self.kind in ("fold", "row") else ""
 
     @property
     def weights(self) -> int:
-        """How many weights it stands for."""
-        several = [of for of in self.held if type(of) is not Value]  # nearly all are, in a large graph
+        """The number of weights that it stands for."""
+        several = [of for of in self.held if type(of) is not Value]  # in a large graph nearly all are Values
         return sum(of.length if isinstance(of, Row) else isinstance(of, Weight) for of in several)
 
 
@@ -71,14 +71,14 @@ class _Piece:
 
     keys: list[Key]
     fold: str = ""  # a module, `INPUTS`, `BETWEEN` or `EARLIER`; empty for a node by itself
-    name: str = ""  # what unfolds it
-    asked: bool = False  # whether it is there because somebody unfolded what holds it
+    name: str = ""  # the name that unfolds it
+    asked: bool = False  # whether it is shown because its module was unfolded
 
 
 class Graph:
-    """The nodes of a walk, with names, owners and gradients: what of them is written shorter, folded and drawn.
+    """The nodes of a walk, with names, owners and gradients; it shortens and folds them.
 
-    `names` are of Values that have none of their own, by their ids; `grads` those that were computed.
+    `names` maps ids of Values without a name of their own to names; `grads` holds the computed gradients.
     """
 
     def __init__(
@@ -89,27 +89,28 @@ class Graph:
         self._kinds, self._paths = owners
         self._names, self._grads, self._unfold = names, grads, unfold
         self._exponents: dict[Key, float] = {}
-        self._near: list[Key] = []  # results that may be drawn one by one: where modules have none, the last ones
-        self._inputs: list[Key] = []  # numbers from outside that belong to no module; none where they are few
+        self._near: list[Key] = []  # results that may be drawn one by one; without modules, the last ones
+        self._inputs: list[Key] = []  # input numbers of no module; empty if they are few
         self._times = 1 + sum(name.partition(" ")[0] == EARLIER for name in unfold)
         self._earlier = EARLIER if self._times == 1 else f"{EARLIER} {self._times}"
 
     def _name(self, key: Key) -> str:
-        """What a node is called; empty for nothing."""
+        """Return the name of a node, or an empty string."""
         of = self.objects[key]
         own = row_name(of) if isinstance(of, Row) else of.name if isinstance(of, Weight) else of.label
         return own or self._names.get(id(of), "")
 
     def _number(self, key: Key) -> bool:
-        """Whether it is a leaf, and no weight."""
+        """Return whether a node is a leaf and no weight."""
         return type(self.objects[key]) is Value and not self.below[key]
 
-    # ---- what is written shorter than it is computed
+    # ---- shortening
 
     def shorten(self, ends: Collection[Key], *, sums: bool) -> None:
-        """Make a constant exponent that nothing else takes a part of its power, and of ``a + b + c`` one sum.
+        """Write a constant exponent as part of its power, and ``a + b + c`` as one sum.
 
-        A sum that only another sum takes, and that has no name, is part of that one.
+        The exponent must have no other user and no name. A sum becomes part of another sum if it has no name and no
+        other user.
         """
         results = [key for key in self.objects if self.below[key]]
         near = results if self._paths else results[-(PIECE * self._times + LONG) * LONGEST :]
@@ -141,26 +142,26 @@ class Graph:
                 found.append(operand)
         self.below[key] = tuple(found)
 
-    # ---- what can be unfolded
+    # ---- names
 
     def folds(self) -> list[str]:
-        """Names of modules, of rows and of the inputs."""
+        """Return the names of modules, of rows and of the inputs."""
         rows = dict.fromkeys(row_name(of) for of in self.objects.values() if isinstance(of, Row))
         return [*self._kinds, *rows, *([INPUTS] if self._inputs else [])]
 
     def check(self, known: Collection[str]) -> None:
-        """Raise UnknownNameError for a name that nothing in the graph has."""
+        """Raise UnknownNameError for a name that does not exist in the graph."""
         weights = (of.name for of in self.objects.values() if isinstance(of, Weight)) if self._unfold else ()
-        rows = {name.rpartition("[")[0] for name in weights}  # of rows that are unfolded there are the weights
+        rows = {name.rpartition("[")[0] for name in weights}  # unfolded rows appear as weights
         for name in self._unfold:
             if name not in known and name not in rows and name.partition(" ")[0] not in (EARLIER, BETWEEN):
                 there = f"allowed: {listing(known)}" if known else "nothing in this graph can be unfolded"
                 raise UnknownNameError(f"draw: unfold names {shown(name)}; {there}")
 
-    # ---- what is drawn
+    # ---- items
 
     def items(self, ends: Collection[Key], *, whole: bool) -> list[Item]:
-        """What is drawn, operands before results."""
+        """Return the drawn items, operands before results."""
         pieces = [_Piece([key]) for key in self.objects] if whole else self._pieces(ends)
         if len(pieces) > LARGEST:
             raise InputError(
@@ -175,7 +176,7 @@ class Graph:
             else:
                 item = self._item(piece.keys[0])
             item.operands, seen = [], set[Item]()
-            for one in below:  # a fold stands there once
+            for one in below:  # a fold counts once
                 if one not in seen:
                     item.operands.append(one)
                 if one.folded:
@@ -202,12 +203,12 @@ class Graph:
         return Item("fold", held[-1], held, piece.name, title, grad=math.nan if computed else None)
 
     def _pieces(self, ends: Collection[Key]) -> list[_Piece]:
-        """Modules, what stands between them, and what is earlier than can be shown; leaves where they are used."""
+        """Return the pieces: modules, nodes between them, earlier nodes that are not shown, and leaves."""
         below, folds = self.below, self._modules()
         results, path_of = self._near, self._paths.get
         bare = {path for path in self._unfold if not any(kind.startswith(f"{path}.") for kind in self._kinds)}
         loose = [key for key in results if key not in folds and path_of(key) not in bare and key not in ends]
-        if len(loose) > PIECE + LONG and any(below[key] for key in folds):  # all else is between modules
+        if len(loose) > PIECE + LONG and any(below[key] for key in folds):  # the rest is between modules
             folds |= dict.fromkeys(loose, BETWEEN)
         near = set(results)
         far = [key for key in self.objects if below[key] and key not in near]
@@ -226,7 +227,7 @@ class Graph:
         return pieces
 
     def _modules(self) -> dict[Key, str]:
-        """The outermost module of each node that is not unfolded, and `INPUTS`."""
+        """Return the outermost folded module of each node, and `INPUTS`."""
         outermost = {path: next((p for p in prefixes(path) if p in self._kinds and p not in self._unfold), "")
                      for path in set(self._paths.values())}  # fmt: skip
         found = {key: fold for key, path in self._paths.items() if key in self.objects and (fold := outermost[path])}
@@ -236,13 +237,13 @@ class Graph:
         return {key: fold for key, fold in found.items() if sizes[fold] > FEW}
 
     def _after(self, piece: _Piece, folds: Mapping[Key, str]) -> str:
-        """The name of what stands between modules: that of the last one before it."""
+        """Return the name of a piece between modules, which contains that of the last module before it."""
         taken = (folds.get(k, BETWEEN) for key in piece.keys for k in self.below[key])
         before = [fold for fold in taken if fold not in (BETWEEN, INPUTS)]
         return f"{BETWEEN} {before[-1] if before else INPUTS}"
 
     def _with_earlier(self, pieces: list[_Piece]) -> list[_Piece]:
-        """All but the last results as one; nodes of modules that somebody unfolded are all shown."""
+        """Fold all but the last results into one; nodes of unfolded modules are all shown."""
         counted = [k for k, piece in enumerate(pieces) if not piece.asked]
         early = counted[: -PIECE * self._times]
         if len(counted) <= PIECE + LONG or len(early) <= FEW:
@@ -257,12 +258,12 @@ class Graph:
         return found
 
     def _with_leaves(self, pieces: list[_Piece], folds: Mapping[Key, str], ends: Collection[Key]) -> list[_Piece]:
-        """Each leaf in the part of its module that takes it first, or before what takes it."""
+        """Put each leaf into the first piece of its module that uses it, or before its first user."""
         below, takers = self.below, dict[Key, list[_Piece]]()
-        alone: dict[str, _Piece] = {}  # leaves of a module that nothing of it takes
+        alone: dict[str, _Piece] = {}  # leaves of a module that none of its nodes uses
         before: dict[int, list[_Piece]] = {}
         inside: dict[int, list[Key]] = {}
-        for piece in sorted(pieces, key=lambda piece: piece.fold == EARLIER):  # what is shown counts first
+        for piece in sorted(pieces, key=lambda piece: piece.fold == EARLIER):  # pieces that are shown come first
             for leaf in {leaf for key in piece.keys for leaf in below[key] if not below[leaf]}:
                 takers.setdefault(leaf, []).append(piece)
         for leaf in (key for key in self.objects if not below[key]):
@@ -291,14 +292,14 @@ Node = TypeVar("Node", bound=Hashable)
 def runs(
     nodes: Sequence[Node], below: Mapping[Node, Iterable[Node]] | Sequence[Iterable[Node]], group: Mapping[Node, str]
 ) -> list[tuple[str, list[Node]]]:
-    """Nodes (operands first) in an order in which those of a group stand together, those of none by themselves.
+    """Order nodes (operands first) so that those of a group are together, and others by themselves.
 
-    Pieces of such an order make no circle. A group begins when all that it takes is there; where no group can, one is
-    broken in two.
+    The pieces of such an order have no cycle. A group begins when all its operands are placed; if no group can begin,
+    one is broken in two.
     """
     place = {node: k for k, node in enumerate(nodes)}
     users: dict[Node, list[Node]] = {node: [] for node in nodes}
-    missing, outside = Counter[Node](), Counter[str]()  # operands that have not come yet: of a node, of a group's
+    missing, outside = Counter[Node](), Counter[str]()  # operands not placed yet: of a node, of a group
     for node in nodes:
         for operand in set(below[node]):  # type: ignore[call-overload]
             if operand in place:
@@ -306,7 +307,7 @@ def runs(
                 missing[node] += 1
                 outside[group.get(node, "")] += group.get(node) != group.get(operand)
     waiting: dict[str, list[Node]] = {fold: [] for fold in group.values()}
-    complete, broken = list[int](), list[int]()  # heaps of places of nodes that can come
+    complete, broken = list[int](), list[int]()  # heaps of the places of nodes that can be placed
 
     def offer(node: Node) -> None:
         own = group.get(node)
@@ -324,7 +325,7 @@ def runs(
         run = [first] if own is None else waiting[own]
         if own is not None:
             waiting[own] = []
-        for node in run:  # it grows
+        for node in run:  # the list grows
             for user in users[node]:
                 other = group.get(user)
                 missing[user] -= 1

@@ -1,4 +1,4 @@
-"""`Layout`: where every node stands, and the way of every edge, in pixels from the upper left corner."""
+"""`Layout`: the place of every node and the course of every edge, in pixels from the upper left corner."""
 
 from __future__ import annotations
 
@@ -15,48 +15,48 @@ from ..ink.text import MINUS, chip_digits, exponent, measure, number
 from .folds import Item
 
 SIZE = 13
-"""Of the letters, in pixels."""
+"""Size of the letters in pixels."""
 HIGH, LOW = 46.0, 24.0
 """Height of a node, and of a constant without a gradient."""
 NARROW = 70.0
 """The least width of a node with two lines."""
 CELL, BODY, AIR = 24.0, 46.0, 7.0
-"""The cell of an operation and the room of its numbers, at least; between a text and the edge."""
+"""Width of an operation's cell; least width of its numbers; pixels between a text and the edge."""
 ABOVE = 22.0
 """Height of the name over a result."""
 BEHIND = 4.0
-"""By how much the frame behind a fold stands out at the right and above."""
+"""Pixels by which the frame behind a fold is offset to the right and above."""
 LONGEST_NAME = 26
-"""Letters of a name that are written; a pointer is told all of them."""
+"""Most letters of a name on a node; the label at the pointer has all."""
 PORT = 7.0
-"""Between two edges into one node."""
+"""Pixels between two edges into one node."""
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """The texts of a node, and its size."""
+    """The texts and the size of a node."""
 
     value: str
-    gradient: str | None  # None: not computed, which is hatched
+    gradient: str | None  # None: not computed; drawn hatched
     width: float
     height: float = HIGH
-    left: str = ""  # in the upper line at the left: the name of a leaf, or of a fold
+    left: str = ""  # upper line, left: the name of a leaf or a fold
     above: str = ""  # the name of a result
     sign: str = ""  # the operation
-    cell: float = 0.0  # width of the cell that the sign has
-    folded: bool = False  # whether it stands for many
+    cell: float = 0.0  # width of the sign's cell
+    folded: bool = False  # whether it stands for several nodes
 
     @property
     def name_width(self) -> float:
-        """Of the name above."""
+        """Width of the name above the node."""
         return measure(self.above, SIZE + 1, True) if self.above else 0.0
 
 
 def card_of(item: Item, *, computed: bool, digits: int | None = None) -> Card:
-    """The card of an item; `computed`: whether any gradient of the graph was; `digits`: decimals, by default few."""
+    """Return the card of an item. `computed`: some gradient of the graph is; `digits`: decimals, default up to two."""
     high = max(HIGH, 2 * AIR + (PORT - 1) * (len(item.operands) - 1))
     name = short(item.name)
-    if item.kind in ("fold", "row"):  # its name and class, and below how many it holds
+    if item.kind in ("fold", "row"):  # name and class; below, the number of weights
         count, what = item.weights, "weight"
         if not count:
             count, what = len(item.held), "node" if item.operands or any(map(_op, item.held)) else "number"
@@ -76,23 +76,23 @@ def card_of(item: Item, *, computed: bool, digits: int | None = None) -> Card:
 
 
 def short(name: str) -> str:
-    """A name in one line; where it is long, how it begins and how it ends."""
+    """Return a name in one line; the middle of a long name is cut out."""
     line = " ".join(name.split())
     half = LONGEST_NAME // 2
     return line if len(line) <= LONGEST_NAME else f"{line[: half - 1]}…{line[-half:]}"
 
 
 def _width(left: str, right: str, below: str) -> float:
-    """So that two texts stand beside each other and one below them."""
+    """Return the width for two texts side by side and one below them."""
     beside = (measure(left, SIZE, True) + 8 if left else 0.0) + measure(right, SIZE)
     return max(beside, measure(below, SIZE)) + 2 * AIR
 
 
-# ---- What is said of a node on which a pointer rests: its operation, its shape, the derivative as the table has it.
+# ---- The label of a node under the pointer: its operation, its shape, the derivative from the table.
 
 
 def item_words(item: Item) -> str:
-    """Lines of words about a node or a fold."""
+    """Return lines that describe a node or a fold."""
     of = item.of
     if item.folded:
         said = f"{item.name} {item.title}".strip()
@@ -115,24 +115,24 @@ def _plain(value: float) -> str:
     return f"{value:.6g}".replace("-", MINUS)
 
 
-# ---- How operations and numbers are written on nodes.
+# ---- Text of operations and numbers on nodes.
 
 SIGNS = {
     "add": "+", "sub": MINUS, "mul": "×", "div": "/", "neg": MINUS, "square": "²", "lt": "<", "le": "≤", "gt": ">",
     "ge": "≥", "first_max": "max", "held_max": "max",
 }  # fmt: skip
-"""Operations that are not written by their names."""
+"""Signs of operations that are not written by name."""
 
 TINY = 0.005
-"""Up to this a number is written with an exponent: two decimals would say 0."""
+"""Up to this size a number has an exponent: two decimals would be 0."""
 HUGE = 9999.5
-"""From here on as well."""
+"""From this size on a number has an exponent, too."""
 
 
 def figure_of(value: float, digits: int | None = None) -> str:
-    """A number on a node: two decimals or fewer, ``−2e−3`` where they would say nothing, ``0``, ``NaN``, ``+∞``.
+    """Return a number as on a node: two decimals or fewer, ``−2e−3`` for a small one, ``0``, ``NaN``, ``+∞``.
 
-    With `digits` there are that many decimals.
+    `digits` sets the number of decimals.
     """
     size = abs(value)
     if not size < HUGE or (size <= TINY if digits is None else not float(f"{size:.{digits}f}")):
@@ -141,7 +141,7 @@ def figure_of(value: float, digits: int | None = None) -> str:
 
 
 def constant_text(value: float) -> str:
-    """A constant as a person writes it: ``2``, ``0.5``, ``−1e−8``."""
+    """Return a constant as people write it: ``2``, ``0.5``, ``−1e−8``."""
     if not math.isfinite(value) or value == 0.0:
         return figure_of(value)
     text = f"{value:.4g}"
@@ -150,11 +150,11 @@ def constant_text(value: float) -> str:
 
 
 SUMS = {"identity": "sum", "square": "sum ²", "abs": "sum abs"}
-"""How sums over a row of weights are written, by what is summed of each."""
+"""Signs of sums over a row of weights, by what is summed."""
 
 
 def sign_of(item: Item) -> str:
-    """How an operation is written."""
+    """Return the sign of an operation."""
     if isinstance(item.of, Total):
         return SUMS[item.of.how]
     if item.exponent is None or item.exponent == 2:
@@ -163,7 +163,7 @@ def sign_of(item: Item) -> str:
 
 
 def signs_of(item: Item) -> str:
-    """The most frequent operations of a fold."""
+    """Return the most frequent operations of a fold."""
     found = [SIGNS.get(op, op) for op, _ in Counter(filter(None, map(_op, item.held))).most_common()]
     return ", ".join([*found[:3], "…"] if len(found) > 4 else found)
 
@@ -172,19 +172,19 @@ def _op(of: object) -> str:
     return of.op if isinstance(of, Value) else ""
 
 
-# ---- Where cards stand.
+# ---- Places of cards.
 
 # ---- From left to right: the column of each item, lanes for edges that cross columns, and the order in a column.
 
 ORDERINGS = 2
-"""How often the columns are ordered by the medians of their neighbours, from either side."""
+"""Number of times that the columns are sorted by medians, from either side."""
 
 
 @dataclass(slots=True, eq=False)
 class Stop:
-    """One place in a column: an item, or the lane of an edge on its way."""
+    """One place in a column: an item, or the lane of an edge that crosses the column."""
 
-    item: Item  # of a lane, the one from which the edge comes
+    item: Item  # of a lane, the item where the edge begins
     column: int
     lane: bool = False
     before: list[Stop] = field(default_factory=list)
@@ -192,7 +192,7 @@ class Stop:
 
 
 def columns_of(items: Sequence[Item]) -> dict[Item, int]:
-    """The column of each item (operands before results)."""
+    """Return the column of each item; `items` has operands before results."""
     found: dict[Item, int] = {}
     users: dict[Item, list[Item]] = {item: [] for item in items}
     for item in items:
@@ -206,9 +206,9 @@ def columns_of(items: Sequence[Item]) -> dict[Item, int]:
 
 
 def placed(items: Sequence[Item]) -> tuple[list[list[Stop]], dict[Item, list[Stop]]]:
-    """The stops of each column from top to bottom; of each item its stop, and the lanes that begin there.
+    """Return the stops of each column from top to bottom, and for each item its stop with the lanes that begin there.
 
-    Their order is that of the operands first, then by the medians of the neighbours.
+    Stops follow the order of operands at first, then the medians of their neighbours.
     """
     column = columns_of(items)
     end = {item: own + 1 for item, own in column.items()}
@@ -230,7 +230,7 @@ def placed(items: Sequence[Item]) -> tuple[list[list[Stop]], dict[Item, list[Sto
 
 
 def _by_operands(items: Sequence[Item]) -> dict[Item, float]:
-    """Where an item would stand if the leaves stood in the order in which the formula names them."""
+    """Return the height of each item if the leaves are in the order of the formula."""
     users = {operand for item in items for operand in item.operands}
     height: dict[Item, float] = {}
     leaves = 0
@@ -261,7 +261,7 @@ def _order(stops: list[list[Stop]], height: dict[Item, float]) -> None:
 
 
 def _start(stop: Stop, height: dict[Item, float]) -> float:
-    """Of a lane, half-way between where its edge comes from and where it goes."""
+    """Return the first height of a stop; that of a lane is half-way between the ends of its edge."""
     if not stop.lane:
         return height[stop.item]
     ends, stack = [], list(stop.after)
@@ -275,7 +275,7 @@ def _start(stop: Stop, height: dict[Item, float]) -> float:
 
 
 def _by_medians(column: list[Stop], beside: list[Stop], *, right: bool) -> None:
-    """Sort a column by where its neighbours in another one stand; what has none there keeps its place."""
+    """Sort a column by the places of its neighbours in another one; a stop without neighbours keeps its place."""
     place = {stop: k / max(len(beside) - 1, 1) for k, stop in enumerate(beside)}
     own = {stop: k / max(len(column) - 1, 1) for k, stop in enumerate(column)}
 
@@ -287,39 +287,39 @@ def _by_medians(column: list[Stop], beside: list[Stop], *, right: bool) -> None:
 
 
 def median(values: Sequence[float], otherwise: float) -> float:
-    """The middle one, or the mean of the two; `otherwise` where there is none."""
+    """Return the middle value, or the mean of the two middle ones; `otherwise` without values."""
     ordered, half = sorted(values), len(values) // 2
     if not ordered:
         return otherwise
     return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
-# ---- Where every node stands: near its neighbours, and never in another one.
+# ---- Heights of nodes: near their neighbours, without overlap.
 
 MARGIN = 20.0
-"""Left of and above all."""
+"""Pixels to the left and above."""
 GAP = 5.0
-"""Between two nodes of a column."""
+"""Pixels between two nodes of a column."""
 LANE = 5.0
 """Half the height of a lane."""
 BETWEEN, STEEP, WIDEST = 22.0, 0.07, 110.0
-"""Between two columns: at least, more for each pixel that an edge climbs there, at most."""
+"""Pixels between two columns: least, extra per pixel that an edge climbs there, most."""
 HEAD = 7.0
 """Length of an arrow's head."""
 UNIFORM = 120.0
-"""Nodes of a column are equally wide up to this."""
+"""Up to this width in pixels, the nodes of a column are equally wide."""
 
 SWEEPS, STRAIGHT = 4, 4
-"""How often columns are moved towards their neighbours, from either side, and then lanes brought to one height."""
+"""Number of times that columns are moved towards their neighbours, and that lanes are straightened."""
 STIFF, RIGID = 4.0, 60.0
-"""How much more a lane insists on its height than an item, in each: straight lanes are read as one line."""
+"""Weight of a lane's height relative to an item's, in each: a straight lane reads as one line."""
 COMMUTE = ("add", "mul", "dot", "total", "max", "minimum", "maximum", "logaddexp", "first_max", "held_max")
-"""Operations whose edges may come in any order: that in which they do not cross."""
+"""Operations whose edges can be in any order, so in the one without crossings."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Box:
-    """A node in the picture: its frame; a name stands above it."""
+    """A node in the picture: its frame, with its name above."""
 
     item: Item
     card: Card
@@ -331,18 +331,18 @@ class Box:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Edge:
-    """The way of an operand into a result."""
+    """The course of an operand's edge into a result."""
 
     source: Box
     target: Box
-    pieces: tuple[Cubic, ...]  # each begins where the one before it ends, all horizontally at both ends
+    pieces: tuple[Cubic, ...]  # joined end to end, horizontal at both ends
 
 
 class Layout:
-    """A graph in the plane, and where its right and its lower edge are.
+    """A graph in the plane, with its width and height.
 
-    Its items come operands before results; their numbers have so many decimals. `found` is the height of each stop,
-    `lefts` and `widths` are of its columns.
+    `items` have operands before results; `digits` is the number of decimals. `found` has the height of each stop,
+    `lefts` and `widths` are those of the columns.
     """
 
     def __init__(self, items: Sequence[Item], digits: int | None = None) -> None:
@@ -369,14 +369,14 @@ class Layout:
         stop, card = self.ways[item][0], self.cards[item]
         slot = self.widths[stop.column]
         width = slot if slot <= UNIFORM and card.height > LOW else card.width
-        own = max(width, card.name_width)  # a long name begins where the column does
+        own = max(width, card.name_width)  # a long name begins at the column's left edge
         left, top = self.lefts[stop.column] + (own - width) / 2, self.found[stop] - card.height / 2
         return Box(item, card, left, top, width, card.height)
 
-    # ---- the ways of edges
+    # ---- edges
 
     def _edges_into(self, target: Item) -> list[Edge]:
-        """Those of all operands of an item."""
+        """Return the edges of all operands of an item."""
         box, end = self._boxes[target], self.ways[target][0].column
         ways = [self.ways[source][: end - self.ways[source][0].column] for source in target.operands]
         order = list(range(len(ways)))
@@ -399,14 +399,14 @@ class Layout:
             if following is not None:
                 points.append((self.lefts[following.column], self.found[following]))
         left = self.lefts[self.ways[target.item][0].column]
-        if target.x - HEAD > left:  # its name is wider: go on straight below it
+        if target.x - HEAD > left:  # its name is wider: continue straight below it
             points.append((left, port))
         return tuple(bend(*pair) for pair in pairwise([*points, (target.x - HEAD, port)]))
 
     # ---- heights
 
     def _extent(self, stop: Stop) -> tuple[float, float]:
-        """How far it reaches above and below the height of its edges."""
+        """Return how far a stop reaches above and below the height of its edges."""
         if stop.lane:
             return LANE, LANE
         card = self.cards[stop.item]
@@ -425,20 +425,20 @@ class Layout:
                 self._towards(column, lambda stop: [*stop.before, *stop.after])
         for _ in range(STRAIGHT):
             self._straighten()
-        for column in stops:  # what was left behind when lanes moved
+        for column in stops:  # items that the moved lanes left behind
             self._towards(column, lambda stop: [] if stop.lane else [*stop.before, *stop.after], RIGID)
         least = min((self.found[stop] - self._extent(stop)[0] for stop in self.found), default=0.0)
         self.found = {stop: height - least + MARGIN for stop, height in self.found.items()}
 
     def _towards(self, column: Sequence[Stop], near: Callable[[Stop], Sequence[Stop]], stiff: float = STIFF) -> None:
-        """Move a column towards the medians of the neighbours of its stops."""
+        """Move the stops of a column towards the medians of their neighbours."""
         found = self.found
         self._settle_column(
             column, [median([found[other] for other in near(stop)], found[stop]) for stop in column], stiff
         )
 
     def _straighten(self) -> None:
-        """Bring the lanes of an edge to one height, the median of theirs; items stay near where they are."""
+        """Bring the lanes of an edge to one height, their median; items stay near their places."""
         lanes: dict[Item, list[float]] = {}
         for stop, height in self.found.items():
             if stop.lane:
@@ -448,15 +448,15 @@ class Layout:
             self._settle_column(column, [middle[s.item] if s.lane else self.found[s] for s in column], RIGID)
 
     def _settle_column(self, column: Sequence[Stop], wanted: Sequence[float], stiff: float = STIFF) -> None:
-        """The heights nearest to those that are wanted (least squares) at which nothing overlaps.
+        """Set the heights nearest to the wanted ones (least squares) without overlap.
 
-        Without the distances that neighbours keep, wanted heights only have to grow: pool those that fall (isotonic
-        regression), and put the distances back.
+        Without the distances between neighbours, wanted heights only have to increase: pool those that decrease
+        (isotonic regression), then add the distances.
         """
         offsets = [0.0] * min(len(column), 1)
         for above, below in pairwise(column):
             offsets.append(offsets[-1] + (self._extent(above)[1] + GAP + self._extent(below)[0]))
-        pools: list[tuple[float, float, int]] = []  # mean, weight, how many
+        pools: list[tuple[float, float, int]] = []  # mean, weight, count
         for stop, want, off in zip(column, wanted, offsets, strict=True):
             mean, weight, count = want - off, stiff if stop.lane else 1.0, 1
             while pools and pools[-1][0] >= mean:
@@ -470,6 +470,6 @@ class Layout:
 
 
 def bend(start: Point, end: Point) -> Cubic:
-    """A cubic that is horizontal at both ends."""
+    """Return a cubic that is horizontal at both ends."""
     middle = (start[0] + end[0]) / 2
     return start, (middle, start[1]), (middle, end[1]), end

@@ -1,7 +1,7 @@
-"""From results back to all that they were computed from, and whose it is: the objects as they are.
+"""From results back to everything they were computed from, and to the modules that own it.
 
-A graph of a million numbers is walked in a second or two; a record of each costs ten times that. So what is written
-shorter, folded and counted is keys of objects, and only what is drawn becomes an `Item`.
+A graph of a million numbers is walked in a second or two; a record for each would take ten times as long. So
+shortening, folding and counting work on keys of objects, and only what is drawn becomes an `Item`.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from ...scalar.value import Value
 from ...scalar.weight import Weight
 
 Key = Hashable
-"""Equal for what is one node, see `key_of`."""
+"""Equal for objects of one node, see `key_of`."""
 Below = tuple["Value | Row", ...]
 LONG, MANY = 16, 4
-"""Weights of a row that are drawn one by one, unless its name is unfolded: in any graph, and in a large one."""
+"""Most weights of a row that are drawn one by one without unfolding: in any graph, and in a large one."""
 
 LASTING = frozenset((Value, Dot, Total))
-"""What the graph itself holds, so that its id is its key; asked first, since nearly all are of them."""
+"""Types that the graph itself holds, so an id is a key; tested first, because nearly all objects are of these."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,14 +38,14 @@ class Walk:
 
 
 def key_of(value: Value | Row) -> Key:
-    """Equal for what is one node: a Weight is made anew whenever somebody asks for it."""
+    """Return a key that is equal for objects of one node; a Weight object is made again at each access."""
     if isinstance(value, Weight):
         return id(value._block), value._index
     return (id(value.block), value.start, value.length) if isinstance(value, Row) else id(value)
 
 
 def row_name(row: Row) -> str:
-    """``0.weight[3]``, or the name of the block where the row is all of it."""
+    """Return the name of a row: ``0.weight[3]``, or the name of the block if the row is all of it."""
     if row.length == row.block.size:
         return row.block.name
     first = row.block.weight_name(row.start)
@@ -53,14 +53,14 @@ def row_name(row: Row) -> str:
 
 
 def walked(roots: Sequence[Value], unfold: frozenset[str], long: int, most: int | None = None) -> Walk | None:
-    """Everything that leads to `roots`."""
+    """Return everything that leads to `roots`."""
     objects: dict[Key, Value | Row] = {}
     below: dict[Key, tuple[Key, ...]] = {}
     stack: list[Value | Row] = list(reversed(roots))
     while stack:
         value = stack[-1]
         key = id(value) if type(value) in LASTING else key_of(value)
-        if key in below:  # its operands were all met
+        if key in below:  # all its operands are done
             stack.pop()
             if key not in objects:
                 objects[key] = value
@@ -76,7 +76,7 @@ def walked(roots: Sequence[Value], unfold: frozenset[str], long: int, most: int 
 
 
 def _below(value: Value | Row, unfold: frozenset[str], long: int) -> Below:
-    """The operands; many neighbouring weights are one."""
+    """Return the operands; many neighbouring weights count as one row."""
     if isinstance(value, Row):
         return ()
     if isinstance(value, Dot):
@@ -96,26 +96,26 @@ def _each(row: Row, unfold: frozenset[str], long: int) -> Below:
     return (row,) if whole else tuple(row.weights())
 
 
-# ---- Whose nodes they are: a module remembers its last call, and its weights know it.
+# ---- Owners of nodes: a module stores its last call, and its weights know their module.
 
 Kinds = dict[str, str]
-"""Paths of modules, and what each is."""
+"""Classes of modules by path."""
 Paths = dict[Key, str]
-"""What belongs to a module, and its path."""
+"""Paths of modules by the keys of their nodes."""
 Calls = Mapping[int, tuple[Any, Any]]
-"""What modules got and gave, by their ids: Values, in lists nested as they came."""
+"""Inputs and outputs of modules by their ids: Values in nested lists."""
 
 
 def last_calls(model: Module) -> Calls:
-    """What the parts of a model remember."""
+    """Return the inputs and outputs of the last call of each part of a model, by its id."""
     parts = (part for _, part in model.named_modules())
     return {id(part): (part._books.inputs, part._books.outputs) for part in parts}
 
 
 def owners_of(walk: Walk, model: Module | None = None, calls: Calls | None = None) -> tuple[Kinds, Paths]:
-    """The class of every module that has nodes, by its path, and the path of all that is a module's.
+    """Return the class of each module with nodes, by path, and the path of each node that a module owns.
 
-    Without a model it is that of the weights; without calls, their parts' last ones.
+    Default model: the one that owns the weights; default calls: the last ones of its parts.
     """
     roots = [model] if model is not None else _roots(walk)
     kinds: Kinds = {}
@@ -135,13 +135,13 @@ def owners_of(walk: Walk, model: Module | None = None, calls: Calls | None = Non
 
 
 def prefixes(path: str) -> list[str]:
-    """``a``, ``a.b``, ``a.b.c``."""
+    """Return all prefixes of a path: ``a``, ``a.b``, ``a.b.c``."""
     parts = path.split(".") if path else []
     return [".".join(parts[: k + 1]) for k in range(len(parts))]
 
 
 def _claim(call: tuple[Any, Any], path: str, walk: Walk, paths: Paths) -> None:
-    """The results between the inputs and the outputs of a call; parts of a module claim theirs after it."""
+    """Claim the results between inputs and outputs of a call for a module; its parts claim theirs later."""
     ends = {key_of(value) for value in flatten(call[0])}
     stack = [key for key in map(key_of, flatten(call[1])) if key in walk.below]
     seen = set(stack)
@@ -157,7 +157,7 @@ def _claim(call: tuple[Any, Any], path: str, walk: Walk, paths: Paths) -> None:
 
 
 def _claim_by_weights(walk: Walk, modules: Mapping[int, str], paths: Paths) -> None:
-    """Weights, and weighted sums of earlier calls: by whoever holds the weights."""
+    """Claim weights, and weighted sums of earlier calls, for the modules that hold the weights."""
     for key, value in walk.objects.items():
         of = value.weights if isinstance(value, Dot) else value
         block = None if key in paths else _block(of)
@@ -169,7 +169,7 @@ def _claim_by_weights(walk: Walk, modules: Mapping[int, str], paths: Paths) -> N
 
 
 def _claim_between(walk: Walk, whole: Sequence[str], paths: Paths) -> None:
-    """What lies between the parts of modules: they remember one call, and none where ``forward`` was called by hand."""
+    """Claim the nodes between the parts of modules; a part stores one call, or none if ``forward`` was called."""
     if not whole:
         return
     order, spans = list(walk.objects), dict[str, tuple[int, int]]()
@@ -191,7 +191,7 @@ def _claim_between(walk: Walk, whole: Sequence[str], paths: Paths) -> None:
 
 
 def _with_leaves(walk: Walk, paths: Paths) -> Paths:
-    """The same, and leaves that no module holds: with all their users, unless they have a name."""
+    """Add the leaves that no module holds to the module of all their users, unless they have a name."""
     shared: Paths = {}
     for key, operands in walk.below.items() if paths else ():
         path = paths.get(key, "")
@@ -204,12 +204,12 @@ def _with_leaves(walk: Walk, paths: Paths) -> Paths:
 
 
 def _common(one: str, other: str) -> str:
-    """The longest path that both begin with, whole parts only."""
+    """Return the longest common path prefix, whole parts only."""
     return max(set(prefixes(one)).intersection(prefixes(other)), key=len, default="")
 
 
 def _roots(walk: Walk) -> list[Module]:
-    """The modules that hold the weights of a graph, each up to the one that nobody holds."""
+    """Return the outermost modules that hold the weights of a graph."""
     blocks = {id(b): b for b in map(_block, walk.objects.values()) if b is not None}
     found: dict[int, Module] = {}
     for block in blocks.values():
@@ -222,7 +222,7 @@ def _roots(walk: Walk) -> list[Module]:
 
 
 def _block(value: object) -> Any:
-    if type(value) is Value:  # nearly all are, in a large graph
+    if type(value) is Value:  # in a large graph nearly all are Values
         return None
     if isinstance(value, Weight):
         return value._block
@@ -239,14 +239,14 @@ def _top(module: Module) -> Module:
         module = above
 
 
-# ---- A call that leaves no trace: a network is asked for one sample as for a prediction, and is as before afterwards.
+# ---- A call without side effects: a prediction for one sample, after which the network is as before.
 
 NAME = "x"
-"""What a sample without names is called; its numbers are x1, x2, ..."""
+"""Name of a sample without names; its numbers are x1, x2, ..."""
 
 
 def called(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[list[Value], Calls | None]:
-    """What a module or a function makes of one sample, with names at the sample's numbers, and how its parts did."""
+    """Return the results of a module or a function for one sample with named numbers, and the calls of its parts."""
     names = [NAME] if len(inputs) == 1 else [f"{NAME}{k + 1}" for k in range(len(inputs))]
     given = [named(x, name) for x, name in zip(inputs, names, strict=True)]
     if not isinstance(function, Module):
@@ -256,7 +256,7 @@ def called(function: Callable[..., Any], inputs: Sequence[Any]) -> tuple[list[Va
 
 
 def named(x: Any, name: str, levels: int = 40) -> Any:
-    """The same sample as Values: ``x``, a row ``x1, x2``, or nested lists ``x[0][1]``; deeper ones as they are."""
+    """Return the sample as named Values: ``x``, a row ``x1, x2``, or nested lists ``x[0][1]``, up to `levels` deep."""
     if levels == 0 or isinstance(x, Value) or not isinstance(x, list | tuple | np.ndarray | float | int | np.number):
         return x
     if isinstance(x, np.ndarray):
@@ -270,7 +270,7 @@ def named(x: Any, name: str, levels: int = 40) -> Any:
 
 @contextmanager
 def unchanged(module: Module) -> Iterator[None]:
-    """Evaluate instead of train, and put back modes and what each part remembers of its last call."""
+    """Switch a module to evaluation while the block runs; then restore modes and the stored last calls."""
     parts = [part for _, part in module.named_modules()]
     kept = [(vars(part).get("training"), part._books.inputs, part._books.outputs) for part in parts]
     module.eval()
@@ -279,6 +279,6 @@ def unchanged(module: Module) -> Iterator[None]:
     finally:
         for part, (training, given, made) in zip(parts, kept, strict=True):
             vars(part)["training"] = training
-            if training is None:  # that of its class
+            if training is None:  # the class has the default
                 del vars(part)["training"]
             part._books.inputs, part._books.outputs = given, made

@@ -1,4 +1,4 @@
-"""From results to what is drawn of them: the whole way from objects to items, as one function."""
+"""From results to drawn items, as one function."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from .nodes import LONG, MANY, Calls, Key, Walk, key_of, owners_of, walked
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """How a graph is wanted."""
+    """How a graph is to be drawn."""
 
     chains: bool = False  # whether sums of sums are drawn as they are
-    unfold: tuple[str, ...] = ()  # what is not to be folded
-    whole: bool = False  # whether nothing is
+    unfold: tuple[str, ...] = ()  # names that are not folded
+    whole: bool = False  # whether nothing is folded
     names: Mapping[int, str] = field(default_factory=dict)
     digits: int | None = None  # decimals of the numbers; None: two or fewer
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shown:
-    """A graph as it is drawn."""
+    """The drawn part of a graph."""
 
     objects: Sequence[Value | Row]  # all nodes of it
     items: list[Item]  # operands before results
@@ -43,7 +43,7 @@ class Shown:
 
     @property
     def of(self) -> str:
-        """The name of the one item that nothing takes; empty where there are several, or it has none."""
+        """The name of the one item without users; empty for several, or without a name."""
         used = {operand for item in self.items for operand in item.operands}
         ends = [item for item in self.items if item not in used]
         return ends[0].name if len(ends) == 1 and not ends[0].folded else ""
@@ -51,7 +51,7 @@ class Shown:
 
 @collection_paused()
 def shown_of(roots: Sequence[Value], wish: Wish, model: Module | None = None, calls: Calls | None = None) -> Shown:
-    """What is drawn of the graph that leads to `roots`, with the numbers of now."""
+    """Return the drawn part of the graph that leads to `roots`, with the current numbers."""
     unfold = frozenset(wish.unfold)
     walk = walked(roots, unfold, LONG, None if wish.whole else MOST)
     large = walk is None
@@ -67,9 +67,9 @@ def shown_of(roots: Sequence[Value], wish: Wish, model: Module | None = None, ca
 
 
 def formulas_of(items: Sequence[Item]) -> dict[str, Item]:
-    """Items as formulas of numbers and weights with their names, as the micro-steps of a formula are called.
+    """Return the items by their formulas of numbers and named weights, the names of the micro-steps of a formula.
 
-    Of a sum of sums, which is one item, the sums inside come before its own.
+    A sum of sums is one item; its inner sums come before its own.
     """
     nodes, names, at, whose = list[Node](), dict[int, str](), dict[Item, int](), dict[int, Item]()
 
@@ -94,29 +94,29 @@ def formulas_of(items: Sequence[Item]) -> dict[str, Item]:
 def node_numbers(
     layout: Layout, nodes: Mapping[str, NodeNumbers], name: str
 ) -> tuple[dict[Item, NodeNumbers], Item | None]:
-    """What there is of each node in an opened step, and that of now; the node that nothing takes is the loss."""
+    """Return the numbers of each node in an opened step, and the current item; the node without users is the loss."""
     words, last = formulas_of([box.item for box in layout.boxes]), layout.boxes[-1].item
     words |= {} if any(said in nodes and item is last for said, item in words.items()) else {LOSS_NODE: last}
     seen: dict[Item, NodeNumbers] = {}
     for said, item in words.items():
         if (now := nodes.get(said)) is not None and (now.value is not None or item not in seen):
-            seen[item] = now  # of a sum of sums the last that has come
+            seen[item] = now  # of a sum of sums, the last one computed
     return seen, words.get(name)
 
 
-# ---- Which gradients were computed: a 0 that nobody computed would be read as one.
+# ---- Which gradients were computed: a 0 that was not computed must not be shown.
 
 
 def gradients_of(walk: Walk) -> dict[Key, float]:
-    """The gradients of a graph; none of a node where no ``backward()`` came by, NaN of a row where one did.
+    """Return the gradients of a graph: none for nodes that no ``backward()`` reached, NaN for a row that one reached.
 
-    Weights and rows say themselves whether theirs was computed. Of other nodes only a number tells: one whose gradient
-    is not 0 was reached, and so was all that a derivative goes to from there, with a gradient of 0 as well.
+    Weights and rows know whether theirs was computed. Another node was reached if its gradient is not 0; so were all
+    nodes that get a derivative from it, even with a gradient of 0.
     """
     found: dict[Key, float] = {}
     lit: set[Key] = set()
     for key, of in reversed(walk.objects.items()):
-        if type(of) is Value and of.grad == 0.0 and key not in lit:  # nearly all are so, before ``backward()``
+        if type(of) is Value and of.grad == 0.0 and key not in lit:  # nearly all are, before ``backward()``
             continue
         if isinstance(of, Row):
             if np.asarray(of.block.computed[of.start : of.start + of.length]).any():
@@ -126,21 +126,21 @@ def gradients_of(walk: Walk) -> dict[Key, float]:
                 found[key] = of.grad
         elif of.grad != 0.0 or key in lit:
             found[key], op = of.grad, of._op
-            below = walk.below[key]  # a derivative goes to all but conditions and their like
+            below = walk.below[key]  # conditions and the like get no derivative
             lit.update(below if op is None or not op.partly else [below[k] for k in op.flowing])
     return found
 
 
-# ---- What nodes are called that have no name of their own: the variables of whoever asks for the picture.
+# ---- Nodes without a name get that of a variable in the calling code.
 
 LISTED = 64
-"""Elements of a list that are looked at."""
+"""Most elements of a list that are searched."""
 
 
 def variables(scope: Mapping[str, Any]) -> dict[int, str]:
-    """Names of Values by their ids: variables, and elements of lists as ``h[0]``; the first name counts.
+    """Return names of Values by their ids: variables, and elements of lists as ``h[0]``; the first name counts.
 
-    Names that begin with an underscore are left out: notebooks keep results under such.
+    Names that begin with an underscore are left out, because notebooks store results under such names.
     """
     found: dict[int, str] = {}
     listed: dict[int, str] = {}

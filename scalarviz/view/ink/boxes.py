@@ -1,8 +1,8 @@
-"""Where everything stands: the grid of 1280x720, and how other sizes follow from it.
+"""The places of all parts: the grid of 1280x720, and how other sizes follow from it.
 
-A picture larger than the grid scales everything; a smaller one keeps type at its size (never below 13 px) and leaves
-out what does not fit. Extra width goes to the scene. Wide pictures have their panels in a column on the right, narrow
-ones in a block at the bottom; where neither has room, what a scene is all about stands small beside the cubes.
+A picture larger than the grid scales everything; a smaller one keeps the type size (never below 13 px) and leaves out
+what does not fit. Extra width goes to the scene. Wide pictures have their panels in a column on the right, narrow ones
+in a block at the bottom; without room for either, the scene's main panel is small beside the cubes.
 """
 
 from __future__ import annotations
@@ -20,84 +20,84 @@ from .sketch import Box, meet
 MARGIN = 24
 COLUMN = 304  # width of the side column
 GAP = 30  # between sections
-HUD, ONE_LINE = 84, 58  # where the cubes may begin; below a single line
+HUD, ONE_LINE = 84, 58  # top of the cubes below the HUD; below a single line
 TWO_LINES = 52  # height of the HUD with both
-_LOW = 420  # logical height below which what is written leaves more room to the cubes
-STRIP = 76  # legends, or what is said of an opened step
+_LOW = 420  # logical height below which texts leave more room to the cubes
+STRIP = 76  # legends, or the texts of an opened step
 SPREAD, LEGENDS = 102, 88  # the strip of a panel that uses it; legends at the foot of the column
 KEYS = 32
 LOWEST = 0.27
-"""Share of the height that cubes have at least where the time bar of what is replayed takes their room."""
+"""Least share of the height for the cubes beside the time bar of a replay."""
 BAR, RAIL = 92, 48  # the time bar: with the loss curve in it, and its rail alone
 SMALLEST = SIDES[0]
 
 # Sizes of type
 PRESENTER = 1.5
-"""Everything that is written or stands beside the cubes is so many times as large for a hall."""
+"""Factor on the size of texts and panels for a presenter."""
 BIG, TITLE, CHANNEL, LABEL = 26, 16, 15, 13
 CUBE = 22
 
 ABOUT = 3
-"""Worth of a panel without which a scene says nothing: where only one has room, it is this one."""
-_ASIDE = (180.0, 0.31)  # least width of the panel that stands small beside the cubes, and its share of the picture's
-_ASIDE_WIDE = 0.5  # that of one which is wide
+"""Worth of a scene's main panel: if only one panel has room, it is this one."""
+_ASIDE = (180.0, 0.31)  # a small panel beside the cubes: least width, share of the picture's width
+_ASIDE_WIDE = 0.5  # share of a wide panel
 _ASIDE_FROM = (560, 300)  # logical size of a picture that has room for it
-_SMALL_COLUMN_FROM = 450  # logical height of a picture in which all panels may stand small beside the cubes
-_SMALL_COLUMN_WIDE = 760  # and its width, but for a hall: narrower, sums and outputs beside the cubes say more
-_SPACE = 24  # between panels one above the other
+_SMALL_COLUMN_FROM = 450  # least logical height of a picture with all panels small beside the cubes
+_SMALL_COLUMN_WIDE = 760  # its least width, but for a presenter: below, sums and outputs matter more
+_SPACE = 24  # pixels between panels one above the other
 _SCENE_LEAST = (380, 240)
-_BESIDE_LEAST = 200  # width of a panel beside others in a block
-_COLUMN_FROM, _COLUMN_FROM_PRESENTER = 920, 800  # logical width of a picture that has a column
+_BESIDE_LEAST = 200  # least width of a panel beside others in a block
+_COLUMN_FROM, _COLUMN_FROM_PRESENTER = 920, 800  # least logical width of a picture with a column
 
 
 @dataclass(frozen=True, slots=True)
 class WantedPanel:
-    """A panel that is to stand beside the cubes."""
+    """A panel that wants a place beside the cubes."""
 
     name: str
     height: float  # with its title
-    most: float = 0.0  # where it is larger, the panel grows into the room that is left in a column, up to that
-    worth: int = 0  # where a narrow picture has room for some only, those of higher worth are kept
-    first: bool = False  # kept before all others; in a narrow picture it stands beside them
-    wide: bool = False  # read from left to right: small beside the cubes it has half of the picture's width
-    least: float = 0.0  # with so many pixels it can still be read; 0: no fewer than its height
+    most: float = 0.0  # if larger, the panel grows up to this into free room of a column
+    worth: int = 0  # a narrow picture keeps the panels of higher worth
+    first: bool = False  # kept before all others; in a narrow picture it is beside them
+    wide: bool = False  # read from left to right: small beside the cubes it gets half of the picture's width
+    least: float = 0.0  # least readable height in pixels; 0: its height
 
     @property
     def grows(self) -> bool:
-        """Whether it takes more than its height."""
+        """Whether the panel can use more than its height."""
         return self.most > self.height
 
     @property
     def rank(self) -> tuple[int, bool, int]:
-        """Where there is room for some only, the highest are kept: what a scene is about, then what is kept first."""
+        """The order in which panels are kept when room is short: the scene's main panel, then `first`, then `worth`."""
         return self.worth if self.worth >= ABOUT else 0, self.first, self.worth
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The boxes of one picture; None where there is no room."""
+    """The boxes of one picture; None for parts without room."""
 
     size: tuple[float, float]  # logical width and height
     scale: float  # output pixels per logical pixel
-    scene: Box  # cubes and what stands around them
+    scene: Box  # cubes and the labels around them
     hud: Box | None  # the two lines above
     strip: Box | None  # the legends below
-    panels: dict[str, Box]  # those that were asked for, as far as they fit
+    panels: dict[str, Box]  # the wanted panels that fit
     keys: float | None = None  # baseline of the line of keys
-    more: Box | None = None  # where a line can say so, in the margin below the panels
+    more: Box | None = None  # line about panels left out, in the margin below the panels
     time: Box | None = None  # the time bar
-    legend: Box | None = None  # legends at the foot of the column; None where they stand in the strip
-    low: bool = False  # whether what is written leaves more room to the cubes
-    yields: bool = False  # whether what stands beside cubes makes way for what belongs to them
-    limit: float | None = None  # where words end because something lies over the picture from there on
+    legend: Box | None = None  # legends at the foot of the column; None: they are in the strip
+    low: bool = False  # whether texts leave more room to the cubes
+    yields: bool = False  # whether panels beside the cubes give way to the cubes' own labels
+    limit: float | None = None  # right end of words, if a panel covers the picture from there on
 
 
 def check_size(size: tuple[int, int]) -> tuple[int, int]:
-    """`size` as two ints; an InputError where it is not two whole numbers within `SIDES`."""
+    """Return `size` as two ints; raise InputError unless it is two whole numbers within `SIDES`."""
     try:
         width, height = (int(n) for n in size)
         exact = (width, height) == tuple(size)
-    except Exception:  # whatever the sides raise when they are asked for their number
+    except Exception:  # int() of a side can raise anything
         exact = False
     least, most = SIDES
     if not exact or not all(least <= n <= most for n in (width, height)):
@@ -114,13 +114,12 @@ def arrange(
     time: bool = False, replayed: bool = False, spread: bool = False, presenter: bool = False, rail: bool = False,
     cubes: float = 0.0,
 ) -> Places:  # fmt: skip
-    """Boxes for a picture of `size` output pixels that should show the panels `wanted`.
+    """Return the boxes for a picture of `size` output pixels that should show the panels `wanted`.
 
-    Of what is `replayed` the time bar is the main control: in a low picture it has the place of the line of keys.
-    With `spread` a panel uses the strip: where there is a column, legends stand at its foot. Then the time bar is a
-    rail, and where it is asked to be.
-    For a `presenter` all of it is larger, and the HUD has one line. Nothing stands beside the `cubes` where they would
-    have less than that width.
+    The time bar is the main control of what is `replayed`: in a low picture it replaces the line of keys. `spread`: a
+    panel uses the strip, so legends move to the foot of the column, if there is one; the time bar is then a `rail`, as
+    it is when asked for. For a `presenter` everything is larger, and the HUD has one line. Nothing is placed beside the
+    `cubes` if that would leave them less than this width.
     """
     wide, high = size
     zoom, least = (PRESENTER, _COLUMN_FROM_PRESENTER) if presenter else (1.0, _COLUMN_FROM)
@@ -130,24 +129,24 @@ def arrange(
     scale = zoom * max(1.0, min(wide / grid[0], high / grid[1]))
     width, height = wide / scale, high / scale
     hud = hud and height >= 2.2 * HUD
-    # one line above, and that of keys in the margin, where nothing is told of panels without room
+    # one line above; keys share the margin unless it tells of panels without room
     aside = width >= _ASIDE_FROM[0] and height >= _ASIDE_FROM[1] and (not wanted or any(w.worth for w in wanted))
     low = height < _LOW and not spread and aside
     short = presenter or low
     top = (ONE_LINE if short else HUD) if hud else MARGIN
-    spare = height - top - SPREAD - 8 - MARGIN >= 0.6 * height  # only then there is more than legends need
+    spare = height - top - SPREAD - 8 - MARGIN >= 0.6 * height  # only then is there more than legends need
     strip_high = SPREAD if spread and spare else STRIP
     strip = strip and height - top - strip_high - 8 - MARGIN >= (0.45 if presenter else 0.3) * height
     shared = low and strip
     below = strip_high + 8 if strip else 0
-    below += (8 if presenter else KEYS) if keys and not shared else 0  # a hall has them in its margin
+    below += (8 if presenter else KEYS) if keys and not shared else 0  # a presenter has the keys in the margin
     room = height - top - below - MARGIN
     timed = time and (replayed or not shared)
     bar, freed = _bar_height(height, room, instead=keys and replayed and not shared) if timed else (0, 0)
     keys, below, room = keys and not freed, below - freed, room + freed
     spread = spread and column and strip
     bar = min(bar, RAIL) if spread or rail else bar if column else _low_enough(bar, wanted, (width, height), room)
-    below += bar + 2 if bar else 0  # the line of keys comes nearer to it
+    below += bar + 2 if bar else 0  # the line of keys moves nearer to it
     edge, left, right, bottom, asked = width, 0.0, width, float(height - MARGIN), dict[str, Box]()
     if column:
         edge, foot = width - MARGIN - COLUMN, LEGENDS + _SPACE if spread else 0.0
@@ -181,9 +180,9 @@ def arrange(
 def _beside_cubes(
     wanted: Sequence[WantedPanel], width: float, height: float, top: float, presenter: bool
 ) -> dict[str, Box]:
-    """What a scene is all about, as high as the picture below the HUD; nothing where there is no room.
+    """Return the box of the scene's main panel beside the cubes, as high as the room below the HUD; empty without room.
 
-    Of a scene that is about nothing in particular, as many panels as stand there one above the other.
+    A scene without a main panel gets as many panels as fit, one above the other.
     """
     if width < _ASIDE_FROM[0] or height < _ASIDE_FROM[1]:
         return {}
@@ -199,9 +198,9 @@ def _beside_cubes(
 
 
 def _bar_height(height: float, scene: float, *, instead: bool) -> tuple[int, int]:
-    """How high the time bar is, so that a scene of which it takes the room is still the largest thing; 0: none.
+    """Return the height of the time bar, 0 for none, and the room it gains; the scene stays the largest part.
 
-    The second is the room of the line of keys, where the bar stands `instead` of that.
+    The room is that of the line of keys, if the bar replaces it (`instead`).
     """
     bar = BAR if scene - BAR >= 0.48 * height else RAIL if scene - RAIL >= 0.36 * height else 0
     if instead and not bar and scene + KEYS - RAIL >= LOWEST * height:
@@ -210,14 +209,14 @@ def _bar_height(height: float, scene: float, *, instead: bool) -> tuple[int, int
 
 
 def _low_enough(bar: int, wanted: Sequence[WantedPanel], size: tuple[float, float], room: float) -> int:
-    """How high the time bar is where panels stand in a block: none makes way for it."""
+    """Return the height of the time bar above a block of panels; no panel gives way to it."""
     plain = _block(wanted, *size, room).keys()
     fitting = (b for b in (bar, RAIL) if _block(wanted, *size, room - b - 2).keys() == plain)
     return next(fitting, 0) if bar else 0
 
 
 def fitting_panels(wanted: Sequence[WantedPanel], room: float, gap: float) -> list[WantedPanel]:
-    """Those for which there is room one above the other, in the order in which they are wanted."""
+    """Return the panels that fit one above the other, in the given order."""
     found, rest = set[str](), room + gap
     for panel in sorted(wanted, key=lambda panel: panel.rank, reverse=True):
         if panel.height + gap <= rest:
@@ -227,7 +226,7 @@ def fitting_panels(wanted: Sequence[WantedPanel], room: float, gap: float) -> li
 
 
 def stacked(panels: Sequence[WantedPanel], box: Box, gap: float) -> dict[str, Box]:
-    """Panels one above the other from the top of a box on; those that grow share what is left of it."""
+    """Place panels one above the other from the top of a box; those that grow share the rest."""
     (x, y, width, height), found = box, dict[str, Box]()
     rest = height + gap - sum(panel.height + gap for panel in panels)
     growing = sum(panel.grows for panel in panels)
@@ -246,14 +245,14 @@ def _column(box: Box, wanted: Sequence[WantedPanel]) -> dict[str, Box]:
 
 
 def _block(wanted: Sequence[WantedPanel], width: float, height: float, room: float) -> dict[str, Box]:
-    """Panels at the bottom: one above the other on the left, the one to be kept first beside them.
+    """Place panels at the bottom: one above the other on the left, the `first` one beside them.
 
     The scene above keeps enough of the `room`.
     """
     beside = next((w for w in wanted if w.first), None)
     most = room - GAP - max(_SCENE_LEAST[1], 0.36 * height)
     across = width - 2 * MARGIN
-    if across < _BESIDE_LEAST + COLUMN + GAP:  # the one that shows most: the time bar has the loss, too
+    if across < _BESIDE_LEAST + COLUMN + GAP:  # the panel of most worth: the time bar also shows the loss
         one = max(wanted, key=lambda w: w.worth, default=None)
         if one is None or most < (one.least or one.height):
             return {}
@@ -278,16 +277,16 @@ def _block(wanted: Sequence[WantedPanel], width: float, height: float, room: flo
 # ---- Panels over the scene: in its upper right corner, above the cubes, or beside a stage or a unit.
 
 GROUND = 8.0
-"""How far the ground of a panel over the scene reaches beyond it."""
+"""Pixels by which the background of a panel over the scene extends beyond it."""
 _AWAY = 14.0
-_SHARE, _SHARE_HIGH = 0.5, 0.85  # of the scene's sides that panels in the corner may take
-_ABOVE, _CUBES = (0.42, 0.7), (150.0, 50.0)  # of its height for those above the cubes, and the pixels of the cubes
+_SHARE, _SHARE_HIGH = 0.5, 0.85  # shares of the scene's sides for panels in the corner
+_ABOVE, _CUBES = (0.42, 0.7), (150.0, 50.0)  # panels above the cubes: share of the height, least cubes
 STAGE = 480.0
-"""Width of a panel above the cubes that is the stage."""
+"""Least width of a stage, a main panel above the cubes."""
 
 
 def corner_boxes(sizes: Mapping[str, tuple[float, float]], scene: Box) -> dict[str, Box]:
-    """One below the other in the upper right corner; those for which there is no room have none."""
+    """Place panels one below the other in the upper right corner; panels without room are left out."""
     x, y, width, height = scene
     narrow = [WantedPanel(name, high) for name, (wide, high) in sizes.items() if wide <= _SHARE * width]
     found = stacked(
@@ -297,9 +296,9 @@ def corner_boxes(sizes: Mapping[str, tuple[float, float]], scene: Box) -> dict[s
 
 
 def top_boxes(heights: Mapping[str, float], scene: Box, *, stage: bool) -> tuple[dict[str, Box], Box]:
-    """Above the cubes, one below the other, and what is left of the scene; none where too little would be left.
+    """Place panels above the cubes, one below the other; return their boxes and the rest of the scene.
 
-    Cubes come first, but where the panels are the `stage`.
+    A panel is left out if it would leave too little for the cubes; the limit is lower for a `stage`.
     """
     (x, y, width, height), found, share, least = scene, dict[str, Box](), _ABOVE[stage], _CUBES[stage]
     room = width - 2 * (MARGIN + GROUND)
@@ -312,9 +311,9 @@ def top_boxes(heights: Mapping[str, float], scene: Box, *, stage: bool) -> tuple
 
 
 def beside_box(ends: NDArray[np.float64], size: tuple[float, float], scene: Box, taken: Sequence[Box]) -> Box | None:
-    """Right of `ends`, the leftmost and rightmost pixel of something, or left of it, and on no box that is `taken`."""
+    """Return a box right or left of `ends`, the leftmost and rightmost pixel of something, off the boxes in `taken`."""
     (wide, high), (x, y, width, height), m = size, scene, GROUND
-    if wide + 2 * m > width or high + 2 * m > 0.5 * height:  # it would hide what it explains
+    if wide + 2 * m > width or high + 2 * m > 0.5 * height:  # it would hide its subject
         return None
     (first, before), (last, behind) = ends.tolist()
     for left, middle in ((last + _AWAY, behind), (first - _AWAY - wide, before)):
@@ -327,11 +326,11 @@ def beside_box(ends: NDArray[np.float64], size: tuple[float, float], scene: Box,
     return None
 
 
-# ---- What may lie over the side column: the inspector, and the panel of controls.
+# ---- Panels over the side column: the inspector and the controls.
 
 
 def column_of(places: Places) -> Box | None:
-    """The side column as far as panels stand in it; None in a picture without one."""
+    """Return the side column as far as panels fill it; None in a picture without one."""
     x, _, width, _ = places.scene
     boxes = [box for box in places.panels.values() if box[0] >= x + width and box[2] == COLUMN]
     if not boxes or len(boxes) < len(places.panels):
@@ -341,32 +340,32 @@ def column_of(places: Places) -> Box | None:
 
 
 def uncovered(places: Places, box: Box | None) -> dict[str, Box]:
-    """The panels that `box` leaves free."""
+    """Return the panels that `box` leaves free."""
     if box is None:
         return places.panels
     return {name: own for name, own in places.panels.items() if not meet(own, box)}
 
 
-# ---- Where the panel of controls stands: over the side column, so that no cube moves; without one where no cube is.
+# ---- The panel of controls: over the side column, so that no cube moves; without one, at the edge.
 
 LEAST = 280.0
-"""Width of the panel of controls: narrower, and its lists would be cut."""
+"""Least width of the panel of controls; in a narrower one lists would be cut."""
 LEAST_TIME = 160.0
-"""Width of a time bar beside it: on a narrower one the words of steps and losses lie over each other."""
+"""Least width of a time bar beside it; on a narrower one the texts of steps and losses overlap."""
 _WIDE, _EDGE = COLUMN + 24.0, 12.0
 _BLOCK_LEAST = 230.0
 _AIR = 8.0  # between the cubes and the panel
 
 
 def over_column(places: Places) -> Box | None:
-    """Over the side column, or over the block of panels below an upright picture; None where there is neither."""
+    """Return a box over the side column, or over the block of panels in an upright picture; None without either."""
     (width, height), column = places.size, column_of(places)
     if column is not None:
         return column[0] - _EDGE, _EDGE, _WIDE, height - 2 * _EDGE
     if not places.panels:
         return None
     top = min(box[1] for box in places.panels.values()) - _EDGE
-    if top < places.scene[1] + places.scene[3] - _EDGE:  # they stand beside the cubes, which would be covered
+    if top < places.scene[1] + places.scene[3] - _EDGE:  # panels beside the cubes: the box would cover cubes
         return None
     high = height - _EDGE - top
     wide = min(width - 2 * _EDGE, 1.4 * _WIDE)
@@ -374,7 +373,7 @@ def over_column(places: Places) -> Box | None:
 
 
 def at_the_edge(places: Places) -> Box:
-    """At the right edge of a picture whose scene makes room for it."""
+    """Return a box at the right edge of a picture whose scene makes room for it."""
     width, height = places.size
     edge = min(_EDGE, width * 0.02)
     wide = min(LEAST, width - 2 * edge)
@@ -382,7 +381,7 @@ def at_the_edge(places: Places) -> Box:
 
 
 def narrowed(places: Places) -> Places:
-    """The same picture with all that stands beside the panel, the cubes too, in the room that it leaves."""
+    """Return the same picture with everything, the cubes too, beside the panel at the right edge."""
     limit = at_the_edge(places)[0] - _AIR
     x, y, wide, high = places.scene
 

@@ -1,8 +1,8 @@
-"""Equations that are true as printed: what the printed numbers give, rounded, is the printed result.
+"""Equations that are true as printed: the printed numbers give, after rounding, the printed result.
 
-Rounding each number by itself makes ``0.0142 × 0.00 = 5.0e−5`` of a product that was right. Here the digits are chosen:
-the fewest with which a reader who multiplies and adds the printed numbers finds the printed result, in its last digit.
-Where no room is left for them, ``≈`` stands in place of ``=``.
+Rounding each number by itself prints ``0.0142 × 0.00 = 5.0e−5`` for a correct product. This module chooses the digits:
+the fewest for which a reader who multiplies and adds the printed numbers gets the printed result, in its last digit.
+Without room for them, ``≈`` replaces ``=``.
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ from ...run.opened.rule import SURE
 from .text import MINUS, chip_digits, number
 
 EXACT = Context(prec=800, Emin=-5000, Emax=5000)
-"""Sums and products of printed numbers are found without rounding."""
+"""Context for sums and products of printed numbers without rounding."""
 _FACTORS = sorted(
     ((a, b, c) for a in range(2, 9) for b in range(2, 9) for c in (3, 2)),
     key=lambda digits: (digits[0] + digits[1] + (2 if digits[2] == 2 else 0), digits),
 )
-"""Significant digits of two factors and their product, in the order in which they are tried."""
+"""Significant digits of two factors and their product, in the order of tries."""
 _DECIMALS = (3, 4, 5, 2)
-"""Of the terms of a sum, in the order in which they are tried: three are mostly enough, so lines seldom change."""
+"""Decimals of the terms of a sum in the order of tries: three are mostly enough, so lines seldom change."""
 Term = tuple[float, float | None]
-"""A weight and what it is multiplied with; None for a bias."""
+"""A weight and its factor; None for a bias."""
 Activation = tuple[str, float | None, Callable[[float], float] | None]
-"""Its symbol, what comes out of it, and the function, as far as they are known."""
+"""Symbol, output and function of an activation, as far as known."""
 
 
 class Printed(NamedTuple):
-    """A number as it stands there."""
+    """A number as printed."""
 
     text: str
-    value: Decimal  # what the text says
+    value: Decimal  # value of the text
     place: Decimal  # the worth of its last digit; 0 for a zero without decimals
 
 
 def significant(value: float, digits: int) -> Printed:
-    """`value` with so many significant digits: plain between 0.001 and 10,000, else ``5.0e−5``.
+    """Return `value` with `digits` significant digits: plain between 0.001 and 10,000, else ``5.0e−5``.
 
     Zero is ``0``; digits before the point are never left out.
     """
@@ -67,7 +67,7 @@ def significant(value: float, digits: int) -> Printed:
 
 
 def decimals(value: float, digits: int) -> Printed:
-    """`value` with so many decimals."""
+    """Return `value` with `digits` decimals."""
     value = float(value)
     if not math.isfinite(value):
         return Printed(number(value), Decimal(value), Decimal(0))
@@ -76,19 +76,19 @@ def decimals(value: float, digits: int) -> Printed:
 
 
 def rounds_to(found: Decimal, shown: Printed) -> bool:
-    """Whether `found`, what the printed numbers give, is `shown` when it is rounded to the same digit."""
+    """Return whether `found`, computed from printed numbers, rounds to `shown` in its last digit."""
     if not (found.is_finite() and shown.value.is_finite()):
         return (found.is_nan() and shown.value.is_nan()) or found == shown.value
     return abs(EXACT.subtract(found, shown.value)) * 2 <= shown.place
 
 
 def sides_of(equation: str) -> tuple[str, str, str]:
-    """What stands left of the last sign of an equation, the sign, and what stands right of it."""
+    """Return the text left of an equation's last sign, the sign, and the text right of it."""
     return equation.rpartition(" = " if " = " in equation else " ≈ ")
 
 
 def factor(text: str) -> str:
-    """A number after a sign of multiplication: in brackets if it brings a sign with it."""
+    """Return a number for the place after a multiplication sign: in brackets if it has a sign."""
     return text if text[0].isdigit() or text == "NaN" else f"({text})"
 
 
@@ -96,7 +96,7 @@ def factor(text: str) -> str:
 
 
 def product(a: float, b: float, result: float) -> str:
-    """``−0.0455 × 0.92 = −0.0419``, true as printed; with ``≈`` if `result` is not what the numbers give."""
+    """Return ``−0.0455 × 0.92 = −0.0419``, true as printed; with ``≈`` if the numbers do not give `result`."""
     for of_a, of_b, of_result in _FACTORS:
         left, right, made = significant(a, of_a), significant(b, of_b), significant(result, of_result)
         if rounds_to(_times(left.value, right.value), made):
@@ -115,10 +115,10 @@ def _times(a: Decimal, b: Decimal) -> Decimal:
 
 
 def descent(before: float, lr: float, gradient: float, after: float, least: int = 2) -> str:
-    """``0.2369 − 0.5 × 0.0048 = 0.2345``: what plain gradient descent did to one weight, true as printed.
+    """Return one step of plain gradient descent of a weight, true as printed: ``0.2369 − 0.5 × 0.0048 = 0.2345``.
 
-    The weights get the fewest decimals that show the change, the gradient at least so many digits that count; with
-    ``≈`` where eight decimals, or those that float32 is sure of, do not do.
+    The weights get the fewest decimals that show the change, the gradient at least `least` significant digits. The sign
+    is ``≈`` if eight decimals, or those that float32 guarantees, are not enough.
     """
     rate = Printed(f"{lr:g}".replace("-", MINUS), Decimal(f"{lr:g}"), Decimal(0))
     fallback = ""
@@ -150,10 +150,10 @@ def neuron(
     name: str, terms: Sequence[Term], total: float, *, symbol: str = "", output: float | None = None,
     function: Callable[[float], float] | None = None,
 ) -> Iterator[str]:  # fmt: skip
-    """Ways to write the formula of one neuron, the best first: ``r = σ(−1.991·0.92 + 0.692) = σ(−1.14) = 0.24``.
+    """Yield the formula of a neuron, the best first: ``r = σ(−1.991·0.92 + 0.692) = σ(−1.14) = 0.24``.
 
-    Every line is true as printed; the last has numbers of two decimals and ``≈`` where they do not give the result.
-    `symbol` and `function` are the activation; without the function its output is written with ``≈``.
+    Every line is true as printed; the last has two decimals, and ``≈`` if they do not give the result. `symbol` and
+    `function` are the activation; without the function its output follows ``≈``.
     """
     for digits in _DECIMALS:
         for of_total in range(2, digits + 1):
@@ -165,7 +165,7 @@ def neuron(
 
 
 def one_line(name: str, terms: Sequence[Term], total: float, activation: Activation, digits: tuple[int, int]) -> str:
-    """The formula with so many decimals in the terms and in the sum."""
+    """Return the formula with the given decimals in the terms and in the sum."""
     symbol, output, function = activation
     written, found = _added(terms, digits[0])
     made = decimals(total, chip_digits(total, digits[1]))
@@ -183,11 +183,11 @@ def one_line(name: str, terms: Sequence[Term], total: float, activation: Activat
 
 
 def _added(terms: Sequence[Term], digits: int) -> tuple[str, Decimal]:
-    """The terms as they are printed, and what they give."""
+    """Return the printed terms, and their exact sum."""
     text, found = "", Decimal(0)
-    digits = digits if all(chip_digits(weight, 2) for weight, _ in terms) else 0  # all of a row have as many
+    digits = digits if all(chip_digits(weight, 2) for weight, _ in terms) else 0  # the same for the whole row
     inputs = [_trimmed(x, max(digits, 2)) for _, x in terms if x is not None]  # the same in every frame
-    places = max((len(x.text.partition(".")[2]) for x in inputs), default=0)  # so that their length may vary
+    places = max((len(x.text.partition(".")[2]) for x in inputs), default=0)  # so their length may vary
     for weight, given in terms:
         left = decimals(weight, digits)
         right = None if given is None else decimals(given, places)
@@ -202,7 +202,7 @@ def _added(terms: Sequence[Term], digits: int) -> tuple[str, Decimal]:
 
 
 def _trimmed(value: float, digits: int) -> Printed:
-    """With as many decimals as on a chip, and more up to `digits` while they are not zero."""
+    """Return a number with the decimals of a chip, and up to `digits` while they are not zero."""
     at_least = chip_digits(value, 2)
     shown = decimals(value, chip_digits(value, digits))
     while shown.place and "." in shown.text and shown.text.endswith("0") and shown.place < Decimal(1).scaleb(-at_least):

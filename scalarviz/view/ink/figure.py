@@ -1,4 +1,4 @@
-"""`Figure`: a drawing of a size of its own, such as a graph or a plot: whole as SVG, or placed on a sketch."""
+"""`Figure`: a drawing with a size of its own, such as a graph or a plot: whole as SVG, or placed on a sketch."""
 
 from __future__ import annotations
 
@@ -34,29 +34,29 @@ from .sketch import (
 )
 
 AROUND = 100.0
-"""Pixels that a part reaches beyond its spot at most."""
+"""Most pixels that a part extends beyond its spot."""
 
 
 @dataclass(slots=True)
 class Figure:
-    """A drawing of its own: its size, and its parts from back to front, the page behind it first."""
+    """A drawing with a size; its parts go from back to front, and the first one is the background."""
 
     width: float
     height: float
     parts: list[Sketch] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[Shape | TextItem]:
-        """All shapes and texts, part by part."""
+        """Iterate over all shapes and texts, part by part."""
         return (record for part in self.parts for record in (*part.shapes, *part.texts))
 
     def spot(self, at: Point) -> Spot | None:
-        """What is under a point of it."""
+        """Return the spot under a point of the figure, or None."""
         return spot_at((spot for part in self.parts for spot in part.spots), at)
 
     def placed(
         self, *, scale: float = 1.0, at: Point = (0.0, 0.0), ground: bool = True, window: Box | None = None
     ) -> Sketch:
-        """All of it on one sketch, or what of it lies in a window."""
+        """Return the figure on one sketch, or the part of it in a window."""
         sketch = Sketch(clip=window)
         for part in self.parts[0 if ground else 1 :]:
             x, y, wide, high = part.spots[0].box if part.spots else (0.0, 0.0, self.width, self.height)
@@ -72,7 +72,7 @@ class Figure:
 
 
 def _moved(shape: Shape, scale: float, at: Point) -> Shape:
-    """A shape in another place and size."""
+    """Return a shape in another place and size."""
     left, top = at
     if isinstance(shape, Rect):
         return Rect(left + shape.x * scale, top + shape.y * scale, shape.width * scale, shape.height * scale,
@@ -91,46 +91,46 @@ def _moved(shape: Shape, scale: float, at: Point) -> Shape:
     return Path(points, shape.colour, shape.width * scale)
 
 
-# ---- `View`: which part of a figure a window shows, at which size; moved and enlarged by hands, never lost.
+# ---- `View`: the part and size of a figure in a window; it can be moved and zoomed, but never lost.
 
 LEAST, MOST = 0.05, 4.0
-"""Pixels that one of the figure may become."""
+"""Least and largest scale."""
 LARGEST = 1.5
-"""And where all of it is shown."""
+"""Largest scale for the whole figure."""
 SEEN = 60.0
-"""So much of the figure stays in the window."""
+"""Pixels of the figure that stay in the window."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A figure in a window."""
+    """The visible part of a figure in a window."""
 
     figure: tuple[float, float]
-    window: tuple[float, float]  # width and height of both
+    window: tuple[float, float]  # width and height of figure and window
     scale: float
     left: float
-    top: float  # where the figure's corner is in the window
+    top: float  # the figure's corner in the window
 
     @classmethod
     def whole(cls, figure: tuple[float, float], window: tuple[float, float]) -> View:
-        """All of it, in the middle."""
+        """Return a view of the whole figure in the middle."""
         scale = max(min(window[0] / figure[0], window[1] / figure[1], LARGEST), LEAST)
         left, top = ((room - scale * side) / 2 for room, side in zip(window, figure, strict=True))
         return cls(figure, window, scale, left, top)
 
     @classmethod
     def readable(cls, figure: tuple[float, float], window: tuple[float, float], least: float) -> View:
-        """All of it, never enlarged; of a figure that would be smaller than `least` the upper left part."""
+        """Return a view of the whole figure, never enlarged; below the scale `least`, of its upper left part."""
         scale = max(min(window[0] / figure[0], window[1] / figure[1], 1.0), least)
         return cls(figure, window, scale, 0.0, 0.0).within()
 
     @property
     def fitting(self) -> float:
-        """The scale at which all of it is seen."""
+        """The scale at which the whole figure is visible."""
         return min(room / side for room, side in zip(self.window, self.figure, strict=True))
 
     def within(self, by: Point = (0.0, 0.0)) -> View:
-        """Moved without showing more of what is beside it than there is: in the middle where there is room."""
+        """Return the view moved by `by`, without empty space; a figure smaller than the window is in the middle."""
         kept = []
         for at, move, side, room in zip((self.left, self.top), by, self.figure, self.window, strict=True):
             free = room - side * self.scale
@@ -138,25 +138,25 @@ class View:
         return replace(self, left=kept[0], top=kept[1])
 
     def to_figure(self, at: Point) -> Point:
-        """A point of the window in the figure's own pixels."""
+        """Return a point of the window in pixels of the figure."""
         return (at[0] - self.left) / self.scale, (at[1] - self.top) / self.scale
 
     def moved(self, by: Point) -> View:
-        """Moved by pixels of the window."""
+        """Return the view moved by pixels of the window."""
         return self._clamped(self.left + by[0], self.top + by[1], self.scale)
 
     def zoomed(self, factor: float, at: Point) -> View:
-        """Larger or smaller, the point under `at` where it is."""
+        """Return the view zoomed around the point `at`."""
         scale = min(max(self.scale * factor, LEAST), MOST)
         x, y = self.to_figure(at)
         return self._clamped(at[0] - x * scale, at[1] - y * scale, scale)
 
     def with_figure(self, figure: tuple[float, float]) -> View:
-        """Another figure in the place of this one."""
+        """Return the view with another figure."""
         return replace(self, figure=figure)._clamped(self.left, self.top, self.scale)
 
     def showing(self, figure: tuple[float, float], part: tuple[float, float, float, float]) -> View:
-        """Another figure, a part of which (left, top, right, bottom) is in the middle, and whole; never enlarged."""
+        """Return a view of another figure with a part (left, top, right, bottom) whole and centred; never enlarged."""
         left, top, right, bottom = part
         wide, high = right - left + 2 * SEEN, bottom - top + 2 * SEEN
         scale = max(min(self.scale, self.window[0] / wide, self.window[1] / high), LEAST)
@@ -165,7 +165,7 @@ class View:
         return replace(self, figure=figure)._clamped(x, y, scale)
 
     def _clamped(self, left: float, top: float, scale: float) -> View:
-        """With a part of the figure in the window."""
+        """Return the view with a part of the figure inside the window."""
         kept = []
         for at, side, room in zip((left, top), self.figure, self.window, strict=True):
             seen = min(SEEN, side * scale, room)
@@ -173,12 +173,12 @@ class View:
         return View(self.figure, self.window, scale, kept[0], kept[1])
 
 
-# ---- Figures and whole pictures as SVG. No font is needed: each text has the width that was reckoned with.
+# ---- Figures and whole pictures as SVG. No font is needed: each text has its measured width.
 
 FONT = "'Open Sans', 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
 DARK = ':is([data-jp-theme-light="false"],.vscode-dark,[theme="dark"],[data-theme="dark"])'
 LIGHT = ':is([data-jp-theme-light="true"],.vscode-light,[theme="light"],[data-theme="light"])'
-"""How the pages of JupyterLab, Visual Studio Code, Colab and Sphinx say which look they have."""
+"""Selectors of the theme in pages of JupyterLab, Visual Studio Code, Colab and Sphinx."""
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _SPACES = re.compile("^ +|  +| +$")
 Record = Shape | TextItem
@@ -186,7 +186,7 @@ ANCHORS = {"left": "start", "middle": "middle", "right": "end"}
 
 
 def svg_of(figure: Figure, *, dark: Figure | None = None, title: str = "") -> str:
-    """The text of a picture."""
+    """Return a figure as SVG text."""
     colours = _Colours(figure, dark)
     parts = [*_head((figure.width, figure.height), title, colours.name), *colours.style()]
     for part in figure.parts:
@@ -200,7 +200,7 @@ def picture_svg(
     size: Point, ground: tuple[Colour, Colour], layers: Iterable[tuple[Sequence[Sketch], Box | None]], title: str,
     pixels: tuple[int, int],
 ) -> str:  # fmt: skip
-    """The text of a picture of many sketches, which lie on `size` and are shown on so many `pixels`."""
+    """Return many sketches on a canvas of `size` as SVG text, shown on so many `pixels`."""
     colours, body, wide, high = _Colours(), list[str](), _number(size[0]), _number(size[1])
     stops = "".join(_stop(k / 8, ground) for k in range(9))
     middle, reach = (f"{_number(x * size[0])} {_number(y * size[1])}" for x, y in ((0.42, 0.45), (0.58, 0.62)))
@@ -220,19 +220,19 @@ def picture_svg(
 
 
 def _stop(away: float, ground: tuple[Colour, Colour]) -> str:
-    """The glow falls to exactly the ground, as the shader's does."""
+    """Return a stop of the glow, which falls to exactly the background, as in the shader."""
     share = (1 - away) ** 2 * (1 + 2 * away)
     rim, glow = (np.array(rgba(colour)) for colour in ground)
     return f'<stop offset="{_number(away)}" stop-color="{hexed(rim + share * (glow - rim))}"/>'
 
 
 def _painted(sketches: Sequence[Sketch], colours: _Colours, name: str) -> Iterator[str]:
-    """Shapes, pictures, small pictures, shapes over these, discs, texts."""
+    """Yield shapes, pictures, sprites, shapes over these, discs, texts."""
     clips = {part.clip: f"{name}clip{k}" for k, part in enumerate(sketches) if part.clip is not None}
     yield from (f'<clipPath id="{clip}"><rect{_frame(Rect(*box), 0.0)}/></clipPath>' for box, clip in clips.items())
 
     def inside(part: Sketch, records: Sequence[Record]) -> str:
-        """Records of a sketch, as far as they lie in its clip."""
+        """Return the records of a sketch, clipped to its box."""
         drawn = "\n".join(_record(record, colours) for record in records)
         return f'<g clip-path="url(#{clips[part.clip]})">{drawn}</g>' if drawn and part.clip else drawn
 
@@ -255,7 +255,7 @@ def _image(rect: Box, pixels: NDArray[np.uint8], linear: bool, name: str = "") -
 
 
 def _sprites(item: SpritesItem, name: str) -> Iterator[str]:
-    """One picture, and a window on a part of it for each."""
+    """Yield one picture, and for each sprite a window on a part of it."""
     high, wide = item.pixels.shape[:2]
     yield f"<defs>{_image((0.0, 0.0, float(wide), float(high)), item.pixels, item.linear, name)}</defs>"
     cells = item.cells * np.array([wide, high, wide, high])
@@ -275,7 +275,7 @@ def _head(size: Point, title: str, name: str = "", pixels: Point | None = None) 
 
 
 class _Colours:
-    """Colours as attributes; where there are two looks, those of the light one, and classes for the style sheet."""
+    """Colours as attributes; with two themes, those of the light one, and classes for the style sheet."""
 
     def __init__(self, light: Iterable[Record] = (), dark: Iterable[Record] | None = None) -> None:
         self.name = "scalarviz-graph"
@@ -290,13 +290,13 @@ class _Colours:
         self.name += f"-{crc32(repr(list(self._pairs)).encode()):08x}"  # two pictures on one page
 
     def style(self) -> Iterator[str]:
-        """The two looks: that of the system, and that of the page where a notebook says what it has."""
+        """Yield the style of two themes: the system's, or that of the page if a notebook states one."""
         if self._pairs:
             pages = self._rules(DARK, 1) + self._rules(LIGHT, 0)
             yield f"<style>@media (prefers-color-scheme:dark){{{self._rules('', 1)}}}{pages}</style>"
 
     def _rules(self, page: str, look: int) -> str:
-        """The colours of one look, of pages that a selector knows."""
+        """Return the colours of one theme for pages that match a selector."""
         before = f"{page} .{self.name}".strip()
         return "".join(
             f"{before} .f{name}{{fill:{pair[look]}}}{before} .s{name}{{stroke:{pair[look]}}}"
@@ -304,7 +304,7 @@ class _Colours:
         )
 
     def paint(self, record: Record, kind: str, colour: Colour | None) -> str:
-        """`` fill="#..."``, how opaque it is, and its class."""
+        """Return `` fill="#..."``, its opacity, and its class."""
         if colour is None:
             return f' {kind}="none"'
         said, alpha = hexed(rgba(colour)), rgba(colour)[3]
@@ -370,12 +370,12 @@ def _letters(text: TextItem, colours: _Colours) -> str:
 
 
 def _kept(spaces: re.Match[str]) -> str:
-    """Spaces that SVG would take for one, or for none."""
+    """Return non-breaking spaces for spaces that SVG would collapse."""
     return "\N{NO-BREAK SPACE}" * len(spaces[0])
 
 
 def _plain(text: str) -> str:
-    """A text as XML has it: a replacement character for each letter that no file of XML may hold, however written."""
+    """Return a text for XML, with a replacement character for each character that XML forbids."""
     return escape(_NO_XML.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
@@ -391,5 +391,5 @@ def _point(point: Sequence[float]) -> str:
 
 
 def _number(value: float) -> str:
-    """At most two decimals, and no more than needed."""
+    """Return a number with at most two decimals."""
     return f"{value:.2f}".rstrip("0").rstrip(".")

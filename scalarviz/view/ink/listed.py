@@ -1,7 +1,7 @@
-"""Records of a display list as plain data: a browser paints them (``list.js``), a recording keeps them.
+"""Records of a display list as plain data: a browser paints them (``list.js``), a recording stores them.
 
-A record is a list: its kind, its places in pixels, its colours. Those of the theme are names, so that the browser can
-change the look; others are ``"#rrggbb"``, with two more digits where they are not opaque.
+A record is a list: its kind, its places in pixels, its colours. Colours of the theme are names, so that the browser can
+change the theme; others are ``"#rrggbb"``, with two more digits if they are not opaque.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ OF_A_THEME = (
     "background", "glow", "past", "panel", "tray", "border", "text1", "text2", "text3", "flow", "grid", "selection",
     "pulse", "ink", "paper",
 )  # fmt: skip
-"""Colours that a browser has by their names; maps stand apart."""
-SMOOTH, QUALITY = 4096, 80  # pixels of a picture from which on its bytes may lose something, and how little
-KEPT = 64  # pictures whose addresses are kept
+"""Names of the theme's colours in the browser, without those of the maps."""
+SMOOTH, QUALITY = 4096, 80  # least pixels of a picture for lossy encoding, and its quality
+KEPT = 64  # most cached addresses
 
 
 def colours_of(theme: Theme) -> dict[str, Any]:
-    """The colours of a look by their names; ``chip`` lies below a delta."""
+    """Return the colours of a theme by name; ``chip`` is the background of a delta."""
     return {**{name: getattr(theme, name) for name in OF_A_THEME}, "chip": hexed(chip_colour(theme))}
 
 
 class Listed:
-    """Makes records in the colours of one look; where they are `bound`, who paints them knows the numbers.
+    """Makes records in the colours of one theme; if they are `bound`, the painter inserts the numbers.
 
-    Of large smooth pictures no more than `density` pixels are kept for one of their place (None: all).
+    Large smooth pictures are reduced to `density` pixels per pixel of their place (None: not).
     """
 
     def __init__(self, theme: Theme, *, bound: bool = False, density: float | None = None) -> None:
         self.theme, self._bound, self._density = theme, bound, density
-        # of two that are alike the first has the name: "text1" is written more often than "ink"
+        # of two equal colours the first gives the name: "text1" is more frequent than "ink"
         self._names = {hexed(rgba(colour)): name for name, colour in reversed(colours_of(theme).items())}
         self._addresses: dict[int, tuple[NDArray[np.uint8], str]] = {}
 
     def records(self, sketches: Sequence[Sketch]) -> list[Record]:
-        """All that is painted of some sketches, in the order of painting; nothing at a place that is no number."""
+        """Return all records of some sketches in painting order; places that are not finite are left out."""
         found = [one for part in sketches if not part.over for one in _within(part, map(self.shape, part.shapes))]
         for item in (item for part in sketches for item in part.images):
             address = self._address(item.pixels, smooth=item.linear, width=item.rect[2])
@@ -66,14 +66,14 @@ class Listed:
         return [record for record in found if _is_record(record)]
 
     def colour(self, colour: Colour | None) -> str | None:
-        """A colour of the theme by its name, any other by its digits."""
+        """Return a colour of the theme by name, any other by its digits."""
         if colour is None:
             return None
         said, alpha = hexed(rgba(colour)), rgba(colour)[3]
         return self._names.get(said, said) if alpha >= 1 else f"{said}{round(255 * max(alpha, 0.0)):02x}"
 
     def shape(self, shape: Shape) -> Record:
-        """A shape; the fill of a bound one is the name of the row whose numbers are its colour."""
+        """Return the record of a shape; the fill of a bound one names the row whose numbers give its colour."""
         match shape:
             case Rect(x, y, wide, high, fill, stroke, border, radius, bound):
                 named = bound if self._bound else ""
@@ -94,11 +94,11 @@ class Listed:
                 return ["polygon", short(points), self.colour(fill)]
 
     def text(self, text: TextItem) -> Record:
-        """Place, words, size, colour, whether they are bold, and which end stands at the place."""
+        """Return the record of a text: place, words, size, colour, bold, and anchor."""
         return [*short((text.x, text.y)), text.text, text.size, self.colour(text.colour), int(text.bold), text.anchor]
 
     def _address(self, pixels: NDArray[np.uint8], *, smooth: bool = False, width: float = np.inf) -> str:
-        """A picture as an address of its own data; the same array is encoded once."""
+        """Return a picture as a data URL; the same array is encoded once."""
         known = self._addresses.get(id(pixels))
         if known is None or known[0] is not pixels:
             loose = smooth and pixels.shape[0] * pixels.shape[1] >= SMOOTH
@@ -111,11 +111,11 @@ class Listed:
 
 
 EVERYWHERE = (-1e5, -1e5, 2e5, 2e5)
-"""A box that cuts nothing off."""
+"""A box that clips nothing."""
 
 
 def _within(part: Sketch, records: Iterable[Record]) -> list[Record]:
-    """Records of a sketch, of which only what lies in its box is painted."""
+    """Return the records of a sketch, clipped to its box."""
     made = list(records)
     if part.clip is None or not made:
         return made
@@ -123,7 +123,7 @@ def _within(part: Sketch, records: Iterable[Record]) -> list[Record]:
 
 
 def encoded(pixels: NDArray[np.uint8], kind: str, **how: object) -> bytes:
-    """A picture (H, W, 3) as a file of that kind: ``"WEBP"``, ``"JPEG"``, ``"PNG"``."""
+    """Return a picture (H, W, 3) as a file of that kind: ``"WEBP"``, ``"JPEG"``, ``"PNG"``."""
     from PIL import Image
 
     buffer = BytesIO()
@@ -132,7 +132,7 @@ def encoded(pixels: NDArray[np.uint8], kind: str, **how: object) -> bytes:
 
 
 def smaller(pixels: NDArray[np.uint8], share: float) -> NDArray[np.uint8]:
-    """A picture of less width and height; as it is where that is not less."""
+    """Return a picture with less width and height; unchanged for a `share` of 1 or more."""
     from PIL import Image
 
     if share >= 1:
@@ -143,35 +143,35 @@ def smaller(pixels: NDArray[np.uint8], share: float) -> NDArray[np.uint8]:
 
 
 def address_of(pixels: NDArray[np.uint8], kind: str = "WEBP", **how: object) -> str:
-    """A picture as an address of its own data."""
+    """Return a picture as a data URL."""
     return f"data:image/{kind.lower()};base64,{b64encode(encoded(pixels, kind, **how)).decode('ascii')}"
 
 
 def _finite(rows: NDArray[np.floating]) -> NDArray[np.bool_]:
-    """Which rows (N, K) are places."""
+    """Return which rows (N, K) are finite."""
     return np.asarray(np.isfinite(rows).all(axis=1))
 
 
 def _digits(colours: NDArray[np.floating]) -> str:
-    """Colours (N, 3) in 0..1, six digits each; what is no number is 0."""
+    """Return colours (N, 3) in 0..1 as six digits each; NaN is 0."""
     parts = np.rint(255 * np.clip(np.nan_to_num(colours), 0.0, 1.0)).astype(np.uint8)
     return bytes(parts).hex()
 
 
 def short(numbers: ArrayLike) -> list[float]:
-    """Tenths of a pixel, as few letters as say them."""
+    """Return tenths of a pixel with as few letters as possible."""
     tenths = np.round(np.ravel(numbers).astype(float), 1).tolist()
     return [int(x) if x.is_integer() else x for x in tenths]
 
 
 def changes(before: Sequence[Record] | None, now: Sequence[Record]) -> list[Record] | dict[str, Record]:
-    """What makes `now` of the list before it: records by their numbers, or all of it."""
+    """Return the changes from the list before to `now`: records by number, or all of them."""
     if before is None or len(before) != len(now):
         return [*now]
     return {str(k): new for k, (old, new) in enumerate(zip(before, now, strict=True)) if old != new}
 
 
-# ---- As bytes, which a recording holds; anybody may have made one.
+# ---- As bytes in a recording, which is untrusted.
 
 MOST_LETTERS, MOST_RECORDS, MOST_SIZES = 8 << 20, 20_000, 64  # of a list; the last of its letters, each has an atlas
 FAR, LONGEST, SIZES = 1e6, 1_000, (4.0, 200.0)  # pixels of any place; letters of a text, and how large they may be
@@ -179,7 +179,7 @@ FORMS = {
     "box": "nnnn", "clip": "nnnn", "rect": "nnnnccnnn", "cells": "ldnr", "lines": "lcn", "strokes": "lcn",
     "path": "lcn", "polygon": "lc", "image": "nnnnan", "sprites": "llan", "points": "lnd", "text": "nntzcne",
 }  # fmt: skip
-"""What stands in a record after its kind, a letter each."""
+"""Types of a record's parts after its kind, one letter each."""
 _COLOUR = re.compile(rf"#[0-9a-f]{{6}}(?:[0-9a-f]{{2}})?|chip|{'|'.join(OF_A_THEME)}")
 _ADDRESS = re.compile(r"data:image/(?:webp|png);base64,[A-Za-z0-9+/]*={0,2}")
 
@@ -210,7 +210,7 @@ CHECKS: dict[str, Callable[[Any], bool]] = {
 
 
 def _is_record(record: object) -> bool:
-    """Whether every part of it is what its kind has there."""
+    """Return whether every part of a record has the form of its kind."""
     if not isinstance(record, list) or not record or not isinstance(record[0], str) or record[0] not in FORMS:
         return False
     form = FORMS[record[0]]
@@ -218,12 +218,12 @@ def _is_record(record: object) -> bool:
 
 
 def stored(records: object) -> bytes:
-    """A list, or what changes in one, as JSON, deflated."""
+    """Return a list, or its changes, as deflated JSON."""
     return zlib.compress(json.dumps(records, separators=(",", ":")).encode("ascii"), 9)
 
 
 def checked(data: bytes) -> list[Record]:
-    """The list of `stored`, which begins with its box; empty where it is none."""
+    """Return the list of `stored` bytes, which begins with its box; empty if it is invalid."""
     try:
         press = zlib.decompressobj()
         records = json.loads(press.decompress(data, MOST_LETTERS).decode("ascii"))
@@ -238,7 +238,7 @@ def checked(data: bytes) -> list[Record]:
 
 
 def records_of(image: bytes, size: tuple[int, int]) -> list[Record]:
-    """The list of a panel as a recording holds it; an image, which earlier ones hold, is a list of one record."""
+    """Return the records of a panel in a recording; an image of an older file becomes one record."""
     if image.startswith(b"x\xda"):
         return checked(image)
     kind = "webp" if image.startswith(b"RIFF") else "png"
@@ -250,7 +250,7 @@ MOST_PIXELS = 1 << 24  # of all pictures of a list
 
 
 def decoded(image: bytes, most: int = MOST_PIXELS) -> NDArray[np.uint8] | None:
-    """Pixels (H, W, 3), `most` of them, of what somebody else's file calls a picture, a PNG or WebP."""
+    """Return the pixels (H, W, 3), at most `most`, of an untrusted PNG or WebP, or None."""
     from PIL import Image
 
     try:
@@ -258,12 +258,12 @@ def decoded(image: bytes, most: int = MOST_PIXELS) -> NDArray[np.uint8] | None:
             if not 0 < picture.width * picture.height <= most:
                 return None
             return np.asarray(picture.convert("RGB"))
-    except Exception:  # whatever a decoder says of bytes that are no picture
+    except Exception:  # a decoder can raise anything for invalid bytes
         return None
 
 
 def sketches_of(records: Sequence[Record], theme: Theme, to: Box) -> list[Sketch] | None:
-    """The list of a panel, which fills a box of the same shape; None of one that cannot be read."""
+    """Return the sketches of a panel's records in a box of the same shape; None for records that cannot be read."""
     try:
         return _sketched(records, theme, to)
     except (ArithmeticError, LookupError, TypeError, ValueError):

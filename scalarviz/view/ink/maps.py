@@ -24,30 +24,30 @@ DIVERGING = ("weight", "gradient", "update", "difference")
 
 @dataclass(frozen=True, eq=False)
 class Colormap:
-    """A colour scale as a table: between two entries colours are interpolated linearly, as the shader does."""
+    """A colour scale as a table; between two entries colours are interpolated linearly, as in the shader."""
 
     name: str
     diverging: bool  # positions run over -1..1 with the neutral at 0, else over 0..1
     entries: Bytes = field(repr=False)  # from low to high, shape (257, 3), sRGB in 0..255
-    stops: tuple[str, ...] = ()  # what the table was made from, evenly spaced, as #rrggbb; empty for a sampled map
+    stops: tuple[str, ...] = ()  # evenly spaced colours that made the table, as #rrggbb; empty for a sampled map
 
     def table(self) -> Bytes:
-        """The colours from the low to the high end, shape (257, 3), sRGB in 0..255."""
+        """Return the colours from the low to the high end, shape (257, 3), sRGB in 0..255."""
         return self.entries.copy()
 
     def unit(self, t: ArrayLike) -> Floats:
-        """Positions `t` of this map's own range as fractions 0..1 of the table, clipped at the ends."""
+        """Return positions `t` in this map's range as fractions 0..1 of the table, clipped at the ends."""
         position = np.asarray(t, np.float64)
         return np.clip(position * 0.5 + 0.5 if self.diverging else position, 0.0, 1.0)
 
     def __call__(self, t: ArrayLike) -> Floats:
-        """Colours at `t`."""
+        """Return the colours at `t`."""
         place = self.unit(t) * (TABLE_SIZE - 1)
         steps = np.arange(TABLE_SIZE)
         return np.stack([np.interp(place, steps, self.entries[:, k] / 255.0) for k in range(3)], axis=-1)
 
     def bytes(self, t: ArrayLike) -> Bytes:
-        """Colours at finite positions `t`, rounded to 0..255."""
+        """Return the colours at finite positions `t`, rounded to 0..255."""
         return np.rint(self(t) * 255.0).astype(np.uint8)
 
 
@@ -68,16 +68,16 @@ VIRIDIS = (
     "440154470d6048186a482374472d7b4536814240863f49893b528b375a8d33638d2f6a8e2c728e297a8e26818e23898e21908c"
     "1f988b1f9f8821a68528ae8031b57b3ebc744cc26c5dc9636ece5882d34c96d83fabdc32c0df24d5e21aeae51afde725"
 )
-"""33 of its colours, by which a page is written where vispy is not installed; between them it is off by 2 of 255."""
+"""33 of its colours, for pages written without vispy; interpolated, they are off by at most 2 of 255."""
 
 
 def _sampled(name: str) -> Colormap:
     try:
         from vispy.color import get_colormap
-    except ImportError:  # magnitudes alone are asked for then
+    except ImportError:  # then only magnitudes can be shown
         return _from_stops("viridis", tuple(f"#{VIRIDIS[k : k + 6]}" for k in range(0, len(VIRIDIS), 6)), False)
-    # A vispy map's own texture of few colours gives steps; asking it for our positions does not.
-    # As a column: three of its maps (fire, hot, winter) take no other.
+    # A vispy map's own texture has few colours and gives steps; its values at our positions do not.
+    # As a column: three of its maps (fire, hot, winter) take nothing else.
     table = np.asarray(get_colormap(name).map(np.linspace(0.0, 1.0, TABLE_SIZE)[:, None]))[:, :3]
     return Colormap(name, False, np.rint(np.clip(table, 0.0, 1.0) * 255.0).astype(np.uint8))
 
@@ -100,22 +100,22 @@ def _get(name: str, theme: str) -> Colormap:
 
 
 def get_map(name: str, theme: str | Theme = "dark") -> Colormap:
-    """The colour map of a quantity, ``grey``, or any map that vispy knows (``viridis``), for a background.
+    """Return the colour map of a quantity, ``grey``, or a map of vispy (``viridis``), for a background.
 
-    UnknownNameError for another name. Only the quantities' own maps differ with the theme.
+    Raises UnknownNameError for another name. Only the quantities' own maps differ with the theme.
     """
     return _get(text(name, "the colour map"), get_theme(theme).name)
 
 
 CLASS_COLOURS = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442", "#d55e00", "#0072b2", "#999999")
-"""One for each of up to eight classes, which every kind of colour vision can tell apart (Okabe and Ito, "Color
+"""Colours of up to eight classes, distinct for every kind of colour vision (Okabe and Ito, "Color
 Universal Design", 2008; their black is a grey here)."""
 
 
 def signed_shades(
     values: ArrayLike, span: tuple[float, float], theme: str | Theme = "dark", share: float = 1.0
 ) -> Bytes:
-    """Values in the signed map: orange at the low end of `span`, neutral in its middle, blue at the high end."""
+    """Return the colours of values in the signed map: orange at the low end of `span`, blue at the high end."""
     look, numbers = get_theme(theme), np.asarray(values, np.float64)
     low, high = span
     with np.errstate(invalid="ignore", over="ignore"):
@@ -126,7 +126,7 @@ def signed_shades(
 
 
 def class_shades(outputs: ArrayLike, theme: str | Theme = "dark", share: float = 1.0, *, hard: bool = False) -> Bytes:
-    """The colour of the likeliest class of `outputs` (..., n), the paler the less sure it is; `hard`: as if certain."""
+    """Return the colour of the likeliest class of `outputs` (..., n), paler if less sure; `hard`: as if certain."""
     look, numbers = get_theme(theme), np.asarray(outputs, np.float64)
     count = numbers.shape[-1]
     nan = np.asarray(np.isnan(numbers).any(axis=-1))
@@ -138,7 +138,7 @@ def class_shades(outputs: ArrayLike, theme: str | Theme = "dark", share: float =
 
 
 def class_colours(count: int) -> Floats:
-    """The colours of `count` classes, shape (count, 3) in 0..1; beyond eight they come again."""
+    """Return the colours of `count` classes, shape (count, 3) in 0..1; they repeat beyond eight."""
     return np.array([rgb(CLASS_COLOURS[k % len(CLASS_COLOURS)]) for k in range(count)])
 
 
@@ -151,25 +151,25 @@ def _checkered(shades: Bytes, marked: NDArray[np.bool_], look: Theme) -> Bytes:
 
 
 def luminance(colour: ArrayLike) -> Floats:
-    """Relative luminance of sRGB colours in 0..1, shape (..., 3) -> (...) (WCAG 2.1, "relative luminance")."""
+    """Return the relative luminance of sRGB colours in 0..1, shape (..., 3) -> (...) (WCAG 2.1)."""
     c = np.asarray(colour, np.float64)
     linear = np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
     return np.asarray(linear @ np.array([0.2126, 0.7152, 0.0722]))
 
 
 def text_colour(background: ArrayLike) -> str:
-    """Colour of text printed on a cube of colour `background` (sRGB in 0..1, shape (3,))."""
+    """Return the colour of text on a cube of colour `background` (sRGB in 0..1, shape (3,))."""
     return "#0c0e11" if float(luminance(background)) > 0.22 else "#ffffff"
 
 
 def displayed(colours: ArrayLike) -> NDArray[np.float32]:
-    """Outputs as colours that can be shown, (..., 3) in 0..1: clipped; one channel is grey; NaN is black."""
+    """Return outputs as displayable colours, (..., 3) in 0..1: clipped; one channel is grey; NaN is black."""
     array = np.nan_to_num(np.asarray(colours, dtype=np.float32), nan=0.0, posinf=1.0, neginf=0.0)
     return np.clip(np.repeat(array, 3 if array.shape[-1] == 1 else 1, axis=-1), 0.0, 1.0)
 
 
 def hexed(colour: ArrayLike) -> str:
-    """``#eb942e``, of three numbers in 0..1; what is outside is clipped; NaN is no colour."""
+    """Return three numbers in 0..1 as ``"#rrggbb"``; numbers outside are clipped; NaN gives "no colour"."""
     numbers = [float(part) for part in np.asarray(colour, float)[:3]]
     if not all(map(isfinite, numbers)):
         return "no colour"

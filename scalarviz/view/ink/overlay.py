@@ -1,4 +1,4 @@
-"""What lies over the picture for a moment: the list of keys, a message, the label beside the pointer."""
+"""Short-lived parts over the picture: the list of keys, a message, the label beside the pointer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _APART = 14.0  # a name and its value beside the pointer
 
 
 def wrapped(text: str, width: float, size: float = LABEL, bold: bool = False) -> list[str]:
-    """`text` in lines that are at most `width` wide; words that are wider are broken."""
+    """Return `text` in lines of at most `width`; longer words are broken."""
     lines = [""]
     for word in text.split():
         joined = f"{lines[-1]} {word}".strip()
@@ -41,10 +41,10 @@ def banner(
     text: str, size: tuple[float, float], top: float, right: float, theme: Theme, *, alarm: bool = True,
     low: bool = False,
 ) -> Sketch:  # fmt: skip
-    """A message, whole, in as many lines as it takes; `right` is where the scene ends.
+    """Return a whole message in as many lines as it needs; `right` is the scene's right edge.
 
-    `alarm` says that something is wrong; without it the message is good or plain news, in a bar as wide as the scene,
-    which is thinner in a `low` picture: a legend ends right above it.
+    `alarm`: an error; else news in a bar as wide as the scene, which is thinner in a `low` picture, because a legend
+    ends right above it.
     """
     sketch = Sketch()
     colour = theme.weight[1 if alarm else 3]
@@ -70,7 +70,7 @@ def banner(
 
 
 def pressed_key(key: str, does: str, box: Box, theme: Theme) -> Sketch:
-    """A key that was pressed and what it does, in the lower left corner of a box; as much as has room."""
+    """Return a pressed key and its action in the lower left corner of a box, shortened to fit."""
     sketch = Sketch()
     x, y, width, height = box
     x, width = max(x, float(MARGIN)), width - MARGIN
@@ -89,7 +89,7 @@ def pressed_key(key: str, does: str, box: Box, theme: Theme) -> Sketch:
 def beside_pointer(
     at: tuple[float, float], size: tuple[float, float], name: str, value: str, more: Sequence[str]
 ) -> Box:
-    """Where the name and the value of a cube stand: inside the picture whatever corner the pointer is in."""
+    """Return the box for the name and the value of a cube, inside the picture."""
     first = measure(name, LABEL, True) + _APART + measure(value, LABEL)
     width = max([first, *(measure(line, LABEL) for line in more)]) + 20
     height = 12 + 18.0 * (1 + len(more))
@@ -104,7 +104,7 @@ def beside_pointer(
 def pointer_label(
     at: tuple[float, float], size: tuple[float, float], name: str, value: str, more: Sequence[str], theme: Theme
 ) -> Sketch:
-    """Name and value of a cube beside the pointer."""
+    """Return the name and value of a cube beside the pointer."""
     sketch, box = Sketch(), beside_pointer(at, size, name, value, more)
     _panel(sketch, box, theme, theme.flow)
     x, y = box[0] + 10, box[1] + 19.0
@@ -116,7 +116,7 @@ def pointer_label(
 
 
 class Page(NamedTuple):
-    """Some lines of the table of keys, in how many columns, and the height of a line."""
+    """Some lines of the table of keys, their number of columns, and the height of a line."""
 
     heading: str
     lines: list[tuple[str, str]]
@@ -125,7 +125,7 @@ class Page(NamedTuple):
 
 
 def help_pages(size: tuple[float, float], table: Sequence[tuple[str, str]]) -> list[Page]:
-    """The table of keys as it has room in a picture of `size`: each group of lines on a page of its own.
+    """Return the table of keys as pages for a picture of `size`; each group of lines has its own page.
 
     A line without a key is the heading of the group after it.
     """
@@ -136,9 +136,9 @@ def help_pages(size: tuple[float, float], table: Sequence[tuple[str, str]]) -> l
 
 
 def _pages(size: tuple[float, float], heading: str, table: Sequence[tuple[str, str]]) -> list[Page]:
-    """Whole sentences, or their beginnings, on one page.
+    """Return a group on one page, as whole sentences or their beginnings.
 
-    Where even those do not fit they stand on several; in a tiny picture each ends with the last word that has room.
+    If even those do not fit there are several pages; in a tiny picture each line ends with the last word that fits.
     """
     short = [(key.partition(" or ")[0], _beginning(does)) for key, does in table]
     room = size[0] - 8 - 2 * _SIDE, size[1] - 8 - _HEAD
@@ -158,7 +158,7 @@ def _pages(size: tuple[float, float], heading: str, table: Sequence[tuple[str, s
 
 
 def help_panel(size: tuple[float, float], table: Sequence[tuple[str, str]], theme: Theme, page: int = 1) -> Sketch:
-    """A page of the table of keys (the first is 1) in the middle, over the dimmed picture; see `help_pages`."""
+    """Return a page of the table of keys (the first is 1) in the middle, over the dimmed picture; see `help_pages`."""
     sketch = Sketch()
     sketch.rect(0, 0, *size, fill=rgba(theme.background, 0.72))
     pages = help_pages(size, table)
@@ -187,7 +187,7 @@ def help_panel(size: tuple[float, float], table: Sequence[tuple[str, str]], them
 
 
 KEYS = "keys and mouse"
-"""What stands over lines that have no heading."""
+"""Heading of lines without one."""
 _SIDE, _HEAD, _BETWEEN = 20.0, 50.0, 26.0
 
 
@@ -198,7 +198,7 @@ def _first_words(text: str, width: float) -> str:
 
 
 def _beginning(does: str) -> str:
-    """What a sentence says first: up to a bracket, comma or semicolon, after a bracket at its beginning."""
+    """Return a sentence up to a bracket, comma or semicolon, without a bracket at its beginning."""
     return re.split(r" ?[(,;]", re.sub(r"^\([^)]*\) ", "", does))[0]
 
 
@@ -207,7 +207,7 @@ def _key_width(lines: Sequence[tuple[str, str]]) -> float:
 
 
 def _widths(lines: Sequence[tuple[str, str]], columns: int) -> list[float]:
-    """Width of each column, what stands between them included."""
+    """Return the width of each column, the space after it included."""
     rows = -(-len(lines) // columns)
     parts = [lines[k * rows : (k + 1) * rows] for k in range(columns)]
     wide = [_key_width(part) + max(measure(does, LABEL) for _, does in part) + _BETWEEN for part in parts if part]

@@ -1,7 +1,7 @@
 """`Painter`: draws sketches with four small GL programs (shapes, pictures, discs, text) in the current context.
 
-Plain OpenGL 2: the text of the programs is in `view.glsl`, what knows what is new below. Coordinates are logical
-pixels; `scale` device pixels make one. Whatever did not change since the last frame is not uploaded again.
+It uses plain OpenGL 2; the source of the programs is in `view.glsl`. The classes below upload only what has changed
+since the last frame. Coordinates are logical pixels; `scale` device pixels make one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .sketch import VERTEX, Cached, Colour, Float, ImageItem, PointsItem, Sketch
 from .text import GlyphAtlas
 
 Viewport = tuple[int, int] | tuple[int, int, int, int]
-"""Device pixels that a picture has: (width, height) of the framebuffer, or (x, y, width, height) from its lower left
+"""Device pixels of a picture: (width, height) of the framebuffer, or (x, y, width, height) from its lower left
 corner, beyond which the picture may reach."""
 
 NO_GL = (
@@ -30,7 +30,7 @@ NO_GL = (
 
 
 def require_vispy() -> None:
-    """Raise MissingDependencyError, with what to install, where vispy cannot be imported (no fontconfig, no libGL)."""
+    """Raise MissingDependencyError, with install advice, if vispy cannot be imported (no fontconfig, no libGL)."""
     try:
         from vispy import gloo  # noqa: F401
     except (ImportError, OSError) as error:
@@ -48,11 +48,11 @@ class _Gloo:
 
 
 gloo: Any = _Gloo()
-"""``vispy.gloo``, whose functions and classes are looked up when they are first used."""
+"""``vispy.gloo``, imported at the first use."""
 
 
 class Backdrop:
-    """A picture of `size` device pixels that is drawn once and copied under many frames: a fraction of drawing it."""
+    """A picture of `size` device pixels, drawn once and copied under many frames, which is much faster."""
 
     def __init__(self, size: tuple[int, int], draw: Callable[[], object]) -> None:
         from vispy.gloo.gl.gl2 import _get_gl_func
@@ -66,7 +66,7 @@ class Backdrop:
             self._name = _bound()
 
     def copy(self) -> None:
-        """Fill the bound framebuffer, which has that size."""
+        """Fill the bound framebuffer, which has the same size."""
         target = _bound()
         gloo.gl.glBindFramebuffer(_READ, self._name)
         self._blit(*self._area, *self._area, gloo.gl.GL_COLOR_BUFFER_BIT, gloo.gl.GL_NEAREST)
@@ -77,7 +77,7 @@ _READ = 0x8CA8  # GL_READ_FRAMEBUFFER, which vispy lacks as it lacks the copy; b
 
 
 def _bound() -> int:
-    """The framebuffer that is drawn to, once all that was asked for is done."""
+    """Return the framebuffer that is drawn to, after pending commands are done."""
     gloo.get_current_canvas().context.flush_commands()
     return int(gloo.gl.glGetParameter(gloo.gl.GL_FRAMEBUFFER_BINDING))
 
@@ -88,7 +88,7 @@ Item = TypeVar("Item")
 
 @contextmanager
 def clipped(box: tuple[float, float, float, float], size: tuple[float, float], viewport: Viewport) -> Iterator[None]:
-    """Draw inside `box` only (logical pixels of a picture of `size`), where the picture has `viewport` for itself."""
+    """Draw only inside `box` (logical pixels of a picture of `size`), which has `viewport` to itself."""
     x, y, width, height = box
     from_left, from_foot, wide, high = (0, 0, *viewport) if len(viewport) == 2 else viewport
     across, down = wide / size[0], high / size[1]
@@ -101,13 +101,13 @@ def clipped(box: tuple[float, float, float, float], size: tuple[float, float], v
 
 
 class Painter:
-    """Draws in pixel coordinates over whatever is in the current framebuffer."""
+    """Draws in pixel coordinates over the current framebuffer."""
 
     def __init__(self, size: tuple[float, float], scale: float = 1.0) -> None:
         self.size = size
         self.scale = scale
         self._shapes = Batch("shape", SHAPE_TYPE)
-        self._over = Batch("shape", SHAPE_TYPE)  # those that lie over pictures
+        self._over = Batch("shape", SHAPE_TYPE)  # shapes over pictures
         self._glyphs = Batch("text", TEXT_TYPE)
         self._atlas = GlyphAtlas()
         self._atlas_texture: Any = None
@@ -120,7 +120,7 @@ class Painter:
         self._backdrop = Cached[Backdrop]()
 
     def background(self, ground: Colour, glow: Colour, viewport: Viewport = (0, 0, 0, 0)) -> None:
-        """Fill everything: `ground` at the rim, `glow` behind the cubes; kept where `viewport` is all there is."""
+        """Fill everything: `ground` at the rim, `glow` behind the cubes; cached if `viewport` is the framebuffer."""
         if len(viewport) == 2:
             size = viewport
             kept = self._backdrop.get(
@@ -136,9 +136,9 @@ class Painter:
         program.draw("triangle_strip")
 
     def draw(self, sketches: Sequence[Sketch]) -> None:
-        """Shapes of all sketches, their pictures, sprites, shapes over those, discs, then text.
+        """Draw the shapes of all sketches, their pictures, sprites, shapes over those, discs, then text.
 
-        Hand in the same object if unchanged.
+        Pass the same object if unchanged.
         """
         current = tuple(sketches)
         gloo.set_state(depth_test=False, blend=True, cull_face=False, blend_func=("one", "one_minus_src_alpha"))
@@ -191,13 +191,13 @@ class Painter:
         self._glyphs.draw()
 
 
-# ---- What a `Painter` draws with: programs that remember what they were given last, and upload only what is new.
+# ---- Programs that store their last data, and upload only changes.
 
 UV = np.array([[0, 0], [1, 0], [0, 1], [1, 1]], dtype=np.float32)
-"""The corners of a picture, in its own measure."""
+"""The corners of a picture, in its own coordinates."""
 WHOLE = np.array([[0.0, 0.0, 1.0, 1.0]], np.float32)
 
-# what the vertices of programs of that name hold
+# vertex layout by name of program
 SHAPE_TYPE = np.dtype(
     [("a_position", "f4", 2), ("a_local", "f4", 2), ("a_box", "f4", 4), ("a_fill", "f4", 4), ("a_stroke", "f4", 4)]
 )
@@ -207,13 +207,13 @@ POINT_TYPE = np.dtype([("a_centre", "f4", 2), ("a_colour", "f4", 3)])
 
 
 def _with_draws(kept: list[Draws], kind: Callable[[], Draws], items: Sequence[Item]) -> Iterator[tuple[Draws, Item]]:
-    """Items, each with what drew the one in its place last time; that is made where there was none."""
+    """Return items, each with the object that drew the one in its place last time, or a new one."""
     kept += [kind() for _ in items[len(kept) :]]
     return zip(kept, items, strict=False)
 
 
 class Batch:
-    """A program with one vertex buffer, longer than the data: a new one for every change of length costs more."""
+    """A program with one vertex buffer, longer than the data: a new buffer for every length costs more."""
 
     def __init__(self, name: str, layout: np.dtype[Any]) -> None:
         self.program = gloo.Program(*glsl.program(name))
@@ -222,7 +222,7 @@ class Batch:
         self._count = 0
 
     def fill(self, data: Float) -> None:
-        """Replace what is drawn."""
+        """Replace the vertices."""
         self._count = len(data)
         if self._buffer is None or self._count > self._buffer.size:
             self._buffer = gloo.VertexBuffer(np.zeros(max(1536, 2 * self._count), self._layout))
@@ -231,7 +231,7 @@ class Batch:
             self._buffer.set_subdata(np.ascontiguousarray(data).view(self._layout).reshape(-1))
 
     def draw(self, mode: str = "triangles") -> None:
-        """Draw what was filled in last, and not the rest of the buffer, as `gloo.Program.draw` would."""
+        """Draw the filled part of the buffer; `gloo.Program.draw` would draw all of it."""
         if self._count:
             queue = gloo.get_current_canvas().context.glir
             queue.associate(self.program.glir)
@@ -239,7 +239,7 @@ class Batch:
 
 
 class Pictures:
-    """Parts of one texture at one place or at many, in one call."""
+    """Parts of one texture at one or many places, in one call."""
 
     def __init__(self) -> None:
         self._batch = Batch("image", SPRITE_TYPE)
@@ -248,7 +248,7 @@ class Pictures:
         self._pixels: NDArray[np.uint8] | None = None
 
     def draw(self, item: ImageItem | SpritesItem, size: tuple[float, float]) -> None:
-        """Draw; what is as last time is not uploaded again."""
+        """Draw; unchanged data is not uploaded again."""
         if item.pixels is not self._pixels:
             self._load(item)
         one = item.rect if isinstance(item, ImageItem) else item
@@ -263,7 +263,7 @@ class Pictures:
 
     @staticmethod
     def _inner(item: SpritesItem) -> Float:
-        """The cells without a hair of their edges: a pixel there shows no neighbour."""
+        """Return the cells with a tiny inset, so that no pixel shows a neighbour."""
         high, wide = item.pixels.shape[:2]
         inset = np.array([1 / wide, 1 / high], np.float32) / 64
         return np.concatenate([item.cells[:, :2] + inset, item.cells[:, 2:] - 2 * inset], axis=1)
@@ -280,7 +280,7 @@ class Pictures:
 
 
 class Points:
-    """One cloud of discs; what is as last time is not uploaded again."""
+    """One cloud of discs; unchanged data is not uploaded again."""
 
     def __init__(self) -> None:
         self._batch = Batch("point", POINT_TYPE)

@@ -1,7 +1,7 @@
-"""`Sketch`: a display list, records of what is to be painted. No GL here, so panels are testable without a context.
+"""`Sketch`: a display list of records to paint. No GL here, so panels are testable without a context.
 
 Everything is in logical pixels of the grid, origin top left, y down. Shapes, texts and pictures are plain records that
-nobody changes: OpenGL (`painter`) and SVG (`figure`) paint the same ones. Each asks a record for what it needs.
+never change: OpenGL (`painter`) and SVG (`figure`) paint the same ones.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .theme import rgb
 Float = NDArray[np.float32]
 Colour = Sequence[float] | str | NDArray[np.floating]
 Ink = Colour | None
-"""None: nothing is painted."""
+"""A colour; None: not painted."""
 Anchor = Literal["left", "middle", "right"]
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]
@@ -35,18 +35,18 @@ VERTEX = 16
 _CORNERS = np.array([[-1, -1], [1, -1], [1, 1], [-1, -1], [1, 1], [-1, 1]], dtype=np.float32)
 _CLEAR = (0.0, 0.0, 0.0, 0.0)
 STRAIGHT = 4.0
-"""Pixels of a curve that are drawn as one straight line."""
+"""Length in pixels of the straight pieces of a curve."""
 
 
 def rgba(colour: Colour, alpha: float = 1.0) -> tuple[float, float, float, float]:
-    """Any colour as four floats: ``"#rrggbb"``, or three or four numbers in 0..1; `alpha` multiplies."""
+    """Return a colour as four floats: ``"#rrggbb"``, or three or four numbers in 0..1; `alpha` multiplies."""
     parts = rgb(colour) if isinstance(colour, str) else tuple(float(c) for c in colour)
     own = parts[3] if len(parts) == 4 else 1.0
     return (parts[0], parts[1], parts[2], own * alpha)
 
 
 def contains(box: Box | None, point: Point | None, air: float = 0.0) -> bool:
-    """Whether a point lies in a box, or no farther than `air` from it; None is nowhere."""
+    """Return whether a point is in a box, or at most `air` outside; False for None."""
     if box is None or point is None:
         return False
     x, y, width, height = box
@@ -54,7 +54,7 @@ def contains(box: Box | None, point: Point | None, air: float = 0.0) -> bool:
 
 
 def meet(one: Box, other: Box, air: float = 0.0) -> bool:
-    """Whether two boxes lie on each other, or are nearer than `air`."""
+    """Return whether two boxes overlap, or are nearer than `air`."""
     return all(one[k] < other[k] + other[k + 2] + air and other[k] < one[k] + one[k + 2] + air for k in (0, 1))
 
 
@@ -64,7 +64,7 @@ def meet(one: Box, other: Box, air: float = 0.0) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Rect:
-    """A rectangle, rounded by `radius`; the border lies inside it. One that is round all around is a disc."""
+    """A rectangle, rounded by `radius`, with the border inside; fully rounded it is a disc."""
 
     x: float
     y: float
@@ -74,10 +74,10 @@ class Rect:
     stroke: Ink = None
     border: float = 1.0
     radius: float = 0.0
-    bound: str = ""  # the row of activations, or the target, whose numbers are the colour of the fill
+    bound: str = ""  # the row of activations, or the target, whose numbers give the fill
 
     def box(self) -> tuple[float, ...]:
-        """As a box."""
+        """Return it as a box."""
         half, radius = (self.width / 2, self.height / 2), min(self.radius, self.width / 2, self.height / 2)
         ends = self.border if self.stroke is not None else 0.0
         fill, stroke = (_CLEAR if colour is None else rgba(colour) for colour in (self.fill, self.stroke))
@@ -86,9 +86,9 @@ class Rect:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """Many filled rectangles `rects` (N, 4) in colours of their own `fills` (N, 3); of an infinite radius: discs.
+    """Many filled rectangles `rects` (N, 4) with own colours `fills` (N, 3); an infinite radius gives discs.
 
-    Those whose `rings` (N,) are above 0 are frames so wide, which show what is below them.
+    Those whose `rings` (N,) are above 0 are frames of that width, which show what is below them.
     """
 
     rects: Float
@@ -97,7 +97,7 @@ class Cells:
     rings: Float | None = None
 
     def boxes(self) -> Float:
-        """A box a rectangle."""
+        """Return a box per rectangle."""
         half = self.rects[:, 2:] / 2
         rows = np.zeros((len(half), VERTEX), np.float32)
         rows[:, :2], rows[:, 2:4], rows[:, 4] = self.rects[:, :2] + half, half, 1.0
@@ -120,7 +120,7 @@ class Lines:
     round_ends: bool = False
 
     def boxes(self) -> Float:
-        """A box a line."""
+        """Return a box per line."""
         along = self.ends - self.starts
         length = np.hypot(along[:, 0], along[:, 1])
         axis = np.where(length[:, None] > 0, along / np.maximum(length, 1e-9)[:, None], (1.0, 0.0))
@@ -140,7 +140,7 @@ class Path:
     width: float = 1.0
 
     def boxes(self) -> Float:
-        """A box a stretch."""
+        """Return a box per segment."""
         return Lines(self.points[:-1], self.points[1:], self.colour, self.width, round_ends=True).boxes()
 
 
@@ -153,23 +153,23 @@ class Curve:
     width: float = 1.0
 
     def points(self, scale: float = 1.0) -> Float:
-        """Points on it, as many as a picture `scale` times as large needs."""
+        """Return points on it, as many as a picture at this `scale` needs."""
         return np.concatenate([points_of(piece, scale) for piece in self.pieces])
 
     def boxes(self) -> Float:
-        """A box a stretch."""
+        """Return a box per segment."""
         return Path(self.points(), self.colour, self.width).boxes()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Polygon:
-    """A filled convex polygon, corners (N, 2) in order, smooth edges."""
+    """A filled convex polygon with smooth edges; corners (N, 2) in order."""
 
     points: Float
     fill: Colour
 
     def triangles(self) -> Float:
-        """A fan around the centre, shape (3 N, 16).
+        """Return a fan around the centre, shape (3 N, 16).
 
         In each triangle the local y is 0 at the centre and the height at the outer edge, so the box's distance is
         exactly the distance to that edge.
@@ -193,7 +193,7 @@ Shape = Rect | Cells | Lines | Path | Curve | Polygon
 
 
 def _vertices(boxes: Sequence[Float]) -> Float:
-    """Two triangles a box, shape (6 N, 16), with a pixel of margin: room for the smooth edge at any scale from 1 on."""
+    """Return two triangles per box, shape (6 N, 16), with a pixel of margin for the smooth edge at scales from 1 on."""
     rows = np.concatenate([np.empty((0, VERTEX), np.float32), *boxes])
     half, axis = rows[:, 2:4], rows[:, 4:6]
     local = _CORNERS[None] * (half[:, None] + 1.0)
@@ -207,14 +207,14 @@ def _vertices(boxes: Sequence[Float]) -> Float:
 
 
 def within(vertices: Float, box: Box) -> Float:
-    """What of triangles (3 T, N), whose first two numbers are a place, lies in a box; in the same order."""
+    """Return the part of triangles (3 T, N) inside a box, in the same order; the first two numbers are the place."""
     triangles, order = vertices.reshape(-1, 3, vertices.shape[1]), np.arange(len(vertices) // 3)
     x, y, width, height = box
     for axis, limit, sign in ((0, x, 1.0), (1, y, 1.0), (0, x + width, -1.0), (1, y + height, -1.0)):
         depth = sign * (triangles[:, :, axis] - limit)
         count = (depth >= 0).sum(axis=1)
         parts, places = [triangles[count == 3]], [order[count == 3]]
-        for many in (1, 2):  # corners inside: one triangle is left, or two
+        for many in (1, 2):  # corners inside: one or two triangles remain
             cut, deep = triangles[count == many], depth[count == many]
             turn = (np.argmax((deep >= 0) == (many == 1), axis=1)[:, None] + [0, 1, 2]) % 3  # the odd corner first
             a, b, c = np.take_along_axis(cut, turn[:, :, None], axis=1).swapaxes(0, 1)
@@ -234,22 +234,22 @@ def within(vertices: Float, box: Box) -> Float:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Which number of the moment a text shows: a painter can write the next one there without a new layout."""
+    """The number of the moment that a text shows, so that a painter can replace it without a new layout."""
 
     name: str  # "step", "loss", "target", a quantity of the weights, a row of activations, or a tensor for its range
     index: int = 0
     form: str = "chip"  # how it is written: a key of `text.WRITTEN`
     before: str = ""  # words in front of it
-    within: float = inf  # pixels: where both have no room, the words stand alone
+    within: float = inf  # pixels: without room for both, only the words
 
     def text(self, value: float) -> str:
-        """The words and the number."""
+        """Return the words and the number."""
         return f"{self.before}{WRITTEN[self.form](value)}"
 
 
 @dataclass(frozen=True, slots=True)
 class TextItem:
-    """One run of text: `y` is the baseline, `anchor` says which end stands at `x`."""
+    """One run of text: `y` is the baseline, `anchor` says which end is at `x`."""
 
     x: float
     y: float
@@ -262,12 +262,12 @@ class TextItem:
 
     @property
     def width(self) -> float:
-        """In pixels."""
+        """Width in pixels."""
         return measure(self.text, self.size, self.bold)
 
     @property
     def left(self) -> float:
-        """Where its first letter begins."""
+        """Left edge of its first letter."""
         return self.x - self.width * {"left": 0.0, "middle": 0.5, "right": 1.0}[self.anchor]
 
 
@@ -291,57 +291,57 @@ class PointsItem:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpritesItem:
-    """Many small pictures out of one, uint8 (H, W, 3), later ones in front."""
+    """Many small parts of one picture, uint8 (H, W, 3), later ones in front."""
 
     rects: Float  # (N, 4): left, top, width, height
-    cells: Float  # the same of the parts of `pixels`, in fractions of it
+    cells: Float  # (N, 4): parts of `pixels`, as fractions of it
     pixels: NDArray[np.uint8]
-    linear: bool = False  # enlarged pixels flow into each other: then parts need an edge that is left out of `cells`
+    linear: bool = False  # interpolate enlarged pixels: then parts need an edge outside `cells`
 
 
 # ---- The list
 
 Made = TypeVar("Made")
 Click = tuple[str, str | int]
-"""What a click does: a name, and of what."""
+"""A click: a name and its argument."""
 Stand = tuple[float, float, float] | Literal["picture", "plan"] | None
-"""The point of the world that a part of a list belongs to, and moves with under another camera; the picture: it stays
-where it is; the plan: it moves with the flat part of one; None: it is true for one camera alone."""
+"""The world point that a part of a list is attached to under another camera. "picture": it stays; "plan": it moves with
+the flat part of a plan; None: it is valid for one camera only."""
 
 
 COVERS = "covers"
-"""The name of a spot that only lies over what is below it."""
+"""Name of a spot that only covers what is below it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A place of a picture that answers to a pointer. Hit tests, hover, focus and spoken names all read it."""
+    """A place of a picture that reacts to a pointer. Hit tests, hover, focus and spoken names all use it."""
 
     box: Box
-    name: str  # what a click does: an action of the table, or a word that whoever drew the spot understands
-    value: str | int = ""  # of which part, of which sample, from which step to which
-    words: str = ""  # what is written there, for a screen reader
-    tip: str = ""  # what is said where the pointer rests on it
+    name: str  # the click: an action of the table, or a name for the drawer of the spot
+    value: str | int = ""  # its argument: a part, a sample, or steps
+    words: str = ""  # the text there, for a screen reader
+    tip: str = ""  # the text of the tip
 
     @property
     def click(self) -> Click:
-        """The click alone, without the place: it stays the same while numbers and places move."""
+        """The click without the place, which stays the same while numbers and places change."""
         return self.name, self.value
 
 
 def spot_at(spots: Iterable[Spot], point: Point | None) -> Spot | None:
-    """The spot under a point, of several the one that was drawn last."""
+    """Return the spot under a point, or None; of several, the one drawn last."""
     return next((spot for spot in reversed([*spots]) if contains(spot.box, point)), None)
 
 
 class Cached(Generic[Made]):
-    """What was made last: it is made anew for another key."""
+    """Stores the last result, by key."""
 
     def __init__(self) -> None:
         self._last: tuple[object, Made] | None = None
 
     def get(self, key: object, make: Callable[[], Made]) -> Made:
-        """What `make()` makes of a key, or has made of it."""
+        """Return the stored result of a key, or the new one of `make()`."""
         if self._last is None or self._last[0] != key:
             self._last = key, make()
         return self._last[1]
@@ -353,14 +353,14 @@ class Sketch:
     Parameters
     ----------
     over : bool
-        Whether its shapes are painted after the pictures of all sketches: lines over a picture.
+        Paint its shapes after the pictures of all sketches: lines over a picture.
     clip : (float, float, float, float), optional
-        Of its shapes and texts only what lies in this box is painted.
+        A box that clips its shapes and texts.
     """
 
     def __init__(self, *, over: bool = False, clip: Box | None = None) -> None:
         self.over, self.clip = over, clip
-        self.tops: list[Shape] = []  # over the pictures in any case
+        self.tops: list[Shape] = []  # always over the pictures
         self.shapes: list[Shape] = self.tops if over else []
         self.texts: list[TextItem] = []
         self.images: list[ImageItem] = []
@@ -371,17 +371,17 @@ class Sketch:
         self._triangles: dict[bool, tuple[int, Float]] = {}
 
     def stand(self, at: Stand) -> None:
-        """Shapes and texts from now on belong to a point of the world; see `Stand`."""
+        """Attach the following shapes and texts to a point of the world; see `Stand`."""
         self._stands.append((len(self.shapes), len(self.texts), at))
 
     def groups(self) -> Iterator[tuple[Stand, list[Shape], list[TextItem]]]:
-        """Shapes and texts by what they belong to."""
+        """Yield shapes and texts by the point that they are attached to."""
         ends = [*self._stands[1:], (len(self.shapes), len(self.texts), None)]
         for (shape, text, at), (last_shape, last_text, _) in zip(self._stands, ends, strict=True):
             yield at, self.shapes[shape:last_shape], self.texts[text:last_text]
 
     def triangles(self, *, top: bool = False) -> Float:
-        """All shapes so far, or those that lie over pictures in any case, as triangles (3 T, 16) in painting order."""
+        """Return all shapes so far, or those always over pictures (`top`), as triangles (3 T, 16) in painting order."""
         shapes, known = self.tops if top else self.shapes, self._triangles.get(top)
         if known is not None and known[0] == len(shapes):
             return known[1]
@@ -411,11 +411,11 @@ class Sketch:
         radius: float = 0.0,
         bound: str = "",
     ) -> None:
-        """A rectangle, rounded by `radius`; the border lies inside it. `bound`: whose numbers are the fill."""
+        """Add a rectangle, rounded by `radius`, with the border inside. `bound`: row whose numbers give the fill."""
         self.shapes.append(Rect(x, y, width, height, fill, stroke, border, radius, bound))
 
     def cells(self, boxes: ArrayLike, fills: ArrayLike, radius: float = 0.0) -> None:
-        """Many filled rectangles (N, 4) in colours of their own (N, 3); of an infinite radius: discs."""
+        """Add many filled rectangles (N, 4) with own colours (N, 3); an infinite radius gives discs."""
         own, colours = np.array(boxes, np.float32).reshape(-1, 4), np.array(fills, np.float32).reshape(-1, 3)
         if len(own):
             self.shapes.append(Cells(own, colours, radius))
@@ -423,26 +423,26 @@ class Sketch:
     def disc(
         self, x: float, y: float, radius: float, fill: Ink = None, *, stroke: Ink = None, border: float = 1.0
     ) -> None:
-        """A filled or outlined disc."""
+        """Add a filled or outlined disc."""
         side = 2 * radius
         self.shapes.append(Rect(x - radius, y - radius, side, side, fill, stroke, border, radius))
 
     def lines(
         self, starts: ArrayLike, ends: ArrayLike, colour: Colour, width: float = 1.0, *, round_ends: bool = False
     ) -> None:
-        """Straight lines from each row of `starts` to the same row of `ends`, both (N, 2)."""
+        """Add straight lines from each row of `starts` to the same row of `ends`, both (N, 2)."""
         p, q = (np.array(points, dtype=np.float32).reshape(-1, 2) for points in (starts, ends))
         if len(p):
             self.shapes.append(Lines(p, q, colour, width, round_ends))
 
     def line(self, start: Sequence[float], end: Sequence[float], colour: Colour, width: float = 1.0) -> None:
-        """One straight line."""
+        """Add one straight line."""
         self.lines([list(start)], [list(end)], colour, width)
 
     def polyline(
         self, points: ArrayLike, colour: Colour, width: float = 1.0, *, dash: tuple[float, float] | None = None
     ) -> None:
-        """A path through `points` (N, 2); `dash` is (on, off) in pixels along it."""
+        """Add a path through `points` (N, 2); `dash` is (on, off) in pixels along it."""
         path = np.array(points, dtype=np.float32).reshape(-1, 2)
         if dash is not None:
             self.lines(*dashes(path, *dash), colour, width)
@@ -450,17 +450,17 @@ class Sketch:
             self.shapes.append(Path(path, colour, width))
 
     def curve(self, pieces: Iterable[Cubic], colour: Colour, width: float = 1.0) -> None:
-        """A line of cubic pieces."""
+        """Add a line of cubic pieces."""
         self.shapes.append(Curve(tuple(pieces), colour, width))
 
     def polygon(self, points: ArrayLike, fill: Colour) -> None:
-        """A filled convex polygon, corners (N, 2) in order, smooth edges."""
+        """Add a filled convex polygon with smooth edges; corners (N, 2) in order."""
         self.shapes.append(Polygon(np.array(points, dtype=np.float32).reshape(-1, 2), fill))
 
     def arrow(
         self, start: Sequence[float], end: Sequence[float], colour: Colour, width: float = 1.0, *, head: float = 7.0
     ) -> None:
-        """A line with a filled head whose tip is at `end`."""
+        """Add a line with a filled head whose tip is at `end`."""
         p, q = np.asarray(start, np.float32), np.asarray(end, np.float32)
         axis = (q - p) / max(float(np.hypot(*(q - p))), 1e-6)
         across = np.array([-axis[1], axis[0]])
@@ -471,7 +471,7 @@ class Sketch:
     def text(
         self, x: float, y: float, text: str, size: float, colour: Colour, *, bold: bool = False, anchor: Anchor = "left"
     ) -> None:
-        """Text with its baseline at `y`."""
+        """Add a text with its baseline at `y`."""
         if text:
             self.texts.append(TextItem(float(x), float(y), text, size, rgba(colour), bold, anchor))
 
@@ -479,22 +479,22 @@ class Sketch:
         self, x: float, y: float, value: float, bound: Bound, size: float, colour: Colour, *, bold: bool = True,
         anchor: Anchor = "middle",
     ) -> None:  # fmt: skip
-        """A number of the moment; `bound` says which it is, and how it is written."""
+        """Add a number of the moment; `bound` says which number it is, and how it is written."""
         text = bound.text(float(value))
         if measure(text, size, bold) > bound.within:
             text = bound.before.rstrip()
         self.texts.append(TextItem(float(x), float(y), text, size, rgba(colour), bold, anchor, bound))
 
     def spot(self, box: Box, name: str, value: str | int = "", *, words: str = "", tip: str = "") -> None:
-        """Let a box answer to a pointer; see :class:`Spot`."""
+        """Make a box react to a pointer; see :class:`Spot`."""
         self.spots.append(Spot(box, name, value, words, tip))
 
     def image(self, rect: tuple[float, float, float, float], pixels: NDArray[np.uint8], *, linear: bool = True) -> None:
-        """A picture (H, W, 3) uint8 over `rect`. Pass the same array object again to avoid a new upload."""
+        """Add a picture (H, W, 3) uint8 over `rect`. Pass the same array object again to avoid a new upload."""
         self.images.append(ImageItem(rect, pixels, linear))
 
     def sprites(self, rects: ArrayLike, cells: ArrayLike, pixels: NDArray[np.uint8], *, linear: bool = False) -> None:
-        """Parts of one picture at many places; see :class:`SpritesItem`. Pass the same array of pixels again."""
+        """Add parts of one picture at many places; see :class:`SpritesItem`. Pass the same array of pixels again."""
         self.small.append(SpritesItem(np.asarray(rects, np.float32), np.asarray(cells, np.float32), pixels, linear))
 
     def discs(
@@ -507,14 +507,14 @@ class Sketch:
         border: float = 1.0,
         hollow: bool = False,
     ) -> None:
-        """Discs (N, 2) in colours of their own (N, 3), in painting order: shaded; see :class:`PointsItem`.
+        """Add shaded discs (N, 2) with own colours (N, 3), in painting order; see :class:`PointsItem`.
 
         With a `rim` they are flat and have an edge `border` wide; `hollow` ones are rings between two such edges.
         """
         inks = np.array(colours, np.float32).reshape(-1, 3)
         if rim is None:
             self.points.append(PointsItem(np.asarray(centres, np.float32), diameter, inks))
-        elif len(inks):  # each with its own parts, one after the other
+        elif len(inks):  # one after the other, each with its own parts
             places = np.array(centres, np.float32).reshape(-1, 1, 2)
             wide = np.array([diameter, diameter - 2 * border], np.float32)
             sides = np.broadcast_to(wide[:, None], (len(places), 2, 2))
@@ -525,7 +525,7 @@ class Sketch:
 
 
 def points_of(piece: Cubic, scale: float = 1.0) -> Float:
-    """Points of a cubic, its ends among them; a straight one has these alone."""
+    """Return points of a cubic, its ends included; of a straight one only the ends."""
     p = np.array(piece, np.float64)
     if piece[0][1] == piece[3][1]:
         return p[[0, 3]].astype(np.float32)
@@ -537,9 +537,9 @@ def points_of(piece: Cubic, scale: float = 1.0) -> Float:
 
 
 def dashes(path: Float, on: float, off: float) -> tuple[Float, Float]:
-    """Cut a path into dashes; returns their starts and ends, each (N, 2).
+    """Cut a path into dashes; return their starts and ends, each (N, 2).
 
-    A dash that turns a corner comes as two pieces. Distances are measured along the path.
+    A dash around a corner gives two pieces. Distances are measured along the path.
     """
     if len(path) < 2:
         return np.empty((0, 2), np.float32), np.empty((0, 2), np.float32)

@@ -1,7 +1,7 @@
-"""Text: Open Sans (shipped inside vispy's wheel), rasterised by pillow into one atlas, drawn in one call.
+"""Text: Open Sans (shipped in vispy's wheel), rasterised by pillow into one atlas, drawn in one call.
 
-Glyphs are rasterised at the device size they are drawn at, at four horizontal sub-pixel phases, and their baselines
-stand on whole device pixels. So letters are crisp at 13 px and evenly spaced, at 1x as at 2x.
+Glyphs are rasterised at their device size, at four horizontal sub-pixel phases, and their baselines are on whole device
+pixels. So letters are crisp at 13 px and evenly spaced, at 1x as at 2x.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _LARGEST = 2048
 _TRIANGLES = np.array([(x, y, x + 4, y + 4) for x, y in ((0, 1), (2, 1), (2, 3), (0, 1), (2, 3), (0, 3))])
 MINUS = "\N{MINUS SIGN}"
 LAID_OUT = 1024
-"""Texts that are kept measured and laid out. A picture has some hundreds; numbers are new in every frame, and with room
-for many of them memory grew for half an hour before it stood still."""
+"""Most cached texts. A picture has some hundreds; numbers change in every frame, and with a large cache memory grew for
+half an hour."""
 CAP_HEIGHT = 0.714  # of the size, from the font's own metrics
 
 
 @cache
 def font_path(bold: bool = False) -> Path:
-    """Where vispy keeps Open Sans."""
+    """Return the file of Open Sans in vispy."""
     import vispy.util.fonts
 
     path = Path(vispy.util.fonts.__file__).parent / "data" / f"OpenSans-{'Bold' if bold else 'Regular'}.ttf"
@@ -61,38 +61,38 @@ def _advance(character: str, bold: bool) -> float:
         return known
     try:
         return asked_advance(character, bold)
-    except ImportError:  # no font here: nothing is painted either, but an SVG can be written
+    except ImportError:  # no font: nothing can be painted, but SVG can be written
         return UNKNOWN[bold]
 
 
 def asked_advance(character: str, bold: bool) -> float:
-    """Width of a letter as the font says it, in sizes."""
+    """Return the width of a letter from the font, relative to the size."""
     return float(_face(_UNITS, bold).getlength(character)) / _UNITS
 
 
 @lru_cache(maxsize=LAID_OUT)
 def measure(text: str, size: float, bold: bool = False) -> float:
-    """Width of `text` in logical pixels. Digits are tabular, so numbers of equal length are equally wide."""
+    """Return the width of `text` in logical pixels. Digits are tabular, so numbers of equal length are equally wide."""
     return size * sum(_advance(c, bold) for c in text)
 
 
 class GlyphAtlas:
-    """One picture that holds every glyph drawn so far."""
+    """One picture with every glyph drawn so far."""
 
     def __init__(self) -> None:
         self.version = 0  # counts every change of the pixels
-        self.pixels: NDArray[np.uint8] = np.zeros((512, 1024), np.uint8)  # coverage; another array when it grows
+        self.pixels: NDArray[np.uint8] = np.zeros((512, 1024), np.uint8)  # coverage; a new array when it grows
         self._glyphs: dict[tuple[str, float, bool, int], tuple[int, int, int, int, int, int]] = {}
         self._runs: dict[tuple[str, float, bool, int], Float] = {}
         self._x = self._y = self._row = 0
 
     @property
     def full(self) -> bool:
-        """Whether it holds more than old cards take as one texture; then start a new one."""
+        """Whether it is larger than a texture of old cards; then start a new one."""
         return len(self.pixels) > _LARGEST
 
     def glyph(self, character: str, size: float, bold: bool, phase: int) -> tuple[int, int, int, int, int, int]:
-        """(x, y, width, height) in the atlas and (left, top) relative to the pen, in device pixels."""
+        """Return (x, y, width, height) in the atlas and (left, top) relative to the pen, in device pixels."""
         key = (character, size, bold, phase)
         found = self._glyphs.get(key)
         return found if found is not None else self._rasterise(key)
@@ -114,7 +114,7 @@ class GlyphAtlas:
         return self._glyphs[key]
 
     def _place(self, width: int, height: int) -> tuple[int, int]:
-        """A free spot, row by row; grows the picture downwards when it is full."""
+        """Return a free spot, row by row; a full picture grows downwards."""
         if self._x + width + _PADDING > self.pixels.shape[1]:
             self._x, self._y, self._row = 0, self._y + self._row + _PADDING, 0
         while self._y + height + _PADDING > len(self.pixels):
@@ -125,11 +125,11 @@ class GlyphAtlas:
         return spot
 
     def run(self, text: str, size: float, bold: bool, phase: int) -> Float:
-        """Boxes of a run whose pen starts at `phase` quarters of a pixel: (N, 8), device pixels and atlas pixels."""
+        """Return the boxes of a run whose pen starts at `phase` quarter pixels: (N, 8), device and atlas pixels."""
         key = (text, size, bold, phase)
         found = self._runs.get(key)
         if found is None:
-            if len(self._runs) >= LAID_OUT:  # numbers that change every frame would grow it for ever
+            if len(self._runs) >= LAID_OUT:  # else changing numbers would grow it without limit
                 self._runs.clear()
             found = self._runs[key] = self._lay_out(text, size, bold, phase)
         return found
@@ -146,7 +146,7 @@ class GlyphAtlas:
         return np.array(rows, np.float32).reshape(-1, 8)
 
     def quads(self, items: Iterable[TextItem], scale: float) -> Float:
-        """Triangles for `items`: (6 N, 8) of device position 2, atlas pixel 2, RGBA 4."""
+        """Return triangles for `items`: (6 N, 8) of device position 2, atlas pixel 2, RGBA 4."""
         runs, pens, colours = [], [], []
         for item in items:
             size = round(item.size * scale * 8) / 8
@@ -162,7 +162,7 @@ class GlyphAtlas:
 
 
 def _triangles(boxes: Float, pen: Float, colours: Float) -> Float:
-    """Six vertices a box, corners in the order of two triangles."""
+    """Return six vertices per box, corners in the order of two triangles."""
     out = np.empty((len(boxes), 6, 8), np.float32)
     out[:, :, :4] = boxes[:, _TRIANGLES]
     out[:, :, :2] += pen[:, None]
@@ -171,7 +171,7 @@ def _triangles(boxes: Float, pen: Float, colours: Float) -> Float:
 
 
 def number(value: float, digits: int = 2, *, signed: bool = False) -> str:
-    """A number as it stands on screen: fixed `digits`, U+2212 for minus, ``+`` when `signed`, no ``-0.00``.
+    """Return a number as on screen: fixed `digits`, U+2212 for minus, ``+`` if `signed`, no ``-0.00``.
 
     NaN and the infinities are written "NaN", "+∞" and "−∞".
     """
@@ -186,7 +186,7 @@ def number(value: float, digits: int = 2, *, signed: bool = False) -> str:
 
 
 def short(value: float, *, signed: bool = False) -> str:
-    """Two or three significant digits, exponent form for the very small and the very large (``1.8e−4``)."""
+    """Return two or three significant digits, with an exponent for very small and very large numbers (``1.8e−4``)."""
     size = abs(value)
     if 1e-2 <= size < 1e4:
         digits = 3 if size < 0.1 else (2 if size < 10 else (1 if size < 100 else 0))
@@ -195,7 +195,7 @@ def short(value: float, *, signed: bool = False) -> str:
 
 
 def exponent(value: float, digits: int = 1, *, signed: bool = False) -> str:
-    """``−4.2e−4``, with so many decimals; zero is ``0``, and what is not finite as :func:`number` writes it."""
+    """Return ``−4.2e−4`` with `digits` decimals; zero is ``0``, and NaN and infinities are as in :func:`number`."""
     if value == 0 or not np.isfinite(value):
         return "0" if value == 0 else number(value, signed=signed)
     mantissa, power = f"{abs(value):.{digits}e}".split("e")
@@ -204,19 +204,19 @@ def exponent(value: float, digits: int = 1, *, signed: bool = False) -> str:
 
 
 def figure(value: float) -> str:
-    """A number of the inspector: four decimals while they say something, else the exponent form."""
+    """Return a number of the inspector: four decimals if they are meaningful, else with an exponent."""
     size = abs(value)
     return number(value, 4 if size < 100 else 1, signed=True) if 1e-3 <= size < 1e4 else exponent(value, signed=True)
 
 
 def chip_digits(value: float, digits: int = 2) -> int:
-    """Decimals of a number on a chip: `digits`, one fewer from 10 on, two fewer from 100 on."""
+    """Return the decimals of a number on a chip: `digits`, one fewer from 10 on, two fewer from 100 on."""
     size = abs(value)
     return digits if size < 9.995 else max(0, digits - (1 if size < 99.95 else 2))
 
 
 def chip_text(value: float, *, signed: bool = False) -> str:
-    """A number that fits a chip: four characters and a sign, a fifth from 1e100 on."""
+    """Return a number that fits a chip: four characters and a sign, a fifth from 1e100 on."""
     value = float(value)
     if 9999.5 <= abs(value) < float("inf"):
         return exponent(value, 0, signed=signed)
@@ -224,7 +224,7 @@ def chip_text(value: float, *, signed: bool = False) -> str:
 
 
 def loss_text(loss: float) -> str:
-    """Four decimals while they say something, then five, then the exponent form; a dash before the first step."""
+    """Return a loss with four decimals, or five, or an exponent, as its size needs; a dash before the first step."""
     if loss != loss:
         return "\N{EN DASH}"
     size = abs(loss)
@@ -236,25 +236,25 @@ def loss_text(loss: float) -> str:
 
 
 def _on_cube(value: float, *, signed: bool, decades: bool = False) -> str:
-    """Zero without decimals: 0.00 may be a small number, too."""
+    """Return a number for a cube, zero without decimals, because 0.00 may be a small number."""
     if value == 0:
         return "0"
     return (short if decades else chip_text)(value, signed=signed)
 
 
 def _brief(value: float, *, signed: bool) -> str:
-    """As much of a number that spans decades as four letters and a sign hold: ``+0.06``, ``−4e−3``."""
+    """Return a number that spans decades in four letters and a sign: ``+0.06``, ``−4e−3``."""
     small = np.isfinite(value) and 0 < abs(value) < 0.00995
     return exponent(value, 0, signed=signed) if small else _on_cube(value, signed=signed)
 
 
 def tenths(value: float, *, signed: bool = False) -> str:
-    """Three characters and a sign: ``+0.4``, where four have no room."""
+    """Return three characters and a sign, ``+0.4``, if four have no room."""
     return number(value, 1 if abs(value) < 9.95 else 0, signed=signed) if value else "0"
 
 
 def delta_text(value: float) -> str:
-    """A delta or a gradient as it stands on a chip: four decimals, or its exponent where they would say nothing."""
+    """Return a delta or a gradient for a chip: four decimals, or an exponent for a small or a large one."""
     size = abs(value)
     if size == 0 or not np.isfinite(size):
         return number(value, 4)
@@ -272,20 +272,20 @@ WRITTEN: dict[str, Callable[[float], str]] = {
     "range ±": lambda most: f"±{short(most)}" if most else "all 0",
     "range ≤\N{THIN SPACE}": lambda most: f"≤\N{THIN SPACE}{short(most)}" if most else "all 0",
 }
-"""How a number of the moment is written, by the name that a `Bound` gives."""
+"""Formats of a number of the moment, by the `form` of a `Bound`."""
 
 
 def rate_text(lr: float) -> str:
-    """A learning rate as people write it: ``1.0``, ``0.01``, ``3e−4``, ``4,096``."""
+    """Return a learning rate as people write it: ``1.0``, ``0.01``, ``3e−4``, ``4,096``."""
     if lr == 0:
-        return "0"  # "0.0" would read as a small one that was rounded
+        return "0"  # "0.0" would look like a rounded small number
     if 1e3 <= lr < 1e6:
         return f"{lr:,g}"
-    text = f"{lr:.4g}"  # a schedule makes long ones
+    text = f"{lr:.4g}"  # a schedule makes long numbers
     return (text if "." in text or "e" in text else text + ".0").replace("e-0", "e-").replace("-", MINUS)
 
 
-# ---- How wide letters are in Open Sans: a copy of the font's own numbers, for speed and for machines that lack it.
+# ---- Widths of letters in Open Sans: a copy of the font's numbers, for speed and for machines without it.
 
 LETTERS = "".join(map(chr, range(32, 127))) + "×−÷·√∞≤≥…±–ΣσδαβγεμΔ²³"
 
@@ -310,6 +310,6 @@ ADVANCES = {
     bold: {letter: width / 1000 for letter, width in zip(LETTERS, widths, strict=True)}
     for bold, widths in ((False, _REGULAR), (True, _BOLD))
 }
-"""By weight and letter, in sizes."""
+"""Widths by boldness and letter, relative to the size."""
 UNKNOWN = {False: 0.8, True: 0.86}
-"""Of any other letter where there is no font to ask: rather too wide than cut."""
+"""Width of any other letter without a font: rather too wide than cut."""

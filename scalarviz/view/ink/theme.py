@@ -1,7 +1,7 @@
-"""The palette and the shading constants of the two looks, dark and light: one place for every colour on screen.
+"""Colours and shading constants of the two themes, dark and light: the one place for every colour on screen.
 
-The colour maps' stops stand here as well, because they belong to the background they are drawn on: on a dark one the
-neutral is dark, so small weights recede and large ones glow; on a light one the neutral is white and cubes need edges.
+The stops of the colour maps are here too, because they depend on the background: on a dark one the neutral is dark, so
+small weights recede and large ones glow; on a light one the neutral is white and cubes need edges.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ class Shading:
     rim_side: float
     side_front: float  # the side towards the viewer
     side_other: float
-    foot: float  # once more, at the foot of a side face, reached linearly
+    foot: float  # further factor at the foot of a side face, reached linearly
     shadow: float  # of the contact shadow on the tray; 0: none
 
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """Every colour of one look, as ``#rrggbb``."""
+    """Every colour of one theme, as ``#rrggbb``."""
 
     name: ThemeName
     background: str
     glow: str
-    past: str  # the glow while the weights that are shown are not the newest
+    past: str  # the glow while older weights are shown
     panel: str
     tray: str
     border: str
@@ -53,10 +53,10 @@ class Theme:
     activation: Stops  # from low to high
     selection: str
     pulse: str
-    ink: str  # with `paper` the colours of a mark that must be seen on any cube
+    ink: str  # with `paper`, the colours of a mark that must be visible on any cube
     paper: str
     shading: Shading
-    presenter: bool = False  # for a hall: larger type (`places.PRESENTER`), no small print, pressed keys are shown
+    presenter: bool = False  # for a lecture hall: larger type (`boxes.PRESENTER`), no small print, pressed keys
 
 
 DARK = Theme(
@@ -89,7 +89,7 @@ THEMES: dict[str, Theme] = {"dark": DARK, "light": LIGHT}
 
 
 def get_theme(theme: str | Theme = "dark") -> Theme:
-    """The look called `theme`; a :class:`Theme` passes through. UnknownNameError for any other name."""
+    """Return the theme of a name; a :class:`Theme` is returned unchanged. Raises UnknownNameError for another name."""
     if isinstance(theme, Theme):
         return theme
     if text(theme, "the theme") not in THEMES:
@@ -98,32 +98,32 @@ def get_theme(theme: str | Theme = "dark") -> Theme:
 
 
 def presenting(theme: str | Theme = "dark", presenter: bool = True) -> Theme:
-    """The same look for a hall; without `presenter` as it is."""
+    """Return the theme for a presenter; unchanged without `presenter`."""
     look = get_theme(theme)
     return replace(look, presenter=True) if presenter else look
 
 
 @cache
 def rgb(colour: str) -> tuple[float, float, float]:
-    """``"#rrggbb"`` as three floats in 0..1."""
+    """Return ``"#rrggbb"`` as three floats in 0..1."""
     return tuple(int(colour[k : k + 2], 16) / 255.0 for k in (1, 3, 5))  # type: ignore[return-value]
 
 
 def mixed(colour: str, ground: str, share: float) -> tuple[float, float, float]:
-    """`share` of a colour over a ground, as three floats in 0..1."""
+    """Return a `share` of a colour over a ground, as three floats in 0..1."""
     return tuple(share * a + (1.0 - share) * b for a, b in zip(rgb(colour), rgb(ground), strict=True))  # type: ignore[return-value]
 
 
 def negative(said: str) -> bool:
-    """Whether a printed number is below 0."""
+    """Return whether a printed number is below 0."""
     return said.lstrip(" (").startswith("\N{MINUS SIGN}")
 
 
 def hue(theme: Theme, said: str) -> str:
-    """The colour of a printed delta or gradient: its sign's, as cubes have it."""
+    """Return the colour of a printed delta or gradient: that of its sign on cubes."""
     return theme.gradient[0] if negative(said) else theme.gradient[4]
 
 
 def chip_colour(theme: Theme) -> tuple[float, float, float]:
-    """What a delta stands on."""
+    """Return the background of a delta."""
     return mixed(theme.gradient[3], theme.panel, 0.3)

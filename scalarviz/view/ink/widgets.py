@@ -1,4 +1,4 @@
-"""Widgets: what a hand presses, switches or types into, wherever in the picture it stands."""
+"""Widgets to press, switch or type into, anywhere in the picture."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def button(
     down: bool = False,
     bold: bool = True,
 ) -> None:
-    """A button with its words, or empty for a sign; `lit` under the pointer, `down` while it is pressed."""
+    """Draw a button with its words, or empty for a sign; `lit` under the pointer, `down` while pressed."""
     x, y, width, high = box
     fill = shade(theme, 0.45 if down else 0.30 if lit else 0.14)
     sketch.rect(*box, radius=5, fill=fill, stroke=theme.flow if lit else theme.border)
@@ -40,7 +40,7 @@ def button(
 
 
 def plus(sketch: Sketch, box: Box, colour: str, *, more: bool = True) -> None:
-    """A plus in the middle of a box, or a minus."""
+    """Draw a plus in the middle of a box, or a minus."""
     at, middle, half = box[0] + box[2] / 2, box[1] + box[3] / 2, min(4.0, box[2] / 2 - 0.5)
     sketch.line((at - half, middle), (at + half, middle), colour, 1.6)
     if more:
@@ -48,7 +48,7 @@ def plus(sketch: Sketch, box: Box, colour: str, *, more: bool = True) -> None:
 
 
 def draw_sign(sketch: Sketch, action: str, box: Box, colour: str, *, running: bool = False) -> None:
-    """The sign of an action in the middle of a box; in the middle one a pause, while time goes on."""
+    """Draw the sign of an action in the middle of a box; while time is `running`, play becomes pause."""
     x, y, wide, high = box
     at, middle = x + wide / 2, y + high / 2
     way = -1.0 if action in ("first", "back") else 1.0
@@ -73,12 +73,12 @@ def draw_sign(sketch: Sketch, action: str, box: Box, colour: str, *, running: bo
 
 
 def _triangle(sketch: Sketch, x: float, y: float, long: float, half: float, colour: str) -> None:
-    """One whose point is `long` to the right of its base."""
+    """Draw a triangle whose point is `long` to the right of its base."""
     sketch.polygon([(x, y - half), (x + long, y), (x, y + half)], colour)
 
 
 def _round(sketch: Sketch, at: float, middle: float, colour: str) -> None:
-    """An arrow that goes round and comes back."""
+    """Draw a circular arrow."""
     turn = np.linspace(-0.25 * np.pi, 1.45 * np.pi, 22)
     ring = np.stack([at + 7.5 * np.cos(turn), middle + 1 + 7.5 * np.sin(turn)], 1)
     sketch.polyline(ring, colour, 2.2)
@@ -93,7 +93,7 @@ _AIR = 6.0  # between word and switch
 
 
 def knob(sketch: Sketch, x: float, y: float, theme: Theme, *, on: bool, over: bool = False) -> None:
-    """The switch alone, its upper left corner at (x, y)."""
+    """Draw the switch alone, its upper left corner at (x, y)."""
     track = theme.weight[3] if on else mixed(theme.flow, theme.background, 0.55)
     sketch.rect(x, y, WIDE, HIGH, radius=HIGH / 2, fill=track, stroke=theme.text1 if over else None)
     middle = x + (WIDE - HIGH / 2 if on else HIGH / 2)
@@ -101,7 +101,7 @@ def knob(sketch: Sketch, x: float, y: float, theme: Theme, *, on: bool, over: bo
 
 
 def switch(sketch: Sketch, box: Box, theme: Theme, word: str, *, on: bool, over: bool) -> None:
-    """A word at the left of a box and its switch at the right."""
+    """Draw a word at the left of a box and its switch at the right."""
     x, y, width, high = box
     middle, colour = y + high / 2, theme.text1 if on or over else theme.text2
     sketch.text(x, middle + 4.5, word, LABEL, colour)
@@ -110,7 +110,7 @@ def switch(sketch: Sketch, box: Box, theme: Theme, word: str, *, on: bool, over:
 
 @dataclass(slots=True)
 class Toggle:
-    """A switch of a panel: its word, empty where something else says what it is, and where it was drawn last."""
+    """A switch of a panel: its word (may be empty), and its last box."""
 
     word: str
     on: bool = False
@@ -119,20 +119,20 @@ class Toggle:
 
     @property
     def width(self) -> float:
-        """With its word."""
+        """Width with its word."""
         return WIDE + (measure(self.word, LABEL) + _AIR if self.word else 0.0)
 
     def draw(self, sketch: Sketch, right: float, baseline: float, theme: Theme) -> None:
-        """Ending at `right`, its word on a baseline."""
+        """Draw it so that it ends at `right`, its word on a baseline."""
         self.box = (right - self.width, baseline - 13.5, self.width, 18.0)
         switch(sketch, self.box, theme, self.word, on=self.on, over=self.over)
 
     def contains(self, point: tuple[float, float]) -> bool:
-        """Whether a point is on it."""
+        """Return whether a point is on it."""
         return contains(self.box, point)
 
 
-# ---- A value on a track, and one of several
+# ---- Sliders and choices
 
 LINE = 28.0
 """Height of a line of choices, and of a button in a row."""
@@ -140,16 +140,16 @@ SMALL = 12
 """Size of type below a track and below a button."""
 KNOB, TRACK = 8.0, 4.0
 OFF = 8.0
-"""Between something that is spoken of and its words beside the pointer."""
+"""Pixels between an object and its label at the pointer."""
 
 
 def shade(theme: Theme, share: float) -> tuple[float, float, float]:
-    """What lies below words that can be pressed."""
+    """Return the background of words that can be pressed."""
     return mixed(theme.text3, theme.panel, share)
 
 
 def track_of(box: Box) -> tuple[float, float, float]:
-    """Left end, right end and height of the track of a slider in a box."""
+    """Return left end, right end and height of a slider's track in a box."""
     return box[0] + 1, box[0] + box[2] - 1, box[1] + 14.0
 
 
@@ -163,7 +163,7 @@ def slider(
     *,
     near: bool = False,
 ) -> None:
-    """A knob at a `share` of its track, with a mark at the `usual` one and words below, as far as they have room."""
+    """Draw a knob at a `share` of its track, with a mark at the `usual` one, and the words below that fit."""
     left, right, y = track_of(box)
     first = [*ticks[:1], *ticks[:0:-1][:1], *ticks[1:-1]]  # both ends before those between
     places = [left + (right - left) * place for place, _ in first]
@@ -183,7 +183,7 @@ def slider(
 
 
 def choice_lines(words: Sequence[str], width: float) -> list[Sequence[str]]:
-    """Words in so many lines that none of them is cut."""
+    """Split words into as many lines as needed so that none is cut."""
     for count in range(1, len(words) + 1):
         per = -(-len(words) // count)
         lines = [words[k : k + per] for k in range(0, len(words), per)]
@@ -195,7 +195,7 @@ def choice_lines(words: Sequence[str], width: float) -> list[Sequence[str]]:
 def choices(
     sketch: Sketch, box: Box, theme: Theme, words: Sequence[str], chosen: int = -1, over: int | str = -1
 ) -> list[Box]:
-    """A list side by side, each choice as wide as its word and an equal part of what is left; returns their boxes."""
+    """Draw choices side by side, each as wide as its word and an equal part of the rest; return their boxes."""
     x, top, width, _ = box
     sketch.rect(*box, radius=5, fill=theme.panel, stroke=theme.border)
     cells: list[Box] = []
@@ -215,20 +215,20 @@ def choices(
 
 
 def dashed(sketch: Sketch, box: Box, colour: Colour) -> None:
-    """The outline of something that may come here, or has just been taken away."""
+    """Draw the outline of something that can be inserted here, or was just removed."""
     x, y, width, high = box
     ring = [(x, y), (x + width, y), (x + width, y + high), (x, y + high), (x, y)]
     sketch.polyline(ring, colour, 1.2, dash=(5, 3))
 
 
 def focus_ring(sketch: Sketch, box: Box, theme: Theme) -> None:
-    """Where keys go."""
+    """Draw a ring around the widget with the keyboard focus."""
     x, y, width, high = box
     sketch.rect(x - 3, y - 3, width + 6, high + 6, stroke=theme.selection, border=2.0, radius=8)
 
 
 def drag_handle(box: Box, theme: Theme) -> Sketch:
-    """A frame with two arrow heads around a number that can be dragged."""
+    """Return a frame with two arrow heads around a number that can be dragged."""
     sketch, (x, y, width, height) = Sketch(), box
     sketch.rect(*box, radius=4, stroke=theme.selection)
     middle = y + height / 2
@@ -241,7 +241,7 @@ def drag_handle(box: Box, theme: Theme) -> Sketch:
 def tip(
     at: Point, size: Point, name: str, value: str, more: Sequence[str], theme: Theme, off: Sequence[Box] = ()
 ) -> Sketch:
-    """What is said beside a pointer, in a picture of `size`; it covers none of the boxes `off`."""
+    """Return a label beside a pointer, in a picture of `size`; it covers none of the boxes `off`."""
     x, y, wide, high = beside_pointer(at, size, name, value, more)
     ways = [(x, y)]
     for left, top, across, down in off:
@@ -258,13 +258,13 @@ ALLOWED = "0123456789.-+eE"
 
 
 class Entry:
-    """A number that is being typed: digits, minus, point and e; what else is typed is not taken."""
+    """A number that is being typed: digits, minus, point and e; other characters are ignored."""
 
     def __init__(self, what: str = "") -> None:
         self.what, self.text = what, ""
 
     def type(self, text: str) -> bool:
-        """One more character; whether it is one of a number. A comma is a point."""
+        """Add a character; return whether it belongs to a number. A comma becomes a point."""
         character = {",": ".", MINUS: "-"}.get(text, text)
         if len(character) != 1 or character not in ALLOWED:
             return False
@@ -272,12 +272,12 @@ class Entry:
         return True
 
     def erase(self) -> None:
-        """Without the last character."""
+        """Delete the last character."""
         self.text = self.text[:-1]
 
     @property
     def number(self) -> float | None:
-        """What stands there; None where it is no finite number."""
+        """The typed number, or None if it is not finite."""
         try:
             found = float(self.text)
         except ValueError:
@@ -286,7 +286,7 @@ class Entry:
 
     @property
     def width(self) -> float:
-        """Logical pixels of what stands there."""
+        """Logical pixels of the text."""
         return measure(self._shown, TITLE) + measure(self.what, LABEL) + 14
 
     @property
@@ -294,7 +294,7 @@ class Entry:
         return self.text.replace("-", MINUS)
 
     def draw(self, sketch: Sketch, box: Box, theme: Theme) -> None:
-        """In a frame, with a caret behind it."""
+        """Draw it in a frame, with a caret."""
         x, y, _, height = box
         sketch.rect(*box, radius=4, fill=theme.background, stroke=theme.selection)
         at = x + 5

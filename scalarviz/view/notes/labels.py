@@ -1,7 +1,7 @@
 """Names around plates and rows of activations, at places where they hide no cube and no other name.
 
-`FlowLabels` are those of any layout, `TurnLabels` those of small layers whose flow turns, `PlanLabels` those
-of a scene's own plan, where its blueprint says. `own_labels` are what cubes were called by hand.
+`FlowLabels` are those of any layout, `TurnLabels` those of small layers whose flow turns, `PlanLabels` those of a
+scene's own plan, at the places of its blueprint. `own_labels` are those given to cubes by hand.
 """
 
 from __future__ import annotations
@@ -38,16 +38,15 @@ from .placer import (
 )
 
 _LINE = 19.0
-_BETWEEN = 6.0  # least air between two names in a line: "tanh6.weight" is none
-_FAR = (41.0, 53.0, 67.0, 82.0)  # pixels from a plate up to its name, where no place near it is free
-_UNITS = 90.0  # what the names of a row's numbers may take behind its own
+_BETWEEN = 6.0  # least air between two names in a line, or they read as one
+_FAR = (41.0, 53.0, 67.0, 82.0)  # pixels from a plate up to its name, if no place near it is free
+_UNITS = 90.0  # most pixels of the names of a row's numbers after its own
 _CLEARLY, _MIDDLE_CLEARLY, _ALONE_CLEARLY = 8.0, 2.0, 14.0
-"""Pixels by which a name and its middle are nearer to their own plate than to others; one of a lone cube, which would
-else stand between two."""
-_LATER = 0.02  # what a place costs more than the nicer one before it
+"""Pixels by which a name, its middle, and the name of a single cube are nearer to their own plate than to others."""
+_LATER = 0.02  # extra cost of a place over the better one before it
 _NUDGE = 8.0  # pixels that a name comes nearer to its plate, to stay in the picture
 _ENDS: tuple[Anchor, ...] = ("left", "left", "right", "right", "middle", "middle", "left", "right", "left")
-"""The end of a text that stands at its plate, by the places around one: its words may be shorter than their room."""
+"""The end of a text that is nearest to its plate, by place; the words may be shorter than their room."""
 _ENDS_ABOVE: tuple[Anchor, ...] = ("left", "right", "middle")
 
 
@@ -56,20 +55,20 @@ class Labels(Notes):
 
     def __init__(self, box: Box) -> None:
         super().__init__()
-        self.reserved: Sequence[Box] = ()  # where nothing else should stand
+        self.reserved: Sequence[Box] = ()  # boxes that other parts must avoid
         self._placer = Placer(box)
-        # for what stands with them, if anything does: below this, and on that box only where there is no other place
+        # room for `free_place`, if any: its top, and a box that is used only without another place
         self._room: tuple[float, Box | None] | None = None
 
     def free_place(self, width: float, height: float, before: Box | None = None) -> Box | None:
-        """A free rectangle, `before` if that is one, else as far to the lower right as there is one; it is taken."""
+        """Reserve a free rectangle: `before`, or the one furthest to the lower right; None without one."""
         return None if self._room is None else self._placer.corner((width, height), before, *self._room)
 
 
 def shape_text(plate: Plate, shape: tuple[int, ...]) -> str:
-    """``16×3``; of an array that is folded also how; nothing of a lone number, whose value is its range.
+    """Return the shape as ``16×3``; for a folded array also how; empty for a single number.
 
-    ``3 in × 16 out`` of a matrix whose rows, one for each output, stand side by side.
+    ``3 in × 16 out`` for a matrix whose rows, one for each output, are side by side.
     """
     if not shape or shape == (1,):
         return ""
@@ -82,9 +81,9 @@ def shape_text(plate: Plate, shape: tuple[int, ...]) -> str:
 
 
 def _around(points: Floats, width: float, height: float) -> list[Point]:
-    """Places for a text beside projected corners: above, below and beside both ends, nearest and nicest first.
+    """Return places for a text beside projected corners: above, below and beside both ends, nearest and best first.
 
-    Plates are slanted, so each end has its own top and bottom; further away is tried last.
+    Plates are slanted, so each end has its own top and bottom; places further away come last.
     """
     low, high = points.min(axis=0), points.max(axis=0)
     span = 0.25 * (high[0] - low[0]) + 1
@@ -104,25 +103,24 @@ def _around(points: Floats, width: float, height: float) -> list[Point]:
 
 
 def _above(points: Floats, width: float, height: float) -> list[Point]:
-    """Places further up, over the ends and the middle: elsewhere a name so far away would seem another plate's."""
+    """Return places further up, over the ends and the middle; elsewhere such a name would seem another plate's."""
     low, high = points.min(axis=0), points.max(axis=0)
     starts = (low[0] - 2, high[0] - width + 2, (low[0] + high[0] - width) / 2)
     return [(float(x), float(low[1] - height - gap)) for gap in _FAR for x in starts]
 
 
 def _corner(plate: Plate, hull: Floats, spot: Point) -> tuple[float, float, float]:
-    """The corner of a plate that is seen nearest to a place."""
+    """Return the corner of a plate that is nearest to a place on screen."""
     return point(plate.corners[np.hypot(*(hull - spot).T).argmin()])
 
 
 class FlowLabels(Labels):
-    """Places the labels of a layout once; writes their ranges anew with every frame.
+    """Places the labels of a layout once; writes their ranges for every frame.
 
-    `shapes` are of the tensors that get a label, `kinds` what the rows of stages are called, `units` the
-    names of a row's numbers: one beside each cube where there is room, else after the row's name. `sides` are
-    names of columns and of rows that stand at a tensor's plate itself. Where it was `before`, seen by the
-    camera of a moment ago, a name keeps its side of a plate while there is room, so that names do not jump
-    about while the scene turns. In a hall titles have no second line.
+    `shapes` are those of the tensors with a label, `kinds` the names of the rows of stages, `units` the names of a
+    row's numbers: one beside each cube if there is room, else after the row's name. `sides` are names of columns and
+    rows at a tensor's own plate. With `before`, the labels of a moment ago, a name keeps its side of a plate while
+    there is room, so that names do not jump while the scene turns. For a presenter titles have no second line.
     """
 
     def __init__(
@@ -141,7 +139,7 @@ class FlowLabels(Labels):
         hall: bool = False,
     ) -> None:
         super().__init__(box)
-        self.chosen: dict[str, int] = {}  # which of the places around its plate each name has
+        self.chosen: dict[str, int] = {}  # index of each name's place around its plate
         self._before = {} if before is None else before.chosen
         self._project, self._hall = project, hall
         self._room, self._top = (box[1] + 0.4 * box[3], None), box[1]
@@ -154,7 +152,7 @@ class FlowLabels(Labels):
         for start, end in np.concatenate([layout.flow, *edges]):
             self._placer.add_line(*project([start, end]))
         trays, free = layout.trays_on(project), partial(self._placer.free, most=LIGHTLY)
-        for plate in layout.plates:  # they have one place, titles many
+        for plate in layout.plates:  # these have one place, titles many
             columns, rows = (sides or {}).get(plate.name, ((), ()))
             self.names += column_names(plate, columns, project, box[1] - 12, free)
             self.names += row_names(plate, rows, -1, project, self._placer, trays.get(plate.name))
@@ -170,7 +168,7 @@ class FlowLabels(Labels):
                 self._place_row(plate, kinds[plate.name], hull, () if beside else names)
 
     def _best(self, key: str, places: list[Point], size: Point, plate: Plate, clear: float | None) -> Point | None:
-        """The cheapest place, the first among equals; None if each covers cubes, or is not its own.
+        """Return the cheapest place, the first among equals; None if each covers cubes, or is nearer to another plate.
 
         `clear`: 1 for clearly nearer to its plate than to others, 0 for no farther, None for anywhere.
         """
@@ -184,7 +182,7 @@ class FlowLabels(Labels):
         return places[found]
 
     def _is_own(self, plate: Plate, clear: float, way: PlaceOption) -> bool:
-        """Whether a name and its middle are nearer to its plate than to any other that has a name of this kind."""
+        """Return whether a name and its middle are nearer to its plate than to any other with a name of this kind."""
         x, y, wide, high = way[0]
         others = [face for p, face in self._faces.items() if p.kind == plate.kind and p is not plate]
         faces = np.array([self._faces[plate], *others])
@@ -196,13 +194,13 @@ class FlowLabels(Labels):
         return True
 
     def _place_plate(self, plate: Plate, title: str, second: str, hull: Floats) -> None:
-        # The widest text the second line can become: places must not depend on the numbers.
+        # The widest possible second line: places must not depend on the numbers.
         name = plate.name
         widest = measure(f"{second}   ±8.8e\N{MINUS SIGN}88", LABEL) if second else 0.0
         alone, two = measure(title, CHANNEL, True), 2 * _LINE if second else _LINE
         least = max(alone, measure(second, LABEL))
-        # First what stands after the name gives way, the range before the shape: a name rather than none, but none
-        # rather than one that is nearer to another plate, which would be read as the name of that.
+        # Drop the range first, then the shape, and the name last. A name nearer to another plate is dropped too,
+        # because it would seem to be that plate's.
         forms = ((second, max(alone, widest), two), (second, least, two), ("", alone, _LINE))
         around = ((name, _ENDS, _around), (f"{name} far", _ENDS_ABOVE, _above))
         for clear, (text, width, height), (key, ends, places) in product((1.0, 0.0), forms, around):
@@ -223,9 +221,9 @@ class FlowLabels(Labels):
             return
 
     def _place_units(self, plate: Plate, names: Sequence[str], layout: Layout) -> bool:
-        """A name beside each of several cubes of a row, on the side away from its layer; whether they have room."""
+        """Place a name beside each of several cubes of a row, on the side away from its layer; return if they fit."""
         if len(names) < 2:
-            return False  # one name is shorter behind the row's own
+            return False  # a single name is shorter after the row's own
         middle = plate.bounds.mean(axis=0)
         ways = [middle - p.bounds.mean(axis=0) for p in layout.plates if p is not plate]
         nearest = min(ways, key=lambda way: float(np.abs(way).sum()), default=plate.axes[0])
@@ -240,7 +238,7 @@ class FlowLabels(Labels):
         units = () if tuple(units) == (text,) else units  # one name is enough
         line = ", ".join(units)
         ends = f"{units[0]} \N{HORIZONTAL ELLIPSIS} {units[-1]}" if len(units) > 2 else line
-        lines = [ends] if measure(line, LABEL) > _UNITS else [line, ends]  # of many the first and the last
+        lines = [ends] if measure(line, LABEL) > _UNITS else [line, ends]  # of many only the first and the last
         afters, wide = [f"  {line}" for line in lines if units], measure(text, LABEL)
         after = afters[0] if afters else ""
         for clear, more in product((1.0, None), dict.fromkeys((*afters, ""))):
@@ -262,9 +260,9 @@ _CARD = (340.0, 160.0)  # the upper right corner, where the card of a neuron ope
 
 
 class TurnLabels(Labels):
-    """The words around small layers whose flow turns at each of them.
+    """The words around small layers whose flow turns at each layer.
 
-    `inputs` are the names of what the first layer reads, empty where something else says them.
+    `inputs` are the names of the first layer's inputs; empty if another part shows them.
     """
 
     def __init__(self, layout: Layout, inputs: Sequence[str], project: Project, box: Box) -> None:
@@ -273,7 +271,7 @@ class TurnLabels(Labels):
         self._placer.add_cubes((*layout.plates, *layout.spots), project)
         first = next(plate for plate in layout.plates if plate.kind == "weight")
         self.names += self._inputs(first, inputs, project)
-        if not inputs:  # lines come in from what says them
+        if not inputs:  # the part with the inputs has lines to the layer
             for k in range(first.shape[1]):
                 x, y = (float(v) for v in project(first.cell_corners(0, k)[4:]).mean(axis=0))
                 self._placer.add_box((x - 90.0, y - 8.0, 60.0, 32.0))
@@ -284,21 +282,21 @@ class TurnLabels(Labels):
                 self.names += [] if found is None else [places[found]]
 
     def _inputs(self, first: Plate, names: Sequence[str], project: Project) -> list[Name]:
-        """Names of the first layer's rows, beside them: they are its columns, drawn downwards."""
+        """Return names beside the first layer's rows, which are its columns drawn downwards."""
         across = first.shape[::-1]
         turned = replace(first, grid=Grid(across, across), axes=first.axes[[1, 0, 2]])
         return row_names(turned, names, -1, project, self._placer)
 
 
 def _across(plate: Plate) -> bool:
-    """Whether a layer's outputs stand side by side."""
+    """Return whether a layer's outputs are side by side."""
     return abs(float(plate.axes[1] @ [1.0, 0.0, 0.0])) > 0.5
 
 
 def _bias_places(plate: Plate, project: Project) -> list[Name]:
-    """The word beside a strip of biases, at the height of a main face, or over it."""
+    """Return the word beside a strip of biases, at the height of a main face, or above it."""
     faces = [project(plate.cell_corners(k)[4:]) for k in (0, plate.size - 1)]
-    if _across(plate):  # its cubes stand side by side: left of the first, right of the last
+    if _across(plate):  # its cubes are side by side: left of the first, right of the last
         (left, y), (right, other) = ((face[:, 0], float(face[:, 1].mean()) + 5.0) for face in faces)
         ends = (point(plate.cell_corners(k).mean(axis=0)) for k in (0, plate.size - 1))
         return [Name("bias", float(left.min()) - _ASIDE, y, CHANNEL, "right", True, at=next(ends)),
@@ -311,17 +309,17 @@ def _bias_places(plate: Plate, project: Project) -> list[Name]:
 # ---- A scene's own plan.
 
 PLUS = 8.0
-"""Radius of the disc at which something is added."""
+"""Radius of the disc with a plus."""
 _ARROW, _WIRE = 7.0, 1.4
 
 
 class PlanLabels(Labels):
-    """Titles, names and wires of a blueprint as one camera shows it; what would leave the `box` is left out."""
+    """Titles, names and wires of a blueprint as one camera shows it; parts outside the `box` are left out."""
 
     def __init__(self, sheet: Blueprint, box: Box) -> None:
         super().__init__(box)
         self._box = box
-        for wire in sheet.wires:  # as far as it is inside: its parts run along the axes of the screen
+        for wire in sheet.wires:  # the part inside: its segments are parallel to the screen's axes
             low, high = np.array(box[:2]), np.array(box[:2]) + box[2:]
             points: Floats = np.clip(wire.points, low, high)
             if not np.any(np.all(wire.points < low, axis=0) | np.all(wire.points > high, axis=0)):
@@ -357,7 +355,7 @@ class PlanLabels(Labels):
         return left <= x and top <= y and x + width <= left + wide and y + height <= top + high
 
     def static_sketch(self, theme: Theme) -> Sketch:
-        """Where something is added, a plus on the wires."""
+        """Draw a plus on the wires where something is added."""
         sketch = super().static_sketch(theme)
         sketch.stand("plan")
         for x, y in self._pluses:
@@ -366,7 +364,7 @@ class PlanLabels(Labels):
         return sketch
 
 
-# ---- names that cubes were given by hand
+# ---- labels given to cubes by hand
 
 
 _PAD, _HIGH = 7.0, 20.0
@@ -383,9 +381,9 @@ def own_labels(
     theme: Theme,
     around: Sequence[Sketch] = (),
 ) -> Sketch:
-    """A label above each cube that has one and is drawn, joined with the far edge of its face by a line.
+    """Return the labels given by hand above their cubes, each with a line to the far edge of its face.
 
-    `own` is by flat index; labels stand in `box`, on no word that is written `around` where there is room.
+    `own` is by flat index; labels stay in `box`, and if there is room, off the words of `around`.
     """
     sketch, placer = Sketch(), Placer(box)
     placer.add_texts(around)
@@ -408,7 +406,7 @@ def own_labels(
 def _edge(
     index: int, plates: Sequence[Plate], camera: Camera, project: Project, shares: Shares
 ) -> tuple[Point, tuple[float, float, float]] | None:
-    """The middle of the upper edge of a cube's face in the picture and in the world; None of one that is not drawn."""
+    """Return the middle of the upper edge of a cube's face in the picture and in the world; None if not drawn."""
     for number, plate in enumerate(plates):
         element = index - plate.start
         if plate.kind != "activation" and 0 <= element < plate.size:
@@ -425,7 +423,7 @@ def _edge(
 
 
 def _label_options(end: tuple[float, float], width: float, box: Box) -> Iterator[PlaceOption]:
-    """A label above a point, inside the box, the nearest first, and the points of its line."""
+    """Yield places for a label above a point, inside the box, the nearest first, with the points of its line."""
     x0, y0, wide, _ = box
     for away in _AWAY:
         for aside in (0.0, 0.6, -0.6, 1.2, -1.2):
@@ -436,5 +434,5 @@ def _label_options(end: tuple[float, float], width: float, box: Box) -> Iterator
 
 
 def _foot(x: float, y: float, width: float, end: Point) -> Point:
-    """Where the line leaves a label."""
+    """Return the point where the line leaves a label."""
     return min(max(end[0], x + 4), x + width - 4), y + _HIGH

@@ -1,8 +1,8 @@
-"""One small layer as a formula: inputs enter above the cubes; sum, activation, output and target stand to the right.
+"""One small layer as a formula: inputs above the cubes; sum, activation, output and target to the right.
 
-`formulas` writes the rows out: ``r = σ(−1.991·0.92 + 0.692) = σ(−1.14) = 0.24``. `Outcome` is what becomes of
-the one sample of a deeper network: in a chain of plates its numbers have no place, so they stand together
-where the scene is free.
+`formulas` writes the rows: ``r = σ(−1.991·0.92 + 0.692) = σ(−1.14) = 0.24``. `Outcome` shows the outcome of the probe
+sample in a deeper network: a chain of plates has no place for these numbers, so they are together in a free part of the
+scene.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ STEP = 34.0
 SYMBOLS = {"sigmoid": "σ"}
 _INPUTS = ((58.0, CHANNEL, True), (46.0, LABEL, True), (38.0, LABEL, False))  # width, type, whether in a box
 _SWATCH = 42.0
-_UNDER = 36.0  # from the middle of the last row's chips to the swatches below it
+_UNDER = 36.0  # pixels from the middle of the last row's chips to the swatches below
 
 Columns = dict[str, tuple[float, float]]
 WIDE: Columns = {"sum": (56.0, 60.0), "output": (140.0, 50.0), "target": (200.0, 50.0)}
@@ -42,13 +42,13 @@ TIGHTEST: Columns = {"sum": (37.0, 48.0), "output": (98.0, 40.0), "target": (140
 
 
 class Rows(NamedTuple):
-    """Where the chips of each output are, in logical pixels."""
+    """The places of each output's chips, in logical pixels."""
 
-    anchors: Floats  # (R, 2): where each row's chips start
-    columns: Columns  # those that there are; empty for none
+    anchors: Floats  # (R, 2): starts of each row's chips
+    columns: Columns  # present columns; may be empty
 
     def edge(self, row: int, column: str, side: int) -> tuple[float, float]:
-        """The middle of the left (-1) or the right (+1) edge of a chip, or (0) of the chip."""
+        """Return the middle of the left (-1) or the right (+1) edge of a chip, or (0) of the chip."""
         (x, y), (middle, wide) = self.anchors[row].tolist(), self.columns[column]
         return x + middle + side * wide / 2, y
 
@@ -56,8 +56,8 @@ class Rows(NamedTuple):
 class FewFlow(Notes):
     """The flow around one layer of lying cubes: of the chain of a subject in a layout of mode ``"few"``.
 
-    What would leave the `box` is left out; where the camera was `moved` by hand, so is what would lie on
-    cubes. What becomes of the sample stands `below` the last row.
+    Parts outside the `box` are left out; so are parts on cubes if the camera was `moved` by hand. The outcome of the
+    sample is `below` the last row.
     """
 
     def __init__(
@@ -76,8 +76,8 @@ class FewFlow(Notes):
         last = end.shape[1] - 1
         # the cubes that each row of chips belongs to
         self.stands: list[Stand] = [point(end.cell_corners(i, last)[-1]) for i in range(end.shape[0])]
-        backs = self._project([back_edge(weight, j) for j in range(weight.shape[1])])  # to which their lines lead
-        # middles (N, 2) of the input chips, None where they have no room; width and type of each, whether in a box
+        backs = self._project([back_edge(weight, j) for j in range(weight.shape[1])])  # ends of their lines
+        # middles (N, 2) of the input chips, None without room; width and type size of each, whether in a box
         self.inputs, self._input_style = self._place_inputs(weight)
         tips = self._tips(end)
         self.rows = Rows(tips, self._fitting_columns(tips))
@@ -97,7 +97,7 @@ class FewFlow(Notes):
     # places
 
     def _place_inputs(self, plate: Plate) -> tuple[Floats | None, tuple[float, float, bool]]:
-        """Input chips over their columns, where they do not touch."""
+        """Return the places of input chips over their columns if they do not touch, and their style."""
         if plate.grid.folded:
             return None, _INPUTS[0]
         top = plate.depth * plate.axes[2] - (plate.half + 0.22) * plate.axes[1]
@@ -109,11 +109,11 @@ class FewFlow(Notes):
         return (None, _INPUTS[0]) if style is None or not high else (centres, style)
 
     def _free(self, box: Box) -> bool:
-        """Whether a box is off the cubes; takes it. Always, where the camera is the layout's own."""
+        """Reserve a box; return whether it is off the cubes. With the layout's own camera it always is."""
         return not self._moved or self._placer.free(box)
 
     def _leave_out_hidden(self, tips: Floats) -> None:
-        """Chips that would lie on cubes: all inputs or none, all rows or none."""
+        """Leave out chips on cubes: all inputs or none, all rows or none."""
         if self.inputs is not None:
             wide = self._input_style[0] - 8
             if not all(self._free((x - wide / 2, y - 25, wide, HIGH + 6)) for x, y in self.inputs):
@@ -124,18 +124,18 @@ class FewFlow(Notes):
 
     @property
     def _end(self) -> float:
-        """From a row's anchor to the right edge of its last chip."""
+        """Distance from a row's anchor to the right edge of its last chip."""
         return max(middle + wide / 2 for middle, wide in self.rows.columns.values())
 
     def _tips(self, plate: Plate) -> Floats:
-        """Where each row's flow starts: a little right of the nearest corner of its last cube's top face."""
+        """Return where each row's flow starts: a little right of the nearest corner of its last cube's top face."""
         ends = [self._project(plate.cell_corners(i, plate.shape[1] - 1)) for i in range(plate.shape[0])]
-        # where the camera was moved, the corner that is furthest to the right
+        # with a moved camera, the rightmost corner
         corners = [c[int(np.argmax(c[:, 0])) if self._moved else -1] for c in ends]
         return np.asarray(np.array(corners) + np.array([4.0, 0.0]))
 
     def _fitting_columns(self, tips: Floats) -> Columns:
-        """Which of sum, output and target fit between the cubes and the scene's edge, and below each other."""
+        """Return the columns (sum, output, target) that fit between the cubes and the scene's edge."""
         close = len(tips) > 1 and np.diff(tips[:, 1]).min() < HIGH + 3
         if self.plates[0].grid.folded or (close and not self._moved):
             return {}
@@ -145,7 +145,7 @@ class FewFlow(Notes):
         return next((way for way in ways if sum(way[[*way][-1]] * np.array([1, 0.5])) <= room), {})
 
     def _swatch_place(self) -> Box | None:
-        """Where the input's swatch stands, left of the first chip; None where there is no room."""
+        """Return the box of the input's swatch, left of the first chip; None without room."""
         if self.inputs is None or not self._sample.colours or len(self.inputs) != 3:
             return None
         x, y = round(self.inputs[0, 0] - WIDE["sum"][1] / 2 - 24 - _SWATCH), round(self.inputs[0, 1] - 13)
@@ -196,7 +196,7 @@ class FewFlow(Notes):
                 self.names.append(Name(called, x, y - HIGH / 2 - 10, anchor="middle", at=at))
 
     def _write_below(self, row: int, last: Stage, at: Stand) -> None:
-        """Output and target as colours, and the sample's own loss, below the last row, where they have room."""
+        """Write output and target as colours, and the sample's own loss, below the last row, if they fit."""
         (x, y), end, sample = self.rows.anchors[row].tolist(), self._end, self._sample
         foot, wide = self._box[1] + self._box[3] + 8, measure(f"{loss_words(sample)}0.0000", LABEL)
         if not self._free((x + end - wide + 3, y + 33, wide - 6, 64)):
@@ -222,13 +222,13 @@ class FewFlow(Notes):
                 return
 
     def _write_names(self, trays: Mapping[str, Floats]) -> None:
-        """The outputs beside their rows, the inputs where they have no chips, and the word over the biases."""
+        """Write the outputs beside their rows, the inputs if they have no chips, and the word above the biases."""
         (weight, bias), top, names = (
             self.plates,
             self._box[1] - 12,
             [f"to {name}" for name in self._sample.outputs if self._named],
         )
-        # beside their rows where these end on the left or, from another side, on the right
+        # beside their rows: on the left or, seen from another side, on the right
         for plate, side in ((weight, -1), (bias or weight, 1))[: 2 if self._moved else 1]:
             if found := row_names(plate, names, side, self._project, self._placer, trays.get(plate.name)):
                 self.names += found
@@ -243,10 +243,9 @@ class FewFlow(Notes):
 
 
 def level(tips: Floats, placer: Placer, reach: float, height: float) -> Floats | None:
-    """Where each row's chips start (R, 2), for rows whose last cubes end at `tips` (R, 2), in logical pixels.
+    """Return where each row's chips start (R, 2), for rows whose last cubes end at `tips` (R, 2), in logical pixels.
 
-    `reach` and `height` are the room that a row's chips take to the right of that. None where there is no
-    place.
+    `reach` and `height` are the size of a row's chips to the right of that. None without a place.
     """
     tried = list(_levels(tips))
     ways = [
@@ -259,11 +258,11 @@ def level(tips: Floats, placer: Placer, reach: float, height: float) -> Floats |
 
 
 def _levels(tips: Floats) -> Iterator[Floats]:
-    """As they are if they are far enough apart; then as a column, further and further to the right."""
+    """Yield the tips if they are far enough apart, then columns of starts further and further to the right."""
     order = np.argsort(tips[:, 1], kind="stable")
     if len(tips) == 1 or np.diff(tips[order, 1]).min() >= STEP - 3:
         yield tips
-    steps = STEP * np.arange(len(tips))  # moved as little as it takes to be so far apart, around the same middle
+    steps = STEP * np.arange(len(tips))  # least movement to this distance, around the same middle
     spread = np.maximum.accumulate(tips[order, 1] - steps) + steps
     for aside in (0.0, 24.0, 60.0):
         anchors = np.empty_like(tips)
@@ -273,26 +272,26 @@ def _levels(tips: Floats) -> Iterator[Floats]:
 
 
 def _between(tip: Floats, anchor: Floats) -> Floats:
-    """Points of the line from a cube to its chips, which may cross no other cube."""
+    """Return points of the line from a cube to its chips, which must not cross another cube."""
     length = float(np.hypot(*(anchor - tip)))
     return np.asarray(tip + np.arange(26.0, length, 8.0)[:, None] / max(length, 1e-9) * (anchor - tip))
 
 
 def loss_words(sample: Sample) -> str:
-    """What stands before the loss of the one sample that is drawn: the wanted class, where the target is one."""
+    """Return the words before the loss of the probe sample, with the target class if there is one."""
     wanted = f"target {sample.outputs[sample.label]} \N{MIDDLE DOT} " if sample.label is not None else ""
     return f"{wanted}loss of this {'colour' if sample.colours else 'sample'} "
 
 
-# ---- What becomes of the one sample in a deeper network: input, output and target side by side, and its own loss.
+# ---- The outcome of the probe sample in a deeper network: input, output and target side by side, and its loss.
 
-MOST = 4  # outputs that are written out
+MOST = 4  # most outputs that are written out
 _SIDE, _APART, _ARROW = 46.0, 60.0, 44.0
 _WIDE = 52.0
 
 
 def outcome_size(sample: Sample) -> tuple[float, float] | None:
-    """Width and height that the outcome needs; None where there is nothing it could say."""
+    """Return width and height of the outcome; None without a target or with too many outputs."""
     if sample.target_values is None and sample.label is None:
         return None
     if sample.colours:
@@ -304,7 +303,7 @@ def outcome_size(sample: Sample) -> tuple[float, float] | None:
 
 
 class Outcome(Notes):
-    """What becomes of the sample, in a `box` of that size; `last` is the stage whose row is the output."""
+    """The outcome of the sample, in a `box` of that size; `last` is the stage whose row is the output."""
 
     def __init__(self, box: Box, sample: Sample, last: Stage) -> None:
         super().__init__()
@@ -318,12 +317,12 @@ class Outcome(Notes):
 
     @property
     def output_places(self) -> tuple[Floats, Floats]:
-        """Where the only output stands, and above it its delta; shape (1, 2) each, logical pixels."""
+        """Places of the only output, and of its delta above; shape (1, 2) each, logical pixels."""
         at = np.array([[self.box[0] + self.box[2] - _WIDE / 2, self.box[1] + 20 + HIGH / 2]])
         return at, at - (0.0, HIGH / 2 + 14.0)
 
     def lead_from(self, hull: Floats) -> None:
-        """Draw an arrow from the last layer, at the corner (N, 2) that is nearest."""
+        """Draw an arrow from the nearest corner of the last layer, given as corners (N, 2)."""
         x, y, wide, high = self.box
         ends = np.clip(hull, (x, y + 20), (x + wide, y + high))
         nearest = int(np.hypot(*(ends - hull).T).argmin())
@@ -357,7 +356,7 @@ class Outcome(Notes):
 
 
 def _loss(before: str, x: float, y: float, at: Stand) -> Number:
-    """The loss of the one sample that is drawn."""
+    """Return the record of the probe sample's loss."""
     return Number(x, y, Bound("loss", form="loss", before=before), LABEL, "right", False, 1, at, "")
 
 
@@ -365,10 +364,10 @@ def _loss(before: str, x: float, y: float, at: Stand) -> Number:
 
 
 def formulas(frame: Frame, stages: Sequence[Stage], sample: Sample) -> list[list[str]]:
-    """For each output the ways to write its formula, the best first; empty without a sample.
+    """Return for each output the ways to write its formula, the best first; empty without a sample.
 
-    The numbers of a line are those of the frame, with so many digits that they give the result that stands
-    there. An activation that looks at several sums (softmax) is left out.
+    A line has the numbers of the frame, with enough digits that they give the printed result. An activation of several
+    sums (softmax) is left out.
     """
     linear = next(s for s in stages if s.weight is not None)
     if "input" not in frame.activations or linear.weight is None:
@@ -385,7 +384,7 @@ def formulas(frame: Frame, stages: Sequence[Stage], sample: Sample) -> list[list
 
 
 def template(frame: Frame, stages: Sequence[Stage], sample: Sample) -> str:
-    """A line as long as those of this layer usually are, whatever the weights."""
+    """Return a line of the usual length for this layer, whatever the weights."""
     linear = next(s for s in stages if s.weight is not None)
     if "input" not in frame.activations or linear.weight is None or not sample.outputs:
         return ""
@@ -396,7 +395,7 @@ def template(frame: Frame, stages: Sequence[Stage], sample: Sample) -> str:
 
 
 def _terms(frame: Frame, linear: Stage) -> list[list[Term]]:
-    assert linear.weight is not None  # only layers are written out
+    assert linear.weight is not None  # only layers have formulas
     inputs = frame.activations["input"]
     rows: list[list[Term]] = [
         [(float(w), float(x)) for w, x in zip(row, inputs, strict=True)] for row in linear.weight.of(frame.values)
@@ -408,7 +407,7 @@ def _terms(frame: Frame, linear: Stage) -> list[list[Term]]:
 
 
 def _activation(stages: Sequence[Stage], linear: Stage) -> tuple[str, Callable[[float], float] | None, Stage | None]:
-    """Symbol, function and stage of what follows the sums; all nothing where each output is a sum."""
+    """Return symbol, function and stage of the activation; all empty if each output is a sum."""
     last = stages[-1]
     if last is linear or len(stages) != 2 or last.kind not in TABLE:
         return "", None, None

@@ -1,9 +1,8 @@
-"""What stands around cubes: `Notes`, records painted in any theme, for any frame; `Placer` finds places.
+"""Labels around cubes: `Notes`, records painted in any theme, for any frame; `Placer` finds places.
 
-Whoever has a text asks with the ways in which it may stand, the best first; the placer picks one and marks
-it. Names beside rows and columns of cubes are placed by it all together or not at all: at the height of the
-main faces, each nearest to its own row, from every camera. At the height of the floor a name would be read as
-that of the row in front.
+The author of a text passes its possible places, the best first; the placer picks one and marks it. Names beside rows
+and columns of cubes are placed all together or not at all: at the height of the main faces, each nearest to its own
+row, from every camera. At the height of the floor a name would seem to belong to the row in front.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ from ..space.plate import Plate
 
 Marks = NDArray[np.bool_]
 HIGH = 28.0
-"""Of a chip."""
+"""Height of a chip in pixels."""
 UNKNOWN = "\N{EN DASH}"
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A text and where it stands, as :meth:`Sketch.text` takes it; `tone` is 1 for what is read first, to 3."""
+    """A text and its place, as in :meth:`Sketch.text`; `tone` goes from 1 (read first) to 3."""
 
     text: str
     x: float
@@ -43,7 +42,7 @@ class Name:
     anchor: Anchor = "left"
     bold: bool = False
     tone: int = 2
-    at: Stand = None  # what it belongs to
+    at: Stand = None  # the world point it is attached to
 
     @property
     def box(self) -> Box:
@@ -53,11 +52,11 @@ class Name:
 
 
 class Number(NamedTuple):
-    """A number of the moment: where it stands, which it is, and what stands there while nobody knows it."""
+    """A number of the moment: its place, which number it is, and the text while it is unknown."""
 
     x: float
     y: float
-    bound: Bound  # of the form "range": that of a tensor
+    bound: Bound  # form "range": the range of a tensor
     size: float = CHANNEL
     anchor: Anchor = "middle"
     bold: bool = True
@@ -67,7 +66,7 @@ class Number(NamedTuple):
 
 
 class Chip(NamedTuple):
-    """The box around a number, by its middle; what is not `strong` is dim."""
+    """The box around a number, by its middle; dim unless `strong`."""
 
     x: float
     y: float
@@ -80,12 +79,12 @@ class Swatch(NamedTuple):
     """The colour of a row of three numbers."""
 
     box: Box
-    name: str  # of the row
+    name: str  # name of the row
     at: Stand = None
 
 
 class Line(NamedTuple):
-    """A line through points (N, 2), with a head of so many pixels at its end, or none."""
+    """A line through points (N, 2), with a head of some pixels at its end, or none."""
 
     points: ArrayLike
     width: float = 1.4
@@ -104,7 +103,7 @@ class Notes:
         self.lines: list[Line] = []
 
     def static_sketch(self, theme: Theme) -> Sketch:
-        """What stays from frame to frame."""
+        """Return the parts that stay from frame to frame."""
         sketch, tones = Sketch(), (theme.text1, theme.text2, theme.text3)
         for points, width, head, at in self.lines:
             sketch.stand(at)
@@ -131,9 +130,9 @@ class Notes:
         sign: str = "±",
         reached: Mapping[str, Marks] | None = None,
     ) -> Sketch:
-        """The numbers of one frame, by their `rows`, and the ranges of tensors: their `extents` behind a `sign`.
+        """Return the numbers of one frame, by their `rows`, and the ranges of tensors: `extents` after a `sign`.
 
-        `reached` says of each row which of its numbers are there already; None: all.
+        `reached` marks the numbers of each row that are known; None: all.
         """
         sketch, tones = Sketch(), (theme.text1, theme.text2, theme.text3)
         for box, name, at in self.swatches:
@@ -160,15 +159,15 @@ class Notes:
         return sketch
 
 
-# ---- Which parts of a scene are covered, and where each text finds a place.
+# ---- The covered parts of a scene, and free places for texts.
 
 PlaceOption = Sequence[Box]
-"""Boxes that a text, or several together, would take."""
+"""Boxes of a text, or of several together."""
 LIGHTLY = 0.45
-"""Cost of a place that a line may touch at a corner, but not cross."""
+"""Cost of a place that a line touches at a corner, but does not cross."""
 _CELL = 4.0  # pixels of a cell of the map
-_LONGEST = 4096  # points of a line: zoomed in by hand, most of it is outside
-_STAY = 0.8  # what it is worth to stay
+_LONGEST = 4096  # most points of a line: zoomed in, most of it is outside
+_STAY = 0.8  # bonus for staying
 
 
 class Placer:
@@ -188,22 +187,22 @@ class Placer:
         air: float = 0.0,
         fits: Callable[[PlaceOption], bool] | None = None,
     ) -> int | None:
-        """The number of the way that is taken from now on; None where there is none.
+        """Take the best of several ways; return its index, or None.
 
         Parameters
         ----------
         ways : iterable of sequence of Box
-            The best first; one costs what its most expensive box does, or all together where the cheapest is taken.
+            The best first. The cost of a way is that of its most expensive box, or with `later` the sum of all.
         most : float
-            What a way may cost.
+            The largest cost of a way.
         later : float, optional
-            Each way costs so much more than the one before, and the cheapest is taken; default: the first that may be.
+            Extra cost of each way over the one before; the cheapest is taken. Default: the first within `most`.
         stay : int, optional
-            Where the text stood before: that is worth something.
+            The way of the last picture, which gets a bonus.
         air : float
-            Pixels that are taken on both sides too.
+            Pixels that are reserved on both sides too.
         fits : callable, optional
-            What else must hold of a way.
+            A further condition on a way.
         """
         boxes: PlaceOption = ()
         least, found = inf, None
@@ -221,13 +220,13 @@ class Placer:
         return found
 
     def free(self, box: Box, most: float = 0.0) -> bool:
-        """Whether a box has room; it is taken then."""
+        """Reserve a box if it has room; return whether it has."""
         return self.place([[box]], most=most) is not None
 
     def corner(self, size: tuple[float, float], before: Box | None, top: float, last: Box | None = None) -> Box | None:
-        """A free rectangle: the one of `before`, or as far to the lower right as there is one, not above `top`.
+        """Return a free rectangle: that of `before`, or the one furthest to the lower right, not above `top`.
 
-        On the rectangle `last` it stands only where there is no other place.
+        The rectangle `last` is used only if there is no other place.
         """
         (width, height), (left, above, wide, high) = size, self.box
         places = [(float(x), float(y)) for y in np.arange(above + high - height - 8, top, -16.0)
@@ -239,7 +238,7 @@ class Placer:
         return None if found is None else (*places[found], width, height)
 
     def cost(self, box: Box) -> float:
-        """Covered cells below `box`; infinite when it leaves the scene."""
+        """Return the covered cells below `box`; infinite if it leaves the scene."""
         x, y, width, height = box
         left, top, wide, high = self.box
         if x < left + 4 or y < top or x + width > left + wide - 4 or y + height > top + high:
@@ -281,7 +280,7 @@ class Placer:
         self._cost[self._window(box)] += 1.0
 
     def add_texts(self, sketches: Iterable[Sketch]) -> None:
-        """Mark what is written already, each word with the chip that it may stand in: what stands in one is bold."""
+        """Mark texts, bold ones with the chip around them."""
         for item in (item for sketch in sketches for item in sketch.texts):
             air = 12.0 if item.bold else 4.0
             self.add_box((item.left - air, item.y - item.size - air / 3, item.width + 2 * air, item.size + air + 2))
@@ -295,10 +294,10 @@ class Placer:
 # ---- Names beside rows and columns of cubes.
 
 GAP, TRAY_GAP = 12.0, 7.0
-"""Pixels from the first cube's edge to its name, and from the tray where that reaches further."""
+"""Pixels from the first cube's edge to its name, and from the tray if that extends further."""
 _ACROSS_GAP = 11.0  # above or below a cube
 _LEVEL = 0.5  # rows flatter than this on screen (a cosine) have their names above or below their ends
-_FURTHER = (0.0, 14.0, 30.0)  # pixels along the row, where cubes of the next one are in the way
+_FURTHER = (0.0, 14.0, 30.0)  # pixels along the row, if cubes of the next one are in the way
 _FAR = 55.0  # pixels from its row at which a name no longer seems to belong to it
 _CLEARLY = 2.0  # pixels by which a name is nearer to its own row than to any other
 
@@ -306,15 +305,15 @@ _CLEARLY = 2.0  # pixels by which a name is nearer to its own row than to any ot
 def row_names(
     plate: Plate, names: Sequence[str], side: int, project: Project, placer: Placer, tray: Floats | None = None
 ) -> list[Name]:
-    """A name for each row of a plate beside the first (`side` -1) or the last (+1) of its cubes, or none at all.
+    """Return a name for each row of a plate beside the first (`side` -1) or the last (+1) of its cubes, or none at all.
 
-    `tray` are its tray's corners (4, 2) on screen.
+    `tray` is the tray's corners (4, 2) on screen.
     """
     if len(names) != plate.shape[0] or plate.grid.gaps:
         return []
     column, corners = 0 if side < 0 else plate.shape[1] - 1, [0, 2] if side < 0 else [1, 3]
     count = len(names)
-    # closer than letters are high: of a hundred thousand rows two say it soon
+    # rows closer than letters are high: check two before all of many rows
     for rows in [(0, 1), (count - 2, count - 1), range(count)] if count > 1 else [(0,)]:
         faces = _faces(plate, column, project, rows)
         middles, edges = faces.mean(axis=1), faces[:, corners].mean(axis=1)
@@ -338,7 +337,7 @@ def row_names(
 def column_names(
     plate: Plate, names: Sequence[str], project: Project, top: float, free: Callable[[Box], bool]
 ) -> list[Name]:
-    """A name below `top` over the back edge of each column of a plate, or none at all; `free` takes a box with room."""
+    """Return a name over the back edge of each column, below `top`, or none at all; `free` reserves boxes."""
     if plate.grid.folded or len(names) != plate.shape[1]:
         return []
     backs = project([back_edge(plate, j) for j in range(len(names))])
@@ -354,18 +353,18 @@ def column_names(
 
 
 def point(xyz: Floats) -> tuple[float, float, float]:
-    """A point of the world as `Sketch.stand` takes it."""
+    """Return a world point for `Sketch.stand`."""
     x, y, z = np.asarray(xyz, float).tolist()
     return x, y, z
 
 
 def back_edge(plate: Plate, column: int) -> Floats:
-    """The middle of the back edge of the first cube of a column, in the world."""
+    """Return the middle of the back edge of a column's first cube, in the world."""
     return np.asarray(plate.cell_centre(0, column) + plate.depth * plate.axes[2] - plate.half * plate.axes[1])
 
 
 def _faces(plate: Plate, column: int, project: Project, rows: Sequence[int]) -> Floats:
-    """The main faces (R, 4, 2) of the cubes of some rows in a column; their backs where those are seen."""
+    """Return the main faces (R, 4, 2) of some rows' cubes in a column, or their backs if these are visible."""
     corners = np.array([plate.cell_corners(i, column) for i in rows])
     flat = project(corners.reshape(-1, 3)).reshape(-1, 8, 2)
     right, down = (flat[0, k] - flat[0, 0] for k in (1, 2))
@@ -374,7 +373,7 @@ def _faces(plate: Plate, column: int, project: Project, rows: Sequence[int]) -> 
 
 
 def _name_beside(edge: Floats, way: Floats, size: float, text: str, tray: Floats | None, upright: bool) -> Name:
-    """A name outside of the edge of a face; `way` leads out of the row."""
+    """Return a name outside the edge of a face; `way` leads out of the row."""
     x, y = float(edge[0]), float(edge[1])
     half = CAP_HEIGHT * size / 2
     if (abs(way[0]) < _LEVEL) != upright:  # the row runs up and down on screen
@@ -387,7 +386,10 @@ def _name_beside(edge: Floats, way: Floats, size: float, text: str, tray: Floats
 
 
 def _beyond_tray(least: float, tray: Floats | None, band: tuple[float, float], axis: int, sign: int) -> float:
-    """`least`, or further along an axis (0 x, 1 y; `sign` says which way): beyond a tray within a band of the other."""
+    """Return `least` or a place further along an axis (0 x, 1 y; in direction `sign`), beyond the tray.
+
+    Only the part of the tray within `band` of the other axis counts.
+    """
     far = sign * least
     for p, q in () if tray is None else zip(tray, np.roll(tray, -1, axis=0), strict=True):
         a, b = sorted((p, q), key=lambda point: float(point[1 - axis]))
@@ -399,7 +401,7 @@ def _beyond_tray(least: float, tray: Floats | None, band: tuple[float, float], a
 
 
 def _fit(boxes: PlaceOption, faces: Floats) -> bool:
-    """Whether names, with two pixels around each, touch no other, and each is nearest to its own row."""
+    """Return whether names, with two pixels around each, touch no other, and each is nearest to its own row."""
     for k, box in enumerate(boxes):
         if any(meet(box, (x - 2, y, wide + 4, high)) for x, y, wide, high in boxes[:k]):
             return False
@@ -412,7 +414,7 @@ def _fit(boxes: PlaceOption, faces: Floats) -> bool:
 
 
 def face_distances(box: Box, faces: Floats) -> Floats:
-    """Distances of a box from four-cornered faces (N, 4, 2), corners in the order of :meth:`Plate.cell_corners`."""
+    """Return the distances of a box from faces (N, 4, 2), corners in the order of :meth:`Plate.cell_corners`."""
     x, y, wide, high = box
     mine = np.array([(x, y), (x + wide, y), (x + wide, y + high), (x, y + high)])
     theirs = faces[:, [0, 1, 3, 2]]
@@ -420,7 +422,7 @@ def face_distances(box: Box, faces: Floats) -> Floats:
 
 
 def _to_edges(points: Floats, rings: Floats) -> Floats:
-    """The least distance of points ([N,] P, 2) from the edges of each ring (N, M, 2)."""
+    """Return the least distance of points ([N,] P, 2) from the edges of each ring (N, M, 2)."""
     ways = rings[:, [*range(1, rings.shape[1]), 0]] - rings
     lengths = np.maximum((ways**2).sum(axis=-1), 1e-12)
     to = np.broadcast_to(points, (len(rings), *points.shape[-2:]))[:, :, None] - rings[:, None]

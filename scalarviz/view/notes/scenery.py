@@ -1,4 +1,4 @@
-"""`Scenery`: names, numbers and lines that belong to the cubes and move with them; and what those are called."""
+"""`Scenery`: names, numbers and lines that belong to the cubes and move with them."""
 
 from __future__ import annotations
 
@@ -26,19 +26,18 @@ from .layer import FewFlow, Outcome, outcome_size
 from .placer import Marks, Notes, Placer
 from .values import CubeValues, Small
 
-_CARRIED, _CARRIED_LEAST = 0.42, 136.0  # share of the scene's smaller side for cubes that stand on a panel; pixels
-_CHIPS_ABOVE, _CHIPS_BESIDE = 58.0, 238.0  # what the flow around a single layer takes
-_CHIPS_WIDE, _CUBE_WIDE = 300.0, 48.0  # on both sides of its cubes; and each of those, so that numbers are on them
+_CARRIED, _CARRIED_LEAST = 0.42, 136.0  # cubes on a floor panel: share of the scene's smaller side; least pixels
+_CHIPS_ABOVE, _CHIPS_BESIDE = 58.0, 238.0  # pixels of the flow around a single layer
+_CHIPS_WIDE, _CUBE_WIDE = 300.0, 48.0  # pixels on both sides of its cubes; per cube, so that it holds its number
 
 
 class Scenery:
     """Everything flat around the cubes of one layout, seen by one camera. Boxes and names are placed once.
 
-    Another look (`change`) writes the same words in the same places. For a camera that was `moved` by hand
-    everything is tried against the cubes, and what would lie on them or is hidden by them is left out.
-    `panels` says whether the sample's outcome stands beside the cubes of a chain, `quantity` what the cubes
-    show. Where it was `before`, seen by the camera of a moment ago, names stay while there is room. On a
-    panel that has numbers of its own (`borne`) outputs have no names beside their rows.
+    `change` writes the same words in the same places in another look. For a camera that was `moved` by hand, parts on
+    cubes or hidden by them are left out. `panels`: the sample's outcome is beside the cubes of a chain; `quantity`:
+    that of the cubes. With `before`, the scenery of a moment ago, names stay while there is room. On a panel with
+    numbers of its own (`borne`) outputs have no names beside their rows.
     """
 
     def __init__(
@@ -61,7 +60,7 @@ class Scenery:
         single = is_single(subject, layout)
         self._notes: list[Notes] = []
         self.flow: FewFlow | None = None
-        self.below = True  # whether the outcome of a single layer stands below it
+        self.below = True  # whether the outcome of a single layer is below it
         if single:
             self.flow = FewFlow(layout, subject, project, box, moved=moved is not None, named=not borne)
             self._notes = [self.flow, self.flow.below]
@@ -73,7 +72,7 @@ class Scenery:
         if self.blueprint is not None:
             self._labels = PlanLabels(self.blueprint, window)
         elif layout.spots:
-            told = any(isinstance(panel, Features) for panel in subject.panels)  # names what is read
+            told = any(isinstance(panel, Features) for panel in subject.panels)  # names the inputs
             reads = () if told else subject.sample.inputs
             self._labels = TurnLabels(layout, reads, project, box)
         elif not single:
@@ -96,9 +95,9 @@ class Scenery:
         self.change(theme, quantity)
 
     def change(self, theme: Theme, quantity: str) -> None:
-        """Another look."""
+        """Change theme and quantity."""
         self._theme, self._quantity = theme, quantity
-        self.values = self._numbers(theme, decades=quantity not in PLAIN)  # where the numbers shown stand
+        self.values = self._numbers(theme, decades=quantity not in PLAIN)  # places of the numbers
         self._write()
 
     def _write(self) -> None:
@@ -109,14 +108,14 @@ class Scenery:
         return [notes for notes in self._notes if self.below or self.flow is None or notes is not self.flow.below]
 
     def show_outcome(self, shown: bool) -> None:
-        """Whether the outcome of a single layer stands below it."""
+        """Set whether the outcome of a single layer is shown below it."""
         if self.below != shown:
             self.below = shown
             self._write()
 
     @property
     def reserved(self) -> list[Box]:
-        """Boxes on which nothing else should stand."""
+        """Boxes that other parts must avoid."""
         words = [] if self._labels is None else self._labels.reserved
         return [*words] if self.outcome is None else [self.outcome.box, *words]
 
@@ -127,7 +126,7 @@ class Scenery:
 
     @property
     def swatch(self) -> Box | None:
-        """Where the swatch of the sample stands; None where there is none."""
+        """Box of the sample's swatch, or None."""
         notes = self.flow or self.outcome
         return None if notes is None else notes.swatch
 
@@ -135,7 +134,7 @@ class Scenery:
         self, frame: Frame, colouring: Coloring, activations: ActivationScale, skip: Marks | None = None,
         small: Small | None = None, light: float = 1.0,
     ) -> list[Sketch]:  # fmt: skip
-        """The numbers on the cubes: weights but for those to `skip` (P,), and rows of activations in their `light`."""
+        """Return the numbers on the cubes: weights but those to `skip` (P,), and rows of activations in `light`."""
         if not self.values.size:  # too many of them, or too small
             return []
         return [self.values.sketch(frame, colouring, skip, small), self.values.rows(frame, activations, light)]
@@ -144,9 +143,10 @@ class Scenery:
         self, frame: Frame, colouring: Coloring, loss: float | None, reached: Mapping[str, Marks] | None = None,
         *, outcome: bool = True,
     ) -> list[Sketch]:  # fmt: skip
-        """The numbers beside them; `loss` is the probe sample's own, `reached` says which are there (None: all).
+        """Return the numbers beside the cubes. `loss` is the probe sample's; `reached` marks known numbers.
 
-        `outcome`: whether output and target of a deeper network are those of one sample.
+        `reached` None: all are known. `outcome`: show output and target of a deeper network, which are those of one
+        sample.
         """
         rows, sample = dict(frame.activations), self._subject.sample
         if "input" in rows:  # else the rows of the sample were not recorded
@@ -161,7 +161,7 @@ class Scenery:
         return found
 
     def trouble(self, frame: Frame, around: Sequence[Sketch]) -> Sketch:
-        """What is wrong with a layer, beside its cubes; `around` holds the texts that are there already."""
+        """Return the problems of layers, beside their cubes; `around` holds the existing texts."""
         if self._trouble is None:
             return Sketch()
         names, found = Names(self._subject), diagnose(frame, self._subject.tensors, self._subject.stages)
@@ -169,14 +169,14 @@ class Scenery:
 
     @property
     def homeless(self) -> tuple[str, ...]:
-        """What of it found no place there."""
+        """The problems that found no place there."""
         return () if self._trouble is None else self._trouble.homeless
 
 
 def cubes_box(subject: Subject, scene: Box) -> Box:
-    """The scene, less what the chips around a single small layer need beyond the layout's own margins.
+    """Return the scene less the room for chips around a single small layer beyond the layout's own margins.
 
-    Those shrink with the scene, the chips do not.
+    Those margins shrink with the scene, the chips do not.
     """
     x, y, width, height = scene
     if not least_width(subject):
@@ -187,47 +187,47 @@ def cubes_box(subject: Subject, scene: Box) -> Box:
 
 
 def least_width(subject: Subject) -> float:
-    """Pixels that a single small layer needs with its inputs, outputs and targets around it; 0: no layer is that."""
+    """Return the pixels that a single small layer needs with inputs, outputs and targets; 0 for another network."""
     linear = [s.weight.shape[-1] + (s.bias is not None) for s in subject.stages if s.weight is not None]
     single = len(linear) == 1 and sum(t.size for t in subject.tensors) <= FEW
     return _CHIPS_WIDE + _CUBE_WIDE * linear[0] if single else 0.0
 
 
 def carried_box(subject: Subject, scene: Box) -> Box:
-    """The scene of cubes that stand on a panel: the middle of it."""
+    """Return the scene of cubes on a floor panel: the middle of it."""
     x, y, width, height = scene
     side = max(_CARRIED * min(width, height), _CARRIED_LEAST)
     return x + (width - side) / 2, y + (height - side) / 2, side, side
 
 
 def foot_of(layout: Layout) -> Floats:
-    """The point (1, 3) that the cubes stand on, below their middle."""
+    """Return the point (1, 3) below the middle of the cubes that they stand on."""
     low, high = layout.bounds
     return np.array([[*(low + high)[:2] / 2, low[2]]])
 
 
 def window_of(scene: Box, panels: bool, size: tuple[float, float]) -> Box:
-    """Where a camera moved by hand may bring cubes (logical pixels): not below the panels, where there are any."""
+    """Return the box for cubes of a camera moved by hand (logical pixels); with panels it ends above them."""
     x, y, width, height = scene
     return (x, y - 12.0, width, height + 12.0) if panels else (0.0, 0.0, float(size[0]), float(size[1]))
 
 
-# ---- Which of them have words, and which.
+# ---- Which parts have names.
 
 
 def is_single(subject: Subject, layout: Layout) -> bool:
-    """Whether one small layer is all that there is: then inputs and outputs stand around it with their numbers."""
+    """Return whether the network is one small layer; then inputs and outputs are around it with their numbers."""
     return layout.mode == "few" and sum(stage.weight is not None for stage in subject.stages) == 1
 
 
 def labelled(subject: Subject) -> dict[str, tuple[int, ...]]:
-    """Shapes of the tensors that get a label, by name: biases stand beside their weights."""
+    """Return the shapes of the tensors with a label, by name; biases of layers have none."""
     layers = any(stage.weight is not None for stage in subject.stages)
     return {t.name: t.shape for t in subject.tensors if not layers or t.role != "bias"}
 
 
 def unit_words(subject: Subject, names: Names) -> dict[str, tuple[str, ...]]:
-    """Names of inputs, hidden units that have some, and outputs, by their rows; the pad's picture speaks for itself."""
+    """Return the names of inputs, hidden units and outputs, by their rows; a sheet's inputs have none."""
     stages, sample = subject.stages, subject.sample
     if not stages:
         return {}
@@ -238,7 +238,7 @@ def unit_words(subject: Subject, names: Names) -> dict[str, tuple[str, ...]]:
 
 
 def side_words(subject: Subject) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
-    """What columns and rows of a tensor are called that reads the sample or makes the output, where no row says it."""
+    """Return names of columns and rows of tensors that read the sample or make the output, if no row has them."""
     stages, sample, found = subject.way, subject.sample, dict[str, tuple[tuple[str, ...], tuple[str, ...]]]()
     if subject.stages or not is_chain(stages):
         return found
@@ -251,23 +251,23 @@ def side_words(subject: Subject) -> dict[str, tuple[tuple[str, ...], tuple[str, 
     return found
 
 
-# ---- What is wrong with a layer: a line beside it that comes and goes with the frames.
+# ---- Problems of a layer: a line beside it that depends on the frame.
 
 _LINE, _MARK = 19.0, 24.0
-_SPOTS = 4000  # that are tried at most
+_SPOTS = 4000  # most places that are tried
 
 
 class TroubleNotes:
-    """A line for each trouble near its layer, where it covers no cube and no other text."""
+    """A line for each problem near its layer, where it covers no cube and no other text."""
 
-    homeless: tuple[str, ...] = ()  # what found no place in the last sketch, and has to be said elsewhere
+    homeless: tuple[str, ...] = ()  # texts without a place in the last sketch, to be shown elsewhere
 
     def __init__(self, layout: Layout, project: Project, box: Box) -> None:
         self._layout, self._project, self._box = layout, project, box
         self._places: dict[str, tuple[Box, tuple[str, ...]] | None] = {}
 
     def sketch(self, troubles: Sequence[Trouble], around: Iterable[Sketch], theme: Theme) -> Sketch:
-        """The lines of one frame. `around` holds the texts that are there already; a line found a place once stays."""
+        """Return the lines of one frame. `around` holds the existing texts; a placed line stays."""
         sketch = Sketch()
         self._places = {t.text: self._places[t.text] for t in troubles if t.text in self._places}
         missing = [t for t in troubles if t.text not in self._places]
@@ -294,7 +294,7 @@ class TroubleNotes:
         return placer
 
     def _place(self, trouble: Trouble, placer: Placer) -> tuple[Box, tuple[str, ...]] | None:
-        """The free place nearest to the layer's cubes, in one line or in two, after what happened and before why."""
+        """Return the free place nearest to the layer's cubes, and its text in one line, or in two."""
         plate = next((p for p in self._layout.plates if p.name == trouble.where), None)
         points = self._project((plate or self._layout.plates[0]).corners)
         middle = (points.min(axis=0) + points.max(axis=0)) / 2
@@ -309,12 +309,12 @@ class TroubleNotes:
         return None
 
     def _nearest(self, middle: Floats, size: tuple[float, float]) -> Floats:
-        """Left upper corners (N, 2) for a text, the nearest to the middle of the cubes first."""
+        """Return left upper corners (N, 2) for a text, the nearest to the middle of the cubes first."""
         left, top, wide, high = self._box
         step = max(4.0, np.sqrt(wide * high / _SPOTS))
         across = np.arange(left + min(MARGIN, 0.04 * wide), left + wide - size[0] - 4, step)
         down = np.arange(top, top + high - size[1], step)
         spots = np.stack(np.meshgrid(across, down, indexing="ij"), axis=-1).reshape(-1, 2)
-        # from the middle of the cubes to the nearest point of the line: so a long one may begin beside them
+        # measure to the nearest point of the line, so that a long one can begin beside the cubes
         gaps = np.abs(spots + np.array(size) / 2 - middle) - np.array([size[0] / 2, 0.0])
         return np.asarray(spots[np.argsort(np.hypot(*np.maximum(gaps, 0.0).T), kind="stable")])

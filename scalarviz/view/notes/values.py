@@ -1,4 +1,4 @@
-"""The value printed on each cube of a small net, in the colour that can be read on it."""
+"""The value printed on each cube of a small net, in a readable colour."""
 
 from __future__ import annotations
 
@@ -27,27 +27,25 @@ _MIDDLE = 0.357  # from the baseline to half the height of a digit, of the size
 
 
 class Small(NamedTuple):
-    """Where cubes are not all as large as can be."""
+    """The sizes of cubes that are not all alike."""
 
-    shares: Shares  # how large each is beside the largest, by plate and element
-    picked: Picked  # what is drawn at a point (logical pixels)
+    shares: Shares  # size of each cube as a share of the largest, by plate and element
+    picked: Picked  # the cube at a point (logical pixels)
     own: Mapping[int, CubeLook]  # looks given by hand, by flat index
 
 
 def colours_at(cmap: Colormap, unit: ArrayLike) -> Floats:
-    """Colours at fractions 0..1 of a scale, shape (..., 3): what a cube's main face shows."""
+    """Return the colours at fractions 0..1 of a scale, shape (..., 3): those of the main faces."""
     place = np.asarray(unit, np.float64)
     return cmap(2.0 * place - 1.0 if cmap.diverging else place)
 
 
 class CubeValues:
-    """Where the numbers stand and how large they are; both depend on layout and camera alone.
+    """The places and the type size of the numbers; both depend only on layout and camera.
 
-    Where they span `decades`, as gradients do, each is written with its exponent, or in brief, others with fewer
-    decimals where cubes are small. For a camera that was
-    `moved` by hand a number stands only on a main face that can be seen and holds it, and not where it would
-    leave the `window` in which cubes are drawn. `size` is that of the type: 0 where there are too many
-    weights or the cubes are too small.
+    If they span `decades`, as gradients do, each has an exponent, or is written in brief; others get fewer decimals on
+    small cubes. For a camera that was `moved` by hand a number appears only on a visible main face that holds it,
+    inside the `window` of the cubes. `size` is that of the type: 0 for too many weights or too small cubes.
     """
 
     def __init__(
@@ -65,7 +63,7 @@ class CubeValues:
                 self._seen, self.size = _readable(layout, moved, project, widest)
             elif few:
                 fits = {p: _fitting(p, project, widest) for p in layout.plates}
-                # on weights all or none; rows where nothing fits have no numbers
+                # on weights all or none; rows without room have no numbers
                 bare = any(fit == 0 for plate, fit in fits.items() if plate.kind != "activation")
                 self.size = 0 if bare else min((fit for fit in fits.values() if fit > 0), default=0)
                 plates = tuple(p for p in layout.plates if fits[p] >= max(self.size, 1))
@@ -81,10 +79,10 @@ class CubeValues:
     def sketch(
         self, frame: Frame, colouring: Coloring, skip: NDArray[np.bool_] | None = None, small: Small | None = None
     ) -> Sketch:
-        """The numbers of one frame, by plate, in C order; on cubes to `skip` (P,) something else is written.
+        """Return the numbers of one frame, by plate, in C order; cubes to `skip` (P,) have another text.
 
-        Where a number has not been computed yet, the weight stands there, small, since a zero would be read
-        as a result.
+        A number that is not computed yet is replaced by the weight in small type, since a zero would look like a
+        result.
         """
         sketch, missing = Sketch(), colouring.missing(frame)
         for plate in self._centres:
@@ -107,7 +105,7 @@ class CubeValues:
                     least, written = min(self.size, 15), tenths if self._form == "tenths" else chip_text
                     weight = written(frame.values[span.start + k], signed=True)
                     letter = plate.name if plate.size == 1 and len(plate.name) == 1 else "w"
-                    said = weight if colouring.opened else f"{letter} {weight}"  # there the legend says it
+                    said = weight if colouring.opened else f"{letter} {weight}"  # there the legend explains it
                     sketch.text(x, y + _MIDDLE * least, said, least, self.theme.text2, anchor="middle")
                     continue
                 form = ("signed " if colouring.signed else "") + self._form
@@ -116,7 +114,7 @@ class CubeValues:
         return sketch
 
     def _on_small(self, plate: Plate, small: Small) -> tuple[Floats, NDArray[np.intp]]:
-        """Middles of the main faces as they are, and sizes of type; 0 where none fits or something is before it."""
+        """Return the middles of the present main faces, and type sizes; 0 if none fits or the face is hidden."""
         index = self._plates.index(plate)
         share = np.array([small.shares(index, element) for element in range(plate.size)])
         middles = self._project(plate.centres + (plate.depth * (2.0 * share - 1.0))[:, None] * plate.axes[2])
@@ -128,26 +126,26 @@ class CubeValues:
         return middles, size
 
     def lift(self, rise: NDArray[np.floating] | None, project: Project) -> None:
-        """Write on faces that are higher by shares of the cubes' height (P,); None: on faces as they are."""
+        """Move the numbers to faces that are higher by shares of the cubes' height (P,); None: back."""
         for plate in self._centres:
             if plate.kind != "activation":
                 up = np.zeros(plate.size) if rise is None else rise[plate.start : plate.start + plate.size]
-                up = np.where(up < 0, up / 2, up)  # the cube in front hides the lower half of a face that has sunk
+                up = np.where(up < 0, up / 2, up)  # the cube in front hides the lower half of a lowered face
                 self._centres[plate] = project(plate.tops + (2.0 * plate.depth * up)[:, None] * plate.axes[2])
 
     def writes(self, plate: Plate) -> bool:
-        """Whether there are numbers on the cubes of a plate."""
+        """Return whether the cubes of a plate have numbers."""
         return plate in self._centres
 
     def places(self, plate: Plate) -> tuple[Floats, NDArray[np.bool_]]:
-        """Middles (N, 2) of the main faces of a plate's cubes in logical pixels, and which of them can be read."""
+        """Return the middles (N, 2) of a plate's main faces in logical pixels, and which are readable."""
         centres = self._centres[plate]
         return centres, self._seen.get(plate, np.ones(len(centres), bool))
 
     def rows(self, frame: Frame, scale: ActivationScale, light: float = 1.0) -> Sketch:
-        """The numbers of one frame's rows of activations; a dead unit has its cross alone.
+        """Return the numbers of one frame's rows of activations; a dead unit has only its cross.
 
-        `light` is the share of their colours that is left.
+        `light` is the remaining share of their colours.
         """
         sketch = Sketch()
         for plate in self._centres:
@@ -174,7 +172,7 @@ class CubeValues:
 
 
 def _fitting(plate: Plate, project: Project, widest: str) -> int:
-    """The largest size whose widest usual number fits every cube of the plate; 0 if none does."""
+    """Return the largest type size whose widest usual number fits every cube of the plate; 0 for none."""
     wide, high = face_room(plate, project)
     # beside it 8 pixels, and for the smallest type the cube's dark rim, before there would be no number
     airs = {s: 8.0 if s > _SIZES[-1] else 3.5 for s in _SIZES}
@@ -182,7 +180,7 @@ def _fitting(plate: Plate, project: Project, widest: str) -> int:
 
 
 def face_room(plate: Plate, project: Project) -> tuple[float, float]:
-    """Width and height in logical pixels that a text may have on the main face of each cube of a plate."""
+    """Return the width and height in logical pixels for a text on the main face of each cube of a plate."""
     half, tops = plate.half * plate.axes[:2], plate.tops
     spans = [np.abs(project(tops + half[k]) - project(tops - half[k])) for k in (0, 1)]
     # Through the middle of a sheared face a horizontal line is as long as its flatter edge's horizontal part.
@@ -191,7 +189,7 @@ def face_room(plate: Plate, project: Project) -> tuple[float, float]:
 
 
 def face_quads(plate: Plate, project: Project) -> Floats:
-    """Corners of the main faces of a plate's cubes, (N, 4, 2), in logical pixels."""
+    """Return the corners of the main faces of a plate's cubes, (N, 4, 2), in logical pixels."""
     ring = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)]) @ (plate.half * plate.axes[:2])
     return project((plate.tops[:, None] + ring).reshape(-1, 3)).reshape(-1, 4, 2)
 
@@ -199,7 +197,7 @@ def face_quads(plate: Plate, project: Project) -> Floats:
 def _readable(
     layout: Layout, camera: Camera, project: Project, widest: str
 ) -> tuple[dict[Plate, NDArray[np.bool_]], int]:
-    """Which cubes, by plate, show a main face that holds a number, and the size of type for all of them."""
+    """Return by plate which cubes show a main face that holds a number, and the type size for all of them."""
     seen: dict[Plate, NDArray[np.bool_]] = {}
     sizes: dict[Plate, NDArray[np.intp]] = {}
     for plate in layout.plates:
@@ -215,13 +213,13 @@ def _readable(
 
 
 def _leave_out_covered(seen: dict[Plate, NDArray[np.bool_]], layout: Layout, camera: Camera, width: float) -> None:
-    """Take away the numbers that would stand on a cube in front of their own, at either end or in the middle."""
+    """Remove the numbers that a cube in front would cut at either end or in the middle."""
     picker = Picker(layout)
     heights = [float((p.origin + p.depth * p.axes[2])[2]) if p.axes[2][2] > 0.99 else -np.inf for p in layout.plates]
     for index, plate in enumerate(layout.plates):
         marks = seen[plate]
         if heights[index] > -np.inf and heights[index] == max(heights):
-            continue  # on a tray nothing is higher, so nothing stands before these faces
+            continue  # on a tray nothing is higher, so nothing hides these faces
         for element, (x, y) in enumerate(camera.project(plate.tops)):
             if marks[element]:
                 hits = [picker.pick(camera, (float(x + shift), float(y))) for shift in (0.0, -width / 2, width / 2)]
@@ -229,7 +227,7 @@ def _leave_out_covered(seen: dict[Plate, NDArray[np.bool_]], layout: Layout, cam
 
 
 def _sizes(plate: Plate, project: Project, widest: str) -> NDArray[np.intp]:
-    """The largest size of type, for each main face, whose widest usual number lies inside it; 0 where none does."""
+    """Return for each main face the largest type size whose widest usual number fits; 0 for none."""
     tops, quads = plate.tops, face_quads(plate, project)
     middles = project(tops)
     edges = np.roll(quads, -1, axis=1) - quads

@@ -1,6 +1,6 @@
 """`Window`: a viewer on the desktop, through vispy's Qt backend.
 
-Foot-guns this module prevents: a Qt loop would never let Python see Ctrl-C (the timer does, 60 times a second); a
+This module handles three pitfalls: a Qt loop would never let Python see Ctrl-C (the timer does, 60 times a second); a
 window manager may be missing, so the window asks for the keyboard itself; closing must not leave a thread behind.
 """
 
@@ -38,7 +38,7 @@ from ..watch.host import TICK, Guest
 from .files import Taking
 
 BESIDE = 32
-"""Logical pixels from a window to the next one that would lie exactly over it."""
+"""Logical pixels between a window and the next one that would be exactly over it."""
 
 
 class Window:
@@ -92,7 +92,7 @@ class Window:
         events.mouse_double_click.connect(self._on_mouse_press)  # Qt's second press of a double click
 
     def _watch_widget(self) -> object:
-        """See to files that are dropped, and to the desktop's own button, where Qt would only hide the widget."""
+        """Return a filter for dropped files, and for the desktop's close button, which in Qt only hides the widget."""
         core, window = qt_core(), self
         kinds = core.QEvent.Type
 
@@ -100,7 +100,7 @@ class Window:
             def eventFilter(self, watched: Any, event: Any) -> bool:
                 if event.type() == kinds.Close:
                     window._on_close()
-                if event.type() == kinds.Expose:  # Qt lays its own picture there, which may be an old one
+                if event.type() == kinds.Expose:  # Qt puts its own picture there, which may be old
                     window.canvas.update()
                 if event.type() not in (kinds.DragEnter, kinds.DragMove, kinds.Drop):
                     return False
@@ -114,10 +114,10 @@ class Window:
         found = Filter()
         self.frame.setAcceptDrops(True)
         self.frame.installEventFilter(found)
-        return found  # kept as long as the widget
+        return found  # lives as long as the widget
 
     def show(self) -> Self:
-        """Bring the window up, not exactly over another one of this process, and take the keyboard."""
+        """Show the window, not exactly over another one of this process, and take the keyboard."""
         stack, native = self.frame.layout(), self.canvas.native
         if stack.currentWidget() is not native:
             stack.setCurrentIndex(stack.addWidget(native))
@@ -129,16 +129,16 @@ class Window:
         while (x, y) in taken:
             x, y = x + BESIDE, y + BESIDE
         if (x, y) != self.place:
-            self.frame.move(x, y)  # a wish: some desktops place windows themselves
+            self.frame.move(x, y)  # only a request: some desktops place windows themselves
         for grab in (self.frame.raise_, self.frame.activateWindow, native.setFocus):
             grab()
         return self
 
     def run(self) -> None:
         """Serve the window until it is closed; Ctrl-C, SIGTERM and SIGHUP close it."""
-        if self._closing:  # by a hand, while the picture was made
+        if self._closing:  # by the user, while the picture was made
             self.close()
-        if self._check_display() or self.closed:  # it went meanwhile
+        if self._check_display() or self.closed:  # it was lost meanwhile
             return
         self.show()
         with signals(self.close_soon):
@@ -149,22 +149,22 @@ class Window:
             self._check_display()  # Qt leaves its loop when the display goes
 
     def _rescue(self) -> None:
-        """The display went and the drawing library does not come back: stop training, save, say so."""
+        """Handle a lost display that the drawing library does not return from: stop training, save, report it."""
         self._lose_display()
         if self.on_lost is not None:
             self.on_lost()
 
-    # ---- what the viewer asks
+    # ---- requests of the viewer
 
     @property
     def size(self) -> tuple[int, int]:
-        """Device pixels of the inside, at least what can be laid out."""
+        """Device pixels of the inside, at least the smallest size with a layout."""
         width, height = self.canvas.physical_size
         return max(SMALLEST, int(width)), max(SMALLEST, int(height))
 
     @property
     def pixel_ratio(self) -> float:
-        """Device pixels of one logical pixel."""
+        """Device pixels per logical pixel."""
         return float(self.canvas.pixel_scale)
 
     @property
@@ -185,24 +185,24 @@ class Window:
         return bool(self.frame.isFullScreen())
 
     def show_full_screen(self, on: bool) -> None:
-        """Fill the screen, or be a window again."""
+        """Fill the screen, or return to a window."""
         self.frame.showFullScreen() if on else self.frame.showNormal()
 
     def every(self, seconds: float, call: Callable[[float], None]) -> None:
-        """Call it about so often with the seconds that have passed."""
+        """Call a function about every `seconds`, with the seconds that have passed."""
         self._calls.append(call)
         self.timer.interval = seconds
         self.timer.start()
 
     def repaint(self) -> None:
-        """Paint soon."""
+        """Schedule a repaint."""
         surface = self.frame.windowHandle()
         self._asked = self._straight and surface is not None and surface.isExposed()
         if not self._asked:
             self.canvas.update()
 
     def ask_file(self, title: str, endings: Sequence[str], then: Callable[[Path], object]) -> None:
-        """Open Qt's dialogue for a file whose name has one of the endings; training goes on beside it."""
+        """Open Qt's dialogue for a file with one of the endings; training continues meanwhile."""
         kind = _qt_widgets().QFileDialog
         dialogue = kind(self.canvas.native, title, "", f"{' '.join(f'*{ending}' for ending in endings)};;*")
         dialogue.setFileMode(kind.FileMode.ExistingFile)
@@ -210,7 +210,7 @@ class Window:
         self._open(dialogue)
 
     def ask_text(self, title: str, label: str, text: str, then: Callable[[str], object]) -> None:
-        """Open a field for one line, filled with `text`; `then` gets what was typed if that is accepted."""
+        """Open a field for one line, filled with `text`; `then` gets the text if it is accepted."""
         dialogue = _qt_widgets().QInputDialog(self.canvas.native)
         dialogue.setWindowTitle(title)
         dialogue.setLabelText(f"{title}\n{label}" if label else title)
@@ -223,39 +223,39 @@ class Window:
         dialogue.open()
 
     def copy(self, text: str) -> None:
-        """To the desktop's clipboard."""
+        """Copy a text to the clipboard."""
         self.application.native.clipboard().setText(text)
 
     def pasted(self) -> str:
-        """From the desktop's clipboard."""
+        """Return the text of the clipboard."""
         return str(self.application.native.clipboard().text())
 
     def tell(self, line: str) -> None:
-        """Hand it to the window's owner."""
+        """Pass a line to the window's owner."""
         self._note(line)
 
     def close_soon(self) -> None:
-        """Close at the next tick: a signal may arrive while the widget is painting, a key while it is handled."""
+        """Close at the next tick, because a signal can arrive while the widget paints, a key while it is handled."""
         self._closing = True
 
     def enter(self, make: Callable[[tuple[int, int]], Guest], name: str) -> None:
-        """Show something else from the next tick on."""
+        """Show another guest from the next tick on."""
         self._next = make, name
 
     # ---- life
 
     def serve(self) -> None:
-        """Handle what has happened since and repaint, once (for loops that are not the window's own)."""
+        """Handle pending events and repaint, once (for loops that are not the window's own)."""
         self._tick()
         self.application.process_events()
 
     def close(self) -> None:
-        """Close the window and stop training; twice is once."""
+        """Close the window and stop training; a second call does nothing."""
         if self._end():
             self._destroy()
 
     def _end(self) -> bool:
-        """Everything of closing but the widget itself; returns whether there was something to end."""
+        """Close everything but the widget itself; return whether it was open."""
         if self.closed:
             return False
         self.closed = True
@@ -271,8 +271,8 @@ class Window:
     def _destroy(self) -> None:
         """Delete the widget now.
 
-        Left to the garbage collector it could die while another window is being drawn, taking that window's
-        context away from the thread.
+        The garbage collector could delete it while another window is drawn, and take that window's context from the
+        thread.
         """
         core = qt_core()
         self.frame.deleteLater()
@@ -301,22 +301,22 @@ class Window:
         self._next = None
         self._calls.clear()
         self._let_go()
-        self.canvas.set_current()  # the former one may have drawn elsewhere at its end
+        self.canvas.set_current()  # the former guest may have left another canvas current
         self.view = make(self.size)
         self._name = name
         self.frame.setWindowTitle(titled(name))
-        self._last = time.perf_counter()  # what making it took is no time that it has missed
+        self._last = time.perf_counter()  # the time to make it does not count
         self.view.attach(self)
         self.repaint()
 
     def _let_go(self) -> None:
         try:
             self.view.close()
-        except StateError as busy:  # a long engine call: the window goes on all the same
+        except StateError as busy:  # a long engine call: the window continues
             self._note(str(busy))
 
     def _check_display(self) -> bool:
-        """Whether the display has gone; if so, training is stopped and the widget left alone: it cannot be hidden."""
+        """Return whether the display is gone; then stop training and leave the widget, which cannot be hidden."""
         if self.closed or not connection_lost(self.application.native):
             return False
         self.timer.stop()
@@ -334,18 +334,18 @@ class Window:
         self._taking.close()
 
     def screenshot(self) -> Path | None:
-        """Save what is shown as a PNG; returns the file, or None if it could not be written (and says so)."""
+        """Save the picture as a PNG; return the file, or None with a message if it could not be written."""
         path = self._taking.save_still(self._name, self._picture())
         self.repaint()
         return path
 
     def film(self) -> None:
-        """Begin a film of what is shown, or end it."""
+        """Begin a film of the window, or end it."""
         self._taking.begin_or_end(self._name, self._picture)
         self.repaint()
 
     def _picture(self) -> NDArray[np.uint8]:
-        """What is shown, as it stands in files."""
+        """Return the picture as it is written to files."""
         self.canvas.set_current()
         with self.view.for_file():
             return self._painted()
@@ -365,16 +365,16 @@ class Window:
         self._taking.draw(self.size, self.pixel_ratio)
 
     def _paint_straight(self) -> None:
-        """Paint into the window itself instead of into Qt's picture of the widget.
+        """Paint into the window itself instead of Qt's picture of the widget.
 
-        Qt lays that over the window twice, which takes a software renderer longer than to paint it.
+        Qt copies that picture twice, which takes a software renderer longer than the painting.
         """
         from vispy.gloo.context import set_current_canvas
 
         native, self._asked = self.canvas.native, False
         context, surface = native.context(), self.frame.windowHandle()
         self._straight = context.makeCurrent(surface)
-        if not self._straight or self._taking.due():  # a film has the bits of stills, which are those of the widget
+        if not self._straight or self._taking.due():  # films use the widget's picture, as stills do
             self.canvas.update()
             return
         native._vispy_get_fb_bind_location = lambda: 0
@@ -430,32 +430,32 @@ class Window:
         self.view.scroll(self._at(event), (across, up), shift="Shift" in modifiers(event))
 
     def _on_close(self) -> None:
-        if self._end():  # the widget is in the middle of its own event: it dies after that
+        if self._end():  # the widget is inside its own event: delete it after that
             qt_core().QTimer.singleShot(0, self._destroy)
 
 
 _open: WeakSet[Window] = WeakSet()
 
 
-# ---- Names of keys that Qt and vispy do not agree on.
+# ---- Names of keys that differ between Qt and vispy.
 
 
 def unnamed(event: Any) -> str | None:
-    """The name of a key that vispy has none for: Tab with Shift is another key to Qt."""
+    """Return the name of a key that vispy does not know: Shift+Tab is another key in Qt."""
     return "Tab" if event is not None and event.key() == qt_core().Qt.Key.Key_Backtab else None
 
 
 def modifiers(event: Any) -> set[str]:
-    """Names of the keys that are held down besides."""
+    """Return the names of the modifier keys that are pressed."""
     return {str(getattr(key, "name", key)) for key in event.modifiers}
 
 
-# ---- What ends a window from outside: the signals that end a process.
+# ---- Signals that end the process, and so the window.
 
 
 @contextmanager
 def signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Ctrl-C, SIGTERM and SIGHUP call `stop` while the block runs (only in the main thread, where signals arrive)."""
+    """Call `stop` on Ctrl-C, SIGTERM and SIGHUP while the block runs (only in the main thread, which gets signals)."""
     former = {}
     with suppress(ValueError):
         for number in ending_signals():
@@ -468,5 +468,5 @@ def signals(stop: Callable[[], None]) -> Iterator[None]:
 
 
 def _qt_widgets() -> Any:
-    """QtWidgets of the binding that vispy chose."""
+    """Return QtWidgets of the binding that vispy chose."""
     return import_module(f"{qt_core().__name__.rpartition('.')[0]}.QtWidgets")

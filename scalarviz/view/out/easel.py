@@ -1,4 +1,4 @@
-"""`Easel`: from anything that has cubes to its picture: pixels, a file, SVG, or words in its place."""
+"""`Easel`: the picture of anything that has cubes: pixels, a file, SVG, or a description in words."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from .offscreen import offscreen
 
 Pixels = NDArray[np.uint8]
 FINE = 2
-"""Pixels of an image inside an SVG that one of the picture has."""
+"""Pixels of an embedded image per pixel of the picture."""
 
 
 class Easel:
-    """A workbench that nobody sees; `tell` hears what a panel of the scene's own could not paint."""
+    """An offscreen workbench; `tell` gets a line about each panel that a scene's own function failed to paint."""
 
     def __init__(
         self, x: object, size: tuple[int, int], theme: str | Theme, cmap: str | None = None, quantity: str = "weight",
@@ -52,7 +52,7 @@ class Easel:
             self.bench = Workbench(x, size, theme, cmap, quantity, sizing=sizing, supersample=supersample)
 
     def update(self, words: str, seconds: float | None = None, frame: Frame | None = None) -> None:
-        """Take over a frame, by default how it stands, `seconds` after the last one (None: exactly)."""
+        """Take over a frame, by default the present one, `seconds` after the last one (None: exactly)."""
         with self._screen:
             self.bench.update(frame or self.bench.subject.frame(), words, seconds)
         told = self.bench.side.ground.notes
@@ -61,12 +61,12 @@ class Easel:
         told.clear()
 
     def picture(self, words: str = "", seconds: float | None = None, frame: Frame | None = None) -> Pixels:
-        """The same, and its picture: uint8 (H, W, 3)."""
+        """Take over a frame; return its picture, uint8 (H, W, 3)."""
         self.update(words, seconds, frame)
         return self._screen.render(self.bench.draw, self.size, supersample=self._fine)
 
     def close_up(self, size: tuple[int, int], seconds: float | None = None, frame: Frame | None = None) -> Pixels:
-        """The cubes alone, without a word, so near that they fill a picture of `size`: uint8 (H, W, 3)."""
+        """Return the cubes alone, without words, so near that they fill a picture of `size`: uint8 (H, W, 3)."""
         with self._screen:
             self.bench.show_panels(False)
         self.update("", seconds, frame)
@@ -81,7 +81,7 @@ class Easel:
         return self._screen.render(draw, size, supersample=2)
 
     def smooth_picture(self, words: str, step: int | None = None) -> Pixels:
-        """A picture drawn at twice the size and averaged, for smooth edges; of a `step`, if one is given."""
+        """Return a picture drawn at twice the size and averaged, for smooth edges, of the present step or `step`."""
         self._fine = 2 if 2 * max(self.size) <= self._screen.longest else 1
         with self._screen:
             self.bench.resize(self.size, supersample=self._fine)
@@ -89,7 +89,7 @@ class Easel:
             return self.picture(words)
 
     def write(self, path: str | os.PathLike[str], words: str, step: int | None = None) -> Path:
-        """Write how it stands, or stood at `step`, as the kind of picture that the name ends in."""
+        """Write the picture of the present step or `step`, in the format of the suffix."""
         if as_path(path).suffix.lower() != SVG:
             save_picture(path, self.smooth_picture(words, step))
             return Path(path)
@@ -102,11 +102,11 @@ class Easel:
 
 
 FEW, NEAR = 200, 0.65
-"""Of so many weights a close-up has the whole width, of more this share, where most stand; of both so much height."""
+"""Up to `FEW` weights a close-up has the whole width, beyond that a share `NEAR` with most cubes."""
 
 
 def _filling(bench: Workbench, aspect: float) -> Box:
-    """The part of a picture (logical pixels), so many times as wide as high, that its weights fill."""
+    """Return the part of a picture (logical pixels), of the given aspect, that its weights fill."""
     plates = [plate for plate in bench.layout.plates if plate.kind != "activation"]
     corners = bench.project(np.concatenate([plate.corners for plate in plates]))
     low, high = corners.min(0), corners.max(0)
@@ -119,15 +119,15 @@ def _filling(bench: Workbench, aspect: float) -> Box:
 
 
 def picture_of(subject: Subject, frame: Frame, size: tuple[int, int], theme: str | Theme, words: str = "") -> Pixels:
-    """The picture of a frame, with the second line of its HUD: uint8 (H, W, 3)."""
+    """Return the picture of a frame, with the second line of its HUD: uint8 (H, W, 3)."""
     return Easel(subject, size, theme).picture(words, frame=frame)
 
 
 def svg_of_bench(bench: Workbench, title: str = "") -> str:
-    """The picture as text: letters, lines and cubes as such.
+    """Return the picture as SVG text, with real letters, lines and cubes.
 
-    Of more than 5,000 cubes, of cubes that have marks or looks given by hand, and of several networks side by side,
-    what lies below the texts is an image inside it.
+    With more than 5,000 cubes, cubes with marks or looks given by hand, or several networks side by side, everything
+    below the texts is an embedded image.
     """
     size = bench.places.size
     below: tuple[list[Sketch], Box | None]
@@ -141,11 +141,11 @@ def svg_of_bench(bench: Workbench, title: str = "") -> str:
     return picture_svg(size, bench.ground, layers, title, bench.size)
 
 
-# ---- Words in place of a picture: what it is of, at which step, and what its cubes show.
+# ---- Descriptions: the name, the step, and what the cubes show.
 
 
 def title_of(x: object) -> str:
-    """What a thing that has cubes is called: a scene or a recording by its name, a module by its class."""
+    """Return the name of a thing that has cubes: a scene's or recording's name, or a module's class."""
     if isinstance(x, StoredResults):
         return ALL
     x = x.source if isinstance(x, Subject) else x
@@ -159,9 +159,9 @@ def title_of(x: object) -> str:
 def words_of(
     name: str, subject: Subject, frame: Frame, *, shows: str = "weight", micro_step: MicroStepView | None = None
 ) -> str:
-    """What stands in place of a picture: ``"rgb, step 300, loss 0.0123: 15 numbers as cubes"``.
+    """Return the description of a picture: ``"rgb, step 300, loss 0.0123: 15 numbers as cubes"``.
 
-    `told` is the micro-step that is shown after that moment.
+    `micro_step` is the micro-step that is shown after that moment.
     """
     count = len(frame.values)
     cubes = "1 number as a cube" if count == 1 else f"{count:,} numbers as cubes"

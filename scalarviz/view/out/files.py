@@ -1,4 +1,4 @@
-"""Films and pictures on disk, which appear whole or not at all; `Taking` makes those that are asked for in a window."""
+"""Films and pictures on disk, which appear complete or not at all; `Taking` makes those of a window."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from ..watch.playback import FPS
 
 SVG = ".svg"
 ROOM = 1 << 16
-"""Bytes: a disk that has less is full, as encoders see it."""
+"""Bytes of free space below which a disk counts as full."""
 
 
 PATIENCE = 60.0
-"""Seconds in which an encoder must have taken a frame, or written something of the last ones."""
+"""Seconds in which an encoder must take a frame, or write something."""
 
 
 def check_video() -> str:
-    """The encoder's program; MissingDependencyError, which says what to install, where films cannot be written."""
+    """Return the encoder's program; raise MissingDependencyError, with install advice, if films cannot be written."""
     try:
         import imageio_ffmpeg
 
@@ -52,18 +52,18 @@ def check_video() -> str:
 
 
 class Film:
-    """Write frames into an MP4; a context manager. The file appears when the block ends without an error.
+    """Write frames into an MP4, as a context manager. The file appears when the block ends without an error.
 
     Parameters
     ----------
     path : path-like
         Ends in ``.mp4``.
     size : (int, int)
-        Width and height of the frames. Odd sizes get one more column or row, a copy of the last: the codec needs
-        even ones and would otherwise rescale.
+        Width and height of the frames. Odd sizes get one more column or row, a copy of the last: the codec needs even
+        ones and would otherwise rescale.
     fps : int
     put : callable, optional
-        ``put(new, path)`` gives the file a name when it is whole; default: `path`, in place of an old one.
+        ``put(new, path)`` gives the complete file its name; default: `path`, replacing an old file.
     """
 
     suffix: ClassVar[str] = ".mp4"
@@ -81,7 +81,7 @@ class Film:
             raise InputError(f"film: got {shown(self.path.name)}; allowed: a name that ends in {self.suffix}")
         self.size, self.fps, self.frames = size, fps, 0
         self._even, self._put = even_size(size), put
-        self._file = self._written = self.path  # the names that are written under until it is whole
+        self._file = self._written = self.path  # temporary names until it is complete
         self._stack, self._stuck = ExitStack(), False
         self._encoder: subprocess.Popen[bytes] | None = None
 
@@ -102,11 +102,11 @@ class Film:
     ]  # fmt: skip
 
     def _place(self, stack: ExitStack) -> Path:
-        """Where the frames are meanwhile."""
+        """Return the temporary file of the frames."""
         return self._file
 
     def _complete(self) -> bool:
-        """Finish the file, whose frames are all there; whether it is whole."""
+        """Finish the file after its last frame; return whether it is complete."""
         return True
 
     def add(self, picture: NDArray[np.uint8]) -> None:
@@ -127,20 +127,20 @@ class Film:
         try:
             pipe.write(np.ascontiguousarray(picture).data)
             pipe.flush()
-        except OSError as error:  # nobody reads any more
+        except OSError as error:  # the encoder no longer reads
             raise InputError(f"cannot write {self.path}: {self._why(self._encoder)}") from error
         finally:
             watch.cancel()
         self.frames += 1
 
     def _stop_encoder(self) -> None:
-        """End an encoder that does nothing."""
+        """Kill an encoder that makes no progress."""
         if self._encoder is not None:
             self._stuck = True
             self._encoder.kill()
 
     def _why(self, encoder: subprocess.Popen[bytes]) -> str:
-        """Why the encoder has ended, as far as can be seen."""
+        """Return why the encoder has ended, as far as known."""
         if self._stuck:
             return f"the encoder (ffmpeg) did nothing for {PATIENCE:g} s and was stopped"
         with suppress(subprocess.TimeoutExpired):
@@ -161,14 +161,14 @@ class Film:
         self._stack.__exit__(kind, error, trace)
 
     def _end(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Let the encoder write what it has, or end it; where the film is not whole an error keeps it from its name."""
+        """Let the encoder finish, or kill it; an incomplete film raises an error, so it gets no name."""
         encoder = self._encoder
         assert encoder is not None
         try:
             if kind is None and self.frames:
                 self._wait(encoder)
             whole = encoder.returncode == 0
-        finally:  # a signal, too, ends it at once
+        finally:  # a signal also kills it at once
             encoder.kill()
             encoder.wait()
             with suppress(OSError):
@@ -179,7 +179,7 @@ class Film:
             raise InputError(f"cannot write {self.path}: {self._why(encoder)}")
 
     def _wait(self, encoder: subprocess.Popen[bytes]) -> None:
-        """No more frames come; wait for the encoder as long as it goes on writing."""
+        """Close the input and wait for the encoder as long as it writes."""
         with suppress(OSError):
             encoder.stdin.close()  # type: ignore[union-attr]  # a pipe
         before = None
@@ -194,21 +194,21 @@ class Film:
 
 
 def even_size(size: tuple[int, int]) -> tuple[int, int]:
-    """The size of an MP4 of such frames: its colours stand for two by two pixels."""
+    """Return the size of an MP4 with such frames; its colours cover two by two pixels."""
     return size[0] + size[0] % 2, size[1] + size[1] % 2
 
 
-# ---- A film as a GIF: frames are kept without loss until the last one, then painted with the 256 colours that fit all.
+# ---- A film as a GIF: frames are stored without loss until the last one, then get the 256 best colours.
 
 
 MOST_FPS = 50
-"""A frame of a GIF stays for whole hundredths of a second; viewers slow down what stays for one."""
+"""Most frames per second of a GIF: frames last whole hundredths of a second, and viewers slow down single ones."""
 PAINT = "paletteuse=dither=bayer:bayer_scale=4:diff_mode=rectangle"
-"""Ordered dithering stands still while the picture does: what does not change costs nothing."""
+"""Ordered dithering: it does not move in a still picture, so unchanged parts cost nothing."""
 
 
 class Gif(Film):
-    """Write frames into a GIF that plays round and round; as a `Film`, of any size."""
+    """Write frames into a GIF that loops; like `Film`, of any size."""
 
     suffix: ClassVar[str] = ".gif"
 
@@ -220,14 +220,14 @@ class Gif(Film):
     _codec: ClassVar[list[str]] = ["-vcodec", "libx264rgb", "-pix_fmt", "rgb24", "-qp", "0", "-preset", "ultrafast"]
 
     def _place(self, stack: ExitStack) -> Path:
-        frames, self._colours = (  # they get no name, and are removed
+        frames, self._colours = (  # temporary, removed at the end
             stack.enter_context(replacing(self.path.with_name(f"{self.path.stem}-frames{ending}"), lambda *_: None))
             for ending in (".mp4", ".png")
         )
         return frames
 
     def _complete(self) -> bool:
-        """Find the colours, paint with them; whether all of it is there."""
+        """Find the colours and paint with them; return whether both succeeded."""
         frames, colours = _named(self._written), _named(self._colours)
         find = ["-i", frames, "-vf", "palettegen=stats_mode=full", "-update", "1", "-frames:v", "1", colours]
         paint = ["-i", frames, "-i", colours, "-lavfi", PAINT, _named(self._file)]
@@ -235,16 +235,16 @@ class Gif(Film):
 
 
 FILMS: dict[str, type[Film]] = {film.suffix: film for film in (Film, Gif)}
-"""What a film can be, by the end of its name."""
+"""Classes of films by suffix."""
 
 
 def film_of(path: Path, size: tuple[int, int], fps: int = FPS) -> Film:
-    """The film that a name asks for; errors as of `kind_of`, and MissingDependencyError without the ``video`` extra."""
+    """Return the film of a name; errors as in `film_class`, and MissingDependencyError without the ``video`` extra."""
     return film_class(path)(path, size, fps)
 
 
 def film_class(path: Path) -> type[Film]:
-    """What a name asks for; InputError if it ends in none of `FILMS`."""
+    """Return the class for a name; raise InputError if it ends in none of `FILMS`."""
     kind = FILMS.get(path.suffix.lower())
     if kind is None:
         raise InputError(f"film: got {shown(path.name)}; allowed: a name that ends in {listing(FILMS)}")
@@ -252,18 +252,18 @@ def film_class(path: Path) -> type[Film]:
 
 
 def check_fps(path: Path, fps: int) -> None:
-    """Raise InputError if a film of that name cannot have so many frames a second."""
+    """Raise InputError if a film of that name cannot have so many frames per second."""
     if path.suffix.lower() == Gif.suffix and fps > MOST_FPS:
         raise InputError(f"{path}: a GIF has at most {MOST_FPS} frames a second, got {fps}; try --fps 25, or .mp4")
 
 
 def _named(path: Path) -> str:
-    """A file as the encoder takes it: a colon in a bare name would be the end of a protocol's."""
+    """Return a file for the encoder, where a colon in a bare name would end a protocol."""
     return f"file:{path}"
 
 
 def _ffmpeg(arguments: list[str], stdin: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
-    """Start the encoder, which no Ctrl-C of the terminal reaches; its code is 0 if all is done."""
+    """Start the encoder, out of reach of the terminal's Ctrl-C; its exit code is 0 on success."""
     program = check_video()
     nothing, own = subprocess.DEVNULL, getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
     try:
@@ -278,7 +278,7 @@ def _ffmpeg(arguments: list[str], stdin: int = subprocess.DEVNULL) -> subprocess
         ) from error
 
 
-# ---- Pictures to disk, atomically: a reader sees the old file or the whole new one, never a half.
+# ---- Pictures to disk, atomically: a reader sees the old file or the complete new one.
 
 
 def save_png(path: str | os.PathLike[str], picture: NDArray[np.uint8]) -> Path:
@@ -294,7 +294,7 @@ def save_png(path: str | os.PathLike[str], picture: NDArray[np.uint8]) -> Path:
 def save(
     path: str | os.PathLike[str], picture: Callable[[], NDArray[np.uint8]], svg: Callable[[], str]
 ) -> Path:  # fmt: skip
-    """Write what `svg` gives where the name asks for that, else `picture` as a PNG."""
+    """Write `svg()` if the name ends in ``.svg``, else `picture()` as a PNG."""
     if as_path(path).suffix.lower() != SVG:
         return save_png(path, picture())
     write_bytes(path, svg().encode())
@@ -310,31 +310,31 @@ def check_picture(picture: NDArray[np.uint8]) -> None:
 
 
 def free(folder: Path, name: str, suffix: str) -> Path:
-    """``folder/name-1.png``, or the first number that no file has."""
+    """Return ``folder/name-1.png``, or the first number without a file."""
     stem = name.replace(" ", "-")
     return next(path for number in count(1) if not (path := folder / f"{stem}-{number}{suffix}").exists())
 
 
-# ---- `Taking`: stills and films of a window, numbered files, and what the window says of them.
+# ---- `Taking`: stills and films of a window, numbered files, and messages about them.
 
 SAID = 4.0
-"""Seconds for which it is said what was written."""
+"""Seconds that a message stays."""
 
 
 class Taking:
-    """Writes what a window hands it."""
+    """Writes the stills and films of a window."""
 
     def __init__(self, folder: str | Path, note: Callable[[str], None]) -> None:
         self.folder, self._note = Path(folder), note
         self._film: Recorder | None = None
         self._painter: tuple[object, Painter] | None = None  # and the size that it paints for
         self._said, self._left = "", 0.0
-        self._missed = False  # a picture that came too soon after the one before
+        self._missed = False  # whether a picture came too soon after the one before
 
     # ---- stills
 
     def save_still(self, name: str, image: NDArray[np.uint8]) -> Path | None:
-        """Save a picture as a PNG; returns the file, or None if it could not be written (and says so)."""
+        """Save a picture as a PNG; return the file, or None with a message if it could not be written."""
         try:
             path = save_png(free(self.folder, name, ".png"), image)
         except (OSError, ValueError) as error:
@@ -346,18 +346,18 @@ class Taking:
     # ---- films
 
     def due(self) -> bool:
-        """A picture is painted: whether it will be seen in a film, and should be taken."""
+        """Return whether the picture being painted is needed for a film."""
         due = self._film is not None and self._film.due
         self._missed = self._film is not None and not due
         return due
 
     def add_picture(self, picture: NDArray[np.uint8]) -> None:
-        """A picture as it stands in files."""
+        """Add a picture, as it is written to files, to the film."""
         if self._film is not None:
             self._film.set_picture(picture)
 
     def begin_or_end(self, name: str, picture: Callable[[], NDArray[np.uint8]]) -> None:
-        """Let a film begin with the picture of now, or end."""
+        """Begin a film with the present picture, or end it."""
         if self._film is not None:
             self.add_picture(picture())
             self._film.end()
@@ -370,13 +370,13 @@ class Taking:
         self._film, self._said = Recorder(self.folder, name, picture()), ""
 
     def resized(self, size: tuple[int, int]) -> None:
-        """The window has another size: a film keeps the one that it began with, and ends."""
+        """End a film if the window has another size, because a film keeps its size."""
         if self._film is not None and size != self._film.size:
             self._film.end()
             self._note("the film has ended: the window was resized")
 
     def pass_time(self, seconds: float) -> bool:
-        """`seconds` have passed; returns whether the window should be painted anew."""
+        """Advance by `seconds`; return whether the window should be repainted."""
         before = self.text
         self._left -= seconds
         if self._said and self._left <= 0:
@@ -391,7 +391,7 @@ class Taking:
         return again or self.text != before
 
     def close(self) -> None:
-        """End what is made, and wait until it is written: what was recorded is not lost."""
+        """End a film and wait until it is written."""
         film, self._film = self._film, None
         if film is None:
             return
@@ -407,7 +407,7 @@ class Taking:
 
     @property
     def text(self) -> str:
-        """What is said over the picture; empty for nothing."""
+        """The message over the picture; empty for none."""
         if self._film is None or self._said:
             return self._said
         if self._film.ended:
@@ -416,7 +416,7 @@ class Taking:
         return f"{minutes}:{seconds:02}  ·  Ctrl+S ends the film"
 
     def draw(self, size: tuple[int, int], ratio: float) -> None:
-        """Paint it over the window's picture, where something is to be said."""
+        """Paint the message over the window's picture, if there is one."""
         if not self.text:
             return
         logical = size[0] / ratio, size[1] / ratio
@@ -429,15 +429,15 @@ class Taking:
         self._said, self._left = line, SAID
 
 
-# ---- What a window says over its picture of stills and films: it is in none of them.
+# ---- Messages over the window's picture, which stills and films do not contain.
 
 GROUND, INK, EDGE, RED = "#0c0e11", "#ffffff", "#5a616b", "#ff4d4d"
 HIGH, ENDS_AIR, RIM, BELOW = 20.0, 10.0, 8.0, 3.0
-"""Logical pixels: its height, what is left of the text at both ends, at its right and below: under all panels."""
+"""Logical pixels of the message: height, air at both ends, right margin, and margin below: under all panels."""
 
 
 def mark(text: str, size: tuple[float, float], *, red: bool) -> Sketch:
-    """The line in a picture of logical pixels."""
+    """Return the message for a picture of logical pixels."""
     sketch = Sketch(over=True)
     disc = 16.0 if red else 0.0
     shown = cut(text, size[0] - 2 * (RIM + ENDS_AIR) - disc)
@@ -450,17 +450,17 @@ def mark(text: str, size: tuple[float, float], *, red: bool) -> Sketch:
     return sketch
 
 
-# ---- `Recorder`: a film of what a window shows, encoded in a thread of its own while the window goes on.
+# ---- `Recorder`: a film of a window, encoded in a thread of its own.
 
 Image = NDArray[np.uint8]
 WAITING = 8
-"""Pictures that may wait for the encoder."""
+"""Most pictures that wait for the encoder."""
 ENDS = 20.0
-"""Seconds that the encoder has for what waits when the window closes."""
+"""Seconds for the encoder to finish when the window closes."""
 
 
 class Recorder:
-    """Write a film; its file appears, whole, when it has ended."""
+    """Writes a film in a thread; its file appears, complete, after its end."""
 
     def __init__(self, folder: Path, name: str, picture: Image, encoder: Callable[..., Film] = Film) -> None:
         self.seconds, self.frames, self.failure = 0.0, 0, ""
@@ -473,22 +473,22 @@ class Recorder:
         self.ended = False
         self._thread = threading.Thread(target=self._encode, name="film of the window", daemon=True)
         self._thread.start()
-        atexit.register(self.close)  # a program may end with its windows open
+        atexit.register(self.close)  # a program can end with open windows
         self.pass_time(0.0)
 
     # ---- the window's thread
 
     @property
     def due(self) -> bool:
-        """Whether a picture that is painted now would be seen in the film: the last one was taken a frame ago."""
+        """Whether a picture painted now would be in the film: a frame has passed since the last one."""
         return not self.ended and int(self.seconds * FPS) > self._taken
 
     def set_picture(self, picture: Image) -> None:
-        """`picture` is shown from now on."""
+        """Show `picture` in the film from now on."""
         self._picture, self._taken = picture, int(self.seconds * FPS)
 
     def pass_time(self, seconds: float) -> None:
-        """`seconds` have passed, in which the picture that was taken last was shown."""
+        """Advance by `seconds`, which show the last picture."""
         if self.ended:
             return
         self.seconds += seconds
@@ -496,22 +496,22 @@ class Recorder:
             self._send(0)
 
     def _send(self, least: int) -> None:
-        """Hand the encoder the frames that have passed since it got some, `least` at least."""
+        """Send the encoder the frames since the last call, at least `least`."""
         owed = max(least, int(self.seconds * FPS) + 1 - self.frames)
         if owed > 0:
             self._waiting.put((self._picture, owed))
             self._sent, self.frames = self._picture, self.frames + owed
 
     def end(self) -> None:
-        """That was the last frame; the file is there when :attr:`done` says so."""
+        """End the film; the file exists once :attr:`done` is True."""
         if not self.ended:
             self.ended = True
-            self._send(int(self._picture is not self._sent))  # it ends with what was shown last
+            self._send(int(self._picture is not self._sent))  # it ends with the last picture
             self._waiting.put(None)
 
     @property
     def done(self) -> bool:
-        """Whether the film has ended, well or not."""
+        """Whether the film has ended, successfully or not."""
         return not self._thread.is_alive()
 
     def close(self) -> None:
@@ -533,13 +533,13 @@ class Recorder:
             self.failure = str(error)
 
     def _name_file(self, fresh: Path, target: Path) -> None:
-        """Give a film that is whole a name that nobody has taken meanwhile: another window may record as well."""
+        """Give a complete film a free name; another window may record as well."""
         while True:
             self.path = free(self._folder, self._name, target.suffix)
             try:
                 os.link(fresh, self.path)
             except FileExistsError:
                 continue
-            except OSError:  # a file system without second names
+            except OSError:  # a file system without hard links
                 os.replace(fresh, self.path)
             return

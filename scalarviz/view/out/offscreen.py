@@ -1,7 +1,7 @@
 """Drawing without a window: one OpenGL context, made once, and pictures read from its framebuffer.
 
-On Linux the context comes from EGL without a display (Mesa's software renderer is enough). Where EGL is missing, as on
-macOS and Windows, it is that of a hidden Qt canvas, if Qt is installed.
+On Linux the context comes from EGL without a display (Mesa's software renderer is enough). Without EGL, as on macOS and
+Windows, it is that of a hidden Qt canvas, if Qt is installed.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from ..ink.painter import NO_GL, Viewport, gloo
 
 Image = NDArray[np.uint8]
 Draw = Callable[[Any], None]
-"""Draws into the viewport that it is called with (:data:`~..draw.gl.Viewport`)."""
+"""Draws into the viewport that it gets (:data:`~scalarviz.view.ink.painter.Viewport`)."""
 
 MAX_SIDE = SIDES[1]
-"""Pixels of a picture's side."""
+"""Most pixels of a picture's side."""
 FRAMEBUFFER = 8192
-"""Pixels of a framebuffer's side: what OpenGL 2 hardware and Mesa both offer. A larger picture is drawn in tiles."""
+"""Most pixels of a framebuffer's side, on OpenGL 2 hardware and Mesa. A larger picture is drawn in tiles."""
 DEPTH = 0x81A6  # GL_DEPTH_COMPONENT24, which vispy has no name for
-"""As fine as that of windows: with vispy's own 16 bits another cube may lie in front at an edge."""
+"""As fine as that of windows: with vispy's own 16 bits a wrong cube may be in front at an edge."""
 TILE = 4000
-"""Pixels of their side: a multiple of the period of every pattern that is drawn by the pixel."""
+"""Pixels of a tile's side: a multiple of the period of every pattern drawn by pixel."""
 
 _FORKED = (
     "a forked process cannot draw after its parent has drawn, because OpenGL does not survive a fork; start it "
@@ -42,10 +42,10 @@ _QT = ("pyside6", "pyqt6", "pyqt5")
 
 
 class Offscreen:
-    """A context of its own and framebuffers of the sizes asked for. Use :func:`offscreen`, which keeps one.
+    """A context with framebuffers of the requested sizes. Use :func:`offscreen`, which keeps one.
 
-    Any thread may use it, one at a time: the others wait. Where it comes from EGL it belongs to a thread only as long
-    as that is inside; a hidden canvas of Qt stays with the thread that made it.
+    Any thread may use it, one at a time; the others wait. An EGL context belongs to a thread only while that is inside;
+    a hidden Qt canvas stays with the thread that made it.
     """
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class Offscreen:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Send what was built to the context."""
+        """Send the built visuals to the context."""
         try:
             self._canvas.context.flush_commands()
         finally:
@@ -79,7 +79,7 @@ class Offscreen:
         return _is_egl(self._canvas) or threading.get_ident() == self._made_by
 
     def render(self, draw: Draw, size: tuple[int, int], *, supersample: int = 1) -> Image:
-        """The picture that `draw` makes."""
+        """Return the picture that `draw` makes, uint8 (H, W, 3)."""
         width, height = size[0] * supersample, size[1] * supersample
         with self:
             longest = self.longest
@@ -99,13 +99,13 @@ class Offscreen:
 
     @property
     def longest(self) -> int:
-        """Device pixels of the longest side that can be drawn, in tiles if need be."""
+        """Device pixels of the longest side that can be drawn, in tiles if necessary."""
         with self:
             found = gloo.gl.glGetParameter(gloo.gl.GL_MAX_VIEWPORT_DIMS)
             return int(min(found)) if found else FRAMEBUFFER
 
     def _drawn(self, draw: Draw, size: tuple[int, int], viewport: Viewport) -> Image:
-        """A framebuffer of `size`, black at first, after `draw(viewport)`."""
+        """Return a framebuffer of `size`, black at first, after `draw(viewport)`."""
         self._canvas.set_current()
         with self._framebuffer(*size) as target:
             gloo.set_viewport(0, 0, *viewport) if len(viewport) == 2 else gloo.set_viewport(*viewport)
@@ -116,7 +116,7 @@ class Offscreen:
         return image
 
     def _framebuffer(self, width: int, height: int) -> Any:
-        """The framebuffer of a size; the last two are kept (a film and its picture)."""
+        """Return the framebuffer of a size; the last two are cached (a film and its picture)."""
         if (width, height) not in self._framebuffers:
             while len(self._framebuffers) > 1:
                 self._framebuffers.pop(next(iter(self._framebuffers))).delete()
@@ -126,7 +126,7 @@ class Offscreen:
 
 
 def shrink(image: Image, factor: int) -> Image:
-    """Mean of blocks of factor x factor pixels: (H*f, W*f, 3) -> (H, W, 3)."""
+    """Return the mean of blocks of factor x factor pixels: (H*f, W*f, 3) -> (H, W, 3)."""
     if factor == 1:
         return np.ascontiguousarray(image)
     height, width = image.shape[0] // factor, image.shape[1] // factor
@@ -141,23 +141,23 @@ _making = threading.Lock()
 
 
 def offscreen() -> Offscreen:
-    """The one offscreen context of this process (contexts leak, and visuals live in the one they were made in)."""
+    """Return the one offscreen context of this process (contexts leak, and visuals belong to their context)."""
     global _shared  # noqa: PLW0603 - one context a process is the point
     with _making:
         if _shared is None:
             _shared = Offscreen()
-        if _shared.process != os.getpid():  # the driver's threads are the parent's: it would wait for ever
+        if _shared.process != os.getpid():  # the driver's threads stay in the parent: it would hang
             raise MissingDependencyError(_FORKED)
         return _shared
 
 
 def render(draw: Draw, size: tuple[int, int], *, supersample: int = 1) -> Image:
-    """:meth:`Offscreen.render` in the shared context."""
+    """Call :meth:`Offscreen.render` in the shared context."""
     return offscreen().render(draw, size, supersample=supersample)
 
 
 def available() -> str:
-    """Why nothing can be drawn here, in one line; empty if it can."""
+    """Return why nothing can be drawn here, in one line; empty if drawing works."""
     try:
         offscreen()
     except MissingDependencyError as error:
@@ -166,13 +166,13 @@ def available() -> str:
 
 
 def _canvas() -> Any:
-    """A hidden canvas with a current context: EGL's, else Qt's."""
+    """Return a hidden canvas with a current context: EGL's, else Qt's."""
     reasons = []
     for backend in ("egl", *_QT):
         try:
             with _no_display() if backend == "egl" else nullcontext():
                 return _open(backend)
-        except Exception as error:  # whatever the platform's loader raises: the next backend may work
+        except Exception as error:  # the platform's loader can raise anything; the next backend may work
             reasons.append(f"{backend}: {str(error).splitlines()[0] if str(error) else type(error).__name__}")
     raise MissingDependencyError(f"{NO_GL} ({reasons[0]})")
 
@@ -182,7 +182,7 @@ def _is_egl(canvas: Any) -> bool:
 
 
 def _let_go(canvas: Any) -> None:
-    """No thread has EGL's context: it is free for the next one."""
+    """Release EGL's context, so that the next thread can use it."""
     if _is_egl(canvas):
         from vispy.app.backends import _egl
 
@@ -191,7 +191,7 @@ def _let_go(canvas: Any) -> None:
 
 @contextmanager
 def _no_display() -> Iterator[None]:
-    """EGL without a display, on Linux: read when vispy's backend is imported. Put back for a window's sake."""
+    """Use EGL without a display on Linux while vispy's backend is imported; restore the variable for windows."""
     if not sys.platform.startswith("linux") or "EGL_PLATFORM" in os.environ:
         yield
         return
@@ -206,7 +206,7 @@ def _open(backend: str) -> Any:
     from vispy import app
 
     application = app.Application(backend)
-    # without dpi vispy asks the display for its own, and what that says goes to stdout where DISPLAY names none
+    # without dpi vispy asks the display, and prints to stdout if DISPLAY is invalid
     canvas = app.Canvas(app=application, size=(16, 16), show=False, autoswap=False, dpi=96.0)
     canvas.set_current()
     gloo.gl.use_gl("gl2")

@@ -1,8 +1,8 @@
-"""The panels of a scene, one family of kinds a file, over axes, pictures and widgets of `ink`.
+"""The panels of a scene, one family of kinds per file, built on axes, pictures and widgets of `ink`.
 
-Open `drawer` first: what a kind of panel answers to. `registry` is the table of kinds, which a user's kinds
-join; `screen.side` asks them all without knowing any. Kinds that show points on axes stand in `points`,
-those that show pictures in `image`. `wording` says of which samples and which moment a number is, `pace`
-how often what is dear is measured, and at how many places. To add a kind: a description in
-`run.panels.kinds`, its name in `run.panels`, a drawer here, and its row in `registry`.
+Open `drawer` first: the methods of a kind of panel. `registry` is the table of kinds, which a user's kinds join;
+`screen.side` calls them all without knowing any. Kinds that show points on axes are in `points`, those that show
+pictures in `image`. `wording` says which samples and which moment a number belongs to, `pace` how often costly numbers
+are measured, and at how many places. To add a kind: a description in `run.panels.kinds`, its name in `run.panels`, a
+drawer here, and its row in `registry`.
 """

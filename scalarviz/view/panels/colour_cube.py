@@ -1,4 +1,4 @@
-"""The drawer of the colour cube: turning it, asking a colour what it becomes, and teaching it another one."""
+"""The drawer of the colour cube: turn it, choose a colour as the sample, and teach a colour another target."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from .drawer import Drawer, Ground, Point, Tip
 Colours = NDArray[np.floating]
 _CORNERS = np.array([[r, g, b] for r in (0, 1) for g in (0, 1) for b in (0, 1)], dtype=float)
 _CUBE = 146.0  # width of one cube
-_APART = 12.0  # between the two at least
+_APART = 12.0  # least pixels between the two
 _LARGEST = 24.0  # diameter of a disc
-_BEYOND = 3.0  # pixels by which one may reach out of the panel
+_BEYOND = 3.0  # pixels that a disc may extend beyond the panel
 _DISTANCE = 3.6
 Turn = tuple[float, float]
 """Azimuth and elevation in degrees."""
@@ -36,16 +36,16 @@ FITTED: Turn = (53.0, 26.0)
 
 
 class CubePlaces:
-    """Where the discs of one colour cube lie, and which of them can be seen; computed once an angle.
+    """The places of the discs of one colour cube, and which are visible; computed once per angle.
 
-    Discs that others hide are left out: with a full grid of 16 x 16 x 16 colours five in six are inside.
+    Hidden discs are left out: of a full grid of 16 x 16 x 16 colours five in six are inside.
     """
 
     def __init__(self, inputs: Colours, box: Box, turn: Turn = FITTED) -> None:
         x, y, width, height = box
         size = (round(x + width) + 64, round(y + height) + 64)
         side = max(2.0, round(len(inputs) ** (1 / 3)))
-        # a few colours are large discs, which reach over the corners: of those that would be cut more air is left
+        # a few colours are large discs beyond the corners: leave more air for them
         for air in (3.0, 0.5 * _LARGEST + 1.0) if side > 4 else (0.5 * _LARGEST + 1.0,):
             rect = (x + air, y + air, x + width - air, y + height - air)
             self._camera = fitted = _camera(FITTED, size, rect)
@@ -63,18 +63,18 @@ class CubePlaces:
         self.centres: Float = flat[seen].astype(np.float32)
 
     def _pixels(self, corners: Colours) -> float:
-        """Length of the nearest edge on screen."""
+        """Return the length of the nearest edge on screen."""
         white, cyan = self._camera.project(corners[[7, 3]])
         return float(np.hypot(*(white - cyan)))
 
     def disc_at(self, x: float, y: float) -> int | None:
-        """Place in `visible` of the disc that is seen at a point, or None beside all of them."""
+        """Return the index in `visible` of the disc at a point, or None."""
         away = np.hypot(self.centres[:, 0] - x, self.centres[:, 1] - y)
         under = np.flatnonzero(away <= 0.5 * self.diameter)
         return int(under[-1]) if len(under) else None
 
     def edges(self) -> Float:
-        """The cube's outline, front edges left out: (E, 2, 2)."""
+        """Return the cube's outline without front edges: (E, 2, 2)."""
         pairs = [(a, b) for a in range(8) for b in range(a) if np.abs(_CORNERS[a] - _CORNERS[b]).sum() == 1]
         ends = self._camera.project(_place(_CORNERS))
         front = int(np.argmax(_nearness(self._camera, _place(_CORNERS))))
@@ -89,7 +89,7 @@ def _camera(turn: Turn, size: tuple[int, int], rect: Rect) -> Camera:
 
 
 def _no_larger(camera: Camera, fitted: Camera, rect: Rect) -> Camera:
-    """`camera`, not nearer than the fitted one: a cube that is turned does not grow."""
+    """Return `camera`, but not nearer than the fitted one: a turned cube does not grow."""
     share = min(1.0, fitted.scale / camera.scale)
     middle = (rect[0] + rect[2]) / 2, (rect[1] + rect[3]) / 2
     corners = _place(_CORNERS)
@@ -97,7 +97,7 @@ def _no_larger(camera: Camera, fitted: Camera, rect: Rect) -> Camera:
 
 
 def _place(rgb: ArrayLike) -> NDArray[np.float64]:
-    """RGB to the camera's world: green to the right, red towards the viewer, blue down."""
+    """Return RGB in the camera's world: green to the right, red towards the viewer, blue down."""
     colours = np.asarray(rgb, dtype=np.float64)
     return np.stack([colours[:, 1], -colours[:, 0], -colours[:, 2]], axis=1)
 
@@ -107,7 +107,7 @@ def _nearness(camera: Camera, where: NDArray[np.float64]) -> NDArray[np.float64]
 
 
 def _uncovered(flat: NDArray[np.float64], diameter: float) -> NDArray[np.bool_]:
-    """Which discs, painted in order, still show a pixel at the end. Painted at two pixels a logical pixel."""
+    """Return which discs, painted in order, still show a pixel at the end; computed at two pixels per logical pixel."""
     low = flat.min(axis=0) - diameter
     grid = np.floor((flat - low) * 2).astype(int)
     reach = int(diameter)  # the radius in half pixels
@@ -123,7 +123,7 @@ def _uncovered(flat: NDArray[np.float64], diameter: float) -> NDArray[np.bool_]:
 
 
 def cube_boxes(box: Box) -> tuple[Box, Box]:
-    """Where the network's and the target's cube stand in the panel."""
+    """Return the boxes of the network's and the target's cube in the panel."""
     x, y, width, height = box
     wide = min(_CUBE, (width - _APART) / 2)
     cube = (wide, height - 22)
@@ -131,7 +131,7 @@ def cube_boxes(box: Box) -> tuple[Box, Box]:
 
 
 def colours_discs(place: CubePlaces, colours: Colours) -> Sketch:
-    """Discs painted with `colours`, one for each of ``place.visible``, shape (V, 3) or (V, 1) for grey."""
+    """Return discs in `colours`, one for each of ``place.visible``, shape (V, 3) or (V, 1) for grey."""
     sketch = Sketch()
     sketch.discs(place.centres, place.diameter, displayed(colours))
     return sketch
@@ -144,20 +144,20 @@ HINT = "now Shift+click its new colour in the target cube"
 
 
 class Disc(NamedTuple):
-    """One disc of a colour cube: the place of `source` in it, which is to become `target`.
+    """One disc of a colour cube: the place of `source`, whose target is `target`.
 
-    In the cube of sources it is painted with what the network makes of that, in the other one with the target.
+    In the network's cube it has the colour of the network's output for `source`, in the other one the target.
     """
 
     which: Which
-    row: int  # of the panel's colours
+    row: int  # index in the panel's colours
     source: RGB
     target: RGB
     ring: Ring
 
 
 class ColourCubeDrawer(Drawer[ColourCube]):
-    """Two cubes: painted by the network, and as they should be."""
+    """Two cubes: the network's outputs, and the targets."""
 
     name = "colours"
     height = 166.0
@@ -170,17 +170,17 @@ class ColourCubeDrawer(Drawer[ColourCube]):
     def __init__(self, panel: ColourCube, ground: Ground) -> None:
         super().__init__(panel, ground)
         self.inputs = np.asarray(panel.inputs, float)
-        self.targets = np.array(panel.targets, float)  # what the colours are to become, taught ones included
+        self.targets = np.array(panel.targets, float)  # targets of the colours, lessons included
         self._taught = Taught()
         ground.current_targets = self._taught.targets
         self._keep_first()
-        self.marked: RGB | None = None  # a source colour that waits for its new target
+        self.marked: RGB | None = None  # a source colour without its new target yet
         self._turn: Turn = FITTED
         self._cubes: dict[Which, CubePlaces] = {}
         self._on_cube = False
 
     def lay_out(self, box: Box) -> None:
-        """Places of both cubes, titles, and the target's colours."""
+        """Place both cubes and titles, and paint the targets."""
         near, far = (CubePlaces(self.inputs, cube, self._turn) for cube in cube_boxes(box))
         self._cubes = {"source": near, "target": far}
         self._title, theme, count, (x, y, width, _) = Sketch(), self.ground.theme, len(self.inputs), box
@@ -194,23 +194,23 @@ class ColourCubeDrawer(Drawer[ColourCube]):
 
     @property
     def alive(self) -> bool:
-        """What is wanted of the sample that is drawn follows what was taught, also while the cube has no place."""
+        """Always True: the probe sample's target follows the lessons even while the cube has no place."""
         return True
 
     def look(self, moment: Moment, seconds: float | None) -> None:
-        """Other lessons may hold at a moment."""
+        """Update the targets, because other lessons may be active at a moment."""
         if self._taught.follow(moment.frame):
             self._retarget()
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
-        """Titles, target, and what the network makes of the colours that are seen."""
+        """Return titles, targets, and the network's outputs for the visible colours."""
         near = self._cubes["source"]
         return [self._title, self._far, colours_discs(near, moment.predict(self.inputs[near.visible]))]
 
-    # ---- which disc
+    # ---- discs
 
     def under(self, at: Point) -> Disc | None:
-        """The disc that is seen at a point; None beside them."""
+        """Return the disc at a point, or None."""
         for which, places in self._cubes.items():
             disc = places.disc_at(*at)
             if disc is not None:
@@ -221,7 +221,7 @@ class ColourCubeDrawer(Drawer[ColourCube]):
         return None
 
     def rings(self, rgb: RGB) -> list[Ring]:
-        """Centre and diameter of the disc of the input colour nearest to `rgb`, in each cube where it is seen."""
+        """Return centre and diameter of the disc of the input colour nearest to `rgb`, in each cube with discs."""
         found = []
         for places in self._cubes.values():
             if len(places.visible):
@@ -230,29 +230,29 @@ class ColourCubeDrawer(Drawer[ColourCube]):
                 found.append((float(x), float(y), places.diameter))
         return found
 
-    # ---- over it
+    # ---- marks and labels
 
     def marks(self) -> Sequence[Sketch]:
-        """Rings around the marked colour in both cubes, and what to do next."""
+        """Return rings around the marked colour in both cubes, and the next action."""
         if self.marked is None or self.box is None:
             return ()
         sketch, theme = Sketch(), self.ground.theme
         for ring in self.rings(self.marked):
             _ringed(sketch, theme, ring, 3.5, 2.6)
-        x, y, width, _ = self.box  # over the titles, which say less now
+        x, y, width, _ = self.box  # covers the titles, which matter less now
         sketch.rect(x - 4, y - 3, width + 8, 21, fill=theme.background)
         sketch.text(x, y + 13, HINT, LABEL, theme.text1, bold=measure(HINT, LABEL, True) <= width)
         return [sketch]
 
     def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
-        """What is said of a colour, and a ring around it."""
+        """Return the label of a colour, and a ring around it."""
         sketch, disc = Sketch(), None if self.pointer is None else self.under(self.pointer)
         if disc is not None:
             _ringed(sketch, self.ground.theme, disc.ring, 2.0, 1.6)
         return [sketch, *super().label(moment, size)]
 
     def _tip(self, moment: Moment, at: Point) -> Tip | None:
-        """What a colour is to become and has become, and what clicks would do."""
+        """Return a colour's target and output, and the actions of clicks."""
         if (disc := self.under(at)) is None:
             return None
         if disc.which == "source":
@@ -266,15 +266,15 @@ class ColourCubeDrawer(Drawer[ColourCube]):
                 more.append(f"Shift+click: {hexed(self.marked)} becomes this")
         return name, value, more
 
-    # ---- hands
+    # ---- input
 
     def press(self, at: Point, button: str) -> bool:
-        """Where a drag would begin; it may as well become a click."""
+        """Note whether a drag begins on a cube; it can still become a click."""
         self._on_cube = self.box is not None and any(contains(box, at) for box in cube_boxes(self.box))
         return False
 
     def drag(self, at: Point, by: Point, button: str) -> bool:
-        """Both cubes turn with the pointer."""
+        """Turn both cubes with the pointer."""
         if button != "left" or not self._on_cube:
             return False
         self._turn = turn_by(*self._turn, *by)
@@ -282,13 +282,13 @@ class ColourCubeDrawer(Drawer[ColourCube]):
         return True
 
     def fit(self) -> None:
-        """Both cubes as they were at first."""
+        """Return both cubes to the initial angle."""
         if self._turn != FITTED:
             self._turn = FITTED
             self._redraw()
 
     def click(self, at: Point) -> bool:
-        """The way of a colour is drawn, whichever cube it was clicked in."""
+        """Make the clicked colour the probe sample, in either cube."""
         found = self.under(at)
         if found is None or not self.ground.can_choose(3):
             return False
@@ -296,7 +296,7 @@ class ColourCubeDrawer(Drawer[ColourCube]):
         return True
 
     def shift_click(self, at: Point) -> bool:
-        """First a source colour, then its new target."""
+        """Mark a source colour, or give the marked one its new target."""
         found = self.under(at)
         if found is None or not self.ground.can_teach:
             return False
@@ -309,14 +309,14 @@ class ColourCubeDrawer(Drawer[ColourCube]):
         return True
 
     def let_go(self) -> bool:
-        """No colour is marked any more."""
+        """Unmark the colour."""
         marked, self.marked = self.marked, None
         return marked is not None
 
     def retarget(self, source: RGB, target: RGB) -> None:
-        """Teach that `source` becomes `target`, fading out with the distance from `source`."""
+        """Set the target of `source` to `target`, fading out with the distance from `source`."""
         inputs, targets = self.ground.subject.source.samples()
-        new = pulled(inputs, targets, source, target).astype(targets.dtype)  # the log keeps it
+        new = pulled(inputs, targets, source, target).astype(targets.dtype)  # the log stores it
         edit = SetTargets(new)
         self.ground.subject.source.edit(edit)
         self._taught.add(edit, source, target)
@@ -324,7 +324,7 @@ class ColourCubeDrawer(Drawer[ColourCube]):
         self._redraw()
 
     def _retarget(self) -> None:
-        """Other lessons hold: what is wanted of the colours shown, and of the one whose way is drawn."""
+        """Compute the targets of the colours shown, and of the probe sample, after a change of lessons."""
         self.targets = self._taught.targets(self.inputs, self.panel.targets)
         far = self._cubes.get("target")
         if far is not None:
@@ -332,7 +332,7 @@ class ColourCubeDrawer(Drawer[ColourCube]):
         self.ground.choose_again()
 
     def _keep_first(self) -> None:
-        """The scene's own sample is wanted anew after a lesson, too."""
+        """Let lessons change the target of the scene's own sample, too."""
         subject = self.ground.subject
         if subject.probe is None or subject.target is None or subject.probe.size != 3 or subject.target.size != 3:
             return
@@ -346,7 +346,7 @@ class ColourCubeDrawer(Drawer[ColourCube]):
 
 
 def _ringed(sketch: Sketch, theme: Theme, ring: Ring, air: float, border: float) -> None:
-    """A ring around a disc, with a ground of its own."""
+    """Draw a ring around a disc, with its own background."""
     x, y, diameter = ring
     sketch.disc(x, y, diameter / 2 + air + 1, stroke=theme.background, border=air + 2)
     sketch.disc(x, y, diameter / 2 + air, stroke=theme.selection, border=border)
@@ -357,15 +357,15 @@ def _rgb(colour: NDArray[np.floating]) -> RGB:
     return r, g, b
 
 
-# ---- `Taught`: what a hand has taught of colours, as far as it holds at the moment that is shown.
+# ---- `Taught`: the user's lessons that are active at the moment shown.
 
 RGB = tuple[float, float, float]
 REACH = 0.2
-"""How far (as a colour difference in 0..1) a new target for one colour pulls its neighbours along."""
+"""Width (as a colour difference in 0..1) of the pull of a new target on neighbouring colours."""
 
 
 class _Lesson(NamedTuple):
-    """One of them, and the edit that it was."""
+    """One lesson and its edit."""
 
     edit: SetTargets
     source: RGB
@@ -373,20 +373,20 @@ class _Lesson(NamedTuple):
 
 
 class Taught:
-    """The lessons of one colour cube, in the order in which they were given."""
+    """The lessons of one colour cube, in order."""
 
     def __init__(self) -> None:
         self._lessons: list[_Lesson] = []
-        self._seen: set[int] = set()  # numbers of those that a frame has shown: the others are on their way
+        self._seen: set[int] = set()  # indices of lessons that a frame has shown: the others are pending
         self._holds: list[int] = []
 
     def add(self, edit: SetTargets, source: RGB, target: RGB) -> None:
-        """One more, which has been asked for."""
+        """Add a lesson that has been requested."""
         self._holds.append(len(self._lessons))
         self._lessons.append(_Lesson(edit, source, target))
 
     def follow(self, frame: Frame) -> bool:
-        """Whether others hold at a frame than held before, or one has come to the data that was on its way."""
+        """Return whether other lessons are active at a frame than before, or a pending one has reached the data."""
         if frame.past is None or not self._lessons:
             return False
         done = [a.edit for a in frame.past.edits if a.step <= frame.step and isinstance(a.edit, SetTargets)]
@@ -398,7 +398,7 @@ class Taught:
         return changed
 
     def targets(self, colours: ArrayLike, plain: ArrayLike) -> NDArray[Any]:
-        """What colours (N, 3) are to become by now that were to become `plain` (N, 3) at first."""
+        """Return the present targets of colours (N, 3) with the first targets `plain` (N, 3)."""
         targets = np.asarray(plain, float)
         for k in self._holds:
             targets = pulled(colours, targets, self._lessons[k].source, self._lessons[k].target)
@@ -410,7 +410,7 @@ def _same(one: SetTargets, other: SetTargets) -> bool:
 
 
 def pulled(colours: ArrayLike, targets: NDArray[Any], centre: RGB, target: RGB) -> NDArray[Any]:
-    """`targets` drawn towards `target`: wholly at `centre`, falling off as a Gaussian of width `REACH`."""
+    """Return `targets` moved towards `target`: wholly at `centre`, falling off as a Gaussian of width `REACH`."""
     distance = np.square(np.asarray(colours, float) - np.asarray(centre)).sum(axis=1, keepdims=True)
     pull = np.exp(-distance / (2 * REACH**2))
     return np.asarray((1 - pull) * targets + pull * np.asarray(target))

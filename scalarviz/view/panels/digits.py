@@ -1,4 +1,4 @@
-"""Digits: a board on which each walks to the class that it is read as, and a sheet to draw one on."""
+"""Digits: a board on which each moves to its predicted class, and a sheet to draw one on."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .drawer import Drawer, Ground, Point, Setting, Tip
 from .image import averaged
 
 TOP = 22.0
-"""The line of the title."""
+"""Height of the title's line."""
 
 
 # ---- Handwritten digits in ten columns, each in that of the class it is read as; those read wrongly have a frame.
@@ -30,21 +30,21 @@ CLASSES = 10
 SHOWN = 6
 """Digits of each class on the board."""
 EASE = 0.4
-"""Seconds from column to column."""
-_TILE, _SMALL = 24.0, 0.74  # logical pixels of a digit, its border apart; of a narrow column at most that share
+"""Seconds of a move from column to column."""
+_TILE, _SMALL = 24.0, 0.74  # logical pixels of a digit without border; largest share of a narrow column
 _FOOT = 22.0
-_OVERLAP = 0.66  # of a tile must be seen
+_OVERLAP = 0.66  # least visible share of a tile
 
 Floats = NDArray[np.float32]
 
 
 class BoardDrawer(Drawer[DigitBoard]):
-    """Six digits of each class; `inputs` are those shown, to be read by the network, on their way."""
+    """Six digits of each class; `inputs` are the digits on the board."""
 
     name = "digits"
     height = 240.0
     ends, at_end = 216.0, True
-    worth = 2  # the digit that is drawn, and what it is read as, say it of one
+    worth = 2  # the drawn digit and its prediction show one example
     needs = ("predict",)
     choices = (("Click", "on a test digit: choose it"),)
 
@@ -57,12 +57,12 @@ class BoardDrawer(Drawer[DigitBoard]):
         self._atlas = Cached[NDArray[np.uint8]]()
         self._place, self._start, self._goal = (np.zeros((len(chosen), 3), np.float32) for _ in range(3))
         self._age = np.full(len(chosen), EASE)
-        self._read: NDArray[np.integer] = self.labels  # what each is read as, at a frame
+        self._read: NDArray[np.integer] = self.labels  # predicted classes at a frame
         self._frame: Frame | None = None
         self._settled, self._tile = False, _TILE
 
     def lay_out(self, box: Box) -> None:
-        """The digits jump to their places; measured classes stay."""
+        """Move the digits to their places at once; measured classes stay."""
         self._board, self._settled = box, False
         self._tile = min(_TILE, _SMALL * box[2] / CLASSES)
 
@@ -73,13 +73,13 @@ class BoardDrawer(Drawer[DigitBoard]):
         return [self.sketch()]
 
     def around(self, setting: Setting) -> Sequence[Sketch]:
-        """From each column of the last plate to that of its digits, which stand at the end of the network."""
+        """Return lines from each column of the last plate to its digits, which are at the end of the network."""
         plates, sketch = [*setting.plates.values()], Sketch()
         if self.box is None or not setting.contains(self.box) or plates[-1].size % CLASSES:
             return ()
         x, y, width, height = self.box
         (low, high), foot = np.sort(setting.project(plates[-1].corners)[:, 0])[[0, -1]].tolist(), y + height + 4
-        for k in range(CLASSES):  # from left to right, the first ones lowest, so that none crosses another
+        for k in range(CLASSES):  # the first ones lowest, so that no lines cross
             start, end = low + (high - low) * (k + 0.5) / CLASSES, x + width * (k + 0.5) / CLASSES
             level = foot + 3.0 * (CLASSES - k)
             path = [(start, foot - 2), (start, level), (end, level), (end, foot - 2)]
@@ -88,11 +88,11 @@ class BoardDrawer(Drawer[DigitBoard]):
 
     @property
     def moving(self) -> bool:
-        """Whether a digit is still on its way."""
+        """Whether a digit is still moving."""
         return bool((self._age < EASE).any())
 
     def move(self, classes: NDArray[np.integer], seconds: float | None) -> None:
-        """Send every digit to the column of its class; after `seconds` they are that much further (None: there)."""
+        """Send every digit to the column of its class, and move by `seconds` (None: to the end)."""
         self._read = classes
         goal = self._goals(classes)
         if seconds is None or not self._settled:
@@ -108,20 +108,20 @@ class BoardDrawer(Drawer[DigitBoard]):
 
     @property
     def _tile_size(self) -> NDArray[np.float64]:
-        """Width and height of a tile that stands alone."""
+        """Width and height of a tile that is alone in its row."""
         high, wide = self._side
         border = 2 * self._border
         return self._tile * np.array([wide + border, high + border]) / max(high, wide)
 
     @property
     def _order(self) -> NDArray[np.intp]:
-        """In which they are painted: those on their way in front."""
+        """The painting order: moving digits in front."""
         return np.lexsort((-self._place[:, 1], self._age < EASE))
 
     def _goals(self, classes: NDArray[np.integer]) -> Floats:
-        """Centre and size of every digit: columns fill from the bottom, those read rightly first.
+        """Return centre and size of every digit: columns fill from the bottom, correct ones first.
 
-        A crowd gets smaller, so that it fits side by side into its column.
+        Many digits get smaller, so that they fit side by side into their column.
         """
         x, y, width, height = self._board
         whole = self._tile * (1 + 2 * self._border / max(self._side))
@@ -139,7 +139,7 @@ class BoardDrawer(Drawer[DigitBoard]):
         return goal
 
     def sketch(self) -> Sketch:
-        """The board as it is now."""
+        """Return the present board."""
         sketch, theme, (x, y, width, height) = Sketch(), self.ground.theme, self._board
         wrong, order, tiles = self._read != self.labels, self._order, len(self.labels)
         sketch.rect(x, y + TOP, width, height - TOP - _FOOT, fill=theme.panel, radius=6)
@@ -161,20 +161,20 @@ class BoardDrawer(Drawer[DigitBoard]):
         return sketch
 
     def _tip(self, moment: Moment, at: Point) -> Tip | None:
-        """What a digit is, what it is read as, and what a click would do."""
+        """Return a digit's label and predicted class, and the action of a click."""
         if (found := self.under(at)) is None:
             return None
         return f"a {self.labels[found]}", f"read as {self._read[found]}", self.ground.choose_tips(self.inputs.shape[1])
 
-    # ---- hands
+    # ---- input
 
     def under(self, at: Point) -> int | None:
-        """Number of the digit that is seen at a point; None beside them."""
+        """Return the number of the digit at a point, or None."""
         inside = np.all(np.abs(self._place[:, :2] - at) <= self._tile_size / 2 * self._place[:, 2:], axis=1)
         return next((int(k) for k in self._order[::-1] if inside[k]), None)
 
     def hover(self, at: Point | None) -> bool:
-        """A digit under the pointer says what it is, one too that walks there."""
+        """Put the pointer over a digit, which may be moving."""
         before, self.pointer = self.pointer, at
         return before != at
 
@@ -187,7 +187,7 @@ class BoardDrawer(Drawer[DigitBoard]):
 
 
 def _packing(count: int, whole: float, room: float) -> tuple[int, float]:
-    """How many of `count` tiles stand side by side, and the step from row to row; `whole` is the size of one alone."""
+    """Return how many of `count` tiles are side by side, and the step between rows; `whole` is a single one's size."""
     for side_by_side in range(1, count + 1):
         cell = whole / side_by_side
         step = min(cell, (room - cell) / max(-(-count // side_by_side) - 1, 1))
@@ -197,7 +197,7 @@ def _packing(count: int, whole: float, room: float) -> tuple[int, float]:
 
 
 def _atlas(inputs: NDArray[np.floating], side: tuple[int, int], border: int, theme: Theme) -> NDArray[np.uint8]:
-    """Every digit twice, uint8: above with a border that keeps neighbours apart, below with a frame."""
+    """Return every digit twice, uint8: above with a border that keeps neighbours apart, below with a frame."""
     (high, wide), ink, strips = side, get_map("activation", theme), []
     for colour in (theme.panel, theme.selection):
         edge = np.rint(255 * np.array(rgba(colour)[:3])).astype(np.uint8)
@@ -208,22 +208,22 @@ def _atlas(inputs: NDArray[np.floating], side: tuple[int, int], border: int, the
     return np.concatenate(strips)
 
 
-# ---- The one digit whose way through the network is drawn: its picture, on which one can draw, and the ten outputs.
+# ---- The digit that is the probe sample: its picture, on which you can draw, and the ten outputs.
 
 DRAW = "draw here; the right button erases"
 LABEL_IT = "0\N{EN DASH}9: learn it as that digit   Backspace: clear"
 SIDE = 104.0
 _BARS = 66.0
 _TALL = 250.0
-"""From this height on the outputs stand below the digit, so that a narrow panel holds them."""
+"""Least height for outputs below the digit, which suits a narrow panel."""
 _MARGIN = 14.0
 
 
 class PadDrawer(Drawer[DigitPad]):
-    """While the pointer is on the digit the keys 0 to 9 and Backspace belong to it.
+    """A sheet to draw a digit on. While the pointer is on it, it gets the keys 0 to 9 and Backspace.
 
-    `picture` is the subject's probe itself, changed in place: what is painted goes through the network at the next
-    frame. InputError where the scene has no sample, or one of another size.
+    `picture` is the subject's probe itself, changed in place: the network reads it at the next frame. Raises InputError
+    if the scene has no sample, or one of another size.
     """
 
     name = "probe"
@@ -240,13 +240,13 @@ class PadDrawer(Drawer[DigitPad]):
             got = "none" if subject.probe is None else f"{subject.probe.size} numbers"
             raise InputError(f"DigitPad: got a scene's probe of {got}; allowed: {high} x {wide} pixels, as the pad has")
         self.picture = subject.probe.reshape(-1)
-        self.digit = None if subject.sample.target is None else int(subject.sample.target[0])  # where it is known
-        self.drawn = False  # whether a hand has changed it
-        self.field: Box | None = None  # where the picture stands
-        self._active = False  # whether the pointer is on it: then digit keys belong to it
-        self._learnt = 0  # pictures that were added to the data
+        self.digit = None if subject.sample.target is None else int(subject.sample.target[0])  # if it is known
+        self.drawn = False  # whether the user has changed it
+        self.field: Box | None = None  # box of the picture
+        self._active = False  # whether the pointer is on it, so that it gets digit keys
+        self._learnt = 0  # number of pictures added to the data
         self._choices = ground.choices
-        self._last: Point | None = None  # of a stroke, in pixels of the picture
+        self._last: Point | None = None  # last point of a stroke, in pixels of the picture
         self._erasing = False
 
     @property
@@ -258,12 +258,12 @@ class PadDrawer(Drawer[DigitPad]):
         self.field = box[0], box[1] + TOP, SIDE, SIDE
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
-        """The picture and the ten outputs."""
+        """Return the picture and the ten outputs."""
         subject = self.ground.subject
         logits = moment.frame.activations.get(subject.stages[-1].name) if subject.stages else None
         if logits is None or self.field is None:
             return ()
-        if self.ground.choices != self._choices:  # another digit lies there
+        if self.ground.choices != self._choices:  # another digit was chosen
             self._choices = self.ground.choices
             self.digit, self.drawn = None if subject.target is None else int(subject.target[0]), False
         sketch, theme, (x, y, width, _), (left, top, side, _) = Sketch(), self.ground.theme, box, self.field
@@ -280,7 +280,7 @@ class PadDrawer(Drawer[DigitPad]):
         return [sketch]
 
     def _outputs(self, sketch: Sketch, box: Box, logits: NDArray[np.floating]) -> None:
-        """What it is read as, and the share of each digit as a bar, once they are there."""
+        """Draw the predicted digit, and the probability of each digit as a bar, once they are known."""
         theme, names, (x, y, width, height) = self.ground.theme, self.ground.subject.sample.outputs, box
         if not (self.ground.answered and np.isfinite(logits).all()):
             said = "outputs are not finite" if self.ground.answered else "read as \N{HORIZONTAL ELLIPSIS}"
@@ -305,7 +305,7 @@ class PadDrawer(Drawer[DigitPad]):
 
     @property
     def _hint(self) -> str:
-        """What a hand can do."""
+        """The line about possible actions."""
         if not self.ground.hints:
             return ""
         if self.ground.can_teach and self._active and self.picture.any():
@@ -315,11 +315,11 @@ class PadDrawer(Drawer[DigitPad]):
     # ---- the picture
 
     def clear(self) -> None:
-        """No ink on it."""
+        """Empty the sheet."""
         self._set_pixels(np.zeros(self.panel.side))
 
     def take(self, picture: NDArray[np.floating]) -> str:
-        """Ink on paper, read as a digit: paper is the shade of its rim, ink is what differs, the most is 1."""
+        """Take a picture as a digit: its rim is paper, ink is the difference from it, scaled to 1."""
         grey = np.asarray(picture, float).mean(axis=2)
         rim = np.concatenate([grey[0], grey[-1], grey[:, 0], grey[:, -1]])
         ink = np.abs(grey - np.median(rim))
@@ -333,9 +333,9 @@ class PadDrawer(Drawer[DigitPad]):
         return "on the sheet; the prediction stands beside it"
 
     def stroke(self, start: Point, end: Point, *, erase: bool = False) -> None:
-        """Paint (or erase) a line with a soft round brush; points as :meth:`place` gives them.
+        """Paint (or erase) a line with a soft round brush; points as from :meth:`place`.
 
-        The first stroke on a digit that nobody drew begins on an empty sheet.
+        The first stroke on a digit of the data begins with an empty sheet.
         """
         high, wide = self.panel.side
         across, down = np.meshgrid(np.arange(wide) + 0.5, np.arange(high) + 0.5)
@@ -344,43 +344,43 @@ class PadDrawer(Drawer[DigitPad]):
         part = ((across - start[0]) * along[0] + (down - start[1]) * along[1]) / length if length else 0.0
         part = np.clip(part, 0.0, 1.0)
         away = np.hypot(across - start[0] - part * along[0], down - start[1] - part * along[1])
-        # the strokes of both data sets are about an eighth of the picture wide; an eraser is wider
+        # strokes of both data sets are about an eighth of the picture wide; the eraser is wider
         ink = np.clip(high / 16 + (1.25 if erase else 0.75) - away, 0.0, 1.0)
         below = self.pixels if self.drawn or erase else np.zeros(self.panel.side)
         self._set_pixels(np.minimum(below, 1 - ink) if erase else np.maximum(below, ink))
 
     def _set_pixels(self, pixels: NDArray[np.floating]) -> None:
-        """What goes through the network is another sample now, of which nobody knows what it is."""
+        """Set the pixels: the probe is another sample now, with an unknown label."""
         self.pixels[...] = pixels
         self.drawn, self.digit, self.stale = True, None, True
         self.ground.probes += 1
 
     def place(self, at: Point) -> Point | None:
-        """A point in logical pixels as (column, row) of the picture, fractions included; None beside it."""
+        """Return a point in logical pixels as fractional (column, row) of the picture; None beside it."""
         if self.field is None or not contains(self.field, at):
             return None
         x, y, width, height = self.field
         return (at[0] - x) / width * self.panel.side[1], (at[1] - y) / height * self.panel.side[0]
 
     def learn(self, label: int) -> None:
-        """Add the digit to the data as what it is, at the next call boundary; an empty sheet is no digit."""
+        """Add the digit to the data with its label; an empty sheet is ignored."""
         if not self.picture.any():
             return
         subject = self.ground.subject
         subject.source.edit(AddSamples(self.picture[None], np.array([[label]])))
-        subject.choose(self.picture, [label])  # now it has a target, and a step of its own
+        subject.choose(self.picture, [label])  # now it has a target, so it can have a step of its own
         self.digit, self._learnt, self.stale = label, self._learnt + 1, True
         self.ground.probes += 1
 
-    # ---- hands
+    # ---- input
 
     def press(self, at: Point, button: str) -> bool:
-        """A stroke begins, or the eraser is put down."""
+        """Begin a stroke, or erase with another button."""
         self._erasing, self._last = button != "left", self.place(at)
         return self.drag(at, (0.0, 0.0), button)
 
     def drag(self, at: Point, by: Point, button: str) -> bool:
-        """The stroke goes on; off the sheet it waits."""
+        """Continue the stroke; beside the sheet it waits."""
         self.hover(at)
         place = self.place(at)
         if self._last is not None and place is not None:
@@ -392,13 +392,13 @@ class PadDrawer(Drawer[DigitPad]):
         self._last = None
 
     def hover(self, at: Point | None) -> bool:
-        """The sheet lights up and takes keys."""
+        """Light up the sheet and take keys."""
         before, self._active = self._active, at is not None and self.place(at) is not None
         self.stale |= before != self._active
         return before != self._active
 
     def key(self, name: str, text: str) -> bool:
-        """A digit: learn the drawing as that; Backspace: an empty sheet."""
+        """Handle a digit key (learn the drawing with this label) or Backspace (empty the sheet)."""
         if not self._active:
             return False
         if len(text) == 1 and text in "0123456789" and self.ground.can_teach:

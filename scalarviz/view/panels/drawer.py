@@ -1,6 +1,6 @@
 """`Drawer`: how one kind of panel is drawn and touched.
 
-A kind is a description, a subclass of this, and their entry in the registry; nothing else knows it.
+A kind consists of a description, a subclass of this, and their entry in the registry; nothing else knows it.
 """
 
 from __future__ import annotations
@@ -30,36 +30,36 @@ from ..shown.subject import Forecast, Subject
 from ..space.arrangement import Blueprint, Project
 from ..space.plate import Plate
 
-# ---- `Inner`: an opened step, as far as it has come, for panels that stand beside it.
+# ---- `OpenedStep`: the numbers of an opened step so far, for panels beside it.
 
 Floats = NDArray[np.floating]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenedStep:
-    """What there is of an opened step; the micro-step shown is about `stage` (empty: about none)."""
+    """The numbers of an opened step; the current micro-step is about `stage` (empty: about none)."""
 
-    frame: Frame  # its numbers so far: gradients that have come are `computed`, moved weights are at their new values
-    before: Frame  # where the run stands
+    frame: Frame  # its numbers so far: known gradients are `computed`, moved weights have their new values
+    before: Frame  # the run's present frame
     phase: int  # zero, forward, loss, backward, gradients, update: 0 to 5
-    deltas: Mapping[str, Floats]  # by stage, the derivative of the loss by each of its numbers; NaN: not there yet
-    moved: NDArray[np.bool_]  # (P,), which weights are at their new values
+    deltas: Mapping[str, Floats]  # by stage, loss gradient of each number; NaN: not computed
+    moved: NDArray[np.bool_]  # (P,), which weights have their new values
     source: Source
-    data: tuple[Floats, Floats]  # inputs and targets that it learns from, a row a sample; no rows where none are kept
-    samples: str  # which they are, in words
+    data: tuple[Floats, Floats]  # training inputs and targets, one row per sample; no rows if none are stored
+    samples: str  # these samples in words
     trial: bool  # a trial step with one sample alone; else the real step of the whole batch
-    reached: Mapping[str, NDArray[np.bool_]]  # by stage, the numbers of its row that the forward pass has come to
+    reached: Mapping[str, NDArray[np.bool_]]  # by stage, the numbers that the forward pass has computed
     stage: str = ""
     done: frozenset[str] = frozenset()  # modules whose numbers have become what the next one reads
-    adding: int = 0  # samples that the gradient of that stage holds so far; 0: all of them
-    nodes: Mapping[str, NodeNumbers] = field(default_factory=dict)  # of a formula, as formulas of inputs and weights
-    current_node: str = ""  # that of now
-    looking: AttentionState | None = None  # of a network whose positions look at each other
-    progress: float = 1.0  # how much of its time the micro-step has gone, 0 to 1
+    adding: int = 0  # samples in the gradient of that stage so far; 0: all
+    nodes: Mapping[str, NodeNumbers] = field(default_factory=dict)  # of a formula, by their formulas
+    current_node: str = ""  # the current one
+    looking: AttentionState | None = None  # of a network with attention
+    progress: float = 1.0  # elapsed share of the micro-step's time, 0 to 1
 
     @property
     def added_words(self) -> str:
-        """How many samples that gradient holds so far, in words; empty where it is all of them."""
+        """Return how many samples the gradient holds so far, in words; empty if it holds all."""
         return f"{self.adding:,} of {len(self.data[0]):,} samples so far" if 0 < self.adding < len(self.data[0]) else ""
 
 
@@ -70,32 +70,32 @@ Tip = tuple[str, str, Sequence[str]]
 
 @dataclass(slots=True, eq=False)
 class Ground:
-    """What all drawers of one picture share."""
+    """State that all drawers of one picture share."""
 
-    subject: Subject  # what is shown; its source is asked and, by a hand, edited
+    subject: Subject  # the subject; users edit its source
     theme: Theme
-    hints: bool = False  # whether there is a hand: a window, which also must not wait for what is dear
-    shows_all: bool = False  # whether somebody asked for all that there is; at rest a picture shows its first look
-    probes: int = 0  # changes of the subject's probe by a hand: activations from before are of another sample
-    choices: int = 0  # how many of them chose a sample that was there already
-    # what samples (N, n_inputs) are to become by now; at first they were `plain`
+    hints: bool = False  # whether a user is there: a window, which must not wait for costly work
+    shows_all: bool = False  # whether all panels are asked for; default: the first look
+    probes: int = 0  # number of changes of the probe by the user: earlier activations are of another sample
+    choices: int = 0  # how many of these chose an existing sample
+    # the present targets of samples (N, n_inputs), given their first targets `plain`
     current_targets: Callable[[ArrayLike, ArrayLike], NDArray[Any]] = lambda samples, plain: np.asarray(plain)
     reread_sample: Callable[[], tuple[ArrayLike, ArrayLike | None]] | None = (
-        None  # the sample that is drawn, as it is now
+        None  # returns the probe sample and its present target
     )
-    notes: list[str] = field(default_factory=list)  # lines for the console, to be told and taken out
-    ahead: Forecast | None = None  # what the coming steps will be, where that is known
-    extent: float | None = None  # V of the colours that weights have as cubes
+    notes: list[str] = field(default_factory=list)  # lines for the console, removed once they are printed
+    ahead: Forecast | None = None  # forecast of the coming steps, if known
+    extent: float | None = None  # V of the colours of the weights' cubes
     pointed: int | None = None  # flat index of the number under the pointer, or of the selected one
-    writes: bool = True  # whether the picture writes its words in this frame: those of a panel wait for it
-    words_frame: Frame | None = None  # of which frame they are
-    words_late: bool = False  # that is another one than the one shown: they are to be written soon
-    failures: dict[str, str] = field(default_factory=dict)  # what was said last of functions of the scene that raise
+    writes: bool = True  # whether the picture writes its words in this frame; panels write theirs then
+    words_frame: Frame | None = None  # the frame of the words
+    words_late: bool = False  # the words are of another frame than the one shown
+    failures: dict[str, str] = field(default_factory=dict)  # last error of each function of the scene
     opened_step: OpenedStep | None = None  # the step that is open
 
     @property
     def sample(self) -> Floats | None:
-        """The sample whose numbers are shown, of a batch the one that is added up; None: those of several, or none."""
+        """The sample whose numbers are shown: the probe, or the one being added. None: several, or none."""
         if self.opened_step is None or self.opened_step.trial:
             return self.subject.probe
         rows, adding = self.opened_step.data[0], self.opened_step.adding
@@ -103,25 +103,25 @@ class Ground:
 
     @property
     def answered(self) -> bool:
-        """Whether what the network says of it may be shown: inside a step only once it is there."""
+        """Whether the network's output may be shown; inside a step only after it was computed."""
         last = () if self.opened_step is None else self.subject.stages[-1:]
         return all(
             np.all(self.opened_step.reached.get(stage.name, True)) for stage in last if self.opened_step is not None
         )
 
     def set_opened_step(self, inner: OpenedStep | None) -> bool:
-        """A step is open, or none; whether this is another one of its micro-steps."""
+        """Set the opened step, or None; return whether its micro-step changed."""
         was, self.opened_step = self.opened_step, inner
         return (was and was.frame) is not (inner and inner.frame)
 
     def follow(self, frame: Frame, *, writes: bool) -> None:
-        """A frame is shown while the picture `writes` its words, or does not."""
+        """Take over a frame; `writes`: the picture writes its words for it."""
         if writes or self.words_frame is None or frame.step < self.words_frame.step:
             self.words_frame = frame
         self.writes, self.words_late = writes, frame is not self.words_frame
 
     def report_failure(self, name: str, error: Exception) -> str:
-        """What a scene's own function raised, in words; the console is told once, and the line."""
+        """Return the error of a scene's own function in words; a new one also goes to the console, with its line."""
         said, (*_, last) = words_of(error), extract_tb(error.__traceback__)
         if self.failures.get(name) != said:
             self.notes.append(f"{name}: {said} ({last.filename}, line {last.lineno})")
@@ -129,38 +129,38 @@ class Ground:
         return said
 
     def edit(self, edit: Edit | None) -> None:
-        """Do what a hand wants; None: nothing."""
+        """Make the edit that a user asked for; None: nothing."""
         if edit is not None:
             self.subject.source.edit(edit)
 
     @property
     def can_teach(self) -> bool:
-        """Whether a hand can change what is learnt."""
+        """Whether the user can change the training data."""
         return self.hints and self.subject.source.can.edit
 
     def can_choose(self, count: int | None = None) -> bool:
-        """Whether a hand can choose the sample whose way is drawn: one of `count` numbers, or any."""
+        """Return whether the user can choose another probe sample: one of `count` numbers, or any."""
         probe = self.subject.probe
         fits = probe is not None and count in (None, probe.size)
         return self.hints and fits and self.subject.source.can.predict
 
     def choose_tips(self, count: int | None = None) -> list[str]:
-        """What a tip says of that."""
+        """Return the line about choosing a sample for a tip."""
         return ["click: choose it"] if self.can_choose(count) else []
 
     def choose(self, sample: ArrayLike, target: ArrayLike | None = None) -> None:
-        """Draw the way of another sample."""
+        """Make another sample the probe sample."""
         self.choose_by(lambda: (sample, target))
 
     def choose_by(self, reread: Callable[[], tuple[ArrayLike, ArrayLike | None]]) -> None:
-        """The same of what `again()` returns, which is asked anew when what is wanted of samples changes."""
+        """Choose the sample and target that `reread()` returns; it is called again when the targets change."""
         self.subject.choose(*reread())
         self.reread_sample = reread
         self.probes += 1
         self.choices += 1
 
     def choose_again(self) -> None:
-        """What is wanted of the sample that is drawn may be another thing now; one that was drawn by hand stays."""
+        """Read the target of the probe sample again after a change of targets; a sample drawn by hand stays."""
         subject = self.subject
         drawn = subject.probe is None or subject.given is None or not np.array_equal(subject.probe, subject.given)
         if self.reread_sample is not None and not drawn:
@@ -170,24 +170,24 @@ class Ground:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Setting:
-    """A picture in which a panel draws among the cubes, in logical pixels."""
+    """The picture in which a panel draws among the cubes, in logical pixels."""
 
-    blueprint: Blueprint | None  # the rooms of a planned one; None while the camera looks from elsewhere
-    plates: Mapping[str, Plate]  # by the names of their tensors; rows of activations by those of their stages
+    blueprint: Blueprint | None  # rooms of a planned picture; None while the camera has moved
+    plates: Mapping[str, Plate]  # by name of tensor; rows of activations by name of stage
     project: Project  # world points (N, 3) to pixels (N, 2)
-    window: Box  # what would leave it is left out
+    window: Box  # what does not fit in it is left out
     strip: Box  # below the cubes
-    turns: bool = False  # whether the rows in `plates` are places that are left to pictures
-    reserved: Sequence[Box] = ()  # where something else stands
+    turns: bool = False  # whether the rows in `plates` are places for pictures
+    reserved: Sequence[Box] = ()  # boxes of other parts
 
     def contains(self, box: Box) -> bool:
-        """Whether a box is inside the window."""
+        """Return whether a box is inside the window."""
         (x, y, wide, high), (left, top, width, height) = box, self.window
         return left <= x and top <= y and x + wide <= left + width and y + high <= top + height
 
 
 class Headline(NamedTuple):
-    """A number of a panel that the HUD shows too; `fresh`: it is of the frame that is shown."""
+    """A panel's number that the HUD shows too; `fresh`: it is of the frame that is shown."""
 
     words: str
     value: str
@@ -195,57 +195,55 @@ class Headline(NamedTuple):
 
 
 class Drawer(Generic[P]):
-    """Draws and touches one panel. The base takes no touch; subclasses define what they answer to.
+    """Draws one panel and handles its input. The base handles none; subclasses override the methods they need.
 
-    Points are in logical pixels. ``draw`` is called for a new frame, after a touch that set `stale`, and while
-    `moving`.
+    Points are in logical pixels. ``draw`` is called for a new frame, after input that set `stale`, and while `moving`.
 
     Attributes
     ----------
     name : str
-        Of the kind.
+        Name of the kind.
     height, most : float
-        Logical pixels in the column, title included; a kind whose `most` is larger grows up to that.
+        Logical pixels in the column, title included; a panel with a larger `most` grows up to that.
     least : float
-        With so many it can still be read, beside the controls; 0: no fewer than `height`.
+        Least readable height beside the controls; 0: `height`.
     overlay : (float, float)
         Width and height over the scene; a height of 0 is that of the column.
     above : float
         Height above the cubes.
     beside : (float, float) or None
-        Width and height beside a stage; None: it cannot stand there.
+        Width and height beside a stage; None: it cannot be there.
     wide : bool
         Whether it is read from left to right, and needs width rather than height.
     worth : int
-        `ABOUT`: it shows what is learnt, and stands in every picture. Kinds of less stand at rest only where no panel
-        is worth more, else when they are asked for. In a narrow picture the highest is kept.
+        `ABOUT`: it shows what is learnt, and is in every picture. Kinds of less worth appear only if no panel is worth
+        more, or on request. A narrow picture keeps the highest.
     first : bool
         Whether it is kept before all others.
     needs : tuple of str
-        Names of what its source has to be able to (fields of ``Can``); without it a sentence is drawn.
+        Abilities that its source must have (fields of ``Abilities``); without them a sentence is drawn.
     gestures, choices, lessons : tuple of (str, str)
-        Keys and gestures that it answers to, and what they do; choices take another sample whose way is drawn, lessons
-        change what is learnt.
+        Keys and gestures with their actions; choices change the probe sample, lessons change the training data.
     stale : bool
-        Set by a touch that changes what is drawn.
+        Set by input that changes the drawing.
     box : Box or None
-        Where it stands; None: nowhere.
+        Its box; None: it is not shown.
     within : float
-        The least height in which it draws an opened step; 0: it does not.
+        Least height in which it draws an opened step; 0: it does not.
     spread : float or None
-        Its height where it also draws among the cubes of a planned picture and in the strip; None: it cannot.
+        Its height if it also draws among the cubes of a planned picture and in the strip; None: it cannot.
     setting : Setting or None
-        That picture, while it does; of a kind that stands among the cubes also any other.
+        That picture, while it draws there; for a kind among the cubes, any picture.
     carries : bool
-        Whether it is the floor that the cubes of a scene stand on: then it has all of the scene, and while they do
-        (`borne`) they stand where `stands` says.
+        Whether it is the floor below the cubes of a scene: then it has the whole scene, and while the cubes are on it
+        (`borne`) they are at `stands`.
     ends : float
-        Pixels that it takes at the end of the network, right of the cubes of a wide scene, while it has no place in the
-        column; 0: it does not stand there.
+        Pixels that it needs at the end of the network, right of the cubes of a wide scene, without a place in the
+        column; 0: it cannot be there.
     at_end : bool
         Whether it draws there beside its own place, among any cubes.
     turns : bool
-        Whether it needs room where units leave a layer: then the flow of small layers turns at each.
+        Whether it needs room at the output of each layer; then the flow of small layers turns at each.
     """
 
     name = "panel"
@@ -279,159 +277,159 @@ class Drawer(Generic[P]):
         self.pointer: Point | None = None
 
     def keep(self, other: Drawer[Any]) -> None:
-        """What a hand has set at the drawer of the panel as it was a moment before."""
+        """Take over the user's settings from the former drawer of this panel."""
 
-    # ---- what it looks like
+    # ---- drawing
 
     def lay_out(self, box: Box) -> None:
-        """Work out what depends on place and theme alone; called again when one of them changes."""
+        """Prepare everything that depends on place and theme; called again when one of them changes."""
 
     def look(self, moment: Moment, seconds: float | None) -> None:
-        """Work out what all its parts need of a moment; called once before them."""
+        """Prepare what all parts need of a moment; called once before them."""
 
     def around(self, setting: Setting) -> Sequence[Sketch]:
-        """What it draws among the cubes, of the moment that it looked at."""
+        """Return the sketches among the cubes, for the moment of the last `look`."""
         return ()
 
     def below(self, strip: Box) -> Sequence[Sketch]:
-        """What it draws in the strip."""
+        """Return the sketches in the strip."""
         return ()
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
-        """The panel at a moment; `seconds` since the last call of a window, None where every moment is drawn."""
+        """Return the panel at a moment. `seconds`: time since the last call in a window; None: each moment is drawn."""
         return ()
 
     def inside(self, inner: OpenedStep, box: Box) -> Sequence[Sketch]:
-        """What it draws of an opened step in its place."""
+        """Return the panel for an opened step."""
         return ()
 
     @property
     def alive(self) -> bool:
-        """Whether something of it is to be seen: itself, what it draws among the cubes, or its number in the HUD."""
+        """Whether a part of it is visible: the panel, its sketches among the cubes, or its number in the HUD."""
         return self.box is not None or self.setting is not None or self.measures
 
     @property
     def measures(self) -> bool:
-        """Whether the HUD shows a number of it also while the panel itself has no place."""
+        """Whether the HUD shows its number even while the panel has no place."""
         return False
 
     def measure(self, moment: Moment, seconds: float | None) -> None:
-        """Find that number where it is due: instead of `draw` while the panel has no place."""
+        """Compute that number if it is due; called instead of `draw` while the panel has no place."""
 
     @property
     def moving(self) -> bool:
-        """Whether it goes on changing while the frame stays."""
+        """Whether it keeps changing while the frame stays."""
         return False
 
     def beside_cubes(self, width: float, height: float) -> float:
-        """Pixels that it takes left of the cubes, of a scene of this size."""
+        """Return the pixels that it needs left of the cubes in a scene of this size."""
         return 0.0
 
     @property
     def scale(self) -> LegendScale | None:
-        """What the legend of its own colours says, where it needs one beside that of the cubes."""
+        """The legend of its own colours, if they need one beside that of the cubes."""
         return None
 
     @property
     def headline(self) -> Headline | None:
-        """A number that the HUD shows too."""
+        """Its number for the HUD, or None."""
         return None
 
     def marks(self) -> Sequence[Sketch]:
-        """What lies right over the panel: rings, outlines."""
+        """Return sketches directly over the panel: rings, outlines."""
         return ()
 
     def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
-        """What stands beside the pointer while it is over the panel, within a picture of `size`."""
+        """Return the label beside the pointer, within a picture of `size`."""
         at = self.pointer
         said = None if at is None else self._tip(moment, at)
         return () if at is None or said is None else [pointer_label(at, size, *said, self.ground.theme)]
 
     def _tip(self, moment: Moment, at: Point) -> Tip | None:
-        """What is said of a point: a name, a value, and more lines."""
+        """Return the label's texts for a point: name, value and further lines; None for no label."""
         return None
 
-    # ---- hands
+    # ---- input
 
     def press(self, at: Point, button: str) -> bool:
-        """A button went down. True: from now on until the release every movement belongs to this panel."""
+        """A mouse button was pressed. True: this panel gets every movement until the release."""
         return False
 
     def drag(self, at: Point, by: Point, button: str) -> bool:
-        """The pointer moved `by` with the button held that went down on this panel. False: turn the scene."""
+        """The pointer moved `by` with the button pressed on this panel. False: turn the scene."""
         return False
 
     def release(self, at: Point) -> None:
-        """The button went up after a press that was taken."""
+        """The button was released after a press that the panel took."""
 
     def click(self, at: Point) -> bool:
-        """Pressed and released on one point; returns whether it meant something."""
+        """Handle a press and release at one point; return whether it had an effect."""
         return False
 
     def shift_click(self, at: Point) -> bool:
-        """The same while Shift is held: what a mere look must not do, such as to teach."""
+        """Handle a click with Shift, which may change the training data; return whether it had an effect."""
         return False
 
     def double_click(self, at: Point) -> bool:
-        """The second click on one point, which comes instead of one; returns whether it meant something."""
+        """Handle the second of two clicks at one point; return whether it had an effect."""
         return False
 
     def zoom(self, at: Point, factor: float) -> bool:
-        """The wheel turned over the panel; returns whether that is its own, or else the scene's."""
+        """Handle the wheel over the panel; return False to zoom the scene."""
         return False
 
     def under(self, at: Point) -> object | None:
-        """What there is at a point that a label or a click is about."""
+        """Return the part at a point that a label or a click refers to, or None."""
         return None
 
     def hover(self, at: Point | None) -> bool:
-        """The pointer is over the panel (None: no more); returns whether the picture changes.
+        """Put the pointer over the panel (None: gone); return whether the picture changes.
 
-        `pointer` is where it is, as long as something is under it.
+        `pointer` is its position while it is over a part.
         """
         before, self.pointer = self.pointer, None if at is None or self.under(at) is None else at
         return before != self.pointer
 
     def covers(self, at: Point) -> bool:
-        """Whether a point outside of its box belongs to it."""
+        """Return whether a point outside of its box belongs to it."""
         return False
 
     @property
     def typing(self) -> bool:
-        """Whether something is being typed into it: keys are its own first."""
+        """Whether text is being typed into it; it gets keys first then."""
         return False
 
     @property
     def takes_strip(self) -> bool:
-        """Whether what it draws in the strip was used just now: nothing else may stand there."""
+        """Whether it needs the whole strip because its part there was just used."""
         return False
 
     def end_typing(self) -> None:
-        """Something else was clicked: what was typed stays."""
+        """End typing after a click elsewhere; the text stays."""
 
     def key(self, name: str, text: str) -> bool:
-        """A key, by its normalised name and what it types, while the pointer is over the panel; whether it is taken."""
+        """Handle a key, by normalised name and typed text, with the pointer over the panel; return if it is taken."""
         return False
 
     def take(self, picture: NDArray[np.floating]) -> str | None:
-        """A picture, sRGB in 0..1 (H, W, 3), was opened: what was done with it, or why not; None: nothing for it."""
+        """Take an opened picture, sRGB in 0..1 (H, W, 3); return what was done, or why not. None: takes no pictures."""
         return None
 
     def let_go(self) -> bool:
-        """Escape: give up what was begun; returns whether there was something."""
+        """Handle Escape: give up what was begun; return whether there was something."""
         return False
 
     def fit(self) -> None:
-        """As it was at first: what was turned turns back."""
+        """Return to the initial view."""
 
 
 def words_of(error: Exception) -> str:
-    """An error in one line; our own say what is wrong without their class."""
+    """Return an error in one line, without the class for errors of this library."""
     return str(error) if isinstance(error, ScalarvizError) else f"{type(error).__name__}: {error}"
 
 
 def title_of(sketch: Sketch, box: Box, theme: Theme, title: str, note: str = "") -> None:
-    """The line above a panel: bold title, dim note at the right; what does not fit is cut, the note first."""
+    """Draw the line above a panel: bold title, dim note at the right; the note is dropped before the title is cut."""
     x, y, width, _ = box
     shown = cut(title, width, bold=True)
     sketch.text(x, y + 14, shown, LABEL, theme.text1, bold=True)
@@ -440,7 +438,7 @@ def title_of(sketch: Sketch, box: Box, theme: Theme, title: str, note: str = "")
 
 
 def ring_around(at: Point, radius: float, theme: Theme) -> Sketch:
-    """A ring around the sample whose way is drawn, above all else."""
+    """Return a ring around the probe sample, above everything."""
     sketch = Sketch(over=True)
     sketch.disc(*at, radius + 1.0, stroke=theme.background, border=4.4)
     sketch.disc(*at, radius, stroke=theme.selection, border=2.2)
@@ -448,7 +446,7 @@ def ring_around(at: Point, radius: float, theme: Theme) -> Sketch:
 
 
 def sentence(box: Box, theme: Theme, text: str) -> Sketch:
-    """One line in the place of a panel that cannot be drawn."""
+    """Return one line in the place of a panel that cannot be drawn."""
     sketch = Sketch()
     x, y, width, height = box
     sketch.rect(x, y, width, min(height, 30.0), stroke=theme.border, radius=6)
@@ -457,7 +455,7 @@ def sentence(box: Box, theme: Theme, text: str) -> Sketch:
 
 
 def cut(text: str, width: float, size: float = LABEL, *, bold: bool = False) -> str:
-    """`text` as far as it fits, with an ellipsis where something is missing."""
+    """Return `text` shortened to the width, with an ellipsis if something is missing."""
     line = " ".join(text.split())
     if measure(line, size, bold) <= width:
         return line

@@ -1,4 +1,4 @@
-"""Pictures: before, network and target; what a user's function makes, or a network paints; recorded."""
+"""Pictures: before, network and target; made by a user's function, painted by a network, or recorded."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from ..space.arrangement import ACROSS, DOWN
 from .drawer import Drawer, Ground, Headline, P, Point, Setting, Tip, cut, ring_around, sentence, title_of
 from .pace import SETTLE, Grid, Pace, fractions, reduced
 
-SIDE = 96  # pixels that the network paints at most in each direction
+SIDE = 96  # most pixels that the network paints in each direction
 TITLE, GAP = 21.0, 8.0
 Pixels = NDArray[np.floating]
 
 
 def thumbnail(picture: Pixels, side: int = SIDE) -> NDArray[np.float32]:
-    """`picture` (H, W, 3) in 0..1, reduced to at most `side` pixels in each direction by averaging areas."""
+    """Return `picture` (H, W, 3) in 0..1, reduced to at most `side` pixels in each direction by averaging areas."""
     array = np.asarray(picture, np.float32)
     high, wide = reduced((array.shape[0], array.shape[1]), side)
     return array if array.shape[:2] == (high, wide) else averaged(averaged(array, high, 0), wide, 1)
 
 
 def averaged(array: Pixels, count: int, along: int) -> NDArray[np.float32]:
-    """Means of `count` stretches of equal length, fractions of a pixel included, along one direction."""
+    """Return means of `count` stretches of equal length along one axis, fractions of a pixel included."""
     moved = np.moveaxis(array, along, 0)
     total = np.concatenate([np.zeros_like(moved[:1], np.float64), np.cumsum(moved, axis=0, dtype=np.float64)])
     cuts = np.linspace(0, len(moved), count + 1)
@@ -52,41 +52,41 @@ def averaged(array: Pixels, count: int, along: int) -> NDArray[np.float32]:
 
 
 def to_bytes(picture: Pixels) -> NDArray[np.uint8]:
-    """Network output or picture in 0..1 as sRGB bytes."""
+    """Return network output or a picture in 0..1 as sRGB bytes."""
     return np.asarray(np.rint(displayed(picture) * 255.0), np.uint8)
 
 
 class PixelsDrawer(Drawer[P]):
-    """Pictures of the same size, drawn as spots called ``"pixels"``, of which a pixel can be pointed at."""
+    """Pictures of the same size, drawn as spots called ``"pixels"``, with labels for single pixels."""
 
     sample = 3
-    """How many numbers the network gets of a pixel."""
+    """Number of the network's inputs for a pixel."""
     size = (1, 1)
     """Pixels of each picture: height and width."""
     _spots: Sequence[Spot] = ()
 
     def sample_of(self, pixel: tuple[int, int]) -> tuple[ArrayLike, ArrayLike]:
-        """The sample of a pixel and its target, as they are now."""
+        """Return the present sample of a pixel and its target."""
         raise NotImplementedError
 
     def says(self, moment: Moment, pixel: tuple[int, int]) -> Tip:
-        """What a pixel is, what it has become, and more lines."""
+        """Return the label of a pixel: colour, output, and more lines."""
         raise NotImplementedError
 
     def place_pictures(
         self, sketch: Sketch, places: Sequence[Box], images: Sequence[NDArray[np.uint8]], names: Sequence[str]
     ) -> list[Sketch]:
-        """Pictures in their places, enlarged so that pixels of small ones stay seen."""
+        """Draw pictures in their places; pixels of small ones stay visible when enlarged."""
         for place, image, name in zip(places, images, names, strict=True):
             sketch.image(place, image, linear=image.shape[1] > 8)
             sketch.spot(place, "pixels", words=name)
         self._spots = sketch.spots
         return [sketch]
 
-    # ---- hands
+    # ---- input
 
     def under(self, at: Point) -> tuple[int, int] | None:
-        """Row and column of the pixel at a point, whichever of the pictures it is in; None beside them."""
+        """Return row and column of the pixel at a point, in any of the pictures, or None."""
         spot = None if self.box is None else spot_at(self._spots, at)
         if spot is None:
             return None
@@ -95,7 +95,7 @@ class PixelsDrawer(Drawer[P]):
         return min(row, high - 1), min(column, wide - 1)
 
     def _tip(self, moment: Moment, at: Point) -> Tip | None:
-        """What a pixel is, has become and is to become, and what a click would do."""
+        """Return a pixel's colour, output and target, and the action of a click."""
         if (pixel := self.under(at)) is None:
             return None
         name, value, more = self.says(moment, pixel)
@@ -110,7 +110,7 @@ class PixelsDrawer(Drawer[P]):
 
 
 class PicturesDrawer(PixelsDrawer[Pictures]):
-    """The network paints the reduced source anew at every frame."""
+    """Paints the reduced source with the network at every frame."""
 
     name = "pictures"
     height = 117.0
@@ -124,14 +124,14 @@ class PicturesDrawer(PixelsDrawer[Pictures]):
         self._set_pictures(thumbnail(panel.source), thumbnail(panel.target))
 
     def _set_pictures(self, source: Pixels, target: Pixels) -> None:
-        """Show these; both reduced."""
+        """Show these reduced pictures."""
         self._source, self._target = source, np.clip(target, 0.0, 1.0)
         self._shown = to_bytes(self._source), to_bytes(self._target)
         self.size = source.shape[0], source.shape[1]
         self.most = easel_height(source.shape[1] / source.shape[0])
 
     def take(self, picture: NDArray[np.floating]) -> str:
-        """Show it before, after and as the target, where the scene says what another picture is to become."""
+        """Show a picture before, after and as the target, if the scene computes its target."""
         if self.panel.target_of is None:
             return "this scene has no target for a picture"
         source = thumbnail(picture)
@@ -172,16 +172,16 @@ class PicturesDrawer(PixelsDrawer[Pictures]):
 # ---- Pictures that a user's function makes of every moment.
 
 LARGEST = 512
-"""Pixels of a side that are shown; larger pictures are averaged down."""
+"""Most pixels of a side; larger pictures are averaged down."""
 Made = TypeVar("Made")
 Own = TypeVar("Own", bound=Image | Table | GraphPanel)
 
 
 class MadeDrawer(Drawer[Own], Generic[Own, Made]):
-    """Below a title: what a scene's own function makes of a moment, or in one line what is wrong with it."""
+    """A title above the output of a scene's own function, or a line about its error."""
 
-    words = True  # whether it is made of the frame that the words of the picture are of
-    top = TITLE  # of what was made, below the upper edge
+    words = True  # whether to use the frame of the picture's words
+    top = TITLE  # pixels from the upper edge to the content
 
     def __init__(self, panel: Own, ground: Ground) -> None:
         super().__init__(panel, ground)
@@ -189,14 +189,14 @@ class MadeDrawer(Drawer[Own], Generic[Own, Made]):
         self._ask_anew()
 
     def _ask_anew(self) -> None:
-        """What was made is of something else."""
+        """Call the function again."""
         self._asked, self.stale = Asked(self.panel.title, self.ground, words=self.words), True
 
     def _call_function(self, moment: Moment) -> Made:
         raise NotImplementedError
 
     def _show(self, made: Made, room: Box) -> Sketch:
-        """What was made, in the room below the title."""
+        """Return the output, in the room below the title."""
         raise NotImplementedError
 
     @property
@@ -207,13 +207,13 @@ class MadeDrawer(Drawer[Own], Generic[Own, Made]):
         made, error = self._asked.call(moment, seconds, lambda: self._call_function(moment))
         title, theme, room = Sketch(), self.ground.theme, (box[0], box[1] + self.top, box[2], box[3] - self.top)
         shown = sentence(room, theme, error) if made is None else self._show(made, room)
-        inner = self.ground.opened_step if self.within else None  # then it shows that
+        inner = self.ground.opened_step if self.within else None  # then it shows the opened step
         title_of(title, box, theme, self.panel.title, inner.samples if inner else self._asked.age or self._note)
         return [title, shown]
 
 
 class ImageDrawer(MadeDrawer[Image, NDArray[np.uint8]]):
-    """Calls the function and checks what comes."""
+    """Calls the function and checks its picture."""
 
     name, words = "image", False
     height, most = 166.0, COLUMN + TITLE
@@ -231,18 +231,18 @@ class ImageDrawer(MadeDrawer[Image, NDArray[np.uint8]]):
 
 
 def fitting(box: Box, size: tuple[int, int]) -> Box:
-    """A picture at the left top of a box, as large as it fits."""
+    """Return the largest box of a picture's aspect at the left top of a box."""
     wide, high = size
     scale = min(box[2] / wide, box[3] / high)
     return box[0], box[1], max(round(wide * scale), 1), max(round(high * scale), 1)
 
 
 class Asked:
-    """What a user's function made last, and when it is asked again; one that raises stops nothing."""
+    """The last output of a user's function, and when to call it again; an exception stops nothing."""
 
     def __init__(self, title: str, ground: Ground, *, words: bool = False) -> None:
         self._title, self._ground = title, ground
-        self._words = words  # whether it is of the frame that the words of the picture are of
+        self._words = words  # whether it uses the frame of the picture's words
         self._pace = Pace(ground.hints)
         self._made: Any = None
         self._error = ""
@@ -250,23 +250,23 @@ class Asked:
 
     @property
     def moving(self) -> bool:
-        """Whether the answer is of a frame before, or its age was said until a moment ago."""
+        """Whether the output is of an earlier frame, or its age was shown until a moment ago."""
         return self._pace.late or self._pace.old
 
     @property
     def age(self) -> str:
-        """Which step it is of, where that is not the one shown."""
+        """The step of the output, if it is not the one shown."""
         return f"step {self._step:,}" if self._pace.old else ""
 
     def call(self, moment: Moment, seconds: float | None, make: Callable[[], Made]) -> tuple[Made | None, str]:
-        """What `make` made of this moment or, where that is too dear, of a former one; or else what went wrong."""
-        waits = self._words and self._made is not None  # what there is may stay until words are written
+        """Return the output of `make` for this moment, or an earlier one if it is costly; and the error, or ""."""
+        waits = self._words and self._made is not None  # the old output may stay until words are written
         frame = (waits and self._ground.words_frame) or moment.frame
         if self._pace.due(frame, seconds) and frame is moment.frame:
             start = time.perf_counter()
             try:
                 self._made, self._error = make(), ""
-            except Exception as error:  # it is a stranger's code: its place says so, and the picture goes on
+            except Exception as error:  # a user's code: show the error in its place and continue
                 self._made, self._error = None, self._ground.report_failure(f"panel {self._title!r}", error)
             self._step = moment.step
             self._pace.mark_done(time.perf_counter() - start)
@@ -274,7 +274,7 @@ class Asked:
 
 
 def as_pixels(picture: ArrayLike) -> NDArray[np.uint8]:
-    """What a user's function returned as uint8 (H, W, 3), a copy of its own; InputError for another shape or dtype."""
+    """Return a user's picture as uint8 (H, W, 3), a copy; raise InputError for another shape or dtype."""
     array = np.asarray(picture)
     if array.ndim != 3 or array.shape[2] != 3 or 0 in array.shape:
         raise InputError(f"paint: got shape {array.shape}; allowed: (H, W, 3)")
@@ -287,15 +287,15 @@ def as_pixels(picture: ArrayLike) -> NDArray[np.uint8]:
     return to_bytes(thumbnail(array, LARGEST))
 
 
-# ---- The drawer of pictures that a panel left in a recording: each says of which step it is.
+# ---- The drawer of a panel's pictures in a recording, each with its step.
 
 AIR = 4
-"""Pixels of the window around a panel that belong to its picture: letters and discs may reach out of its box."""
+"""Pixels around a panel's box that belong to its picture: letters and discs may extend beyond the box."""
 _LINE = 20.0
 
 
 class RecordedPicturesDrawer(Drawer[RecordedPictures]):
-    """The newest picture that is not after the step shown, and its step below it."""
+    """The newest picture that is not after the step shown, with its step below."""
 
     name = "recorded picture"
     least = 60.0
@@ -331,38 +331,38 @@ class RecordedPicturesDrawer(Drawer[RecordedPictures]):
 
 
 LADDER = (12, 16, 24, 32, 48, 64, 80, 96, 128, 160, 192, 224, 256, 304)
-"""Pixels of the longer side while somebody waits."""
+"""Pixels of the longer side in a window."""
 BUDGET = 0.016
-"""Seconds that painting may take of a frame, half of the thirtieth of a second: it is what the scene is about."""
+"""Seconds of painting per frame: half of a thirtieth of a second, because it is the scene's main content."""
 FILM, STILL = 160, 608
-"""Pixels of the longer side in a film and in a picture: always the same, so that both can be made again."""
+"""Pixels of the longer side in a film and in a picture: fixed, so that both are reproducible."""
 
 
 _PLATE, _STRIPS = 60.0, 64
-"""Least width of a picture among the plates, and upright strips of it, which stand as steep as they do."""
+"""Least width of a picture among the plates, and number of its upright strips, which follow their slope."""
 BETWEEN = 12.0
 _RING = 6.0
 """Radius of the ring around a pixel."""
 WIDE = 1.2
-"""Aspect from which the small pictures stand below the large one; else they stand beside it."""
+"""Least aspect for small pictures below the large one; else they are beside it."""
 TALLEST, LEAST = 260.0, 16.0
-"""Pixels of the large picture's height beside small ones at most, and of theirs at least."""
-_SMALL = 190.0  # height beside the controls
+"""Largest height of the large picture beside small ones, and least height of these, in pixels."""
+_SMALL = 190.0  # least height beside the controls
 Boxes = tuple[Box, Box, Box]
-"""Of network, target and error."""
+"""Boxes of network, target and error."""
 
 
 def easel_height(aspect: float, width: float = COLUMN) -> float:
-    """What pictures of `aspect` (width / height) need of a column, titles included."""
+    """Return the height that pictures of `aspect` (width / height) need in a column, titles included."""
     if aspect >= WIDE:
         return 2 * TITLE + BETWEEN + (width + (width - GAP) / 2) / aspect
     return TITLE + _tall(width, aspect)
 
 
 def easel_boxes(box: Box, aspect: float) -> Boxes:
-    """Where the three pictures stand in the box of a panel, so that the network's is as large as it can be."""
+    """Return the boxes of the three pictures in a panel's box, the network's as large as possible."""
     below, beside = _below(box, aspect), _boxes_beside(box, aspect)
-    if beside[1][3] < LEAST:  # there is no height for two small ones
+    if beside[1][3] < LEAST:  # too low for two small ones
         return below if aspect >= WIDE else beside
     return max(below, beside, key=lambda boxes: boxes[0][2])
 
@@ -386,7 +386,7 @@ def _boxes_beside(box: Box, aspect: float) -> Boxes:
 
 
 def _tall(width: float, aspect: float) -> float:
-    """The height at which a large picture and one of two beside it fill the width."""
+    """Return the height at which a large picture and one of two beside it fill the width."""
     return min(TALLEST, (width - 2 * GAP + (BETWEEN + TITLE) / 2 * aspect) / (1.5 * aspect))
 
 
@@ -395,7 +395,7 @@ def _sides(wide: float, aspect: float) -> tuple[int, int]:
 
 
 class PaintingDrawer(PixelsDrawer[Painting]):
-    """Asks a grid for the network's picture, and compares it with the target at the same pixels."""
+    """Paints the network's picture on a grid, and compares it with the target at the same pixels."""
 
     name, sample = "painting", 2
     needs = ("predict",)
@@ -411,11 +411,11 @@ class PaintingDrawer(PixelsDrawer[Painting]):
         self._target = np.zeros((1, 1, 3), np.uint8)
         self._images = (self._target,) * 3
         self.size = panel.size
-        self._painted: Pixels = np.zeros(0)  # the weights of what is painted
+        self._painted: Pixels = np.zeros(0)  # the weights of the painting
         self._psnr, self._note = float("nan"), ""
 
     def look(self, moment: Moment, seconds: float | None) -> None:
-        """Which picture is to be painted at a moment, and the pixels of it that are."""
+        """Compute the target picture of a moment, and some of the network's pixels."""
         wanted = self.panel.wanted(moment)
         if wanted is not self._wanted:
             self._wanted, self._target = wanted, to_bytes(thumbnail(wanted, LARGEST))
@@ -428,9 +428,9 @@ class PaintingDrawer(PixelsDrawer[Painting]):
             return np.asarray(np.nan_to_num(moment.predict(places)))
 
         longest = max(self.size) if self.ground.hints else STILL if seconds is None else FILM
-        if self.ground.writes or seconds is None:  # as the HUD does
+        if self.ground.writes or seconds is None:  # like the HUD
             self._psnr = self.panel.likeness(moment)
-        # A step begins with all pixels, and then they stay: more of them would look as if it had learnt.
+        # A step begins with all pixels and keeps them: more of them would look like learning.
         inside, size = self.ground.opened_step is not None, reduced(self.size, longest)
         if inside and np.array_equal(self._painted, moment.frame.values):
             return
@@ -446,7 +446,7 @@ class PaintingDrawer(PixelsDrawer[Painting]):
             self._images = to_bytes(made), self._target, to_bytes(0.5 + self.panel.gain * error)
 
     def _pixels(self, down: Pixels, across: Pixels) -> list[NDArray[np.int64]]:
-        """Rows and columns of the pixels at fractions of the way, which may stand at the edge between two."""
+        """Return rows and columns of the pixels at fractions of the size, which may be at the edge between two."""
         return [(part * n + 1e-9).astype(np.int64) for part, n in zip((down, across), self.size, strict=True)]
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
@@ -467,7 +467,7 @@ class PaintingDrawer(PixelsDrawer[Painting]):
         return [*self.place_pictures(sketch, places, self._images, ("network", "target", "error")), *rings]
 
     def _rings(self, places: Sequence[tuple[float, ...]]) -> list[Sketch]:
-        """Where pictures have the pixel that an open step learns, each in a box whose rows rise or fall by a slope."""
+        """Return rings at the pixel that an opened step learns, in boxes (x, y, width, height, slope of the rows)."""
         if self.ground.opened_step is None or self.ground.sample is None:
             return []
         (across, down), theme = self.ground.sample.tolist(), self.ground.theme
@@ -475,7 +475,7 @@ class PaintingDrawer(PixelsDrawer[Painting]):
         return [ring_around(at, _RING, theme) for at in points]
 
     def around(self, setting: Setting) -> Sequence[Sketch]:
-        """What is painted as a plate of its own, which stands over the last one."""
+        """Return the painting as a plate of its own, above the last one."""
         weights = [plate.corners for plate in setting.plates.values() if plate.kind == "weight"]
         if len(weights) < 2 or setting.turns or setting.blueprint is not None:
             return ()
@@ -507,7 +507,7 @@ class PaintingDrawer(PixelsDrawer[Painting]):
         return f"at {count:,} pixels"
 
     def _noted(self, moment: Moment, counted: str, width: float) -> str:
-        """The epoch and how many pixels are painted; where that does not fit the epoch alone."""
+        """Return the epoch and the number of painted pixels; without room only the epoch."""
         if self.panel.epochs is None:
             return counted
         number = self.panel.epochs(moment)
@@ -521,10 +521,10 @@ class PaintingDrawer(PixelsDrawer[Painting]):
 
     @property
     def headline(self) -> Headline | None:
-        """How near the network has come."""
+        """The PSNR of the network's picture."""
         return Headline("psnr", f"{self._psnr:.1f} dB") if np.isfinite(self._psnr) else None
 
-    # ---- hands
+    # ---- input
 
     def take(self, picture: Pixels) -> str | None:
         if self.panel.other is None:
@@ -544,19 +544,19 @@ class PaintingDrawer(PixelsDrawer[Painting]):
         return place, self._target_colour(place)
 
     def _place(self, pixel: tuple[int, int]) -> NDArray[np.float32]:
-        """The middle of a pixel as the network is told it, shape (2,)."""
+        """Return the middle of a pixel as input of the network, shape (2,)."""
         high, wide = self.size
         return np.array([(pixel[1] + 0.5) / wide, (pixel[0] + 0.5) / high], np.float32)
 
     def _target_colour(self, place: NDArray[np.floating]) -> Pixels:
-        """The colour of the pixel at a place."""
+        """Return the target colour of the pixel at a place."""
         assert self._wanted is not None
         high, wide = self._wanted.shape[:2]
         row, column = (min(int(part * n), n - 1) for part, n in ((place[1], high), (place[0], wide)))
         return np.asarray(self._wanted[row, column])
 
     def _aim(self) -> None:
-        """What is wanted of the sample whose way is drawn: it is another colour in another picture."""
+        """Set the target of the probe sample to its colour in the present picture."""
         subject = self.ground.subject
         if subject.probe is None or subject.probe.size != 2 or subject.target is None or subject.target.size != 3:
             return
@@ -565,14 +565,14 @@ class PaintingDrawer(PixelsDrawer[Painting]):
         self.ground.probes += 1
 
 
-# ---- A graph of Values: as large as it fits, moved and enlarged by hands, unfolded by clicks.
+# ---- A graph of Values: as large as it fits; the user can move, zoom and unfold it.
 
 SMALLEST = 0.5
-"""By itself it draws letters no smaller than this share of their size: a larger graph is cut, and can be moved."""
+"""Smallest automatic scale of letters: a larger graph is cut, and can be moved."""
 
 
 class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, float | None]]):
-    """Asks for the graph of each moment, and draws it; what its legend would say stands beside the title."""
+    """Draws the graph of each moment, with its legend beside the title."""
 
     name = "graph"
     height, most, top = 190.0, 420.0, 22.0
@@ -590,9 +590,9 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, float | None]]):
         super().__init__(panel, ground)
         self._unfold: tuple[str, ...] = ()
         self._ink: GraphFigure | None = None
-        self._ink_of: tuple[object, ...] | None = None  # what it shows, and in which look
+        self._ink_of: tuple[object, ...] | None = None  # its content and theme
         self._view: View | None = None
-        self._by_hand = False  # whether a hand has moved or enlarged it
+        self._by_hand = False  # whether the user has moved or zoomed it
 
     def _show(self, made: tuple[Layout, float | None], room: Box) -> Sketch:
         (layout, v), inner = made, self.ground.opened_step
@@ -616,7 +616,7 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, float | None]]):
         return Layout(now.items), self.ground.extent
 
     def _view_in(self, figure: Point, room: Box) -> View:
-        """All of it as long as no hand has moved it; else what was seen before, in this room."""
+        """Return a view of the whole graph; after a move by hand, of the same part in this room."""
         window = room[2], room[3]
         if self._view is None or not self._by_hand:
             return View.readable(figure, window, self._least_scale)
@@ -624,13 +624,13 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, float | None]]):
 
     @property
     def _least_scale(self) -> float:
-        """The smallest scale that it has by itself: in a hall all type is larger."""
+        """The smallest automatic scale; larger for a presenter."""
         return SMALLEST / (PRESENTER if self.ground.theme.presenter else 1.0)
 
-    # ---- hands
+    # ---- input
 
     def _in_room(self, at: Point) -> Point:
-        """A point in the pixels of the graph's room."""
+        """Return a point in pixels of the graph's room."""
         assert self.box is not None
         return at[0] - self.box[0], at[1] - self.box[1] - self.top
 
@@ -640,7 +640,7 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, float | None]]):
         return self._ink.box_at(self._view.to_figure(self._in_room(at)))
 
     def _look(self, view: View) -> bool:
-        """See this part from now on."""
+        """Show this part from now on."""
         self._view, self._by_hand, self.stale = view, True, True
         return True
 
@@ -648,17 +648,17 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, float | None]]):
         if (box := self.under(at)) is None:
             return None
         head, *more = item_words(box.item).splitlines()
-        inside = self.ground.opened_step is not None  # where a number is told as soon as it is there
+        inside = self.ground.opened_step is not None  # in an opened step, numbers appear one by one
         return head, "", [line for line in more if not (inside and line.startswith(("value", "gradient")))]
 
     def drag(self, at: Point, by: Point, button: str) -> bool:
-        """A graph that is larger than its room is moved; one that is not stays, and so does the scene."""
+        """Move a graph that is larger than its room; the scene never moves."""
         if self._view is not None and (moved := self._view.within(by)) != self._view:
             self._look(moved)
         return True
 
     def zoom(self, at: Point, factor: float) -> bool:
-        """Larger or smaller, what is under the pointer where it is; never smaller than all of it."""
+        """Zoom around the pointer, not below the whole graph."""
         if self._view is None or self.box is None:
             return False
         least = min(self._view.fitting, self._least_scale)
@@ -672,7 +672,7 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, float | None]]):
         return True
 
     def double_click(self, at: Point) -> bool:
-        """In its place and size, as at first; what is unfolded stays so."""
+        """Return to the initial place and size; unfolded parts stay unfolded."""
         box = self.under(at)
         if self._view is None or not self._by_hand or (box is not None and box.item.unfolds):
             return False
@@ -680,11 +680,11 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, float | None]]):
         return True
 
     def fit(self) -> None:
-        """Folded and in its place, as it was at first."""
+        """Return to the initial view, and fold everything."""
         self._by_hand = False
         self._unfolded(())
 
     def _unfolded(self, unfold: tuple[str, ...]) -> None:
-        """Ask again, for a graph with these unfolded."""
+        """Draw the graph again with these parts unfolded."""
         self._unfold = unfold
         self._ask_anew()

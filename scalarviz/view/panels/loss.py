@@ -1,4 +1,4 @@
-"""The loss curve: batch loss as a line, another data set's as dashes, on a log axis where that can be."""
+"""The loss curve: batch loss as a line, another data set's as dashes, on a log axis if possible."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ from .wording import BEFORE, coming_words, noun, test_loss, test_share
 
 Array = NDArray[np.floating]
 DASHES = 6.0, 4.0
-"""Logical pixels on and off, of a curve of another data set."""
-_AXIS = 40  # room for the numbers on the left
+"""Logical pixels on and off, for a curve of another data set."""
+_AXIS = 40  # pixels of the numbers on the left
 
 
 FEW = 12
-"""Points of such a curve from which on it is dashed: dashes through fewer look like a broken line."""
-_BESIDE = 0.01  # what a point beside a mean counts of one on a curve, where names look for a place
+"""Least points of a dashed curve: dashes through fewer look like a broken line."""
+_BESIDE = 0.01  # weight of a point beside a mean relative to one on a curve, for the names' place
 END = 6.0
-"""What a curve leaves at its right for the disc at its end."""
+"""Pixels at the right of a curve for the disc at its end."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Line:
-    """One curve: losses by step, those that are not finite left out.
+    """One curve: finite losses by step.
 
-    One that is `dashed` is of another data set, over the others. The losses of a `noisy` one are of a few samples each:
-    the line is their mean then, their own are thin and grey.
+    A `dashed` curve is of another data set and lies over the others. The losses of a `noisy` one are of a few samples
+    each: the line is their mean, the losses themselves are thin and grey.
     """
 
     label: str
@@ -56,12 +56,12 @@ class Line:
     noisy: bool = False
 
     def draw(self, sketch: Sketch, path: Float | Sequence[Point], theme: Theme) -> None:
-        """As it is drawn in the plot and beside its name."""
+        """Draw it, in the plot or beside its name."""
         if not self.dashed:
             sketch.polyline(path, theme.text1, 2.0)
         elif len(self.steps) < FEW:
             sketch.polyline(path, theme.text2, 1.4)
-        else:  # over the other curve, which shows between the dashes: each has a little ground around it
+        else:  # over the other curve, which shows between the dashes: each has a little background
             pieces = dashes(np.asarray(path, np.float32), *DASHES)
             sketch.lines(*pieces, theme.background, 5.0)
             sketch.lines(*pieces, theme.text2, 1.8)
@@ -80,12 +80,11 @@ def loss_panel(
     touched: bool = False,
     ahead: Forecast | None = None,
 ) -> tuple[Sketch, Axes | None]:
-    """Title with a note beside it, gridlines, curves, their names and the end point of the first; and its axes.
+    """Return the panel: title with a note, gridlines, curves, their names and the end point of the first; and its axes.
 
-    `before` says of which moment that end is, where it is not that of the picture: then it is a dim ring. A note that
-    is old is dim too. `until` is the step that the axis says at its end, where words lag behind the curve. `switch`
-    says how the axis is divided, and is one where there is a hand (`touched`) and a choice. With `ahead` the axes hold
-    the steps to come.
+    `before` names the moment of the end point if it is not that of the picture: then it is a dim ring. `note_old` dims
+    the note. `until` is the step at the end of the axis if words lag behind the curve. `switch` shows how the axis is
+    divided; it can be clicked if `touched` and if there is a choice. `ahead` extends the axes to the coming steps.
     """
     sketch, switch = Sketch(), switch or Toggle("log", on=True)
     x, y, width, height = box
@@ -96,7 +95,7 @@ def loss_panel(
     up = scale_of(every, max(3, min(7, int(plot[3] // 42) + 1)), linear=not switch.on, height=plot[3])
     switch.box, switch.word, free = None, "log" if up.log else "linear", touched and can_be_log(every)
     sketch.text(x, y + 14, "loss", LABEL, theme.text1, bold=True)
-    reach = measure(note, LABEL) / 2 + 12  # over the middle of the curve, but clear of the title and of the switch
+    reach = measure(note, LABEL) / 2 + 12  # over the middle of the curve, clear of title and switch
     middle = min(x + _AXIS + plot[2] / 2, x + width - (switch.width if free else measure("linear", LABEL)) - reach)
     middle = max(middle, x + measure("loss", LABEL, True) + reach)
     sketch.text(middle, y + 14, note, LABEL, theme.text3 if note_old else theme.text1, anchor="middle")
@@ -124,7 +123,7 @@ def loss_panel(
         sketch.text(plot[0] + plot[2] / 2, foot, ending, LABEL, theme.text2, anchor="middle")
     pairs = sorted(zip(curves, reduced, strict=True), key=lambda pair: pair[0].dashed)
     drawn = [(curve, _paths(axes, curve, data)) for curve, data in pairs if len(data.steps)]
-    for _, (_, *beside) in drawn:  # below the names, which could not be read on it
+    for _, (_, *beside) in drawn:  # below the names, which would be unreadable on it
         if len(beside) == 1:
             sketch.polyline(beside[0], theme.flow, 1.0)
         elif beside:
@@ -142,7 +141,7 @@ def loss_panel(
 
 
 def _end(sketch: Sketch, at: Point, theme: Theme, *, dashed: bool, small: bool = False) -> None:
-    """The disc at the end of a curve, and a `small` one beside its name: for a dashed one it is a ring."""
+    """Draw the disc at the end of a curve, or a `small` one beside its name; a dashed curve has a ring."""
     if not dashed:
         sketch.disc(*at, 3.4 if small else 4.5, theme.text1)
         return
@@ -152,7 +151,7 @@ def _end(sketch: Sketch, at: Point, theme: Theme, *, dashed: bool, small: bool =
 
 
 def _paths(axes: Axes, curve: Line, data: Reduced) -> list[Float]:
-    """The points (N, 2) of its line, and both ends of the spread that its mean hides, or the losses of all steps."""
+    """Return the points (N, 2) of its line, and of both ends of the spread around a mean, or of all losses."""
     parts = [data.line]
     if not curve.dashed and data.low is not data.high:
         parts += [data.low, data.high]
@@ -162,10 +161,9 @@ def _paths(axes: Axes, curve: Line, data: Reduced) -> list[Float]:
 
 
 def _names(sketch: Sketch, plot: Box, theme: Theme, curves: Sequence[Line], paths: Sequence[Sequence[Float]]) -> None:
-    """Where no curve goes: top right, where a falling curve leaves room, or in another corner, or wherever it can be.
+    """Draw the names away from the curves: top right, in another corner, or anywhere free.
 
-    They are below the curves: where there is no such place, nothing of a curve is hidden. What lies beside a mean
-    counts less.
+    They are below the curves, so without a free place no curve is hidden. Points around a mean count less.
     """
     x, y, width, height = plot
     if height < 90 or not curves:
@@ -185,7 +183,7 @@ def _names(sketch: Sketch, plot: Box, theme: Theme, curves: Sequence[Line], path
             near = np.abs(across - middles[:, 0]) <= wide / 2 + 5
             cost += worth * (near & (np.abs(down - middles[:, 1]) <= high / 2 + 5)).sum(axis=1)
     at, first = places[int(cost.argmin())].tolist()
-    sketch.rect(at - 4, first - 2, wide + 8, high + 4, fill=theme.background)  # no gridline strikes a name out
+    sketch.rect(at - 4, first - 2, wide + 8, high + 4, fill=theme.background)  # no gridline crosses a name
     for row, curve in enumerate(curves):
         middle = first + 9.0 + 19 * row
         curve.draw(sketch, [(at, middle), (at + 16, middle)], theme)
@@ -193,14 +191,14 @@ def _names(sketch: Sketch, plot: Box, theme: Theme, curves: Sequence[Line], path
         sketch.text(at + 32, middle + 4.5, curve.label, LABEL, theme.text2 if curve.dashed else theme.text1)
 
 
-# ---- What a noisy curve says: the mean of neighbouring steps, and how far the steps' own losses lie from it.
+# ---- A noisy curve: the mean of neighbouring steps, and the spread of the steps' own losses.
 
 SHARE = 1 / 50
-"""Of the steps that are drawn, so many are averaged on either side."""
+"""Share of the drawn steps that are averaged on either side."""
 
 
 class Reduced(NamedTuple):
-    """A curve as it is drawn: steps, its line, the least and largest loss of the steps around each point."""
+    """A curve as drawn: steps, its line, the least and largest loss of the steps around each point."""
 
     steps: Array
     line: Array
@@ -211,14 +209,14 @@ class Reduced(NamedTuple):
 def _reduced(curve: Line, columns: int) -> Reduced:
     steps, losses = np.asarray(curve.steps), np.asarray(curve.losses, float)
     finite = np.isfinite(losses)
-    if not finite.all():  # a million steps are copied only if they must be
+    if not finite.all():  # copy a million steps only if necessary
         steps, losses = steps[finite], losses[finite]
     found = thin_out(steps, losses, columns)
     return averaged(found) if curve.noisy else found
 
 
 def thin_out(steps: Array, losses: Array, columns: int) -> Reduced:
-    """Mean, least and largest loss of at most `columns` groups of neighbouring steps, which stand at their middles."""
+    """Return mean, least and largest loss of at most `columns` groups of neighbouring steps, at their middles."""
     count = len(steps)
     if count <= columns:
         return Reduced(steps.astype(float), losses, losses, losses)
@@ -233,29 +231,29 @@ def thin_out(steps: Array, losses: Array, columns: int) -> Reduced:
 
 
 def averaged(curve: Reduced) -> Reduced:
-    """The same with a line through the middle of the noise.
+    """Return the curve with a moving average as its line.
 
-    Towards the first step fewer are averaged, to its own loss; at the last one the line ends at the mean of the last.
+    Towards the first step fewer points are averaged, down to its own loss; at the end the line is the mean of the last.
     """
     half, count = int(len(curve.line) * SHARE), len(curve.line)
     if not half:
         return curve
     place, away = np.arange(count)[:, None], np.arange(-half, half + 1)
     some = (away >= -place) & (away <= np.minimum(place, place[::-1]))
-    # No running sum: after a loss of 1e30 it would forget the small ones.
+    # No running sum: after a loss of 1e30 it would lose the small ones.
     around = np.lib.stride_tricks.sliding_window_view(np.pad(curve.line, half), 2 * half + 1)
     return curve._replace(line=around.mean(axis=1, where=some))
 
 
-# ---- The drawer of the loss curve: keeps the dashed curve and the accuracy, which are measured as the run goes.
+# ---- The drawer of the loss curve: stores the dashed curve and the accuracy, measured during the run.
 
-_SHARE = 1 / 200  # the dashed curve gets a new point when the run is this much longer
-_BEFORE = 32  # points that a still has of the steps before
-_PAUSE = 0.25  # seconds from one measurement of the accuracy to the next in a window, and at rest; a film: every frame
+_SHARE = 1 / 200  # the dashed curve gets a new point when the run has grown by this share
+_BEFORE = 32  # points of earlier steps in a still
+_PAUSE = 0.25  # least seconds between measurements of the accuracy in a window; a film measures every frame
 
 
 class _Measured(NamedTuple):
-    """A point of the dashed curve, and the share of samples that is read rightly there."""
+    """A point of the dashed curve, with the accuracy there."""
 
     step: int
     loss: float
@@ -263,11 +261,11 @@ class _Measured(NamedTuple):
 
 
 class LossDrawer(Drawer[LossCurve]):
-    """The solid curve comes with the frame; the dashed one is measured here, at the frames that are shown."""
+    """The solid curve comes with the frame; the dashed one is measured here, at frames that are shown."""
 
     name = "loss"
     height, most, first = 150.0, 420.0, True
-    worth = 0  # the time bar has it, too
+    worth = 0  # the time bar shows it, too
     least = 88.0
     gestures = (
         ("Click", 'on "log" of the loss: switch linear and log axis'),
@@ -276,35 +274,35 @@ class LossDrawer(Drawer[LossCurve]):
 
     def __init__(self, panel: LossCurve, ground: Ground) -> None:
         super().__init__(panel, ground)
-        self.switch = Toggle("log", on=True)  # whether the axis is logarithmic, where it can be: what was clicked last
-        self.axes: Axes | None = None  # the plot as it was drawn last: steps across
+        self.switch = Toggle("log", on=True)  # whether the axis is logarithmic if possible, as last clicked
+        self.axes: Axes | None = None  # the last plot, with steps across
         self._measured: list[_Measured] = []
         self._pace = Pace(ground.hints, _PAUSE if self._tests_accuracy else 0.0)
-        self._words: tuple[float, str, bool] | None = None  # step at the end of the axis, accuracy, is it old?
+        self._words: tuple[float, str, bool] | None = None  # step at the end of the axis, accuracy, whether it is old
         self._words_late = False
         self._step, self._touched = 0, False
         facts = ground.subject.source.facts
         self._batch = None if facts is None else facts.batch_size
 
     def keep(self, other: Drawer[Any]) -> None:
-        """How the axis is divided, what has been measured, and of which batch the scene's label speaks."""
+        """Take over the switch of the axis, the measured points, and the batch of the scene's label."""
         if isinstance(other, LossDrawer):
             self.switch, self._measured = other.switch, other._measured
             self._pace, self._batch = other._pace, other._batch
 
     @property
     def steps(self) -> list[int]:
-        """Of the dashed curve."""
+        """The steps of the dashed curve."""
         return [one.step for one in self._measured]
 
     @property
     def losses(self) -> list[float]:
-        """Of the dashed curve, one a step."""
+        """The losses of the dashed curve, one per step."""
         return [one.loss for one in self._measured]
 
     @property
     def headline(self) -> Headline | None:
-        """The accuracy, or else the loss of the test."""
+        """The test accuracy, or else the test loss."""
         if not (self.measures and self._measured):
             return None
         last, late = self._measured[-1], self._step != self._measured[-1].step
@@ -313,7 +311,7 @@ class LossDrawer(Drawer[LossCurve]):
             fresh = not late and not (self._tests_accuracy and self._pace.late)
         else:
             (words, said), fresh = test_share(last.share), not self._pace.old
-            dated = self.box is None and not fresh  # else the panel says of which step it is
+            dated = self.box is None and not fresh  # else the panel names its step
         return Headline(f"{words} at step {last.step:,}" if dated else words, said, fresh)
 
     @property
@@ -326,30 +324,30 @@ class LossDrawer(Drawer[LossCurve]):
         return self.panel.test is not None and self.panel.test.accuracy
 
     def measure(self, moment: Moment, seconds: float | None) -> None:
-        """Measure what is due."""
+        """Measure the numbers that are due."""
         self._step, self._words_late = moment.frame.step, False
         if self.panel.test is not None and moment.source.can.predict:
-            # a still: the frames before it were not seen
+            # a still: it has not seen the earlier frames
             if seconds is None and not self._measured and len(moment.frame.curve.step):
                 self._look_back(self.panel.test, moment)
             self._extend(self.panel.test, moment, seconds)
 
     @property
     def moving(self) -> bool:
-        """Whether the accuracy is older than the cubes, or the words than the curve."""
+        """Whether the accuracy is older than the cubes, or the words older than the curve."""
         old = self._pace.old if self._tests_accuracy else False
         return self._words_late or old or (self._pace.late and (self._tests_accuracy or self._grows(self._step)))
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
-        """Measure what is due, and draw both curves."""
+        """Measure the numbers that are due, and draw both curves."""
         frame, facts = moment.frame, self.ground.subject.source.facts
         self.measure(moment, seconds)
         now = float(max([frame.step, *frame.curve.step[-1:]])), self._note(box), self._pace.old
-        if self._words is None or self.ground.writes or now[0] < self._words[0]:  # else as the HUD does
+        if self._words is None or self.ground.writes or now[0] < self._words[0]:  # else like the HUD
             self._words = now
         (until, note, old), self._words_late = self._words, self._words != now
         curve = frame.curve
-        if facts is not None:  # each loss stands at the weights that it is of
+        if facts is not None:  # each loss is drawn at the step of its weights
             other = coming_words(self.ground.subject, frame)
             curve = curve.of_weights(frame.step, float("nan") if other else frame.told_loss)
         noisy = facts is not None and not facts.whole
@@ -364,15 +362,15 @@ class LossDrawer(Drawer[LossCurve]):
         return [sketch]
 
     def _label(self, frame: Frame) -> str:
-        """What a step's loss is of: what the scene says, or where a hand has changed the batch, so many samples."""
+        """Return the samples of a step's loss: the scene's label, or the count if the user changed the batch."""
         facts = self.ground.subject.source.facts
-        if self.panel.at is not None or facts is None:  # the scene says it of every moment
+        if self.panel.at is not None or facts is None:  # the scene has a label for every moment
             return self.panel.label
         batch = facts.batch_size if frame.settings is None else frame.settings.batch_size
         return self.panel.label if batch == self._batch else f"{batch:,} {noun(self.ground.subject, batch)} a step"
 
     def _note(self, box: Box) -> str:
-        """The accuracy; in a window that cannot measure it in every frame also the step that it is of."""
+        """Return the accuracy, with its step in a window that cannot measure it in every frame."""
         found = self.headline
         if found is None or self._measured[-1].share is None:
             return ""
@@ -382,10 +380,10 @@ class LossDrawer(Drawer[LossCurve]):
         room = box[2] - measure("loss", LABEL, True) - beside - 2 * 12
         return dated if not found.fresh and measure(dated, LABEL) <= room else note
 
-    # ---- hands
+    # ---- input
 
     def click(self, at: Point) -> bool:
-        """The switch divides the axis otherwise; the curve leads to the step under the pointer."""
+        """Switch the axis, or go to the step under the pointer."""
         source, axes = self.ground.subject.source, self.axes
         if self.switch.contains(at):
             self.switch.on = not self.switch.on
@@ -401,42 +399,42 @@ class LossDrawer(Drawer[LossCurve]):
         return True
 
     def hover(self, at: Point | None) -> bool:
-        """The word of the axis lights up, and the dashed curve is there."""
+        """Light up the axis switch."""
         now = at is not None, at is not None and self.switch.contains(at)
         changed = now != (self._touched, self.switch.over)
         self._touched, self.switch.over = now
         self.stale |= changed
         return changed
 
-    # ---- what is measured
+    # ---- measurements
 
     def _extend(self, test: TestCurve | HeldOut, moment: Moment, seconds: float | None) -> None:
-        """Measure the dashed curve, thinned as the run grows, and the accuracy at its own pace."""
+        """Measure the dashed curve, with fewer points as the run grows, and the accuracy at its own pace."""
         frame = moment.frame
-        begun = int(frame.curve.step[0]) - 1 if len(frame.curve.step) else frame.step  # of what was loaded
+        begun = int(frame.curve.step[0]) - 1 if len(frame.curve.step) else frame.step  # the first step known
         kept = self._measured = [one for one in self._measured if begun <= one.step <= frame.step]
         grown, due = self._grows(frame.step), self._pace.due(frame, seconds)
         if not due or not (test.accuracy or grown or kept[-1].step == frame.step):
             return
         begun_at = perf_counter()
-        if not grown:  # the number is that of this frame; the curve gets no denser
+        if not grown:  # replace the last point; the curve gets no denser
             kept.pop()
         inputs, targets = test.of(moment)
-        if len(inputs):  # else nothing is held-out
+        if len(inputs):  # else there are no held-out samples
             kept.append(_Measured(frame.step, moment.evaluate(inputs, targets), test.share(moment)))
         self._pace.mark_done(0.0 if test.accuracy else perf_counter() - begun_at)
 
     def _grows(self, step: int) -> bool:
-        kept = self._measured  # of the dashed curve, which gets a point where it is long enough since the last
+        kept = self._measured  # points of the dashed curve
         return not kept or step - kept[-1].step >= max(1.0, step * _SHARE)
 
     def _look_back(self, test: TestCurve | HeldOut, moment: Moment) -> None:
-        """The losses of the steps before, of who knows; not where one had to wait for it."""
+        """Add the losses of earlier steps, if the source answers at once."""
 
         def lost(run: Run) -> float:
             inputs, targets = test.of(Moment(run.frame(), moment.source))
             return run.evaluate(inputs, targets) if len(inputs) else float("nan")
 
-        with suppress(StateError):  # others have changed the data since: what was cannot be done again
+        with suppress(StateError):  # the data have changed since, so earlier steps cannot be repeated
             found = answer_at_once(moment.source, lambda run: looked_back(run, lost, _BEFORE, moment.frame.step)) or {}
             self._measured += [_Measured(step, loss, None) for step, loss in found.items()]

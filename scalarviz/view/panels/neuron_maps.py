@@ -1,4 +1,4 @@
-"""Neurons over a plane: a small map beside each, a card of the one pointed at; features of a point."""
+"""Neurons over a plane: a small map beside each, a card of the hovered one; features of a point."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from .points import BUDGET, boundary_sketch
 CELLS = 44
 _CARD, _WIDE, _PAD = 110.0, 306.0, 14.0
 NAMED, FEW = 4, 1
-"""Weights that are named, in a low picture; of more, those that are largest."""
+"""Most weights on a card, and in a low picture; of more, the largest."""
 LOW = 480.0
 """Logical pixels below which a picture is low."""
 _STEP = 20.0
 
 
 def _place(setting: Setting, picture: tuple[float, float], size: tuple[float, float], free: Sequence[Box]) -> Box:
-    """The upper right corner of the scene, or the next one that leaves `free` what has to be; or over the strip."""
+    """Return a place for the card: the upper right corner of the scene, or another one that covers least of `free`."""
     left, top, wide, high = setting.window
     right, foot = left + wide - size[0] - 16, top + high - size[1] - 10
     strip = min(top + high + 4, picture[1] - size[1] - 4)
@@ -47,7 +47,7 @@ def _place(setting: Setting, picture: tuple[float, float], size: tuple[float, fl
 
 
 def _joined(place: Box, other: Box, free: Sequence[Box]) -> Box:
-    """A box that covers both, where they meet and it does not lie on what is to be left free."""
+    """Return a box that covers both, if they touch and it covers nothing of `free`; else `place`."""
     left, top = min(place[0], other[0] - 12), min(place[1], other[1] - 8)
     right = max(place[0] + place[2], other[0] + other[2] + 12)
     both = (left, top, right - left, max(place[1] + place[3], other[1] + other[3] + 8) - top)
@@ -55,7 +55,7 @@ def _joined(place: Box, other: Box, free: Sequence[Box]) -> Box:
 
 
 def rows_of(features: Features, moment: Moment) -> list[int | None]:
-    """For each feature the number of its row of cubes in the first layer; None where it has none."""
+    """Return for each feature its row of cubes in the first layer, or None."""
     if features.rows is not None:
         return list(features.rows(moment))
     on = features.on(moment)
@@ -70,11 +70,11 @@ BOUNDED = {"tanh": 1.0, "sigmoid": 1.0}
 """The largest output of units of these kinds."""
 
 Unit = tuple[int, int]
-"""A layer and a number in it."""
+"""Indices of a layer and of a unit in it."""
 
 
 class NeuronMapsDrawer(Drawer[NeuronMaps]):
-    """All maps are parts of one picture."""
+    """Small maps beside neurons; all are parts of one picture."""
 
     name = "neurons"
     needs = ("predict",)
@@ -83,19 +83,19 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
 
     def __init__(self, panel: NeuronMaps, ground: Ground) -> None:
         super().__init__(panel, ground)
-        self.boxes: dict[Unit, Box] = {}  # where each unit can be pointed at
+        self.boxes: dict[Unit, Box] = {}  # the sensitive box of each unit
         self._places: NeuronPlaces | None = None
         self._marked = Cached[Sketch]()
         self._largest = 1.0
         self._hovered_unit: Unit | None = None
-        self._layer: int | None = None  # whose buttons are shown
+        self._layer: int | None = None  # the layer with visible buttons
         if panel.change is not None:
             self.gestures = (*self.gestures, ("Point", "over a layer: buttons + and - for its neurons and for layers"))
         self._error = ""
         self._begin()
 
     def _begin(self) -> None:
-        """Layers, and `grid`: the outputs of all hidden units, one after the other, of the network as it is now."""
+        """Create the layers and `grid`: the outputs of all hidden units, one after the other, of this network."""
         subject = self.ground.subject
         self._of, self._places = (subject.tensors, subject.stages), None
         self.layers = hidden_of(subject)
@@ -105,12 +105,12 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
 
     @property
     def moving(self) -> bool:
-        """Whether the maps become finer."""
+        """Whether the maps are still getting finer."""
         return not self._error and self.grid.unfinished
 
     @property
     def scale(self) -> LegendScale | None:
-        """What their colours are."""
+        """The legend of the maps' colours."""
         if not self.layers or self._pixels is None or self._places is None or not self._places.drawn:
             return None
         whole = self._largest.is_integer() and self._largest < 1e4
@@ -122,7 +122,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
     # ---- what it looks like
 
     def look(self, moment: Moment, seconds: float | None) -> None:
-        """Work out what there is time for."""
+        """Compute as much of the maps as time allows."""
         if self._of != (self.ground.subject.tensors, self.ground.subject.stages):
             self._begin()
         if not self.layers or not moment.source.can.predict:
@@ -135,7 +135,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
 
         try:
             changed = self.grid.update(moment.frame, seconds, (LADDER[-1], LADDER[-1]), ask)
-        except Exception as error:  # the scene's own function: maps go, the console is told, the picture goes on
+        except Exception as error:  # the scene's own function: drop the maps, report the error, continue
             self._error, self._pixels = self.ground.report_failure("maps of neurons", error), None
             return
         self._error = ""
@@ -143,7 +143,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
             self.grid.paint(self._paint)
 
     def _paint(self) -> None:
-        """All maps side by side in one picture."""
+        """Paint all maps side by side in one picture."""
         rows, self._painted = self.grid.numbers, self.ground.theme
         assert rows is not None
         self._largest = self._span(rows)
@@ -152,7 +152,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         )
 
     def _span(self, rows: NDArray[np.floating]) -> float:
-        """The output that is wholly blue: the activation's bound, or the next round number above all."""
+        """Return the output at the blue end: the activation's bound, or the next round number above all."""
         largest, start = 0.0, 0
         for layer in self.layers:
             part = np.abs(rows[..., start : start + layer.units])
@@ -162,7 +162,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         return rounded_up(largest)
 
     def around(self, setting: Setting) -> Sequence[Sketch]:
-        """The maps, their edges and names."""
+        """Return the maps, their edges and names."""
         if self._places is None or self._places.setting is not setting:
             self._places = NeuronPlaces(self.layers, setting)
         places = self._places
@@ -178,7 +178,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         return [picture, self._marked.get(key, lambda: self._marks(places, at))]
 
     def _marks(self, places: NeuronPlaces, at: Point | None) -> Sketch:
-        """The edges of the maps, the place of the sample on each, and their names."""
+        """Return the edges of the maps, the place of the sample on each, and their names."""
         sketch, theme = Sketch(over=True), self.ground.theme
         for unit in places.drawn:
             x, y, wide, high = places.boxes[unit]
@@ -192,7 +192,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         return sketch
 
     def _sample(self) -> Point | None:
-        """Where the sample whose way is drawn lies, as fractions from the lower left; None off the plane."""
+        """Return the place of the probe sample as fractions from the lower left; None off the plane."""
         probe, panel = self.ground.sample, self.panel
         if probe is None or probe.size < 2 or self._error:
             return None
@@ -203,21 +203,21 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         part = [(v - a.least) / (a.most - a.least) for v, a in zip(place, (panel.across, panel.up), strict=True)]
         return (float(part[0]), float(part[1])) if all(0 <= p <= 1 for p in part) else None
 
-    # ---- hands
+    # ---- input
 
     def _unit_at(self, at: Point) -> Unit | None:
-        """The unit at a point."""
+        """Return the unit at a point, or None."""
         return next((unit for unit, box in self.boxes.items() if contains(box, at)), None)
 
     def buttons(self, layer: int | None) -> list[Spot]:
-        """+ and - of one layer, where a hand can change it: for its neurons, and for layers."""
+        """Return + and - of one layer, for its neurons and for layers, if the user can change it."""
         maps = [box for (index, _), box in self.boxes.items() if index == layer]
         if layer is None or self.panel.change is None or not self.ground.can_teach or not maps:
             return []
         return buttons_of(layer, [each.units for each in self.layers], maps)
 
     def _layer_near(self, at: Point) -> int | None:
-        """The layer at a point; of several the one whose buttons are shown."""
+        """Return the layer at a point, or None; of several, the one with visible buttons."""
         unit = self._unit_at(at)
         if unit is not None and self.buttons(unit[0]):
             return unit[0]
@@ -229,11 +229,11 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         return None
 
     def covers(self, at: Point) -> bool:
-        """Whether a unit is there, or a layer that can be changed."""
+        """Return whether a unit or a changeable layer is at a point."""
         return self._unit_at(at) is not None or self._layer_near(at) is not None
 
     def hover(self, at: Point | None) -> bool:
-        """The unit under the pointer is shown large, its layer gets its buttons."""
+        """Show the unit under the pointer large, and the buttons of its layer."""
         before = self._hovered_unit, self._layer, self.pointer
         self._layer = None if at is None else self._layer_near(at)
         self._hovered_unit = None if at is None else self._unit_at(at)
@@ -242,7 +242,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         return before != (self._hovered_unit, self._layer, self.pointer)
 
     def click(self, at: Point) -> bool:
-        """A neuron or a layer more or less."""
+        """Add or remove a neuron or a layer."""
         found = spot_at(self.buttons(self._layer), at)
         if found is None or self.panel.change is None:
             return False
@@ -250,7 +250,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         return True
 
     def label(self, moment: Moment, size: tuple[float, float]) -> Sequence[Sketch]:
-        """The card of the unit that is pointed at, and the buttons of its layer."""
+        """Return the card of the hovered unit, and the buttons of its layer."""
         found: list[Sketch] = []
         sketch = _drawn(self.buttons(self._layer), self.pointer, self.ground.theme)
         box = None if self._hovered_unit is None else self.boxes.get(self._hovered_unit)
@@ -266,15 +266,15 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
     # ---- the card of a unit
 
     def _card(self, moment: Moment, setting: Setting, of: Unit, free: Sequence[Box], size: Point) -> list[Sketch]:
-        """It stands in the upper right corner of the scene, or in another place where that would hide its neuron.
+        """Return the card, in the upper right corner of the scene or where it does not hide its neuron.
 
-        The boxes in `free` (its small map, the buttons of its layer) stay seen; `size` is that of the whole picture.
+        The boxes in `free` (its small map, the buttons of its layer) stay visible; `size` is that of the whole picture.
         """
         (index, unit), theme, panel = of, self.ground.theme, self.panel
         layer, lines = self.layers[index], self._weights(moment, of, NAMED if size[1] >= LOW else FEW)
         high = max(_CARD + 2 * _PAD, _PAD + 24 + _STEP * (len(lines) + 1.5))
         place = _place(setting, size, (_WIDE, high), free)
-        for other in setting.reserved:  # what lies below is covered as a whole, or not at all
+        for other in setting.reserved:  # cover other parts as a whole, or not at all
             place = _joined(place, other, free)
         x, y = place[0], place[1]
         sketch = Sketch()
@@ -287,10 +287,10 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         line = boundary_sketch(picture, (starts, ends), theme)
         line.rect(x + _PAD - 1, y + _PAD - 1, _CARD + 2, _CARD + 2, stroke=theme.flow, radius=3)
 
-        x, base, right = x + 2 * _PAD + _CARD, y + _PAD + 15, x + place[2] - _PAD  # its name, what it is of, weights
+        x, base, right = x + 2 * _PAD + _CARD, y + _PAD + 15, x + place[2] - _PAD  # its name, its network, its weights
         sketch.text(x, base, layer.name(unit), CHANNEL, theme.text1, bold=True)
         made = moment.frame.activations.get(layer.row)
-        if made is not None and unit < len(made):  # of the sample whose way is drawn
+        if made is not None and unit < len(made):  # of the probe sample
             said = f"sample {number(float(made[unit]), 2, signed=True)}"
             sketch.text(right, base, said, LABEL, theme.text2, anchor="right")
         kind = "sum of" if layer.kind == "linear" else f"{in_words(layer.kind)} of"
@@ -306,7 +306,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         return [sketch, line]
 
     def _weights(self, moment: Moment, of: Unit, most: int) -> list[tuple[float | None, str]]:
-        """The weights that lead into a unit with what each is multiplied by, the largest of many; at last its bias."""
+        """Return the largest weights into a unit with the names of their inputs, and its bias last."""
         layer, (index, unit) = self.layers[of[0]], of
         row = moment.tensor(layer.weight.name)[unit]
         names, count = self._names(moment, index, len(row)), len(row)
@@ -319,7 +319,7 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         return lines
 
     def _names(self, moment: Moment, index: int, count: int) -> Sequence[str]:
-        """What the weights of a layer are multiplied by: units of the one before, or what the network gets."""
+        """Return the names of a layer's inputs: units of the layer before, or inputs of the network."""
         if index:
             return [self.layers[index - 1].name(k) for k in range(count)]
         subject, plain = self.ground.subject, [f"input {k}" for k in range(count)]
@@ -332,14 +332,14 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
 
 
 def rounded_up(value: float) -> float:
-    """The next of 1, 2, 5, 10, 20, ... and their tenths: numbers that do not change with every step."""
+    """Return the next of 1, 2, 5, 10, 20, ... and their tenths, which does not change with every step."""
     if not 0.0 < value < float("inf"):
         return 1.0
     power = 10.0 ** np.floor(np.log10(value))
     return float(next(step * power for step in (1.0, 2.0, 5.0, 10.0) if step * power >= value * (1 - 1e-9)))
 
 
-# ---- + and - beside a hidden layer that is pointed at: a neuron more or less, a layer more or less.
+# ---- + and - beside a hovered hidden layer: add or remove a neuron, add or remove a layer.
 
 SIDE = 18.0
 _GAP, _AWAY, _REACH = 2.0, 5.0, 6.0
@@ -347,9 +347,9 @@ _WORDS = 17.0  # from the buttons of a layer up to their word
 
 
 def buttons_of(layer: int, hidden: Sequence[int], maps: Sequence[Box]) -> list[Spot]:
-    """Those of one hidden layer: of its neurons behind the last map, of the layer itself before the first one.
+    """Return the buttons of one hidden layer: for its neurons behind the last map, for the layer before the first one.
 
-    The value of each is the hidden layers as they are after a click, of which there are `hidden` units now.
+    The value of each is the list of hidden layers after a click; `hidden` has their present units.
     """
     before, own, after = hidden[:layer], hidden[layer], hidden[layer + 1 :]
     first, last = maps[0], maps[-1]
@@ -375,13 +375,13 @@ def buttons_of(layer: int, hidden: Sequence[int], maps: Sequence[Box]) -> list[S
 
 
 def _around(boxes: Sequence[Box]) -> Box:
-    """The box that holds all of some."""
+    """Return the box around several boxes."""
     corners = np.array([(x, y, -x - wide, -y - high) for x, y, wide, high in boxes]).min(axis=0).tolist()
     return corners[0], corners[1], -corners[2] - corners[0], -corners[3] - corners[1]
 
 
 def _drawn(buttons: Sequence[Spot], at: Point | None, theme: Theme) -> Sketch:
-    """All of them, and the word over those of the layer, which are the last two."""
+    """Draw all buttons, and the word above those of the layer, which are the last two."""
     sketch = Sketch()
     sketch.spots += buttons
     for one in buttons:
@@ -397,30 +397,30 @@ def _drawn(buttons: Sequence[Spot], at: Point | None, theme: Theme) -> Sketch:
     return sketch
 
 
-# ---- Where the small maps of hidden units stand in a picture; worked out once for a camera.
+# ---- The places of the small maps of hidden units; computed once per camera.
 
 LARGE, SMALL = 58.0, 24.0
-"""Sides of a map beside a unit of a small layer, and the least where there is room for that."""
+"""Side of a map beside a unit of a small layer, and the preferred least side."""
 MOST = 32
-"""Units of a layer of which each has its map beside it; of more, only the one that is pointed at is drawn."""
+"""Most units of a layer with maps beside them; of more, only the hovered one is drawn."""
 _LEAST = 13.0  # a smaller one shows nothing
-_SHARE = 0.72  # of the distance of two units that a map takes
-_YIELDS = 0.1  # the share of its side that a map gives up for the names
-_HOT = 10.0  # side of the place of a unit without a map
+_SHARE = 0.72  # side of a map as a share of the distance of two units
+_YIELDS = 0.1  # largest share of its side that a map gives up for the names
+_HOT = 10.0  # side of the sensitive box of a unit without a map
 
 
 class NeuronPlaces:
-    """Boxes of the units of some layers."""
+    """The boxes of the units of some layers."""
 
     def __init__(self, layers: Sequence[Hidden], setting: Setting) -> None:
         self.setting = setting
         places = [_middles(layer, setting) for layer in layers]
         few = [(layer, row) for layer, row in zip(layers, places, strict=True) if 0 < len(row) <= MOST]
         side = _side_of([row for _, row in few], large=setting.turns)
-        side = _named_side(few, side) if setting.turns else side  # of all maps; 0: they are too small to be drawn
-        self.boxes: dict[Unit, Box] = {}  # where each unit can be pointed at
-        self.drawn: dict[Unit, int] = {}  # those with a map beside them, counted through all layers
-        self.names: dict[Unit, str] = {}  # of those beside whose map there is room for it
+        side = _named_side(few, side) if setting.turns else side  # of all maps; 0: too small to be drawn
+        self.boxes: dict[Unit, Box] = {}  # the sensitive box of each unit
+        self.drawn: dict[Unit, int] = {}  # units with a map, numbered through all layers
+        self.names: dict[Unit, str] = {}  # names with room beside their maps
         start = 0
         for index, (layer, row) in enumerate(zip(layers, places, strict=True)):
             drawn, room = side > 0.0 and 0 < len(row) <= MOST, _room(row, side)
@@ -438,7 +438,7 @@ class NeuronPlaces:
 
 
 def _middles(layer: Hidden, setting: Setting) -> NDArray[np.float64]:
-    """Where the units of a layer are drawn, (units, 2) in logical pixels; (0, 2) where they are not."""
+    """Return the places of a layer's units, (units, 2) in logical pixels; (0, 2) if they are not drawn."""
     plate = setting.plates.get(layer.row)
     if plate is None or plate.kind != "activation" or plate.size != layer.units:
         return np.zeros((0, 2))
@@ -448,14 +448,14 @@ def _middles(layer: Hidden, setting: Setting) -> NDArray[np.float64]:
 
 
 def _side_of(places: Sequence[NDArray[np.float64]], *, large: bool) -> float:
-    """Side of the maps, the same for all; 0: too small to be seen."""
+    """Return the side of all maps; 0: too small."""
     step = min([1e3, *(float(np.hypot(*np.diff(row, axis=0).T).min()) for row in places if len(row) > 1)])
     side = min(LARGE if large else SMALL, max(_SHARE * step, min(SMALL, step - 3.0)))
     return float(np.floor(side)) if side >= _LEAST else 0.0
 
 
 def _named_side(few: Sequence[tuple[Hidden, NDArray[np.float64]]], side: float) -> float:
-    """A little less than `side`, where names have room then that had none."""
+    """Return a side slightly below `side` if that gives room for names."""
     for layer, row in few:
         short = max(_name_width(layer.name(unit)) for unit in range(len(row))) - _room(row, side)
         if 0 < short <= _YIELDS * side:
@@ -464,25 +464,25 @@ def _named_side(few: Sequence[tuple[Hidden, NDArray[np.float64]]], side: float) 
 
 
 def _name_width(name: str) -> float:
-    """Pixels that a name takes beside a map."""
+    """Return the pixels that a name needs beside a map."""
     return measure(name, LABEL, True) + 6
 
 
 def _room(row: NDArray[np.float64], side: float) -> float:
-    """Pixels to the right of a map up to the next one, or up to the next layer's cubes."""
+    """Return the pixels from a map to the next one on the right, or to the next layer's cubes."""
     if len(row) < 2:
         return np.inf
     down = float(np.abs(np.diff(row[:, 1])).min())
     return 1.2 * down - side / 2 if down >= side else float(np.abs(np.diff(row[:, 0])).min()) - side
 
 
-# ---- The drawer of what a network gets of a point: a column of small maps with switches, left of the cubes.
+# ---- The drawer of a point's features: a column of small maps with switches, left of the cubes.
 
 FEATURE_CELLS = 24
 PITCH, FEATURE_SIDE = 60.0, 46.0
 LEFT = 176.0
 """Pixels left of the cubes."""
-_NAMES, _BESIDE = 33.0, 8.0  # least width of the names, and what stands between name, map and switch
+_NAMES, _BESIDE = 33.0, 8.0  # least width of the names; pixels between name, map and switch
 _LEAST_PITCH = 22.0  # pixels of a line with a name and a switch
 _OFF = 0.28
 _HEAD = 22.0
@@ -490,14 +490,14 @@ _LEVEL = 48.0  # pixels before a row of cubes in which its line is level
 
 
 class FeaturesDrawer(Drawer[Features]):
-    """One line a feature."""
+    """The features of a point, one line each."""
 
     name = "features"
     needs = ("predict",)
 
     def __init__(self, panel: Features, ground: Ground) -> None:
         super().__init__(panel, ground)
-        self.spots: list[Spot] = []  # where each can be clicked
+        self.spots: list[Spot] = []  # sensitive boxes
         self.gestures = (("Click", "on a feature: switch it on or off"),) if panel.change else ()
         self._on: tuple[bool, ...] = ()
         self._rows: list[int | None] = []
@@ -506,13 +506,13 @@ class FeaturesDrawer(Drawer[Features]):
         self._drawn = Cached[Sequence[Sketch]]()
 
     def beside_cubes(self, width: float, height: float) -> float:
-        """The column, and room for its lines to the cubes; nothing where it is too high or too wide."""
+        """Return the pixels of the column and of its lines to the cubes; 0 if it does not fit."""
         wide = max(_NAMES, *(measure(name, LABEL, True) for name in self.panel.names)) - _NAMES
         fits = width >= 460 and _pitch(height, len(self.panel.names)) >= _LEAST_PITCH
         return LEFT + min(wide, 60.0) if fits else 0.0
 
     def look(self, moment: Moment, seconds: float | None) -> None:
-        """Which are on, and what they are over the plane."""
+        """Read which features are on, and compute their values over the plane."""
         count = len(self.panel.names)
         try:
             on = tuple(bool(flag) for flag in self.panel.on(moment))
@@ -533,7 +533,7 @@ class FeaturesDrawer(Drawer[Features]):
     # ---- what it looks like
 
     def around(self, setting: Setting) -> Sequence[Sketch]:
-        """The column, and a line from each that is on to its row of cubes; kept while all of it is the same."""
+        """Return the column, and a line from each active feature to its row of cubes; cached."""
         subject = self.ground.subject
         key = (
             setting,
@@ -555,7 +555,7 @@ class FeaturesDrawer(Drawer[Features]):
             return ()
         theme, side = self.ground.theme, min(FEATURE_SIDE, pitch - 8.0)
         sketch, picture, plate = Sketch(), Sketch(), self._plate(setting)
-        x, y = left + MARGIN, top + 12.0  # the scene begins below the window in which cubes may be seen
+        x, y = left + MARGIN, top + 12.0  # the scene begins below the window of the cubes
         sketch.text(x, y + 12, "features", LABEL, theme.text1, bold=True)
         names = x + room - LEFT + _NAMES
         rects, numbers = [], []
@@ -586,12 +586,12 @@ class FeaturesDrawer(Drawer[Features]):
         return self.panel.change is not None and self.ground.can_teach
 
     def _plate(self, setting: Setting) -> Plate | None:
-        """The first layer's cubes."""
+        """Return the plate of the first layer, or None."""
         chain = chain_in(self.ground.subject)
         return setting.plates.get(chain[0].weight.name) if chain and setting.turns else None
 
     def _to_cubes(self, sketch: Sketch, start: Point, plate: Plate, row: int, project: Project, *, on: bool) -> None:
-        """A line from a feature to its row of cubes; where it is off they are dim: they are multiplied by 0."""
+        """Draw a line from a feature to its row of cubes. If it is off, dim the cubes, because their input is 0."""
         if not on:
             for unit in range(plate.shape[0]):
                 face = project(plate.cell_corners(unit, row)[4:])[[0, 1, 3, 2]]
@@ -599,13 +599,13 @@ class FeaturesDrawer(Drawer[Features]):
             return
         edge = plate.cell_centre(0, row) - 0.62 * plate.axes[1] + plate.depth * plate.axes[2]
         x, y = (float(v) for v in project(edge[None])[0])
-        if x > start[0] + 8:  # level at both ends: further left than the word beside the biases it goes up or down
+        if x > start[0] + 8:  # level at both ends: it rises left of the word beside the biases
             first, last = start[0] + 0.1 * (x - start[0]), max(x - _LEVEL, start[0] + 0.4 * (x - start[0]))
             way = [start, (first, start[1]), (last, y), (x, y)]
             sketch.polyline(np.array(way), self.ground.theme.flow, 1.4)
 
     def _painted(self) -> NDArray[np.uint8]:
-        """Every feature twice side by side, bright and dim."""
+        """Return every feature twice side by side, bright and dim."""
         assert self._values is not None
         theme = self.ground.theme
         tiles, ground = [], np.array(rgb(theme.background)) * 255
@@ -616,33 +616,33 @@ class FeaturesDrawer(Drawer[Features]):
             tiles += [bright, np.rint(_OFF * bright + (1 - _OFF) * ground).astype(np.uint8)]
         return tiled(tiles)
 
-    # ---- hands
+    # ---- input
 
     @property
     def _hovered_feature(self) -> int | None:
         return None if self.pointer is None else self.under(self.pointer)
 
     def under(self, at: Point) -> int | None:
-        """A feature."""
+        """Return the feature at a point, or None."""
         found = spot_at(self.spots, at)
         return None if found is None else int(found.value)
 
     def covers(self, at: Point) -> bool:
-        """Names, maps and switches."""
+        """Return whether a feature's name, map or switch is at a point."""
         return self.under(at) is not None
 
     def hover(self, at: Point | None) -> bool:
-        """The one under the pointer lights up."""
+        """Highlight the feature under the pointer."""
         before, moved = self._hovered_feature, super().hover(at)
         self.stale |= before != self._hovered_feature
         return moved
 
     def drag(self, at: Point, by: Point, button: str) -> bool:
-        """A drag that begins here turns nothing."""
+        """Take the drag, so that it does not turn the scene."""
         return True
 
     def _tip(self, moment: Moment, at: Point) -> Tip | None:
-        """What a click does."""
+        """Return the action of a click."""
         over = self.under(at)
         if over is None or over >= len(self._on):
             return None
@@ -659,5 +659,5 @@ class FeaturesDrawer(Drawer[Features]):
 
 
 def _pitch(height: float, count: int) -> float:
-    """Pixels from one feature to the next in a scene of this height."""
+    """Return the pixels between two features in a scene of this height."""
     return min(PITCH, (height - _HEAD - 8.0) / max(count, 1))

@@ -1,6 +1,6 @@
-"""What one step does: a model's tree beside that of its gradients, the four calls, the loss over weights.
+"""One training step: the trees of parameters and gradients, the four calls, the loss over weights.
 
-Inside an opened step they come one after another.
+Inside an opened step the numbers appear one after another.
 """
 
 from __future__ import annotations
@@ -30,41 +30,41 @@ from .drawer import Drawer, Ground, OpenedStep, Point, Tip, cut, sentence, title
 from .pace import answer_at_once
 from .wording import BEFORE, loss_words
 
-# ---- The lines of the two trees: what stands in each, and the gradients that are known of it.
+# ---- The lines of the two trees, and their known gradients.
 
 LINE, AIR = 17.0, 4.0
 CELL = 4.0
-"""Pixels of a number of a weight matrix, where there is room for all of them."""
+"""Pixels of a number of a weight matrix, if all fit."""
 MOST = 40
-"""Rows and columns of numbers that are drawn of a matrix; of more the largest of each block."""
+"""Most rows and columns drawn of a matrix; of more, the largest of each block."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Row:
-    """One line: the sample (stage ``"input"``), a stage, a leaf that hangs below its stage, or the loss.
+    """One line: the sample (stage ``"input"``), a stage, a leaf below its stage, or the loss.
 
-    Numbers are two-dimensional, of the same shape; None where there are none (yet).
+    Its arrays are two-dimensional, of the same shape; None if unknown.
     """
 
     stage: str
     name: str
     deep: bool = False  # a leaf
-    last: bool = False  # the last one of its stage
+    last: bool = False  # the last leaf of its stage
     values: Floats | None = None
     gradient: Floats | None = None
     shape: tuple[int, int] = (0, 0)
-    factors: tuple[Floats, Floats] | None = None  # of weights: derivatives and inputs, whose outer product it is
+    factors: tuple[Floats, Floats] | None = None  # of weights: deltas and inputs; the gradient is their outer product
     path: str = ""  # of the tensor or the stage
 
     @property
     def height(self) -> float:
-        """Logical pixels that it takes."""
+        """Height in logical pixels."""
         tall = CELL * (min(self.shape[0], 8) + 1) + AIR if self.deep and self.shape[0] > 1 else 0.0
         return max(LINE, tall)
 
 
 def fits(stages: Sequence[Stage]) -> bool:
-    """Whether a network has such trees: a chain with weights."""
+    """Return whether a network has such trees: a chain with weights."""
     return bool(stages) and is_chain(stages) and any(stage.weight is not None for stage in stages)
 
 
@@ -72,10 +72,10 @@ def rows_of(
     stages: Sequence[Stage], frame: Frame, deltas: Mapping[str, NDArray[np.floating]], *, seen: bool = True,
     inputs: Mapping[str, NDArray[np.floating]] | None = None, names: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Row]:  # fmt: skip
-    """The lines from input to loss; `deltas` by stage, NaN or absent where they are not known.
+    """Return the lines from input to loss; `deltas` by stage, NaN or absent if unknown.
 
-    `seen`: gradients of the frame that are computed belong to what is shown. With the `inputs` of one sample by stage
-    leaves of weights have factors.
+    `seen`: computed gradients of the frame belong to the values shown. With the `inputs` of one sample by stage, leaves
+    of weights have factors.
     """
     first = stages[0].weight
     rows = [Row("input", f"input, {first.shape[1]}" if first is not None else "input")]
@@ -100,10 +100,10 @@ def rows_of(
 
 
 def deltas_of(stages: Sequence[Stage], frame: Frame) -> dict[str, Floats]:
-    """What a step's own gradient says of the derivatives by the outputs, added up over its batch.
+    """Return the deltas of the outputs that follow from a step's gradient, summed over its batch.
 
-    A bias's gradient is that of its layer's outputs. The outputs before a layer get what its weights, as they were
-    before the step, make of that. Where there is no bias nothing is known.
+    A bias's gradient is the delta of its layer. The delta before a layer follows from its weights before the step.
+    Without a bias nothing is known.
     """
     found: dict[str, Floats] = {}
     if frame.step == 0 or frame.edited:
@@ -120,7 +120,7 @@ def deltas_of(stages: Sequence[Stage], frame: Frame) -> dict[str, Floats]:
 
 
 def reduced(numbers: Floats, most: int = MOST) -> Floats:
-    """At most so many rows and columns: of each block the number that is largest by size."""
+    """Return at most `most` rows and columns: of each block the number with the largest magnitude."""
     found = numbers
     for along in (0, 1):
         if found.shape[along] > most:
@@ -132,7 +132,7 @@ def reduced(numbers: Floats, most: int = MOST) -> Floats:
 
 
 class Numbers(NamedTuple):
-    """Numbers that are drawn, each by itself: whose they are, what they are, and the box of the first one."""
+    """Numbers that are drawn one by one: their tensor, their kind, and the box of the first one."""
 
     name: str
     what: str
@@ -142,12 +142,12 @@ class Numbers(NamedTuple):
 
 _HEAD, _LARGEST = 44.0, 334.0
 _MODEL, _GRADIENT, _WIDE = 98.0, 184.0, 78.0
-"""Where the numbers begin, and how wide they are at most, in a column."""
+"""Left edges of the numbers of both trees, and their largest width, in a column."""
 PASSES = {3: "first pass: along the chain", 4: "second pass: the leaves"}
 
 
 class TreeDrawer(Drawer[GradientTree]):
-    """Numbers are small squares: of the model in the colours of weights, of the gradients in theirs."""
+    """The two trees. Numbers are small squares: values in the colours of weights, gradients in theirs."""
 
     name = "model"
     worth = 1
@@ -155,7 +155,7 @@ class TreeDrawer(Drawer[GradientTree]):
     def __init__(self, panel: GradientTree, ground: Ground) -> None:
         super().__init__(panel, ground)
         self._numbers: list[Numbers] = []
-        self._when = ""  # of which weights the loss is
+        self._when = ""  # the moment of the weights that the loss is of
         stages = ground.subject.stages
         if fits(stages):
             frame = ground.subject.frame()
@@ -165,7 +165,7 @@ class TreeDrawer(Drawer[GradientTree]):
             self.height = 60.0
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
-        """The model as it is, and the gradients of the step that was done last."""
+        """Return the present model, and the gradients of the last step."""
         frame, stages = moment.frame, moment.source.stages
         if not fits(stages):
             return [sentence(box, self.ground.theme, f"{self.panel.title}: this network is not a chain of layers")]
@@ -178,7 +178,7 @@ class TreeDrawer(Drawer[GradientTree]):
         return [self._tree(box, rows, frame, note if known else "no gradients yet", loss)]
 
     def inside(self, inner: OpenedStep, box: Box) -> Sequence[Sketch]:
-        """What has come of an opened step: first along the chain, then the leaves."""
+        """Return the numbers of an opened step so far: first along the chain, then the leaves."""
         stages = inner.source.stages
         if not fits(stages):
             return ()
@@ -257,12 +257,12 @@ class TreeDrawer(Drawer[GradientTree]):
             size = short(float(np.linalg.norm(row.gradient[np.isfinite(row.gradient)])))
             sketch.text(x + width, middle + 4.5, size, LABEL, theme.pulse, anchor="right")
         elif row.shape != (0, 0):
-            outline(sketch, gradient, theme, row.shape)  # what is not known yet: a zero would be a number
+            outline(sketch, gradient, theme, row.shape)  # unknown numbers: a zero would be a number
 
-    # ---- hands
+    # ---- input
 
     def _tip(self, moment: Moment, at: Point) -> Tip | None:
-        """Its name, the number and what it is of."""
+        """Return the name of a number, its value and its kind."""
         if (found := self.under(at)) is None:
             return None
         (name, what, numbers, _), row, column = found
@@ -276,7 +276,7 @@ class TreeDrawer(Drawer[GradientTree]):
         return said, short(float(numbers[row, column]), signed=True), [what]
 
     def under(self, at: Point) -> tuple[Numbers, int, int] | None:
-        """Row and column of some numbers of which each is drawn."""
+        """Return the numbers at a point with row and column, or None."""
         for found in self._numbers:
             left, top, wide, high = found.cell
             row, column = int((at[1] - top) // high), int((at[0] - left) // wide)
@@ -285,13 +285,13 @@ class TreeDrawer(Drawer[GradientTree]):
         return None
 
 
-# ---- Numbers of a matrix or a row as small squares in one line of a tree, and which of them is under the pointer.
+# ---- Numbers of a matrix or a row as small squares in one line of a tree, and the one under the pointer.
 
 _WIDEST, _BARS = 9.0, 32
 
 
 def cell_of(box: Box, shape: tuple[int, ...]) -> Box:
-    """Left, top, width and height of each cell of some numbers (rows, columns) in a line."""
+    """Return left, top, width and height of the first cell of numbers (rows, columns) in a line."""
     x, y, width, height = box
     rows, columns = min(shape[0], MOST), min(shape[1], MOST)
     cell = min(_WIDEST, width / max(columns, 1))
@@ -301,7 +301,7 @@ def cell_of(box: Box, shape: tuple[int, ...]) -> Box:
 
 
 def draw_cells(sketch: Sketch, box: Box, theme: Theme, numbers: Floats, scale: Range, colours: Colormap) -> None:
-    """A square a number in the colours of its quantity; one that is NaN is struck out."""
+    """Draw a square per number in the colours of its quantity; NaN is crossed out."""
     shown = reduced(numbers)
     left, top, cell, tall = cell_of(box, shown.shape)
     row, column = np.nonzero(~np.isnan(shown))
@@ -315,13 +315,13 @@ def draw_cells(sketch: Sketch, box: Box, theme: Theme, numbers: Floats, scale: R
 
 
 def outline(sketch: Sketch, box: Box, theme: Theme, shape: tuple[int, ...]) -> None:
-    """The frame around numbers of a shape."""
+    """Draw the frame around numbers of a shape."""
     left, top, cell, tall = cell_of(box, shape)
     sketch.rect(left, top, cell * min(shape[1], MOST), tall * min(shape[0], MOST), stroke=theme.border)
 
 
 def draw_factors(sketch: Sketch, box: Box, theme: Theme, factors: tuple[Floats, Floats], scale: Range) -> None:
-    """The two rows of numbers whose products a leaf is: left of it the derivatives, above it the inputs."""
+    """Draw the two factors whose products make a leaf: deltas at its left, inputs above it."""
     delta, entering = reduced(factors[0][:, None])[:, 0], reduced(factors[1][None])[0]
     left, top, cell, tall = cell_of(box, (len(factors[0]), len(factors[1])))
     beside = [(left - 7, top + tall * k, 4.0, tall) for k in range(len(delta))]
@@ -331,22 +331,22 @@ def draw_factors(sketch: Sketch, box: Box, theme: Theme, factors: tuple[Floats, 
 
 
 def draw_bar(sketch: Sketch, box: Box, colours: Colormap) -> None:
-    """The colours of a quantity from its least to its largest number."""
+    """Draw the colours of a quantity from its least to its largest number."""
     x, y, width, height = box
     boxes = [(x + width * k / _BARS, y, width / _BARS + 0.3, height) for k in range(_BARS)]
     sketch.cells(boxes, colours(np.linspace(-1.0, 1.0, _BARS)))
 
 
-# ---- The four calls of a training step: which have happened, with their numbers.
+# ---- The four calls of a training step, with their results.
 
 CALLS = ("zero_grad()", "forward()", "backward()", "step()")
 _OF_PHASE = (0, 1, 1, 2, 2, 3)
-"""Which of the calls each phase of an opened step belongs to."""
+"""The call of each phase of an opened step."""
 _CALL, _TOP, _WORDS = 20.0, 22.0, 112.0
 
 
 class LoopDrawer(Drawer[TrainingLoop]):
-    """Between steps all four have happened; inside an opened step they happen one after another."""
+    """The four calls: all done between steps, one after another inside an opened step."""
 
     name = "one step"
     height = _TOP + 4 * _CALL + 4
@@ -354,7 +354,7 @@ class LoopDrawer(Drawer[TrainingLoop]):
     worth = 0
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
-        """The step that was done last."""
+        """Return the calls of the last step."""
         frame, own = self.ground.words_frame or moment.frame, np.array(self.panel.weights)
         if own.max() >= len(frame.values):
             return [sentence(box, self.ground.theme, f"one step: this network has {len(frame.values)} weights")]
@@ -367,7 +367,7 @@ class LoopDrawer(Drawer[TrainingLoop]):
         return [self._lines(box, f"all four happened in step {frame.step:,}", "done", said)]
 
     def inside(self, inner: OpenedStep, box: Box) -> Sequence[Sketch]:
-        """The one that happens now."""
+        """Return the calls, with the current one highlighted."""
         own, frame = np.array(self.panel.weights), inner.frame
         if own.max() >= len(frame.values):
             return ()
@@ -378,7 +378,7 @@ class LoopDrawer(Drawer[TrainingLoop]):
         return [self._lines(box, inner.added_words or f"in step {frame.step:,}", states, said)]
 
     def _call_results(self, frame: Frame, at: str = "") -> list[str]:
-        """What comes of each of the four calls."""
+        """Return the result of each of the four calls in words."""
         grads, values = ([short(x) for x in of[np.array(self.panel.weights)].tolist()] for of in
                          (frame.gradient, frame.values))  # fmt: skip
         zeros = ["0"] * len(grads)
@@ -386,14 +386,14 @@ class LoopDrawer(Drawer[TrainingLoop]):
                 self._words("", values)]  # fmt: skip
 
     def _words(self, of: str, numbers: Sequence[str]) -> str:
-        """``w.grad = 0.5``; of several weights ``grad w 0.5, b 0.1``, for which there is room."""
+        """Return ``w.grad = 0.5``; for several weights the shorter ``grad w 0.5, b 0.1``."""
         names = self.panel.names
         if len(names) == 1 or not of:
             return ", ".join(f"{name}{of} = {number}" for name, number in zip(names, numbers, strict=True))
         return "grad " + ", ".join(f"{name} {number}" for name, number in zip(names, numbers, strict=True))
 
     def _lines(self, box: Box, note: str, states: str | Sequence[str], said: Sequence[str]) -> Sketch:
-        """The four calls: each is done, happens now, waits, or was before a change by hand; and what came of it."""
+        """Draw the four calls with their states (done, now, waits, before a change by hand) and results."""
         sketch, theme, (x, y, width, _) = Sketch(), self.ground.theme, box
         title_of(sketch, box, theme, "one step", note)
         states = [states] * 4 if isinstance(states, str) else states
@@ -412,30 +412,30 @@ class LoopDrawer(Drawer[TrainingLoop]):
         return sketch
 
 
-# ---- The loss over one weight or two: rolls the ball, and says of the last step how it went.
+# ---- The loss over one or two weights, with the ball and the result of the last step.
 
 Span = tuple[float, float]
 Data = tuple[NDArray[np.floating], NDArray[np.floating]]
 At = Callable[[Floats], Floats]
-"""Of places (N, n) of the weights: the loss there, (N,), or where they stand in the picture, (N, 2)."""
+"""Maps places (N, n) of the weights to losses (N,), or to points of the picture (N, 2)."""
 ROLL = 0.3
-"""Seconds for which the ball rolls to its new place, or as long as frames are apart, if that is less."""
+"""Seconds that the ball rolls to its new place; less if frames are closer together."""
 UNKNOWN = "slope unknown before backward()"
-SIDE, _POINTS = 33, 129  # places at which the loss is worked out: along each of two weights, along one
+SIDE, _POINTS = 33, 129  # points of the loss: along each of two weights, along one
 LEVELS = 10
 _LEFT, _TITLE, _LINES = 40.0, 21.0, 40.0
-_TANGENT = 0.22  # of the width, to either side
+_TANGENT = 0.22  # share of the width to either side
 _BALL = 6.5
 Words = tuple[tuple[str, str, bool], ...]
 """Lines, their colours, and whether they are bold."""
 
 
 class LossOverDrawer(Drawer[LossOver]):
-    """Asks the network for the loss at some places again when anything but these weights has changed."""
+    """The loss over one or two weights; computed again when anything else changes."""
 
     name = "loss over weights"
     height, most, within, first = 232.0, 360.0, 208.0, True
-    worth = ABOUT + 1  # where there is room for one, rather this than the points
+    worth = ABOUT + 1  # if only one panel fits, this rather than the points
     needs = ("predict",)
 
     def __init__(self, panel: LossOver, ground: Ground) -> None:
@@ -447,12 +447,12 @@ class LossOverDrawer(Drawer[LossOver]):
 
     @property
     def carries(self) -> bool:  # type: ignore[override]
-        """Whether the one weight there is rolls along its own curve, as the cube that it is."""
+        """Whether the network's only weight rolls along its own curve as a cube."""
         return sum(tensor.size for tensor in self.ground.subject.tensors) == len(self.panel.weights) == 1
 
     @property
     def moving(self) -> bool:
-        """Whether the ball is on its way."""
+        """Whether the ball is still moving."""
         return self._rolls is not None and self._since < self._time
 
     @property
@@ -460,27 +460,27 @@ class LossOverDrawer(Drawer[LossOver]):
         return min(ROLL, 0.8 * self._apart)
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
-        """The curve or the map, and how the last step went."""
+        """Return the curve or the map, and the last step on it."""
         frame, source, own = moment.frame, moment.source, self.panel.weights
         if missing := self._missing(source):
             return [sentence(box, self.ground.theme, missing)]
         at = Standing(source, frame, place_of(frame, own), own, source.samples())
         self._trail.add(frame.step, at.place)
-        if seconds is None and self._trail.begins > source.span[0]:  # a still: the frames before it were not seen
+        if seconds is None and self._trail.begins > source.span[0]:  # a still: it has not seen the earlier frames
             self._ask_past(source)
         note = f"all {len(at.data[0]):,} samples" if len(at.data[0]) > 1 else ""
         sketch = self._picture(box, at, self._rolling(at.place.here, seconds), note)
-        said = self.ground.words_frame or frame  # of the step that the HUD names
+        said = self.ground.words_frame or frame  # of the step in the HUD
         if not self._bears(box) or self.ground.shows_all:
             self._write(sketch, box, Standing(source, said, place_of(said, own), own, at.data))
         return [sketch]
 
     def _bears(self, box: Box) -> bool:
-        """Whether the cube stands on what is drawn there."""
+        """Return whether the cube stands on the curve in this box."""
         return self.borne and box == self.box
 
     def inside(self, inner: OpenedStep, box: Box) -> Sequence[Sketch]:
-        """The same of an opened step: the tangent comes with the gradient, the ball moves with the update."""
+        """Return the same for an opened step: the tangent appears with the gradient, the ball moves with the update."""
         if self._missing(inner.source):
             return ()
         own = np.array(self.panel.weights)
@@ -497,7 +497,7 @@ class LossOverDrawer(Drawer[LossOver]):
         return [sketch]
 
     def _ask_past(self, source: Source) -> None:
-        """Where the weights were, of who knows; not where one had to wait for it."""
+        """Add the earlier places of the weights, if the source answers at once."""
         records = (
             answer_at_once(source, lambda run: [weight_record(run, weight) for weight in self.panel.weights]) or []
         )
@@ -505,12 +505,12 @@ class LossOverDrawer(Drawer[LossOver]):
             self._trail.add_record(records[0].steps.tolist(), np.stack([record.values for record in records], axis=1))
 
     def _missing(self, source: Source) -> str:
-        """Why these weights cannot be shown; the network may have become another one."""
+        """Return why these weights cannot be shown, or ""; the network may have changed."""
         count = sum(tensor.size for tensor in source.tensors)
         return f"{self.panel.title}: this network has {count} weights" if max(self.panel.weights) >= count else ""
 
     def _rolling(self, to: Floats, seconds: float | None) -> Floats:
-        """Where the ball is by now, on its way to `to`."""
+        """Return the present place of the ball on its way to `to`."""
         if seconds is None or self._rolls is None or not np.isfinite(to).all():
             self._rolls, self._since = (to, to), ROLL
         else:
@@ -523,7 +523,7 @@ class LossOverDrawer(Drawer[LossOver]):
     # ---- the picture
 
     def _picture(self, box: Box, at: Standing, ball: Floats, note: str) -> Sketch:
-        """The loss over the weights, the way to here, the gradient or the step along it, and the ball."""
+        """Return the loss over the weights, the trail, the gradient or the step along it, and the ball."""
         sketch, theme, (x, y, width, height) = Sketch(), self.ground.theme, box
         place = at.place
         title_of(sketch, box, theme, f"{self.panel.title} over {' and '.join(self.panel.names)}", note)
@@ -546,16 +546,16 @@ class LossOverDrawer(Drawer[LossOver]):
         return sketch
 
     def _losses_at(self, at: Standing, places: Floats) -> Floats:
-        """The losses at places, kept until the other weights, the samples or the places change."""
+        """Return the losses at places; cached until the other weights, the samples or the places change."""
         others = np.array(at.frame.values)
         others[list(at.weights)] = 0
         key = (others.tobytes(), places.tobytes(), *(part.tobytes() for part in at.data))
         return self._losses.get(key, lambda: at.losses(places))
 
     def _curve(self, sketch: Sketch, box: Box, at: Standing, spans: Sequence[Span], trail: Floats) -> At | None:
-        """Over one weight: a curve, the tangent where the gradient was taken, and the step from there.
+        """Draw the loss over one weight: a curve, the tangent at the gradient's place, and the step from there.
 
-        Returns where places stand in the picture, as `_valley` does.
+        Return a function that maps places to the picture, as `_valley` does.
         """
         theme, places = self.ground.theme, np.linspace(*spans[0], _POINTS)
         found = self._losses_at(at, places[:, None])
@@ -584,7 +584,7 @@ class LossOverDrawer(Drawer[LossOver]):
         return stands
 
     def _valley(self, sketch: Sketch, box: Box, at: Standing, spans: Sequence[Span], trail: Floats) -> At:
-        """Over two weights, the second upwards: isolines, the way, and the last step or its direction."""
+        """Draw the loss over two weights, the second upwards: isolines, the trail, and the last step."""
         theme, place, names = self.ground.theme, at.place, self.panel.names
         texts = [[tick_text(end) for end in span] for span in spans]
         left = gutter(texts[1], _LEFT)
@@ -614,14 +614,14 @@ class LossOverDrawer(Drawer[LossOver]):
             start, end = stands(np.array([place.before, place.here]))
             sketch.line(start, end, theme.pulse, 2.0)
             _begun(sketch, theme, start)
-        elif place.gradient is not None and place.gradient.any():  # against the gradient the step will go
+        elif place.gradient is not None and place.gradient.any():  # the step goes against the gradient
             start = stands(place.here[None])[0]
             way = place.gradient / np.diff(spans, axis=1)[:, 0] * (width, -height)
             sketch.arrow(start, start - 46.0 * way / max(float(np.hypot(*way)), 1e-12), theme.pulse, 2.0)
         return stands
 
     def _write(self, sketch: Sketch, box: Box, at: Standing) -> None:
-        """How the step went, in two lines."""
+        """Write the result of the step in two lines."""
         theme, (x, y, width, height) = self.ground.theme, box
         words: Words = ()
         if at.place.gradient is None:
@@ -635,11 +635,11 @@ class LossOverDrawer(Drawer[LossOver]):
 
 
 def rolled(start: Floats, end: Floats, share: float) -> Floats:
-    """Where the ball is after a share of its time."""
+    """Return the place of the ball after a share of its time."""
     share = min(1.0, share)
     eased = share * share * (3 - 2 * share)
-    with np.errstate(invalid="ignore", over="ignore"):  # where it is lost it rolls nowhere
-        return (1 - eased) * start + eased * end  # at its end it is there exactly, from however far
+    with np.errstate(invalid="ignore", over="ignore"):  # NaN and infinity do not roll
+        return (1 - eased) * start + eased * end  # at its end it is exact, from any distance
 
 
 def _dots(sketch: Sketch, theme: Theme, points: Floats) -> None:
@@ -648,13 +648,13 @@ def _dots(sketch: Sketch, theme: Theme, points: Floats) -> None:
 
 
 def _begun(sketch: Sketch, theme: Theme, point: Floats) -> None:
-    """Where the last step began."""
+    """Mark the start of the last step."""
     x, y = point.tolist()
     sketch.disc(x, y, 5.0, theme.background, stroke=theme.pulse, border=1.8)
 
 
 def _tangent(sketch: Sketch, axes: Axes, theme: Theme, at: Standing, stands: At) -> None:
-    """The straight line that the gradient is, and the step that was taken along it."""
+    """Draw the tangent with the slope of the gradient, and the step along it."""
     place = at.place
     begin = place.here if place.before is None else place.before
     assert place.gradient is not None
@@ -675,7 +675,7 @@ def _tangent(sketch: Sketch, axes: Axes, theme: Theme, at: Standing, stands: At)
 
 
 def levels(losses: Floats) -> Floats:
-    """Where isolines are drawn, rising: closer together where the loss is low."""
+    """Return the rising losses of the isolines, closer together at low losses."""
     finite = losses[np.isfinite(losses)]
     if not finite.size or finite.min() == finite.max():
         return np.zeros(0)
@@ -683,34 +683,34 @@ def levels(losses: Floats) -> Floats:
     return low + (high - low) * ((np.arange(LEVELS) + 0.5) / LEVELS) ** 2
 
 
-# ---- What it is made of: where the weights are and were, and the loss at other places.
+# ---- Places of the weights, present and earlier, and the loss at other places.
 
 INNER = 0.92
-"""Of the half of a span, beyond which it grows."""
+"""Share of half a span beyond which the span grows."""
 _DOUBLINGS = 120
 _LAST_DIGITS = 64
-"""Of so many machine epsilons is the difference of two losses, or a move, that says nothing of uphill and downhill."""
+"""Machine epsilons of a difference of two losses, or a move, that is only rounding."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Place:
-    """Where some weights are, and what the step did that was done last."""
+    """The place of some weights, and the last step there."""
 
     here: Floats
-    before: Floats | None = None  # that step; None where it is not known, or a hand changed them since
-    gradient: Floats | None = None  # there; None where none was computed
-    lr: float = float("nan")  # of that step
-    fineness: float = float(np.finfo(np.float64).eps)  # of the numbers that the network computes with
+    before: Floats | None = None  # before that step; None if unknown, or changed by hand since
+    gradient: Floats | None = None  # the gradient there; None if not computed
+    lr: float = float("nan")  # learning rate of that step
+    fineness: float = float(np.finfo(np.float64).eps)  # machine epsilon of the network's dtype
 
 
 def place_of(frame: Frame, weights: Sequence[int]) -> Place:
-    """The place of the weights at the flat numbers `weights`, of a frame between steps."""
+    """Return the place of the weights at flat indices `weights`, in a frame between steps."""
     own = np.array(weights)
     here = np.asarray(frame.values[own], np.float64)
     if frame.edited or frame.step == 0 or not frame.computed[own].all():
         return Place(here)
     update, gradient = (np.asarray(flat[own], np.float64) for flat in (frame.update, frame.gradient))
-    with np.errstate(invalid="ignore"):  # of a weight that is lost nothing is known of before either
+    with np.errstate(invalid="ignore"):  # NaN minus an update is NaN
         before = here - update
     return Place(here, before, gradient, frame.lr, float(np.finfo(frame.values.dtype).eps))
 
@@ -726,7 +726,7 @@ class Standing:
     data: Data
 
     def losses(self, places: Floats) -> Floats:
-        """The losses (N,) at places (N, n) of the weights; infinite where they are beyond the dtype."""
+        """Return the losses (N,) at places (N, n) of the weights; infinite beyond the dtype."""
         changed, found = np.array(self.frame.values), np.empty(len(places))
         for number, place in enumerate(places):
             changed[list(self.weights)] = place
@@ -735,7 +735,7 @@ class Standing:
 
 
 def grown(span: Span, places: ArrayLike) -> Span:
-    """`span` doubled about its middle until all finite places are well inside."""
+    """Return `span`, doubled about its middle until all finite places are well inside."""
     middle, half = (span[0] + span[1]) / 2, (span[1] - span[0]) / 2
     found = np.asarray(places, np.float64).ravel()
     found = found[np.isfinite(found)]
@@ -745,10 +745,10 @@ def grown(span: Span, places: ArrayLike) -> Span:
 
 
 def steepness(losses_at: At, place: Place) -> tuple[float, float, float]:
-    """Loss before the step, loss after it, and the rate from which on it would have been higher after it (or NaN).
+    """Return the loss before the step, after it, and the rate above which it would have increased (or NaN).
 
-    The loss along the step is taken as a parabola through its two ends and its middle, which for a squared error of
-    sums it is.
+    The loss along the step is taken as a parabola through its two ends and its middle, which is exact for a squared
+    error of sums.
     """
     assert place.before is not None
     start, half, end = losses_at(np.array([place.before, (place.before + place.here) / 2, place.here])).tolist()
@@ -759,7 +759,7 @@ def steepness(losses_at: At, place: Place) -> tuple[float, float, float]:
 
 
 def verdict(place: Place, names: Sequence[str], told: tuple[float, float, float]) -> tuple[str, str, bool]:
-    """Two lines on the step that was done, and whether it went wrong."""
+    """Return two lines about the last step, and whether it went wrong."""
     assert place.before is not None
     assert place.gradient is not None
     start, end, limit = told
@@ -785,25 +785,25 @@ def verdict(place: Place, names: Sequence[str], told: tuple[float, float, float]
 
 
 def _is_lost_in_the_last_digits(place: Place, step: Floats, start: float, end: float) -> bool:
-    """Whether what the loss did in a step is no more than what rounding does to it."""
+    """Return whether the change of the loss in a step is within rounding."""
     few = _LAST_DIGITS * place.fineness
     return bool(abs(end - start) <= few * max(abs(start), abs(end)) or (abs(step) <= few * abs(place.here)).all())
 
 
-# ---- `Trail`: where a few weights were at the steps that were seen.
+# ---- `Trail`: places of a few weights at the steps seen.
 
 KEPT = 400
-"""Steps that are kept."""
+"""Most steps that are stored."""
 
 
 class Trail:
-    """Grows with the frames that are shown; a step that was done anew replaces what came after it."""
+    """Earlier places of weights. It grows with the frames shown; a step that is done again replaces the later ones."""
 
     def __init__(self) -> None:
         self._places: dict[int, Floats] = {}
 
     def add(self, step: int, place: Place) -> None:
-        """The weights after `step`, and, where that is known, before it."""
+        """Add the weights after `step`, and before it if known."""
         if place.before is not None:
             self._store(step - 1, place.before, near=True)
         self._store(step, place.here)
@@ -812,7 +812,7 @@ class Trail:
         old = self._places.get(step)
         if old is not None and (np.allclose(old, place, rtol=1e-5) if near else np.array_equal(old, place)):
             return
-        if old is not None:  # another line of steps from here on
+        if old is not None:  # another branch from here on
             self._places = {at: kept for at, kept in self._places.items() if at < step}
         self._places[step] = place
         if len(self._places) > KEPT:
@@ -821,14 +821,14 @@ class Trail:
 
     @property
     def begins(self) -> int:
-        """The first step that is known."""
+        """The first known step."""
         return min(self._places)
 
     def add_record(self, steps: Sequence[int], places: Floats) -> None:
-        """What else is known: places (N, n) after some steps."""
+        """Add places (N, n) after some steps."""
         self._places = dict(zip(steps, places, strict=True)) | self._places
 
     def until(self, step: int) -> Floats:
-        """The places up to `step`, in order, (N, n)."""
+        """Return the places up to `step`, in order, (N, n)."""
         found = [self._places[at] for at in sorted(self._places) if at <= step]
         return np.array(found) if found else np.zeros((0, 0))

@@ -1,4 +1,4 @@
-"""Plots of samples, which a hand chooses, adds and takes away: a curve of one input, a map over a plane."""
+"""Plots of samples, which the user chooses, adds and removes: a curve of one input, a map over a plane."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from .pace import Float, Grid, places
 
 Plot = TypeVar("Plot", bound=CurveFit | PlaneMap)
 DRAWN = 2000
-"""The most points that are drawn, evenly out of all."""
+"""Most points that are drawn, evenly chosen."""
 _BETWEEN = 14.0
 _JOINING = ("over", "of", "and", "at", "in")
 
 
 class PointsDrawer(Drawer[Plot]):
-    """What a hand does with the points of a plot."""
+    """Input handling for the points of a plot."""
 
     plot = ""
-    """What it is called in the list of gestures."""
+    """Name of the plot in the list of gestures."""
     reach = 6.0
-    """Logical pixels from its middle within which a point is meant."""
+    """Logical pixels around a point's middle that count as the point."""
     _points: Points | None = None
     _pressed = False
     _removes: int | None = None
@@ -47,17 +47,17 @@ class PointsDrawer(Drawer[Plot]):
                 ("Click", f"on an empty place of the {self.plot}: add a point"),
                 ("Right click", f"on a point of the {self.plot}: remove it"),
             )
-        self.axes: Axes | None = None  # as it was drawn last
-        self.spots: Floats = np.zeros((0, 2))  # where each point is drawn; infinite where it is not
-        self.seen: NDArray[np.bool_] = np.zeros(0, bool)  # of very many some of those inside
+        self.axes: Axes | None = None  # the last plot
+        self.spots: Floats = np.zeros((0, 2))  # place of each point; infinite if it is not drawn
+        self.seen: NDArray[np.bool_] = np.zeros(0, bool)  # which points are drawn
         self._ringed = Cached[int | None]()
 
     def numbers(self, at: Point) -> Point | None:
-        """The two numbers at a place of the picture; None beside the plot."""
+        """Return the two numbers at a place of the picture; None beside the plot."""
         return None if self.axes is None else self.axes.numbers(at)
 
     def place_points(self, points: Points) -> None:
-        """Where points are drawn, of very many some of those that are inside."""
+        """Compute the places of the points inside the plot, or of some of very many."""
         assert self.axes is not None
         x, y = np.asarray(points.x, np.float64)[:, 0], self.heights(points)
         inside = np.flatnonzero(self.axes.contains(x, y))
@@ -66,27 +66,27 @@ class PointsDrawer(Drawer[Plot]):
         self.spots = np.where(self.seen[:, None], self.axes.points(x, y), np.inf)
 
     def discs(self, sketch: Sketch, points: Points, inks: Floats, sizes: Point, *, back: bool = True) -> None:
-        """The visible points, in colours (N, 3); with `back` also the held-out ones, hollow and on top."""
+        """Draw the visible points in colours (N, 3); with `back` also the held-out ones, hollow and on top."""
         spots, held = self.spots[self.seen], points.back[self.seen]
         for some, size, hollow in ((~held, sizes[0], False), (held & back, sizes[1], True)):
             sketch.discs(spots[some], size, inks[some], rim=self.ground.theme.ink, hollow=hollow)
 
     def heights(self, points: Points) -> Floats:
-        """The second number of each point."""
+        """Return the second number of each point."""
         return np.asarray(points.x, np.float64)[:, 1]
 
     def samples(self, points: Points) -> NDArray[np.floating]:
-        """What the network gets for points, (N, n_inputs)."""
+        """Return the network's inputs for points, (N, n_inputs)."""
         raise NotImplementedError
 
     @property
     def can_teach(self) -> bool:
-        """Whether a hand can add points and take them away."""
+        """Whether the user can add and remove points."""
         return self.panel.edits is not None and self.ground.can_teach
 
     @property
     def drawn_way(self) -> int | None:
-        """Which point that is drawn is the sample whose way is drawn."""
+        """The index of the drawn point that is the probe sample, or None."""
         probe, points = self.ground.sample, self._points
         if probe is None or points is None or not len(points.x):
             return None
@@ -94,41 +94,41 @@ class PointsDrawer(Drawer[Plot]):
         return None if index is None or not np.isfinite(self.spots[index]).all() else index
 
     def under(self, at: Point) -> int | None:
-        """The number of the point that is drawn there."""
+        """Return the index of the point drawn there, or None."""
         if not len(self.spots):
             return None
         away = np.hypot(*(self.spots - at).T)
         return int(away.argmin()) if away.min() <= self.reach else None
 
     def says(self, index: int | None, kind: str = "") -> list[str]:
-        """What clicks would do with a point, or with an empty place, where one of a kind would be added."""
+        """Return the actions of clicks on a point, or on an empty place, where a point of a kind would be added."""
         if index is None or self._points is None:
             return [f"click: add {kind}"] if self.can_teach else []
         found = self.ground.choose_tips()
         away = "held-out: it stays" if self._points.back[index] else "right click: remove it"
         return [*found, away] if self.can_teach else found
 
-    # ---- hands
+    # ---- input
 
     def press(self, at: Point, button: str) -> bool:
-        """The right button on a point takes it away when it is let go there."""
+        """Take the right button on the plot; its release on the same point removes the point."""
         self._pressed = self.numbers(at) is not None
-        mine = self._pressed and button == "right"  # a click of the left one means other things
+        mine = self._pressed and button == "right"  # the left button has other actions
         self._removes = self.under(at) if mine and self.can_teach else None
         return mine
 
     def drag(self, at: Point, by: Point, button: str) -> bool:
-        """The plot does not turn, nor does anything behind it."""
+        """Take the drag, so that nothing turns."""
         return self._pressed
 
     def release(self, at: Point) -> None:
-        """Without the point that the right button was pressed on."""
+        """Remove the point that the right button was pressed on."""
         index, self._removes = self._removes, None
         if index is not None and self.under(at) == index and self.panel.edits is not None:
             self.ground.edit(self.panel.edits.remove(index))
 
     def click(self, at: Point) -> bool:
-        """The way of a point is drawn; an empty place gets one more."""
+        """Make a point the probe sample, or add a point at an empty place."""
         place, index, points = self.numbers(at), self.under(at), self._points
         if index is not None and points is not None:
             if not self.ground.can_choose():
@@ -143,7 +143,7 @@ class PointsDrawer(Drawer[Plot]):
         return True
 
     def hover(self, at: Point | None) -> bool:
-        """A point under the pointer says what it is, an empty place what a click would do."""
+        """Put the pointer over a point, or over an empty place."""
         before = self.pointer
         there = at is not None and (self.under(at) is not None or (self.can_teach and self.numbers(at) is not None))
         self.pointer = at if there else None
@@ -151,17 +151,17 @@ class PointsDrawer(Drawer[Plot]):
 
 
 def axes_over(box: Box, across: Axis, up: Axis) -> Axes:
-    """A plot whose directions are those of a panel."""
+    """Return a plot with the axes of a panel."""
     return Axes(box, Scale(across.least, across.most), Scale(up.least, up.most))
 
 
-# ---- The title: what is shown, and of which kinds the points are: filled to learn from, hollow to test.
+# ---- The title and the kinds of points: training points filled, held-out points hollow.
 
 
 def kind_of_points(
     sketch: Sketch, right: float, base: float, word: str, theme: Theme, *, hollow: bool = False, dim: bool = False
 ) -> float:
-    """A kind of points, ending at `right`; returns where what is left of it may end."""
+    """Draw the legend of a kind of points, ending at `right`; return the right end of the remaining room."""
     ink = theme.text3 if dim else theme.text2
     left = right - measure(word, LABEL)
     sketch.text(left, base, word, LABEL, ink)
@@ -174,24 +174,23 @@ def kind_of_points(
 
 
 def shortened(title: str, width: float) -> str:
-    """A bold title as far as it fits: up to a word that joins something to it, else with an ellipsis."""
+    """Return a bold title that fits: cut before a joining word, else with an ellipsis."""
     words = title.split()
     ends = [len(words), *(k for k in range(len(words) - 1, 0, -1) if words[k] in _JOINING)]
     found = (" ".join(words[:end]) for end in ends)
     return next((part for part in found if measure(part, LABEL, True) <= width), cut(title, width, bold=True))
 
 
-# ---- The drawer of a network of one input: its curve over the points that it learns from.
+# ---- The drawer of a network of one input: its curve over the training points.
 
 ERRORS = 4.0
-"""Logical pixels from one point to the next, on average, from which on their errors are drawn: nearer ones would be one
-grey plane."""
+"""Least average distance of points, in logical pixels, for drawn errors; nearer ones would be one grey area."""
 APART = 12.0
-"""And those from which on points are large, and above the curve: nearer ones would cover it."""
+"""Least average distance for large points above the curve; nearer ones would cover it."""
 _PLACES = 129
 _LARGE, _SMALL, _MANY = 10.0, 6.4, 5.0  # diameters of points: apart, near to each other, and more than 200
 _TOP = 25.0
-_FAINTEST = 0.5  # share of the range from which on a colour can be told from the ground
+_FAINTEST = 0.5  # least share of the range whose colour differs visibly from the background
 
 
 class CurveFitDrawer(PointsDrawer[CurveFit]):
@@ -205,7 +204,7 @@ class CurveFitDrawer(PointsDrawer[CurveFit]):
 
     def __init__(self, panel: CurveFit, ground: Ground) -> None:
         super().__init__(panel, ground)
-        self._learnt: tuple[object, Points] | None = None  # data and its points
+        self._learnt: tuple[object, Points] | None = None  # data and their points
         self._named: tuple[Axis, Axis] | None = None
         across, up = (axis if isinstance(axis, str) else axis.name for axis in (panel.across, panel.up))
         self._over = f"{up} over {across}"
@@ -214,7 +213,7 @@ class CurveFitDrawer(PointsDrawer[CurveFit]):
     # ---- what it looks like
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
-        """The curve of this moment, or what is wrong with the scene's own functions."""
+        """Return the curve of this moment, or the error of the scene's own functions."""
         try:
             points = self._points_of(moment)
             across, up = self._named = self._directions(points)
@@ -225,7 +224,7 @@ class CurveFitDrawer(PointsDrawer[CurveFit]):
             places = np.linspace(across.least, across.most, _PLACES)
             asked = np.append(places, np.asarray(points.x, np.float64)[self.seen, 0])
             found = np.asarray(moment.predict(self.panel.inputs(asked)), np.float64)[:, 0]
-        except Exception as error:  # the scene's own: its place says so, and the picture goes on
+        except Exception as error:  # the scene's own code: show the error and continue
             self._points, self.axes, self.spots = None, None, np.zeros((0, 2))
             return [sentence(box, self.ground.theme, self.ground.report_failure(f"panel {self._title!r}", error))]
         self._points, sketch = points, Sketch()
@@ -239,7 +238,7 @@ class CurveFitDrawer(PointsDrawer[CurveFit]):
         return [sketch, *self._draw(sketch, axes, places, found)]
 
     def _draw(self, sketch: Sketch, axes: Axes, places: Floats, found: Floats) -> Sequence[Sketch]:
-        """Errors, curve, points; returns what lies over these: the ring, and the curve where they are near."""
+        """Draw errors, curve, points; return sketches above these: the ring, and the curve if points are close."""
         assert self._points is not None
         theme, points, up, seen = self.ground.theme, self._points, axes.up, self.seen
         x, apart = np.asarray(points.x, np.float64)[seen, 0], axes.box[2] / max(len(seen), 1)
@@ -256,13 +255,13 @@ class CurveFitDrawer(PointsDrawer[CurveFit]):
         return [over, *([] if index is None else [ring_around(self.spots[index].tolist(), size / 2 + 2.6, theme)])]
 
     def _inks(self, targets: Floats, up: Scale) -> Floats:
-        """Colours (N, 3) of the signed map, strong enough for a dot to be seen."""
+        """Return colours (N, 3) of the signed map, strong enough for a dot."""
         most = max(abs(up.low), abs(up.high))
         share = np.sign(targets) * np.maximum(np.abs(targets) / most, _FAINTEST)
         return np.asarray(signed_shades(share[:, None], (-1.0, 1.0), self.ground.theme)[:, 0] / 255.0, np.float64)
 
     def _say(self, sketch: Sketch, box: Box, points: Points) -> None:
-        """The title, names of the axes, and what is hollow; or how many there are of which these are some."""
+        """Draw the title, the names of the axes, and the legend of hollow points, or how many points are drawn."""
         x, y, width, height = box
         right = x + width
         if points.back.any():
@@ -286,22 +285,22 @@ class CurveFitDrawer(PointsDrawer[CurveFit]):
         return self._learnt[1]
 
     def heights(self, points: Points) -> Floats:
-        """What is wanted of it."""
+        """Return the targets."""
         return np.asarray(points.target, np.float64)
 
     def samples(self, points: Points) -> NDArray[np.floating]:
-        """Of one number each."""
+        """Return the network's inputs for points of one number."""
         return np.asarray(self.panel.inputs(np.asarray(points.x, np.float64)[:, 0]), np.float64)
 
     def _directions(self, points: Points) -> tuple[Axis, Axis]:
-        """Those of the panel, or as long as the points need."""
+        """Return the axes of the panel, or axes around the points."""
         given = self.panel.across, self.panel.up
         needs = np.asarray(points.x)[:, 0], np.asarray(points.target)
         across, up = (around(one, own) if isinstance(one, str) else one for one, own in zip(given, needs, strict=True))
         return across, up
 
     def _tip(self, moment: Moment, at: Point) -> Tip | None:
-        """What a point is, what the network says there in the axes' units, and what a click would do."""
+        """Return a point's numbers, the network's output there in the axes' units, and the action of a click."""
         points, named, place = self._points, self._named, self.numbers(at)
         if points is None or named is None or place is None:
             return None
@@ -316,14 +315,14 @@ class CurveFitDrawer(PointsDrawer[CurveFit]):
         return f"{across.name} {number(across.units(x), 2)}", f"is now {number(said, 2)}", more
 
 
-# ---- How long its axes are, and the line between them
+# ---- Axes and the line between them
 
 AIR = 0.12
-"""Share of the reach of the points by which an axis that they make goes beyond them."""
+"""Share of the points' span by which an automatic axis extends beyond them."""
 
 
 def around(name: str, numbers: NDArray[np.number]) -> Axis:
-    """An axis that holds some numbers, and 0 where that is not far from them; an error where no axis can."""
+    """Return an axis that holds some numbers, and 0 if that is near; raises an error if no axis can."""
     low, high = float(numbers.min(initial=np.inf)), float(numbers.max(initial=-np.inf))
     if not len(numbers):
         low = high = 0.0
@@ -337,9 +336,9 @@ def around(name: str, numbers: NDArray[np.number]) -> Axis:
 
 
 def inside(x: Floats, y: Floats, span: tuple[float, float]) -> tuple[Floats, Floats]:
-    """A line through points, cut where it leaves `span` upwards or downwards: starts and ends, (N, 2) each."""
+    """Return a line through points, cut where it leaves `span`: starts and ends, (N, 2) each."""
     (x0, x1), (y0, y1) = ((part[:-1], part[1:]) for part in (x, y))
-    heights = np.clip([y0, y1], *span)  # where it leaves, exactly there, however steep it is
+    heights = np.clip([y0, y1], *span)  # cut exactly at the edge, however steep it is
     with np.errstate(invalid="ignore", divide="ignore"):
         shares = np.where(y1 == y0, [[0.0], [1.0]], np.clip((heights - y0) / (y1 - y0), 0.0, 1.0))
     crosses = np.isfinite(y0) & np.isfinite(y1) & (np.maximum(y0, y1) >= span[0]) & (np.minimum(y0, y1) <= span[1])
@@ -350,22 +349,22 @@ def inside(x: Floats, y: Floats, span: tuple[float, float]) -> tuple[Floats, Flo
 # ---- The drawer of a map over a plane: its colours, the line where the answer changes, its points and words.
 
 LADDER = (20, 28, 40, 56, 80, 112)
-"""Cells in each direction, from coarse to fine: each has twice as many as the one before."""
+"""Cells in each direction, from coarse to fine; each grid has about twice as many cells as the one before."""
 BUDGET = 0.05 / 30
-"""Seconds of a frame in which a map is worked out and drawn: a twentieth, at 30 a second."""
+"""Seconds per frame to compute and draw a map: a twentieth of a frame at 30 per second."""
 _LEAST = 232.0  # side of the smallest map in the column
 _SMALL_MAP = 140.0  # and beside the controls
-TEST, HARD = 0, 1  # places of the switches: show held-out points; draw answers as if certain
+TEST, HARD = 0, 1  # indices of the switches: show held-out points; draw answers as if certain
 LEARNT, BACK = 7.6, 8.6
 """Diameters with their rims: of training points, and of held-out points, which are hollow."""
 RING = 8.4
-"""Diameter, with its edges, of the ring around the point whose way is drawn, and the width of an edge."""
+"""Radius of the ring around the probe sample."""
 _MAP_TOP, _AXIS, _LINE = 21.0, 19.0, 20.0  # heights of the title, the axes' ends, and a line of the legend
 _SWATCH, _AIR = 10.0, 6.0
 
 
 class PlaneDrawer(PointsDrawer[PlaneMap]):
-    """Map, line, points, words."""
+    """Map, decision line, points, words."""
 
     name = "plane"
     plot = "map"
@@ -387,13 +386,13 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         self._error = ""
 
     def keep(self, other: Drawer[Any]) -> None:
-        """The switches, and where the pointer is."""
+        """Take over the switches and the pointer."""
         if isinstance(other, PlaneDrawer):
             self.toggles, self.pointer = other.toggles, other.pointer
 
     @property
     def moving(self) -> bool:
-        """Whether the map becomes finer."""
+        """Whether the map is still getting finer."""
         return not self._error and self.grid.unfinished
 
     @property
@@ -403,7 +402,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
     # ---- what it looks like
 
     def lay_out(self, box: Box) -> None:
-        """The map, a square, and its words in their places."""
+        """Place the map, a square, and its words."""
         x, y, width, height = box
         up = self.panel.up
         left = 0.0 if self._alike else gutter([*(_end(end, up) for end in up.ends), up.name])
@@ -413,7 +412,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         self.axes = axes_over(self._map, self.panel.across, up)
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
-        """The network's answers at this moment, or what is wrong with the scene's own functions."""
+        """Return the network's answers at this moment, or the error of the scene's own functions."""
         panel, cells = self.panel, self.panel.cells or LADDER[-1]
 
         def ask(down: Float, across: Float) -> Float:
@@ -423,7 +422,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         try:
             changed = self.grid.update(moment.frame, seconds, (cells, cells), ask)
             points = None if panel.points is None else panel.points(moment)
-        except Exception as error:  # the scene's own: its place says so, and the picture goes on
+        except Exception as error:  # the scene's own code: show the error and continue
             self._error = self.ground.report_failure(f"panel {self.panel.title!r}", error)
             return [sentence(box, self.ground.theme, self._error)]
         self._error = ""
@@ -440,12 +439,12 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
     def _paint(self) -> None:
         rows, theme, hard = self.grid.numbers, self.ground.theme, self.toggles[HARD].on
         assert rows is not None
-        fine = hard and self.panel.cells is None  # its edge is the line, not that of a cell
+        fine = hard and self.panel.cells is None  # the edge of the areas is the line, not a cell's edge
         self._pixels = shades(self.panel, finer(rows, -(-COLUMN // len(rows))) if fine else rows, theme, hard=hard)
         self._line = boundary_sketch(self._map, boundary(self.panel, rows), theme)
 
     def _place(self, points: Points | None) -> None:
-        """Where the points are drawn, hollow ones above; kept while they are the same."""
+        """Place the points, hollow ones on top; cached while they are the same."""
         if points is None or (self._points is not None and _same(self._points, points)):
             self._points = points if points is None else self._points
             return
@@ -458,7 +457,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
             self.spots[points.back] = np.inf
 
     def _inks(self, targets: NDArray[np.number]) -> Floats:
-        """Colours (N, 3) in 0..1: the whole range of the map, or the classes' own."""
+        """Return colours (N, 3) in 0..1: the full range of the map, or the classes' own."""
         count = len(self.panel.classes)
         if not count:
             shades = signed_shades(targets[:, None], self.panel.span, self.ground.theme)
@@ -467,7 +466,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         return np.asarray(class_colours(count)[np.clip(numbers, 0, count - 1)])
 
     def _ring(self, points: Points) -> Sequence[Sketch]:
-        """The point whose way is drawn once more, above all others and in a ring."""
+        """Return the point of the probe sample again, above all others and in a ring."""
         index, theme = self.drawn_way, self.ground.theme
         if index is None:
             return ()
@@ -476,7 +475,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         sketch.discs(at, BACK if held else LEARNT, ink, rim=theme.ink, hollow=held)
         return [sketch, ring_around(at[0].tolist(), RING, theme)]
 
-    # ---- its words: title, ends of the axes, and what its colours are
+    # ---- words: title, ends of the axes, legend
 
     @property
     def _alike(self) -> bool:
@@ -484,7 +483,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         return self.panel.across.ends == self.panel.up.ends
 
     def _rows(self, width: float) -> list[list[str]]:
-        """Names of colours as they fit into lines; the first one leaves room for a switch."""
+        """Return the names of colours in lines; the first one leaves room for a switch."""
         rows, room = list[list[str]]([[]]), width
         room -= Toggle("discretise").width + _BETWEEN if self.ground.hints else 0.0
         for word in self.panel.classes or self.panel.says:
@@ -495,7 +494,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         return rows
 
     def _words(self, box: Box) -> Sketch:
-        """Kept while they are the same."""
+        """Return the words; cached while they are the same."""
         points = self._points
         back = np.ones(0, bool) if points is None else points.back[self.seen]
         train, test = not back.all(), bool(back.any())
@@ -503,7 +502,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         return self._said.get(key, lambda: self._written(box, train=train, test=test))
 
     def _written(self, box: Box, *, train: bool, test: bool) -> Sketch:
-        """All of them."""
+        """Write all words."""
         sketch, theme, (x, y, wide, high) = Sketch(), self.ground.theme, self._map
         self._title(sketch, box, train=train, test=test)
         self._ends(sketch)
@@ -512,7 +511,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         return sketch
 
     def _title(self, sketch: Sketch, box: Box, *, train: bool, test: bool) -> None:
-        """Title at the left, the kinds of points at the right; the switch of the second beside its name."""
+        """Draw the title at the left, the kinds of points at the right, and the switch of held-out points."""
         theme, toggle = self.ground.theme, self.toggles[TEST]
         toggle.box = None
         right, base = box[0] + box[2], box[1] + 14
@@ -526,7 +525,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         sketch.text(box[0], base, shortened(self.panel.title, right - box[0]), LABEL, theme.text1, bold=True)
 
     def _ends(self, sketch: Sketch) -> None:
-        """The ends of x below, those of y at the left, or below too where they are the same."""
+        """Draw the ends of x below, those of y at the left, or below too if they are the same."""
         assert self.axes is not None
         (x, y, _, _), theme, across, up = self._map, self.ground.theme, self.panel.across, self.panel.up
         (low, most), ends = ([_end(end, axis) for end in axis.ends] for axis in (across, up))
@@ -537,7 +536,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
             sketch.text(x - 7, y + 27, up.name, LABEL, theme.text3, anchor="right")
 
     def _legend(self, sketch: Sketch, box: Box) -> None:
-        """A swatch and a name for each colour."""
+        """Draw a swatch and a name for each colour."""
         (x, _, width, _), (_, y, _, high), panel = box, self._map, self.panel
         theme, base = self.ground.theme, y + high + _AXIS + 14
         colours = self._inks(np.arange(len(panel.classes)) if panel.classes else np.array(panel.span))
@@ -552,14 +551,14 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         if self._hands:
             self.toggles[HARD].draw(sketch, x + width, base, theme)
 
-    # ---- hands
+    # ---- input
 
     def samples(self, points: Points) -> NDArray[np.floating]:
-        """Of the plane's own points."""
+        """Return the network's inputs for points of the plane."""
         return np.asarray(self.panel.inputs(np.asarray(points.x, float)), float)
 
     def click(self, at: Point) -> bool:
-        """A switch; a point whose way is to be drawn; or an empty place for one more point."""
+        """Click a switch, make a point the probe sample, or add a point."""
         for toggle in self._hands:
             if toggle.contains(at):
                 toggle.on, self.stale, self._pixels, self._points = not toggle.on, True, None, None
@@ -567,7 +566,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         return super().click(at)
 
     def hover(self, at: Point | None) -> bool:
-        """A place of the map says what the network makes of it; a switch lights up."""
+        """Put the pointer over a place of the map, or over a switch."""
         before = self.pointer, [toggle.over for toggle in self.toggles]
         self.pointer = None if at is None or self.numbers(at) is None else at
         for toggle in self.toggles:
@@ -577,7 +576,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         return before != (self.pointer, lit)
 
     def _tip(self, moment: Moment, at: Point) -> Tip | None:
-        """Where the pointer is, what the network says there, and what a click would do."""
+        """Return the pointer's place, the network's answer there, and the action of a click."""
         place, index = self.numbers(at), self.under(at)
         if place is None or self._error:
             return None
@@ -590,7 +589,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         return where.strip(), self._says(moment, place), more
 
     def _says(self, moment: Moment, place: Point) -> str:
-        """What the network makes of a place."""
+        """Return the network's answer at a place."""
         made = moment.predict(self.panel.inputs(np.array([place])))
         found = answers(self.panel, moment, made)[0]
         if not self.panel.classes:
@@ -601,7 +600,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
         return f"{self.panel.classes[best]} {100 * found[best]:.0f} %"
 
     def _target_words(self, points: Points, index: int) -> str:
-        """What a point should become, and of which kind it is."""
+        """Return a point's target and kind."""
         kind, target = "test" if points.back[index] else "train", float(points.target[index])
         names, says, span = self.panel.classes, self.panel.says, self.panel.span
         if names and target.is_integer() and 0 <= target < len(names):
@@ -612,7 +611,7 @@ class PlaneDrawer(PointsDrawer[PlaneMap]):
 
 
 def _same(one: Points, other: Points) -> bool:
-    """Whether two sets of points are the same."""
+    """Return whether two sets of points are equal."""
     pairs = (one.x, other.x), (one.target, other.target), (one.back, other.back)
     return one is other or all(np.array_equal(*pair) for pair in pairs)
 
@@ -622,7 +621,7 @@ def _entry(word: str) -> float:
 
 
 def _end(value: float, axis: Axis) -> str:
-    """The number at the end of an axis: a whole one without decimals."""
+    """Return the number at the end of an axis, a whole one without decimals."""
     signed = min(axis.ends) < 0
     if float(value).is_integer() and abs(value) < 1e5:
         return number(value, 0, signed=signed)
@@ -632,12 +631,12 @@ def _end(value: float, axis: Axis) -> str:
 # ---- Numbers on a grid as colours, and the line where the answer changes
 
 SHARE = 0.62
-"""Of the colour map's range that the ground uses, so that points in the whole range stand out."""
+"""Share of the colour map's range for the background, so that points in the full range stand out."""
 WIDTH = 1.6
 
 
 def answers(panel: PlaneMap, moment: Moment, outputs: NDArray[np.floating]) -> NDArray[np.floating]:
-    """What is drawn of outputs (N, n_outputs): one of them, (N, 1), or the classes' probabilities, (N, n)."""
+    """Return the drawn part of outputs (N, n_outputs): one of them, (N, 1), or the classes' probabilities, (N, n)."""
     if not panel.classes:
         return outputs[:, panel.output : panel.output + 1]
     stages = moment.source.stages
@@ -650,7 +649,7 @@ def answers(panel: PlaneMap, moment: Moment, outputs: NDArray[np.floating]) -> N
 
 
 def finer(rows: NDArray[np.floating], times: int) -> NDArray[np.floating]:
-    """Answers (H, W, k) on a grid `times` as fine in each direction, straight between the middles."""
+    """Return answers (H, W, k) on a grid `times` as fine in each direction, interpolated linearly."""
     found = rows
     for axis in (0, 1):
         count = found.shape[axis]
@@ -663,7 +662,7 @@ def finer(rows: NDArray[np.floating], times: int) -> NDArray[np.floating]:
 
 
 def shades(panel: PlaneMap, rows: NDArray[np.floating], theme: Theme, *, hard: bool = False) -> NDArray[np.uint8]:
-    """Colours (H, W, 3) of answers (H, W, k); `hard`: as if each answer were certain."""
+    """Return colours (H, W, 3) of answers (H, W, k); `hard`: as if each answer were certain."""
     if panel.classes:
         return class_shades(rows, theme, SHARE, hard=hard)
     values, (low, high) = rows[..., 0], panel.span
@@ -673,7 +672,7 @@ def shades(panel: PlaneMap, rows: NDArray[np.floating], theme: Theme, *, hard: b
 
 
 def boundary(panel: PlaneMap, rows: NDArray[np.floating]) -> tuple[Floats, Floats]:
-    """Where the answer changes, as pieces of lines over the unit square: starts and ends (K, 2), y downwards."""
+    """Return where the answer changes, as segments over the unit square: starts and ends (K, 2), y downwards."""
     side = np.array([rows.shape[1], rows.shape[0]])
     if not panel.classes:
         grids = [rows[..., 0] - sum(panel.span) / 2]
@@ -688,7 +687,7 @@ def boundary(panel: PlaneMap, rows: NDArray[np.floating]) -> tuple[Floats, Float
 
 
 def boundary_sketch(box: Box, pieces: tuple[Floats, Floats], theme: Theme) -> Sketch:
-    """That line over a picture in `box`, with an edge that keeps it apart from the ground."""
+    """Return that line over a picture in `box`, with an edge that sets it off."""
     sketch = Sketch(over=True)
     corner, size = np.array(box[:2]), np.array(box[2:])
     starts, ends = (corner + part * size for part in pieces)

@@ -1,4 +1,4 @@
-"""Which drawer a kind of panel has: one table, which a user's kinds join."""
+"""The table from kinds of panels to their drawers, which a user's kinds join."""
 
 from __future__ import annotations
 
@@ -51,19 +51,19 @@ DRAWERS: dict[type[Panel], type[Drawer[Any]]] = {
     kinds.Histogram: HistogramDrawer,
     kinds.RecordedPictures: RecordedPicturesDrawer,
 }
-"""The kinds that every scene has."""
+"""The built-in kinds."""
 _USERS: dict[type[Panel], type[Drawer[Any]]] = {}
 
 
 def register_panel(kind: type[Panel], drawer: type[Drawer[Any]]) -> None:
-    """Let panels of a kind of your own be drawn. A second registration of the same kind replaces the first.
+    """Let panels of your own kind be drawn. A second registration of the same kind replaces the first.
 
     Parameters
     ----------
     kind : type
-        A subclass of :class:`~scalarviz.run.panels.Panel`, by custom a frozen dataclass.
+        A subclass of :class:`~scalarviz.run.panels.Panel`, usually a frozen dataclass.
     drawer : type
-        A subclass of :class:`Drawer`; ``drawer(panel, ground)`` is made once a picture.
+        A subclass of :class:`Drawer`; ``drawer(panel, ground)`` is called once per picture.
 
     Raises
     ------
@@ -105,7 +105,7 @@ _HANDS = ("press", "drag", "release", "click", "shift_click", "double_click", "z
 
 
 def _are(found: Any, kind: type | UnionType, count: int | None = None) -> bool:
-    """Whether something is a list of such things, so many."""
+    """Return whether an object is a sequence of a kind, with `count` elements if given."""
     several = isinstance(found, Sequence) and not isinstance(found, str) and all(isinstance(one, kind) for one in found)
     return several and count in (None, len(found))
 
@@ -134,7 +134,7 @@ _IN_SKETCHES: dict[str, Rule] = {
     **dict.fromkeys(("width", "height", "radius", "border", "diameter"), _LEAST),
     **dict.fromkeys(("name", "value", "words", "tip", "bound", "linear", "round_ends", "rings"), ("", lambda _: True)),
 }
-"""By names of their fields, what may stand in the records of a display list; in the others, finite numbers."""
+"""Allowed values in the records of a display list, by name of field; other fields hold finite numbers."""
 
 
 def _records(sketch: Sketch) -> tuple[Sequence[Any], ...]:
@@ -142,7 +142,7 @@ def _records(sketch: Sketch) -> tuple[Sequence[Any], ...]:
 
 
 def _wrong_in(sketches: Sequence[Sketch]) -> str:
-    """The first thing in somebody else's display lists that no painter can paint; empty where all can be."""
+    """Return the first invalid part of a user's display lists in words, or ""."""
     for record in chain.from_iterable(parts for sketch in sketches for parts in _records(sketch)):
         for part in fields(record):
             found, (wanted, right) = getattr(record, part.name), _IN_SKETCHES.get(part.name, _FINITE)
@@ -173,14 +173,14 @@ _RULES: dict[str, Rule] = {
     "headline": ("a Headline of texts, or None",
                  lambda found: found is None or (isinstance(found, Headline) and _are(found[:2], str))),
 }  # fmt: skip
-"""What the answers of a drawer must be; of the others any will do."""
+"""Rules for the results of a drawer's methods; other results are not checked."""
 
 
 def _guarded(drawer: type[Drawer[Any]]) -> type[Drawer[Any]]:
-    """A user's drawer that takes no window down: what raises, or is nonsense, is told once; `Drawer` answers instead.
+    """Return a user's drawer guarded: an exception or an invalid result is reported once; `Drawer` answers instead.
 
-    One that cannot even be made says so in its place. What a hand asked for and scalarviz refused is said in the
-    picture, as for drawers of its own.
+    A drawer that cannot be made shows its error in its place. A refused edit is shown in the picture, as for built-in
+    drawers.
     """
 
     def begin(self: Any, panel: Panel, ground: Ground) -> None:
@@ -223,7 +223,7 @@ def _guarded(drawer: type[Drawer[Any]]) -> type[Drawer[Any]]:
 
 
 def drawer_of(panel: Panel, ground: Ground) -> Drawer[Any]:
-    """The drawer of a panel; that of its nearest registered base class for a subclass."""
+    """Return the drawer of a panel, or that of its nearest registered base class."""
     for kind in type(panel).__mro__:
         found = _USERS.get(kind) or DRAWERS.get(kind)
         if found is not None:

@@ -32,7 +32,7 @@ _GAP = 14.0
 
 
 class TableDrawer(MadeDrawer[Table, list[tuple[str, ...]]]):
-    """Columns as wide as their words; rows that do not fit are counted in the last line."""
+    """Columns as wide as their words; the last line counts the rows that do not fit."""
 
     name = "table"
     worth = 2
@@ -46,7 +46,7 @@ class TableDrawer(MadeDrawer[Table, list[tuple[str, ...]]]):
     def _show(self, made: list[tuple[str, ...]], room: Box) -> Sketch:
         sketch, theme, (x, y, width, height) = Sketch(), self.ground.theme, room
         heads = (self.panel.heads,) if self.panel.heads else ()
-        made = made if self.ground.answered or not callable(self.panel.rows) else []  # they may say the answer
+        made = made if self.ground.answered or not callable(self.panel.rows) else []  # a cell may have a long answer
         fit = int(height // LINE) - len(heads)
         shown = [*heads, *(made if len(made) <= fit else made[: max(fit - 1, 0)])]
         columns = _columns(shown, width)
@@ -64,13 +64,13 @@ class TableDrawer(MadeDrawer[Table, list[tuple[str, ...]]]):
 
 
 def _columns(rows: Sequence[Sequence[str]], width: float) -> list[tuple[float, float]]:
-    """Left edge and width of every column: as wide as its words; where they do not fit, the widest are cut."""
+    """Return left edge and width of every column: as wide as its words; if they do not fit, the widest are cut."""
     if not rows:
         return []
     wanted = [max(measure(row[k], LABEL) for row in rows) for k in range(len(rows[0]))]
     room = max(width - _GAP * (len(wanted) - 1), 0.0)
     most = room
-    for left, wide in enumerate(sorted(wanted)):  # narrow ones have all they want, the others the same
+    for left, wide in enumerate(sorted(wanted)):  # narrow ones get their width, the others equal parts
         most = room / (len(wanted) - left)
         if wide > most:
             break
@@ -87,23 +87,23 @@ def _columns(rows: Sequence[Sequence[str]], width: float) -> list[tuple[float, f
 
 _PAD, _APART = 14.0, 18.0
 _HEADS = ("layer", "weights", "|weights|", "|gradient|", "|update|", "update / weights", "units at rest")
-_ORDER = (0, 3, 5, 6, 1, 2, 4)  # which are the most important
+_ORDER = (0, 3, 5, 6, 1, 2, 4)  # columns by importance
 
 
 class LayerTable:
-    """The table of one picture; what is to be seen is written with the next texts after `shown` is set."""
+    """The table of one picture; after `shown` is set, it is written with the next texts."""
 
     def __init__(self) -> None:
         self.shown = False
         self.sketches: list[Sketch] = []
 
     def close(self) -> bool:
-        """Escape: hide it; returns whether it was there."""
+        """Hide the table on Escape; return whether it was shown."""
         there, self.shown, self.sketches = self.shown, False, []
         return there
 
     def write(self, subject: Subject, frame: Frame, theme: Theme, places: Places) -> None:
-        """The numbers of a frame, where it is shown."""
+        """Write the numbers of a frame, if the table is shown."""
         self.sketches = []
         if not self.shown:
             return
@@ -162,7 +162,7 @@ def _texts(row: LayerRow) -> tuple[str, ...]:
 
 
 def _footnotes(rows: Sequence[LayerRow], frame: Frame, subject: Subject) -> list[str]:
-    """Of which samples and of which moment the numbers are."""
+    """Return the samples and the moment of the numbers."""
     said = []
     words = gradient_words(subject, frame)
     if words:
@@ -177,7 +177,7 @@ def _footnotes(rows: Sequence[LayerRow], frame: Frame, subject: Subject) -> list
     return said
 
 
-# ---- Numbers as bars: of one tensor or of all, and what they are in figures.
+# ---- Numbers as bars, of one tensor or of all, and their statistics.
 
 BINS = 40
 _ABOVE, _BELOW = 26.0, 20.0
@@ -185,16 +185,16 @@ _ABOVE, _BELOW = 26.0, 20.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counted:
-    """The numbers of one tensor, counted."""
+    """The counts of one tensor's numbers."""
 
-    counts: NDArray[np.int64]  # (BINS,) from `-reach` to `reach`; what lies beyond is in the outermost
+    counts: NDArray[np.int64]  # (BINS,) from `-reach` to `reach`; numbers beyond are in the outermost bins
     reach: float
-    beyond: int  # how many lie beyond
-    lines: tuple[str, ...]  # mean and spread, least and most, zeros, what is no number
+    beyond: int  # count of numbers beyond
+    lines: tuple[str, ...]  # mean and spread, least and most, zeros, NaN and infinities
 
 
 def counted(numbers: NDArray[np.floating]) -> Counted:
-    """Count some numbers (N,), N at least 1."""
+    """Return the counts of numbers (N,), N at least 1."""
     finite = np.isfinite(numbers)
     whole = bool(finite.all())
     real = numbers if whole else numbers[finite]
@@ -222,7 +222,7 @@ def _share(part: int, whole: int) -> str:
 
 
 class HistogramDrawer(Drawer[Histogram]):
-    """Of the tensor that the pointer is over; it answers as soon as that is another."""
+    """The histogram of the hovered tensor; it changes at once with the pointer."""
 
     name = "histogram"
     height, most, least = 220.0, 300.0, 140.0
@@ -236,18 +236,18 @@ class HistogramDrawer(Drawer[Histogram]):
 
     @property
     def moving(self) -> bool:
-        """Whether the pointer is over another tensor than the one that is drawn."""
+        """Whether another tensor is hovered than the one drawn."""
         return self._pointed[0] != self._shown
 
     @property
     def _pointed(self) -> tuple[str, slice]:
-        """The tensor that is pointed at and where it lies; without a name all of them."""
+        """The name and slice of the hovered tensor; without one, an empty name and all numbers."""
         at, tensors = self.ground.pointed, self.ground.subject.tensors
         there = (t for t in tensors if at is not None and t.start <= at < t.start + t.size)
         return next(((tensor.name, tensor.span) for tensor in there), ("", slice(None)))
 
     def draw(self, moment: Moment, box: Box, seconds: float | None) -> Sequence[Sketch]:
-        """Of the tensor that is pointed at."""
+        """Return the histogram of the hovered tensor."""
         (name, span), values, found = self._pointed, moment.frame.values, self._counted
         numbers = values[span]
         if found is None or values is not self._values or name != self._shown:
@@ -258,7 +258,7 @@ class HistogramDrawer(Drawer[Histogram]):
 
 
 def histogram(box: Box, theme: Theme, title: str, count: int, of: Counted) -> Sketch:
-    """Bars, negative and positive in the colours that weights have, ends, and lines below as far as there is room."""
+    """Return bars, negative and positive in the colours of weights, with ends, and as many lines below as fit."""
     sketch, (x, y, width, height) = Sketch(), box
     title_of(sketch, box, theme, title, f"{count:,} number{'' if count == 1 else 's'}")
     room = int(max(0.0, height - _ABOVE - _BELOW - 60.0) / LINE)

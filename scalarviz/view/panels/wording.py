@@ -1,7 +1,7 @@
-"""Of which samples and of which moment a number is, in the words that stand beside it.
+"""Words beside a number about its samples and its moment.
 
 The chips of a picture show one sample, its cubes a gradient of many; and after a change by hand the loss and the
-gradient are still those of the numbers before. Beside such a number one of these stands.
+gradient are still those of the earlier numbers. These words say so.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from ..ink.text import loss_text
 from ..shown.subject import Subject
 
 BEFORE = "before the change"
-"""What is said of a loss, gradient or update that belongs to weights or data as they were before a change by hand."""
+"""Words for a loss, gradient or update of weights or data before a change by hand."""
 
 
 def test_loss(loss: float) -> tuple[str, str]:
-    """What the head says of a test, and its number."""
+    """Return the label and the text of a test loss."""
     return "test", loss_text(loss)
 
 
 def test_share(share: float) -> tuple[str, str]:
-    """The same of a test that says which share is read rightly."""
+    """Return the label and the text of a test accuracy."""
     return "test accuracy", f"{100 * share:.1f} %"
 
 
 def noun(subject: Subject, count: int = 1) -> str:
-    """What one sample is called: ``colour`` or ``sample``."""
+    """Return the word for `count` samples: ``colour`` or ``sample``."""
     return ("colour" if subject.sample.colours else "sample") + ("s" if count != 1 else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What a gradient and a loss are made of."""
+    """The samples of a gradient and a loss."""
 
-    kind: str  # how the samples are joined: mean or sum
+    kind: str  # reduction over the samples: mean or sum
     count: int
     samples: str  # ``1,024 colours``, ``all 64 samples``, ``one colour``
 
@@ -47,7 +47,7 @@ class Batch:
 
 
 def batch_of(subject: Subject) -> Batch | None:
-    """The batch of a subject; None where nobody trains."""
+    """Return the batch of a subject, or None without training."""
     facts = subject.source.facts
     if facts is None:
         return None
@@ -57,7 +57,7 @@ def batch_of(subject: Subject) -> Batch | None:
 
 
 def loss_words(subject: Subject, frame: Frame) -> str:
-    """Of which samples the loss is that is told of a frame (:meth:`Subject.loss`); of which moment, if of another."""
+    """Return the samples of a frame's loss (:meth:`Subject.loss`), or its moment if that is another one."""
     facts, now = subject.source.facts, frame.settings
     if facts is None or not (frame.step or frame.coming is not None or frame.shown_loss is not None):
         return BEFORE if frame.edited and frame.loss == frame.loss else ""
@@ -68,7 +68,7 @@ def loss_words(subject: Subject, frame: Frame) -> str:
 
 
 def coming_words(subject: Subject, frame: Frame) -> str:
-    """Of which samples the losses of single steps are, where that one is of others; else empty."""
+    """Return the samples of single steps' losses if they differ from those of the loss shown, else ""."""
     facts = subject.source.facts
     batch = 0 if facts is None else facts.batch_size if frame.settings is None else frame.settings.batch_size
     other = facts is not None and subject.whole_loss and batch < facts.samples
@@ -76,7 +76,7 @@ def coming_words(subject: Subject, frame: Frame) -> str:
 
 
 def gradient_words(subject: Subject, frame: Frame) -> str:
-    """What is to be said of the gradients of a frame, apart from their numbers."""
+    """Return the remark on the gradients of a frame."""
     batch = batch_of(subject)
     if batch is None or not frame.computed.any():
         return ""
@@ -84,7 +84,7 @@ def gradient_words(subject: Subject, frame: Frame) -> str:
 
 
 def quantity_words(quantity: str, subject: Subject, frame: Frame) -> str:
-    """The same for whatever the cubes show; nothing for the weights, which are always those of now."""
+    """Return the remark on the quantity of the cubes; empty for weights, which are always current."""
     if quantity in ("gradient", "|gradient|"):
         return gradient_words(subject, frame)
     if quantity not in QUANTITIES and quantity not in subject.source.moments:
@@ -95,18 +95,18 @@ def quantity_words(quantity: str, subject: Subject, frame: Frame) -> str:
 
 
 def update_names(frame: Frame) -> tuple[str, ...]:
-    """What stands above an update, the longest words first."""
+    """Return labels of an update, the longest first."""
     return ("last update",) if frame.together == 1 else (f"last {frame.together:,} updates", "last updates")
 
 
 def newest_beyond(frame: Frame) -> int:
-    """The newest step, where a frame is of the past; else 0."""
+    """Return the newest step if a frame is of the past, else 0."""
     past = frame.past
     return past.newest if past is not None and frame.step < past.newest else 0
 
 
 def time_jumped(old: Frame | None, new: Frame) -> bool:
-    """Whether time did not just go on between two frames: one of them is of the past, or of another branch."""
+    """Return whether two frames are not simply successive: one is of the past, or of another branch."""
     if old is None or old is new or old.past is None or new.past is None:
         return False
     lines = [next((b.number for b in frame.past.branches if b.current), None) for frame in (old, new) if frame.past]
@@ -114,7 +114,7 @@ def time_jumped(old: Frame | None, new: Frame) -> bool:
 
 
 def changed_by_hand(old: Frame | None, new: Frame) -> bool:
-    """Whether something was changed between two frames of one step, or another sample chosen: text answers at once."""
+    """Return whether an edit or another sample separates two frames of one step; then text changes at once."""
     if old is None or old is new:
         return False
     if not np.array_equal(old.activations.get("input", ()), new.activations.get("input", ()), equal_nan=True):

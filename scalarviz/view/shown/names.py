@@ -1,7 +1,7 @@
-"""`Names`: what the parts of a network are called, in the picture, at the pointer, in panels and in sentences alike.
+"""`Names`: display names for the parts of a network, the same in the picture, at the pointer, in panels and sentences.
 
-``layer 1``, ``ReLU 2``, ``h3``: a name that a module has in code (``0.weight``) stands in the inspector's second line,
-and there alone; but a module that somebody gave a name of its own (``encoder``) keeps it, and a plan has its own.
+Examples are ``layer 1``, ``ReLU 2``, ``h3``. The name of a module in code (``0.weight``) appears only in the
+inspector's second line. A module with a name of its own (``encoder``) keeps it, and a plan has its own names.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from ..space.chain import ChainLayer, chain_of
 from .subject import Subject
 
 LETTERS = "hkmnpqrstuvw"
-"""The first letter of the units of each hidden layer."""
+"""The letter of the units of each hidden layer, in order."""
 _CALL = re.compile(r" \(\d+\)\Z")
 
 
 class Hidden(NamedTuple):
-    """A hidden layer; `row` is the stage whose row it makes, `kind` of that stage."""
+    """A hidden layer. `row` is the stage that makes its activations, `kind` the kind of that stage."""
 
     row: str
     kind: str
@@ -37,17 +37,17 @@ class Hidden(NamedTuple):
     letter: str
 
     def name(self, unit: int) -> str:
-        """``h3``."""
+        """Return the name of a unit: ``h3``."""
         return f"{self.letter}{unit + 1}"
 
 
 def chain_in(subject: Subject) -> list[ChainLayer]:
-    """The layers of a chain; empty where the network is none."""
+    """Return the layers of a chain, or an empty list if the network is none."""
     return chain_of([t for t in subject.tensors if t.size and t.role != "count"], subject.way)
 
 
 def hidden_of(subject: Subject) -> list[Hidden]:
-    """The hidden layers of a chain; empty where the network is none."""
+    """Return the hidden layers of a chain, or an empty list if the network is none."""
     kinds = {stage.name: stage.kind for stage in subject.way}
     return [
         Hidden(layer.row, kinds[layer.row], layer.weight, layer.bias, layer.outputs, LETTERS[k % len(LETTERS)])
@@ -56,16 +56,16 @@ def hidden_of(subject: Subject) -> list[Hidden]:
 
 
 class Names:
-    """Those of one subject as it is now.
+    """The display names of one subject as it is now.
 
     Attributes
     ----------
     stages : dict of str to str
-        By the names that stages have in code: ``layer 1``, ``ReLU 1``; of a kind that is there once without a number.
+        Names of stages by their names in code: ``layer 1``, ``ReLU 1``; the only stage of a kind has no number.
     tensors : dict of str to str
-        By the names that tensors have in code: ``layer 1`` for the weights of a layer, ``bias of layer 1``.
+        Names of tensors by their names in code: ``layer 1`` for the weights of a layer, ``bias of layer 1``.
     hidden : dict of str to Hidden
-        By row, the hidden layers of a chain, whose units are ``h1``, ``h2``, ..., ``k1``, ...
+        The hidden layers of a chain by row; their units are ``h1``, ``h2``, ..., ``k1``, ...
     """
 
     def __init__(self, subject: Subject) -> None:
@@ -85,9 +85,9 @@ class Names:
         self._last = self._way[-1] if self._way else None
 
     def _stage_title(self, stage: Stage, planned: dict[str, str]) -> str:
-        """What a stage is called, but for its number."""
+        """Return the name of a stage without its number."""
         path = _CALL.sub("", stage.name)
-        parts = [part for part in path.split(".") if not part.isdecimal()]  # a place in a list is no name
+        parts = [part for part in path.split(".") if not part.isdecimal()]  # a number is a place in a list, not a name
         given = stage.weight is not None and parts not in ([], [""], ["output"], ["layers"])
         title = planned.get(f"{path}.weight", "")
         return title or (" ".join(parts) if given else in_words(stage.kind))
@@ -99,12 +99,15 @@ class Names:
         if name is None:
             return tensor.name
         part = part.replace("_", " ")
-        if tensor.buffer:  # its name has little room: "running mean 2"
+        if tensor.buffer:  # short, because there is little room: "running mean 2"
             return " ".join([part, *re.findall(r"\d+\Z", name)])
         return name if part == "weight" else f"{part} of {name}"
 
     def unit(self, stage: Stage, number: int) -> str:
-        """A number of a stage's row: an output by its name, ``h3``, ``ReLU 1, unit 3``, or where in a map it is."""
+        """Return the name of one number of a stage.
+
+        It is an output's name, ``h3``, ``ReLU 1, unit 3``, or a place in a map.
+        """
         if stage is self._last:
             return self.of_sample(self._subject.sample.outputs, number, "output")
         if stage.name in self.hidden:
@@ -113,20 +116,20 @@ class Names:
 
     @staticmethod
     def place(stage: Stage, number: int) -> str:
-        """Which number of a stage's row it is: ``unit 3``, or ``map 3, row 2, column 5`` of pictures."""
+        """Return the place of a number in its stage: ``unit 3``, or for images ``map 3, row 2, column 5``."""
         if len(stage.shape) != 3:
             return f"unit {number + 1}"
         return "map {}, row {}, column {}".format(*(int(k) + 1 for k in np.unravel_index(number, stage.shape)))
 
     @staticmethod
     def of_sample(given: tuple[str, ...], number: int, word: str) -> str:
-        """An input or an output."""
+        """Return the name of an input or an output."""
         return given[number] if number < len(given) else f"{word} {number}"
 
     def source(self, at: int, number: int) -> str:
-        """What feeds input `number` of the layer at place `at`: a unit of a row that it reads whole."""
+        """Return the name of input `number` of the layer at place `at`: a unit, if the layer reads whole rows."""
         stages, stage = self._way, self._way[at]
-        if not stage.whole or stage.weight is None:  # sums or parts of rows, which have no name
+        if not stage.whole or stage.weight is None:  # sums and parts of rows have no name
             return f"its input {number + 1}"
         rows = {row.name: row for row in stages}
         names = stage.sources or (stages[at - 1].name if at else "input",)
@@ -141,7 +144,10 @@ class Names:
         raise AssertionError("a layer that reads whole rows has a column for each of their numbers")
 
     def target(self, at: int, number: int) -> str:
-        """What output `number` of the layer at place `at` becomes: the activation that reads it alone, or an output."""
+        """Return the name of output `number` of the layer at place `at`.
+
+        It is the unit of the activation that alone reads the layer, or the layer's own.
+        """
         stages, after = self._way, at
         follows = at + 1 < len(stages) and stages[at + 1].weight is None
         if follows and stages[at + 1].sources in ((), (stages[at].name,)):
@@ -149,8 +155,8 @@ class Names:
         return self.unit(stages[after], number)
 
     def plain(self, text: str) -> str:
-        """A text of a run, as of an edit, without names in code."""
-        for one in self._subject.both:  # what one of them alone has
+        """Replace names in code by display names in a text of a run, such as an edit."""
+        for one in self._subject.both:  # names that only one of them has
             text = Names(one).plain(text)
         tensors = {tensor.name: tensor for tensor in self._subject.tensors}
         parts = sorted(map(re.escape, tensors), key=len, reverse=True)
@@ -165,7 +171,7 @@ class Names:
         return re.sub(rf"(?<![\w.])({'|'.join(parts)})((?:\[\d+\])*)(?![\w.])", replacement, text) if parts else text
 
     def rows(self, drawn: Iterable[str]) -> dict[str, str]:
-        """What rows of activations are called, by their stages (``"input"``: the sample)."""
+        """Return the names of rows of activations by their stages (``"input"``: the sample)."""
         found = {name: self.stages.get(name, name) for name in drawn}
         if self._last is not None and found:
             found[self._last.name] = "output"
@@ -174,12 +180,12 @@ class Names:
         return found
 
 
-# ---- What a single number is called, and its name in code.
+# ---- Names of a single number.
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a number is called, ``from h1 to b``, its name in code, ``2.weight[2][0]``, and what else is to be said."""
+    """The display name of a number (``from h1 to b``), its name in code (``2.weight[2][0]``), and a remark."""
 
     name: str
     code: str
@@ -187,12 +193,12 @@ class Identity:
 
     @property
     def code_words(self) -> str:
-        """What stands beside the name, for who reads code."""
+        """The name in code and the remark, for the line beside the name."""
         return "; ".join(filter(None, ("" if self.code == self.name else self.code, self.about)))
 
 
 def who(subject: Subject, index: int) -> Identity:
-    """The names of the scalar at flat `index`."""
+    """Return the names of the scalar at flat `index`."""
     tensor, code = tensor_of(subject, index), weight_name(subject.tensors, index)
     if subject.both:
         own = next(one for one in subject.both[0].tensors if one.name == tensor.name)
@@ -207,14 +213,14 @@ def who(subject: Subject, index: int) -> Identity:
 
 
 def tensor_of(subject: Subject, index: int) -> Tensor:
-    """The tensor that holds the scalar at flat `index`."""
+    """Return the tensor that holds the scalar at flat `index`."""
     return next(t for t in subject.tensors if t.start <= index < t.start + t.size)
 
 
 def along(subject: Subject, tensor: Tensor, names: Names) -> tuple[str, list[Callable[[int], str]]]:
-    """What numbers of a tensor are called: words with axes in braces, and what places along each axis are called.
+    """Return a format string for the numbers of a tensor, and for each axis a function that names a place along it.
 
-    No words are for a lone number, which has its name alone.
+    The string is empty for a single number, whose name is that of its tensor.
     """
     axes, title = len(tensor.shape), names.tensors[tensor.name]
     at = next((k for k, stage in enumerate(subject.way) if tensor in (stage.weight, stage.bias)), None)
@@ -233,5 +239,5 @@ def along(subject: Subject, tensor: Tensor, names: Names) -> tuple[str, list[Cal
 
 
 def _counted(word: str, place: int) -> str:
-    """A place along an axis; on the screen the first one is 1."""
+    """Return the name of a place along an axis; the first one is 1."""
     return f"{word} {place + 1}".lstrip()

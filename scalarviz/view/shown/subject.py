@@ -1,7 +1,7 @@
-"""`Subject`: what a workbench shows, whatever it was made from: a scene, a run, recordings, or plain arrays.
+"""`Subject`: the content of a workbench, made from a scene, a run, recordings, or plain arrays.
 
-`Probed` chooses the sample whose way is drawn where other data are learnt from; `standing` looks at another step;
-`Ahead` is what is known of the steps to come.
+`ProbeFollower` chooses the probe sample when the training data change; `at_step` looks at another step; `Forecast`
+holds what is known of the coming steps.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ Float = NDArray[np.floating]
 
 
 class WeightsSource(Source):
-    """Weights and Parameters by name. Somebody else changes them; they are looked at again and again.
+    """Weights and Parameters by name, read again and again while other code changes them.
 
-    A step is a change of the numbers since they were last looked at, or what the loop says. A change by hand is none.
+    A step is a change of the numbers since the last read, or what the loop reports. A change by hand is not a step.
     """
 
     what, can = "a weight", Abilities(edit=True)
@@ -57,21 +57,21 @@ class WeightsSource(Source):
 
     @property
     def counted(self) -> bool:
-        """Whether there was a step yet, or something was told."""
+        """Whether a step was done, or the loop reported something."""
         return self._loop.calls > 0 or self._loop.step > 0
 
     @property
     def curve(self) -> Curve:
-        """Step, loss and learning rate of every step of which a loss was told."""
+        """Step, loss and learning rate of every step with a reported loss."""
         return self._loop.curve()
 
     def tell(self, *, step: object = None, loss: object = None, lr: object = None) -> None:
-        """Take over what the loop says of its last step; of what is refused nothing is taken over."""
+        """Take over what the loop reports of its last step; if a value is refused, nothing is taken over."""
         self._look(self.values())
         self._loop.tell(said=True, step=step, loss=loss, lr=lr, seen=True)
 
     def _look(self, values: Float) -> None:
-        """The numbers as they are now, which are kept: a change since the last look is a step."""
+        """Store the current numbers; a change since the last look is a step."""
         if self._values is None or self._values.shape != values.shape:
             self._values, self._update = values, np.zeros_like(values)
         elif not np.array_equal(self._values, values, equal_nan=True):
@@ -81,41 +81,41 @@ class WeightsSource(Source):
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
-        """One for each Parameter, list of Weights, and other Weight."""
+        """One tensor for each Parameter, list of Weights, and other Weight."""
         return self._tensors
 
     def frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> Frame:
-        """Values, gradients and flags as they are now."""
+        """Return the current values, gradients and flags."""
         flags = [_flags(part) for part in self._parts.values()]
         computed, frozen = (np.concatenate([pair[k] for pair in flags]).astype(bool) for k in (0, 1))
         values = self.values()
         self._look(values)
-        assert self._update is not None  # known since the first look
+        assert self._update is not None  # set by the first look
         loop = self._loop
         return Frame(loop.step, loop.loss, loop.lr, values, self._gathered("grad"), self._update, computed, frozen,
                      curve=loop.curve(), edited=self._edited)  # fmt: skip
 
     @property
     def n_weights(self) -> int:
-        """How many numbers there are."""
+        """The number of weights."""
         return len(self.values())
 
     def values(self, start: int = 0, count: int | None = None) -> Float:
-        """The weights, or `count` of them, a copy."""
+        """Return a copy of the weights, or of `count` of them from `start`."""
         return np.asarray(self._gathered("data"), float)[start : None if count is None else start + count]
 
     def put_weights(self, start: int, numbers: NDArray[Any]) -> None:
-        """Set some of them."""
+        """Set the weights from `start` on."""
         for index, number in enumerate(numbers, start):
             self._weight(index).data = float(number)
 
     def put_frozen(self, start: int, flags: NDArray[np.bool_]) -> None:
-        """Freeze or free some of them."""
+        """Freeze or unfreeze the weights from `start` on."""
         for index, flag in enumerate(flags, start):
             self._weight(index).frozen = bool(flag)
 
     def place_of(self, store: Store, index: int) -> int | None:
-        """Where a number of a store lies among the parts, one after the other."""
+        """Return the flat index of a number of a store, or None if it belongs to no part."""
         first = 0
         for part in self._parts.values():
             block, own = (part, 0) if isinstance(part, Block) else (part._block, part._index)
@@ -130,10 +130,10 @@ class WeightsSource(Source):
         return np.concatenate([np.ravel(getattr(part, attribute)) for part in self._parts.values()])
 
     def edit(self, edit: Edit, *, gesture: str = "") -> None:
-        """Change the objects themselves: values and flags; StateError: any other edit."""
+        """Change values and flags of the objects themselves. Raises StateError for any other edit."""
         if not isinstance(edit, SetWeights | AddToWeights | ScaleWeights | SetFrozen | Together):
             raise self._cannot(f"do {type(edit).__name__}")
-        hands: Any = self  # what edits of weights need, as `scalarviz.run.editing.RunHands` has it
+        hands: Any = self  # has the methods of `scalarviz.run.editing.RunHands` that edits of weights need
         edit.check(hands)
         self._look(self.values())
         edit.resolved(hands).apply(hands)
@@ -149,14 +149,14 @@ class WeightsSource(Source):
 
 
 def _flags(part: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Computed and frozen flags of a Parameter or of a Weight."""
+    """Return the computed and frozen flags of a Parameter or of a Weight."""
     if isinstance(part, Block):
         return part.computed.copy(), part.frozen_flags.copy()
     return np.array([part.has_grad]), np.array([part.frozen])
 
 
 def tensors_of(blocks: Mapping[str, Float]) -> tuple[Tensor, ...]:
-    """Arrays, none empty, as they lie one after the other; single numbers of one list are one tensor."""
+    """Return the tensors of non-empty arrays, one after the other; the single numbers of a list form one tensor."""
     tensors, start = [], 0
     for name, block in blocks.items():
         role: Role = "bias" if name.rpartition(".")[2] == "bias" else "weight"
@@ -165,46 +165,46 @@ def tensors_of(blocks: Mapping[str, Float]) -> tuple[Tensor, ...]:
     return grouped(tensors)
 
 
-# ---- What a picture is of.
+# ---- The subject of a picture.
 
 ALLOWED = "a Scene, a Run, a Module, Weights (one or a list), a torch.nn.Module, or named arrays (nested dicts, lists)"
 LOOP_CURVE = LossCurve(label="as the loop says")
-"""The losses that a loop of the user's own, or of another library, has told."""
+"""The losses reported by a user's own loop, or by that of another library."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The one sample whose way is drawn: its names, its target and whether its numbers are colours."""
+    """The probe sample: its names, its target and whether its numbers are colours."""
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    target: NDArray[np.floating] | None = None  # (n_targets,): what the loss takes
-    colours: bool = False  # whether three inputs and three outputs are to be shown as swatches
-    sheet: bool = False  # whether the inputs are a picture, 0 paper and 1 ink
+    target: NDArray[np.floating] | None = None  # (n_targets,): the target for the loss
+    colours: bool = False  # whether three inputs and three outputs are shown as swatches
+    sheet: bool = False  # whether the inputs are an image, 0 paper and 1 ink
 
     @property
     def unknown(self) -> bool:
-        """Whether nobody knows what the sample that is drawn now should become."""
+        """Whether the target of the probe sample is unknown."""
         return self.target is None or bool(np.isnan(self.target).any())
 
     @property
     def target_values(self) -> NDArray[np.floating] | None:
-        """The target as numbers that stand beside the outputs; None where it is none, or no number for each output.
+        """The target as one number per output, or None if it has another form.
 
-        They are NaN while a sample is drawn whose target nobody knows.
+        The numbers are NaN while the target is unknown.
         """
         return self.target if self.target is not None and len(self.target) == len(self.outputs) else None
 
     @property
     def label(self) -> int | None:
-        """The target as the number of an output, as losses over classes have it; None for any other."""
+        """The target as the number of an output, as losses over classes use it; None for any other."""
         if self.target is None or self.target_values is not None or len(self.target) != 1:
             return None
         number = float(self.target[0])
         return int(number) if number.is_integer() and 0 <= number < len(self.outputs) else None
 
     def called(self, last: Stage) -> str:
-        """What the row of the last stage is called: of a loss over classes that takes plain sums they are logits."""
+        """Return the name of the last stage's row: "logits" for sums that go into a loss over classes, or "output"."""
         return "logits" if self.label is not None and last.kind == "linear" else "output"
 
 
@@ -216,34 +216,34 @@ class Subject:
     """Everything that stays the same while a picture changes."""
 
     source: Source
-    probe: Float | None = None  # the sample whose way is drawn; a hand may change it in place
+    probe: Float | None = None  # the probe sample; a user's edit changes it in place
     sample: Sample = NOTHING
     panels: tuple[Panel, ...] = ()
-    given: Float | None = None  # the probe as the scene gave it: a hand may have changed `probe` since
+    given: Float | None = None  # the probe with a known target: a user may have drawn on `probe` since
     plan: Plan | None = None
-    whole_loss: bool = False  # whether the loss that is told is that of all samples, at the numbers shown
-    table: Callable[[CsvTable], Edit] | None = None  # how it learns a table that is pasted or dropped
-    of_data: bool = False  # whether nobody gave the sample: it is one of the data
-    items: tuple[Item, ...] = ()  # what a file says of its network, where that is all that is known
-    both: tuple[Subject, ...] = ()  # of a comparison those of a, which names its weights, and of b
+    whole_loss: bool = False  # whether the loss shown is that of all samples, at the numbers shown
+    table: Callable[[CsvTable], Edit] | None = None  # makes an edit of a table that is pasted or dropped
+    of_data: bool = False  # whether the probe is taken from the data
+    items: tuple[Item, ...] = ()  # the network as a file describes it, if nothing else is known
+    both: tuple[Subject, ...] = ()  # of a comparison: the subjects of a, which names the weights, and of b
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
-        """What has cubes."""
+        """The tensors that have cubes."""
         return self.source.tensors
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """The chain from input to output, empty for none."""
+        """The stages from input to output; empty without a network."""
         return self.source.stages
 
     @property
     def way(self) -> tuple[Stage, ...]:
-        """That by which weights are named; see :attr:`Source.way`."""
+        """The stages that give the weights their names; see :attr:`Source.way`."""
         return self.source.way
 
     def after(self, frame: Frame) -> Subject:
-        """The subject of a frame: itself, or one whose sample fits a network that has become another one."""
+        """Return the subject of a frame: itself, or one whose outputs fit the frame's other network."""
         self.source.follow(frame)
         count = self.way[-1].outputs if self.way else 0
         fits = count == len(self.sample.outputs)
@@ -253,7 +253,7 @@ class Subject:
         return replace(self, sample=replace(self.sample, outputs=outputs, colours=self.sample.colours and fits))
 
     def _classes(self, frame: Frame, count: int) -> tuple[str, ...]:
-        """What outputs are called of which a panel knows the classes, as of the points of that frame; else nothing."""
+        """Return the names of the outputs if a panel knows the classes of that frame, else an empty tuple."""
         for panel in self.panels:
             if isinstance(panel, PlaneMap) and panel.at is not None:
                 now = panel.at(Moment(frame, self.source))
@@ -262,11 +262,11 @@ class Subject:
         return ()
 
     def frame(self, *, state: bool = False) -> Frame:
-        """The numbers as they are now, with the activations of the sample; with `state` the optimiser's too."""
+        """Return the current numbers with the activations of the probe sample; `state` adds the optimiser's numbers."""
         return self.source.frame(self.probe, state=state)
 
     def probe_loss(self, frame: Frame) -> float | None:
-        """The loss of the probe sample alone at the values of a frame; None where it has no target."""
+        """Return the loss of the probe sample alone at the values of a frame; None without a target."""
         if frame.probe_loss is not None:
             return frame.probe_loss
         if not self.source.can.predict or self.probe is None or self.target is None:
@@ -274,16 +274,16 @@ class Subject:
         return float(self.source.evaluate(self.probe[None], self.target[None], frame.values))
 
     def loss(self, frame: Frame) -> float:
-        """The loss that is told of a frame, wherever one is told: of the weights that are shown."""
+        """Return the loss that every part of the picture shows for a frame: that of the weights shown."""
         return Moment(frame, self.source).shown_loss(self.whole_loss)
 
     def choose(self, sample: ArrayLike, target: ArrayLike | None = None) -> None:
-        """Draw the way of another sample from now on; without a `target` nobody knows what it should become.
+        """Make another sample the probe sample; without a `target` its target is unknown.
 
         Raises
         ------
         InputError
-            Another count of numbers, or there is no network whose way could be drawn.
+            Another count of numbers, or there is no network with a probe sample.
         """
         new = np.asarray(sample, np.float64).ravel()
         if self.probe is None or new.size != self.probe.size:
@@ -301,24 +301,24 @@ class Subject:
 
     @property
     def target(self) -> Float | None:
-        """What the probe should become; None where nobody knows, as for one that was drawn by hand."""
+        """The target of the probe sample; None if it is unknown, as for a sample drawn by hand."""
         if self.given is not None and self.probe is not None and not np.array_equal(self.given, self.probe):
             return None
         return None if self.sample.unknown else self.sample.target
 
 
 def subject_of(x: object) -> Subject:
-    """The subject of anything that can be shown.
+    """Return the subject of anything that can be shown.
 
     Parameters
     ----------
     x : Subject, Scene, Run, recording, two of them, Module, Weight, Parameter, torch.nn.Module, arrays, or Watched
-        Weights and Parameters one or several; arrays by name, in dicts and lists.
+        One or several Weights and Parameters; arrays by name, in dicts and lists.
 
     Raises
     ------
     TypeMismatchError
-        Anything else.
+        `x` is of another type.
     InputError
         Arrays without numbers.
     """
@@ -345,17 +345,17 @@ def subject_of(x: object) -> Subject:
 
 
 def scene_subject(scene: Scene, source: Source) -> Subject:
-    """The subject of a scene whose numbers come from `source`: its run, or what trains it in a thread.
+    """Return the subject of a scene whose numbers come from `source`: its run, or a worker that trains it in a thread.
 
-    Without a probe, the first sample of the data is the one whose way is drawn.
+    Without a probe in the scene, the first sample of the data is the probe sample.
     """
     stages, speaks_of = source.stages, [panel.speaks_of for panel in scene.panels]
     probe, target = scene.probe, scene.probe_target
     first = source.first_sample if probe is None and stages else None
     if first is not None:
         probe, target = first[0], first[1] if target is None else target
-    own = None if probe is None else np.array(probe, np.float64)  # a hand may draw on it
-    wanted = None if target is None else np.array(target, np.float64).ravel()  # changes when a hand chooses another
+    own = None if probe is None else np.array(probe, np.float64)  # a user may draw on it
+    wanted = None if target is None else np.array(target, np.float64).ravel()  # changes with the chosen sample
     sample, given = (
         _sample(scene, source.n_inputs, stages, wanted, speaks_of, drawn=True),
         None if own is None else own.copy(),
@@ -366,7 +366,7 @@ def scene_subject(scene: Scene, source: Source) -> Subject:
 
 
 def recorded_subject(source: RecordedSource) -> Subject:
-    """The subject of a recording; the sample is the one whose way was recorded."""
+    """Return the subject of a recording, with the recorded probe sample."""
     about, probe = source.record.about, source.probe
     sample = recorded_sample(source)
     given = None if probe is None else probe.copy()
@@ -375,7 +375,7 @@ def recorded_subject(source: RecordedSource) -> Subject:
 
 
 def recorded_sample(source: RecordedSource) -> Sample:
-    """Names and target of the sample whose way was recorded; names alone where none was."""
+    """Return names and target of the recorded probe sample; only names if there was none."""
     about, probe = source.record.about, source.probe
     target = None if about.probe_target is None or probe is None else np.array(about.probe_target)
     return _sample(about, about.inputs, source.stages, target, about.speaks_of, drawn=probe is not None)
@@ -384,14 +384,14 @@ def recorded_sample(source: RecordedSource) -> Sample:
 def _sample(
     of: Scene | About, ins: int, stages: Sequence[Stage], target: Float | None, speaks_of: Sequence[str], *, drawn: bool
 ) -> Sample:
-    """The sample of a scene or a recording; whether it is `drawn`, and what the panels speak of."""
+    """Return the sample of a scene or a recording. `drawn`: it has a probe; `speaks_of`: the topics of the panels."""
     ins, outs = (ins, stages[-1].outputs) if stages else (0, 0)
     inputs, outputs = _names(of.input_names, ins, "x"), _names(of.output_names, outs, "y")
     return Sample(inputs, outputs, target, drawn and ins == outs == 3 and "colours" in speaks_of, "sheet" in speaks_of)
 
 
 def pair_subject(pair: RecordedPair) -> Subject:
-    """The subject of a comparison, whose inputs and outputs have names where both recordings give them the same."""
+    """Return the subject of a comparison. Inputs and outputs have names if both recordings use the same ones."""
     both = tuple(recorded_subject(one) for one in pair.pair if isinstance(one, RecordedSource))
     if not pair.way:
         return Subject(pair, both=both)
@@ -402,7 +402,7 @@ def pair_subject(pair: RecordedPair) -> Subject:
 
 
 def _recorded_panels(source: RecordedSource) -> Iterator[RecordedPictures]:
-    """What the panels of the scene left in the file, in its order."""
+    """Yield the recorded pictures of the scene's panels, in its order."""
     found: dict[str, list[Picture]] = {}
     for picture in source.record.pictures:
         found.setdefault(picture.panel, []).append(picture)
@@ -415,7 +415,7 @@ def _names(given: tuple[str, ...], count: int, letter: str) -> tuple[str, ...]:
 
 
 def _ours(x: object) -> bool:
-    """Whether there are weights of this library in a list: they are held as they are."""
+    """Return whether a list holds weights of this library, which are shown as they are."""
     from ...nn import Parameter
     from ...scalar import Weight
 
@@ -423,7 +423,7 @@ def _ours(x: object) -> bool:
 
 
 def _named(x: object) -> dict[str, Any]:
-    """Weights, one or a list (Parameters too), by name; a name that comes twice is counted."""
+    """Return Weights and Parameters by name; a repeated name gets a number."""
     from ...nn import Parameter
     from ...scalar import Weight
 
@@ -432,7 +432,7 @@ def _named(x: object) -> dict[str, Any]:
     for k, part in enumerate(several):
         if not isinstance(part, Weight | Parameter):
             hint = '; try {"x": x}' if hasattr(part, "__array__") else ""
-            if callable(getattr(part, "parameters", None)):  # a class of somebody's own
+            if callable(getattr(part, "parameters", None)):  # a user's own class
                 hint = "; try its parameters(), or subclass nn.Module"
             raise TypeMismatchError(f"cannot show {type(part).__name__}; allowed: {ALLOWED}{hint}")
         name = getattr(part, "name", None) or f"w{k}"
@@ -440,14 +440,14 @@ def _named(x: object) -> dict[str, Any]:
     return parts
 
 
-# ---- The sample whose way is drawn stays one of the points that are shown, whatever is learnt from by now.
+# ---- The probe sample stays one of the points shown when the training data change.
 
 NEAR = 1e-6
-"""Of its size: how far a sample may be from itself, which was rounded to float32 on its way."""
+"""Relative tolerance of a sample that was rounded to float32."""
 
 
 def number_of(samples: Float, probe: Float) -> int | None:
-    """Which of `samples` (N, n) the `probe` (n,) is; None where it is none of them."""
+    """Return the index of `probe` (n,) in `samples` (N, n), or None."""
     if samples.shape[1:] != probe.shape or not len(samples):
         return None
     away = np.abs(samples - probe).max(axis=1)
@@ -456,10 +456,10 @@ def number_of(samples: Float, probe: Float) -> int | None:
 
 
 class ProbeFollower:
-    """Chooses the sample whose way is drawn where other data are learnt from: after an edit, an undo, on a branch.
+    """Chooses the probe sample when the training data change: after an edit, an undo, or on a branch.
 
-    It is the one that was chosen last, by a hand or at the beginning, wherever that is among the points; else the
-    first sample that is learnt from. Samples that a scene gave stay, and so do those of pictures without points.
+    It keeps the sample that was chosen last if that is among the points; else it takes the first training sample. A
+    probe given by a scene stays, and so does that of a picture without points.
     """
 
     def __init__(self, subject: Subject) -> None:
@@ -468,11 +468,11 @@ class ProbeFollower:
         self._data: object = None
 
     def follow(self, subject: Subject, frame: Frame) -> bool:
-        """Choose for a frame; returns whether it is another sample, or has another target, than before."""
+        """Choose the sample for a frame; return whether sample or target changed."""
         data, self._data = self._data, frame.data
         if frame.data is None or frame.data is data or not self._follows or subject.target is None:
             return False
-        if not _same(self._seen, now := _copied(subject)):  # a hand has chosen another one since
+        if not _same(self._seen, now := _copied(subject)):  # a user has chosen another sample since
             self._chosen = now
         found = self._fitting_sample(subject, frame)
         if found is None or _same(found, now):
@@ -483,14 +483,14 @@ class ProbeFollower:
         return True
 
     def _fitting_sample(self, subject: Subject, frame: Frame) -> tuple[Float, Float] | None:
-        """The sample with its target; None where there is none that fits."""
+        """Return the sample with its target, or None if none fits."""
         probe, target = self._chosen
         for inputs, targets in _points(subject, frame):
             if inputs.shape[1:] != probe.shape or targets.shape[1:] != target.shape:
                 continue
             index = number_of(np.hstack([inputs, targets]), np.hstack([probe, target]))
             if index is None:
-                index = number_of(inputs, probe)  # the same place, wanted is something else there
+                index = number_of(inputs, probe)  # the same point with another target
             if index is not None:
                 return np.asarray(inputs[index], np.float64), np.asarray(targets[index], np.float64)
         learnt = frame.samples()
@@ -501,7 +501,7 @@ class ProbeFollower:
 
 
 def _points(subject: Subject, frame: Frame) -> Iterator[tuple[Float, Float]]:
-    """Training samples and targets, and those that a panel draws: held-out points too."""
+    """Yield samples and targets: those of the training data, and those that panels draw, held-out points included."""
     learnt = frame.samples()
     if learnt is not None:
         yield learnt
@@ -514,7 +514,7 @@ def _points(subject: Subject, frame: Frame) -> Iterator[tuple[Float, Float]]:
             points = now.points(moment)
             places = np.asarray(points.x, np.float64)
             samples = now.inputs(places if isinstance(now, PlaneMap) else places[:, 0])
-        except Exception:  # the scene's own function: its panel says so in its place
+        except Exception:  # the scene's own function: its panel shows the error
             continue
         yield np.asarray(samples, np.float64), np.asarray(points.target, np.float64)[:, None]
 
@@ -528,12 +528,12 @@ def _same(one: tuple[Float, Float], other: tuple[Float, Float]) -> bool:
     return all(np.array_equal(a, b, equal_nan=True) for a, b in zip(one, other, strict=True))
 
 
-# ---- A look at another step.
+# ---- Another step.
 
 
 @contextmanager
 def at_step(source: Source, step: int | None) -> Iterator[None]:
-    """Let `source` stand at a step while the block runs; None leaves it where it is.
+    """Put `source` at a step while the block runs; None leaves it where it is.
 
     Raises
     ------
@@ -556,21 +556,21 @@ def at_step(source: Source, step: int | None) -> Iterator[None]:
         source.to(here)
 
 
-# ---- `Ahead`: what a rehearsal says of the steps to come. A curve whose axes hold them needs no other ones later.
+# ---- `Forecast`: the coming steps of a rehearsal. Axes that hold them need no rescaling later.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Forecast:
-    """The coming steps of a run, as they will be while nobody changes anything."""
+    """The coming steps of a run, as rehearsed with the present settings."""
 
-    step: int  # where the run stands
-    last: int  # where the steps end
-    low: float  # the least and the largest loss on the way
+    step: int  # the present step
+    last: int  # the last coming step
+    low: float  # the least and the largest loss until then
     high: float
 
     @classmethod
     def from_rehearsal(cls, rehearsal: Rehearsal, frame: Frame) -> Forecast | None:
-        """What was rehearsed from a frame; None where a loss is not finite."""
+        """Return the forecast of a rehearsal from a frame, or None if a loss is not finite."""
         losses = rehearsal.loss
         if not len(losses) or not np.isfinite(losses).all():
             return None
@@ -578,7 +578,7 @@ class Forecast:
 
 
 def holding(ahead: Forecast | None, frame: Frame) -> Forecast | None:
-    """The same, with room for all that was done: while one goes back and forth nothing rescales."""
+    """Return the forecast extended to all past steps, so that axes do not rescale when you move back and forth."""
     past = frame.past
     if past is None or frame.step >= past.newest:
         return ahead

@@ -1,6 +1,6 @@
-"""Pure geometry: where cubes stand in space, and from where they are seen. No colours, no OpenGL.
+"""Pure geometry: the places of cubes in space, and the cameras. No colours, no OpenGL.
 
-Open `layout` first: it picks an arrangement for a network's tensors (`chain`, `lying`, `plane`, `planned`,
-`blocks` of a file's network) made of plates (`plate`, `arrangement`), or takes one apart. `camera` projects,
-`viewpoint` moves it.
+Open `layout` first: it picks an arrangement for a network's tensors (`chain`, `lying`, `plane`, `planned`, or `blocks`
+for a network from a file) made of plates (`plate`, `arrangement`), or takes one apart. `camera` projects, `viewpoint`
+moves the camera.
 """

@@ -1,7 +1,7 @@
 """A network as its file describes it: a line for each block, its layers from left to right, wires between them.
 
-A block with the layers of the one above it stands closer to it, without names and wires: they are the same. Every plate
-is as large as its place allows, so cubes of two plates may differ in size.
+A block with the same layers as the one above it is drawn closer to it, without names and wires. Every plate is as large
+as its place allows, so cubes of two plates may differ in size.
 """
 
 from __future__ import annotations
@@ -24,41 +24,41 @@ from .plate import Grid, Kind, Plate, grid_for
 HALF = 0.46
 AZIMUTH, ELEVATION = -78.0, 8.0
 UNIT = 10.0
-"""Pixels of a unit of the world."""
+"""Pixels per world unit."""
 SIDE, BETWEEN, NAME = 24.0, 44.0, 38.0
-"""Pixels beside everything, between columns, and of a layer's two lines."""
+"""Pixels at both sides, between columns, and of a layer's two lines."""
 AIR, CLOSE, MOST_AIR = 14.0, 6.0, 40.0
-"""Pixels between lines, at least, of equal blocks and at most."""
+"""Pixels between lines: least, for equal blocks, and most."""
 ARROW, SHORT, END, LANE, SUM = 26.0, 18.0, 22.0, 8.0, 8.0
-"""Pixels of a wire between neighbours, of a short one, of one at an end, between wires below the plates, and of the
-radius of a plus."""
+"""Pixels of a wire between neighbours, of a short one, of one at an end, between wires below the plates; radius of a
+plus."""
 TALLEST, LEAST, WIDEST = 190.0, 6.0, 2.4
-"""Pixels of a plate's height at most and at least, and how many times that its width may be."""
+"""Largest and least height of a plate in pixels, and largest ratio of width to height."""
 CUBE, LARGE_CUBE = 14.0, 56.0
-"""Pixels of a cube at most, and of one that carries its number."""
+"""Largest cube in pixels, and largest one that holds its number."""
 VECTOR, BESIDE, LEAST_GAP = 0.46, 4.0, 12.0
-"""Height of a vector as a share of a plate's, and pixels to what stands beside it and at least between layers."""
+"""Height of a vector as a share of a plate's; pixels between the parts of a layer; least pixels between layers."""
 WORD, TITLE = 14.0, 130.0
-"""Pixels of a line of text, and those that names of blocks may take."""
+"""Pixels of a line of text, and most pixels of a block's name."""
 COLUMNS = (1, 2, 3)
 WORTH = {2: 1.0, 1: 0.9, 0: 0.65}
-"""What a picture is worth with names and shapes of all layers, with names, and with those that have room anyway."""
+"""Worth of a picture with names and shapes of all layers, with names, and with names that fit anyway."""
 BROKEN = 0.6
-"""And what one in which blocks take several lines."""
+"""Factor on the worth if blocks take several lines."""
 TALL = 3.0
-"""Kernels so much taller than wide stand in several columns."""
+"""Least ratio of height to width from which kernels are drawn in several columns."""
 
 _RIGHT, _UP, _ = basis(AZIMUTH, ELEVATION)
 _WIDE, _SLOPE, _HIGH = float(ACROSS @ _RIGHT), float(-(ACROSS @ _UP)), float(-(DOWN @ _UP))
-_FACE = float(FLOW @ _RIGHT), float(-(FLOW @ _UP))  # of what stands a unit further back, to the right and down
+_FACE = float(FLOW @ _RIGHT), float(-(FLOW @ _UP))  # shift of a point a unit further back, to the right and down
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A layer with its tensors, or what has none: an input, an output, or an operator that joins several arrays.
+    """A layer with its tensors, or an item without any: an input, an output, or an operator that joins arrays.
 
-    `sources` are the places of the items that it reads, which stand before it, each with the operators on the way.
-    `shape` is that of the array that it makes; empty where nobody knows.
+    `sources` are the indices of the items that it reads, each with the operators in between; they come before it.
+    `shape` is that of its output; empty if unknown.
     """
 
     block: str
@@ -70,7 +70,7 @@ class Item:
 
 
 def blocks(tensors: Sequence[Tensor], items: Sequence[Item], size: Size, box: Rect, *, few: bool) -> Layout | None:
-    """The picture of `items`, with cubes for numbers if there are `few`; None where plates would be below `LEAST`."""
+    """Return the picture of `items`, whose cubes hold numbers if `few`; None if plates would be below `LEAST`."""
     network, best, worth = _Network({tensor.name: tensor for tensor in tensors}, items), None, 0.0
     for detail, share in WORTH.items():
         for count in (count for count in COLUMNS if network.may_fit(count, box)):
@@ -88,7 +88,7 @@ def blocks(tensors: Sequence[Tensor], items: Sequence[Item], size: Size, box: Re
 
 
 def _column(count: int, box: Rect) -> float:
-    """Pixels across a column of `count`."""
+    """Return the pixels across each of `count` columns."""
     return (box[2] - box[0] - 2 * SIDE - (count - 1) * BETWEEN) / count
 
 
@@ -97,12 +97,12 @@ def _sides(shape: Sequence[int | str]) -> str:
 
 
 def _shape_words(shape: Sequence[int | str]) -> str:
-    """``16×32`` of (1, 16, 32) or ("N", 16, 32): without the side of the samples."""
+    """Return a shape without the batch dimension: ``16×32`` for (1, 16, 32) or ("N", 16, 32)."""
     return _sides(shape[1:] if len(shape) > 1 and (shape[0] == 1 or isinstance(shape[0], str)) else shape)
 
 
 def _grid(shape: tuple[int, ...]) -> Grid:
-    """How a tensor is drawn: kernels of few inputs in several columns of tiles, as one would be a hairline."""
+    """Return the grid of a tensor; kernels with few inputs get several columns of tiles, else they are a hairline."""
     if prod(shape) == max(shape, default=1):
         return grid_for((prod(shape),))
     if len(shape) == 3 and shape[0] == 1:
@@ -116,7 +116,7 @@ def _grid(shape: tuple[int, ...]) -> Grid:
 
 
 class _Network:
-    """The items, what of them is drawn, and the blocks that they are in."""
+    """The items, their drawn tensors, and their blocks."""
 
     def __init__(self, tensors: dict[str, Tensor], items: Sequence[Item]) -> None:
         self.items = items
@@ -132,7 +132,7 @@ class _Network:
         self.like = [a is not None and a == b for a, b in pairwise([None, *likes])]
 
     def _blocks(self) -> list[list[int]]:
-        """Items by block: those of one name together; of what is in none, those that follow each other."""
+        """Return the items by block: those of one block name; items without a block in runs."""
         found: list[list[int]] = []
         known: dict[str, list[int]] = {}
         for k, item in enumerate(self.items):
@@ -143,20 +143,20 @@ class _Network:
         return found
 
     def _in_order(self, blocks: Sequence[list[int]]) -> list[list[int]]:
-        """Each block behind those that it reads, and behind one of these at once where that can be."""
+        """Order the blocks after those that they read, and if possible directly after one of these."""
         home = {k: n for n, block in enumerate(blocks) for k in block}
         reads = [{home[s] for k in block for s, _ in self.items[k].sources} - {n} for n, block in enumerate(blocks)]
         found: list[int] = []
         left = dict.fromkeys(range(len(blocks)))
         while left:
-            ready = [n for n in left if left.keys().isdisjoint(reads[n])] or [*left]  # two may read each other
+            ready = [n for n in left if left.keys().isdisjoint(reads[n])] or [*left]  # two blocks may read each other
             found.append(next((n for n in ready if found and found[-1] in reads[n]), ready[0]))
             del left[found[-1]]
         return [blocks[n] for n in found]
 
     @cached_property
     def titles(self) -> dict[str, str]:
-        """The names of blocks, as short as tells them apart: from the part before the first number on."""
+        """Short but unique names of blocks: from the part before the first number on."""
         names = list(dict.fromkeys(item.block for item in self.items if item.block))
         paths = [name.split(".") for name in names]
         short = [path[max(next((k for k, part in enumerate(path) if part.isdecimal()), 1) - 1, 0) :] for path in paths]
@@ -168,24 +168,24 @@ class _Network:
         return {"": ""} | dict(zip(names, map(".".join, short), strict=True))
 
     def may_fit(self, count: int, box: Rect) -> bool:
-        """Whether lines in `count` columns fit where plates and names take nothing: a large file is not tried out."""
+        """Return whether lines in `count` columns could fit without plates and names, to skip hopeless tries."""
         own = [len(block) for block, like in zip(self.blocks, self.like, strict=True) if not like]
         lines = max(len(own), sum(own) * LEAST_GAP / (_column(count, box) + LEAST_GAP))
         return lines * (NAME + AIR) <= count * (box[3] - box[1] + AIR)
 
     def _likeness(self, block: Sequence[int]) -> object:
-        """What two blocks have in common whose layers are the same."""
+        """Return a value that is equal for blocks with the same layers."""
         return [(self.items[k].name, self.items[k].operator, self.items[k].shape, [t.shape for t in self.parts[k]],
                  [(k - source if source >= block[0] else 0, words) for source, words in self.items[k].sources])
                 for k in block]  # fmt: skip
 
     def place_of(self, k: int) -> str:
-        """Where an item is, in words."""
+        """Return the block or name of an item, in words."""
         item = self.items[k]
         return self.titles[item.block] or item.name or item.operator
 
     def item_lines(self, k: int) -> list[tuple[str, bool]]:
-        """The lines of an item without plates, and whether each is bold."""
+        """Return the lines of an item without plates, and whether each is bold."""
         item = self.items[k]
         if item.operator not in ("input", "output"):
             return [(item.operator, True), *([(item.name, False)] if item.name else [])]
@@ -197,7 +197,7 @@ class _Network:
 
 
 def _columns(parts: Sequence[Tensor]) -> list[list[Tensor]]:
-    """The plates of an item from left to right: matrices, then vectors, two below each other."""
+    """Return the plates of an item from left to right: matrices, then vectors, two below each other."""
     vectors = [tensor for tensor in parts if _is_vector(tensor)]
     matrices = [[tensor] for tensor in parts if not _is_vector(tensor)]
     return matrices + [vectors[i : i + 2] for i in range(0, len(vectors), 2)]
@@ -209,20 +209,20 @@ def _is_vector(tensor: Tensor) -> bool:
 
 @dataclass(slots=True)
 class _Line:
-    """Items in one line: of a block, or of a part of a block that is too wide."""
+    """Items in one line: a block, or a part of a block that is too wide."""
 
     items: list[int]
     title: str
-    like: bool = False  # whether it has the layers of the line above it
+    like: bool = False  # whether it has the same layers as the line above
     x: float = 0.0
-    y: float = 0.0  # of the upper edge of the plates
+    y: float = 0.0  # upper edge of the plates
     high: float = 0.0
     lanes: int = 0
     places: dict[int, tuple[float, float]] = field(default_factory=dict)  # left and right edge of each item
 
 
 class _Picture:
-    """All lines with plates of at most one height, and so many details of their names."""
+    """All lines with plates of at most one height, and names with a level of detail."""
 
     def __init__(self, network: _Network, box: Rect, high: float, detail: int, cube: float) -> None:
         self.network, self.box, self.high, self.detail, self.cube = network, box, high, detail, cube
@@ -233,7 +233,7 @@ class _Picture:
     # ---- sizes
 
     def _pitch(self, tensor: Tensor) -> float:
-        """Pixels of a cube of a tensor."""
+        """Return the pixels of a cube of a tensor."""
         rows, columns = self.network.grids[tensor.name].cells
         vector = _is_vector(tensor)
         high = (VECTOR if vector else 1.0) * self.high
@@ -249,14 +249,14 @@ class _Picture:
         return self._sizes[tensor.name]
 
     def _height(self, k: int) -> float:
-        """Pixels of an item."""
+        """Return the height of an item in pixels."""
         columns = self.network.columns[k]
         if not columns:
             return 2 * SUM
         return max(sum(self._size(tensor)[1] + BESIDE for tensor in column) - BESIDE for column in columns)
 
     def _width(self, k: int) -> tuple[float, float]:
-        """Pixels of an item, and of it with as much of its name as there has to be room for."""
+        """Return the width of an item in pixels, and with the part of its name that must have room."""
         if k not in self._widths:
             self._widths[k] = self._measured(k)
         return self._widths[k]
@@ -271,10 +271,10 @@ class _Picture:
         return own, max(title, measure(_sides(columns[0][0].shape), LABEL) - ARROW) if self.detail == 2 else title
 
     def _words(self, line: _Line, place: int) -> list[str]:
-        """What is done on the way to an item of a line, and from where it comes if that is not beside it.
+        """Return the operators on the way to an item of a line, and its source if that is not beside it.
 
-        As many of the last words as there is room for above the wire; dots stand for others. What stays longest is what
-        is done to the item before: its wire is the one below the words.
+        As many of the last words as fit above the wire; dots stand for the others. The operators on the item before are
+        dropped last, because its wire is below the words.
         """
         if not self.detail:
             return []
@@ -286,15 +286,15 @@ class _Picture:
         words, most = [*far, *dict.fromkeys(more), *near], max(int((0.5 * self.high - 6.0) / WORD), 1)
         if len(words) <= most:
             return words
-        telling = [word for word in words if word != "MatMul"] or words  # there is one in every layer
+        telling = [word for word in words if word != "MatMul"] or words  # every layer has one
         return [f"… {telling[-most:][0]}", *telling[-most:][1:]]
 
     def _before(self, line: _Line, place: int) -> int:
-        """The item that stands before another one."""
+        """Return the item before another one in its line."""
         return line.items[place - 1] if place else self.network.previous[line.items[0]]
 
     def _gap(self, line: _Line, place: int) -> float:
-        """Pixels before an item."""
+        """Return the pixels before an item."""
         read = {source for k in line.items for source, _ in self.network.items[k].sources}
         words = [measure(word, LABEL) + 12.0 for word in self._words(line, place)]
         if not place and self._before(line, 0) not in read:
@@ -306,7 +306,7 @@ class _Picture:
     # ---- lines
 
     def place_lines(self, count: int) -> bool | None:
-        """Put all lines into `count` columns; returns whether each block takes one line, None where they do not fit."""
+        """Put all lines into `count` columns; return whether each block takes one line, or None if they do not fit."""
         network, wide = self.network, _column(count, self.box)
         title = min(max(measure(text, CHANNEL, True) for text in network.titles.values()), TITLE)
         left = title + 12.0 if title else 0.0
@@ -325,7 +325,7 @@ class _Picture:
         return len(self.lines) == len(network.blocks)
 
     def _place(self, count: int, wide: float, left: float) -> bool:
-        """Give every line its place; returns whether there is one for all."""
+        """Place every line; return whether all fit."""
         x, y, column, stacks = self.box[0] + SIDE, self.box[1], 0, list[list[_Line]]([[]])
         for line in self.lines:
             while True:
@@ -350,7 +350,7 @@ class _Picture:
                 own, whole = self._width(k)
                 line.places[k] = at, at + own
                 at += whole
-        for stack in stacks:  # what is left of the height goes between them, above and below
+        for stack in stacks:  # spread the rest of the height between, above and below
             last = stack[-1]
             spare = self.box[3] - last.y - last.high - (LANE * (last.lanes + 1) if last.lanes else 0.0)
             gaps = sum(not line.like for line in stack[1:])
@@ -367,7 +367,7 @@ class _Picture:
         return True
 
     def _broken(self, block: Sequence[int], wide: float) -> list[list[int]] | None:
-        """A block in lines that are not too wide, each to the end of a sum where it has one; None if an item is."""
+        """Split a block into lines that fit, if possible each at the end of a sum; None if an item is too wide."""
         lines: list[list[int]] = [[]]
         at = 0.0
         for k in block:
@@ -386,10 +386,10 @@ class _Picture:
             at += need
         return lines
 
-    # ---- what is drawn
+    # ---- drawing
 
     def layout(self, size: Size, mode: Mode) -> Layout:
-        """The plates where the lines stand, and what is flat."""
+        """Return the plates in their lines, and the flat part."""
         place = np.array([self.box[0] + SIDE, self.box[1]])
         plates = [plate for line in self.lines for k in line.items for plate in self._plates(k, line, place)]
         pose = Pose(AZIMUTH, ELEVATION, np.zeros(3), place, UNIT, None)
@@ -448,7 +448,7 @@ class _Picture:
             yield Caption(first.name, title, left, line.y - NAME, wide, said)
 
     def _notes(self, line: _Line) -> Iterator[Note]:
-        """The title of a line; operators and shapes along its wires."""
+        """Yield the title of a line, and the operators and shapes along its wires."""
         middle = line.y + 0.5 * line.high
         if line.title:
             yield Note(_cut(line.title, TITLE), line.x, middle + 5.0, CHANNEL, 1, True)
@@ -474,9 +474,9 @@ class _Picture:
             known = made or known
 
     def _routed(self, line: _Line) -> list[tuple[int, int, int]]:
-        """Wires of a line that pass other items: from which place (-1: its beginning), to which, in which lane."""
+        """Return the wires of a line that pass other items: start (-1: the line's beginning), end, and lane."""
         found: list[tuple[int, int, int]] = []
-        taken: list[int] = []  # where each lane is free again
+        taken: list[int] = []  # end of the last wire in each lane
         for place, k in enumerate(line.items):
             for source, _ in self.network.items[k].sources:
                 start = line.items.index(source) if source in line.items else -1
@@ -492,7 +492,7 @@ class _Picture:
         beginning = line.places[line.items[0]][0] - self._gap(line, 0)
         for place, k in enumerate(line.items):
             far = dict(items[k].sources).keys() - {*line.items, self.network.previous[line.items[0]]}
-            if far and not self.detail:  # there are no words that say from where
+            if far and not self.detail:  # no words name the source
                 left, foot = line.places[k][0], line.y + line.high + LANE
                 yield Wire(np.array([[left - 6.0, foot], [left - 6.0, middle + 5.0], [left - 2.0, middle + 5.0]]), True)
             if self._before(line, place) in dict(items[k].sources):
@@ -503,7 +503,7 @@ class _Picture:
             source, join = self._before(line, start + 1), not self.network.parts[k]
             ways = dict(items[k].sources), dict(items[after].sources)
             out = line.places[line.items[start]][1] + 8.0 if start >= 0 else beginning + 3.0
-            if ways[0][source] == ways[1].get(source) != ():  # both read what the same operators made
+            if ways[0][source] == ways[1].get(source) != ():  # both read the output of the same operators
                 out = line.places[after][0] - 11.0
             down = line.y + line.high + LANE * (lane + 1)
             into = self._middle(line, k)[0] if join else line.places[k][0] - 9.0
@@ -516,7 +516,7 @@ class _Picture:
 
 
 def _world(x: float, y: float, pitch: float, place: Floats) -> Floats:
-    """Where the first cube's middle stands, so that its main face begins at pixels (x, y); `pitch` in units."""
+    """Return the middle of the first cube so that its main face begins at pixels (x, y); `pitch` in units."""
     front = -HALF * pitch  # of the main face, along the flow
     right = (x - place[0]) / UNIT - front * _FACE[0]
     down = (y - place[1]) / UNIT - front * _FACE[1]
@@ -526,7 +526,7 @@ def _world(x: float, y: float, pitch: float, place: Floats) -> Floats:
 
 
 def _cut(text: str, width: float) -> str:
-    """A text as wide as there is room, its end kept."""
+    """Return the end of a text that fits the width."""
     while text and measure(text, CHANNEL, True) > width:
         text = f"…{text[2:]}"
     return text

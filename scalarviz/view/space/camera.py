@@ -1,8 +1,8 @@
-"""Cameras: one 4x4 matrix that both the shader and `project` use, fitted to what it shows or moved by hand.
+"""Cameras: one 4x4 matrix for both the shader and `project`, fitted to its content or moved by hand.
 
-To be moved, a camera is taken apart into a `Pose` around the middle of the scene; the pose is changed, and a
-camera is made of it whose planes enclose the scene: the depth buffer has 16 bits, so planes that stayed
-behind would let cubes show through each other.
+To move a camera, it is split into a `Pose` around the middle of the scene; the pose is changed, and a new camera is
+made of it whose planes enclose the scene. The depth buffer has 16 bits, so wider planes would let cubes show through
+each other.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ Rect = tuple[float, float, float, float]
 # The offscreen depth buffer has 16 bits: the planes lie this fraction of the depth range outside the scene, no more.
 DEPTH_MARGIN = 0.02
 NEAREST = 0.01
-"""The near plane, as a share of the far one, where the scene reaches behind the eye."""
+"""The near plane as a share of the far one, if the scene extends behind the eye."""
 DEGREES_PER_PIXEL = 0.4
-"""How far a drag turns the scene."""
+"""Degrees that the scene turns per pixel of a drag."""
 LIMIT = 89.0
-"""The eye never goes over the pole: up stays up."""
+"""Largest elevation in degrees: the eye never passes the pole."""
 
 
 @dataclass(frozen=True, eq=False)
 class Camera:
-    """Where the eye is, and the matrix from the world to the screen.
+    """The eye's place and the matrix from the world to the screen.
 
-    Angles are a turntable's: azimuth 0 looks along +y with +x to the right, a negative one turns the eye
-    towards -x; elevation lifts it. z is up.
+    Angles are those of a turntable: azimuth 0 looks along +y with +x to the right, a negative one turns the eye towards
+    -x; elevation lifts it. z is up.
     """
 
     size: Size  # of the window, in logical pixels
     azimuth: float  # degrees
     elevation: float
-    eye: Floats  # its position and 1; of an orthographic camera the direction towards it and 0
+    eye: Floats  # position and 1; for an orthographic camera the direction to the eye and 0
     scale: float  # pixels per world unit: everywhere (orthographic), or at distance 1 from the eye
     matrix: Floats  # clip = matrix @ (x, y, z, 1), OpenGL's clip space
 
@@ -54,26 +54,26 @@ class Camera:
         return np.asarray(np.concatenate([points, np.ones((len(points), 1))], axis=1) @ self.matrix.T)
 
     def project(self, xyz: ArrayLike) -> Floats:
-        """World points (N, 3) as window pixels (N, 2): origin top-left, pixel k spans k..k+1."""
+        """Return world points (N, 3) as window pixels (N, 2): origin top-left, pixel k spans k..k+1."""
         clip = self._clip(xyz)
         ndc = clip[:, :2] / clip[:, 3:]
         return np.stack([(ndc[:, 0] + 1.0) * 0.5 * self.size[0], (1.0 - ndc[:, 1]) * 0.5 * self.size[1]], axis=1)
 
     def before(self, xyz: ArrayLike) -> bool:
-        """Whether all points lie before the eye, where projecting them means something."""
+        """Return whether all points are in front of the eye, where a projection is valid."""
         return bool(self._clip(xyz)[:, 3].min() > 1e-6)
 
     def pixels_per_unit(self, xyz: ArrayLike) -> Floats:
-        """Pixels that one world unit across the line of sight takes at each of the points (N, 3)."""
+        """Return the pixels of one world unit across the line of sight at each of the points (N, 3)."""
         return np.asarray(self.scale / self._clip(xyz)[:, 3])
 
     def towards_eye(self, xyz: ArrayLike) -> Floats:
-        """Vectors from world points (3,) or (N, 3) towards the eye."""
+        """Return vectors from world points (3,) or (N, 3) towards the eye."""
         return np.asarray(self.eye[:3] - self.eye[3] * np.asarray(xyz, np.float64))
 
 
 def basis(azimuth: float, elevation: float) -> tuple[Floats, Floats, Floats]:
-    """Right, up and back (towards the eye) as unit vectors, for angles in degrees."""
+    """Return right, up and back (towards the eye) as unit vectors, for angles in degrees."""
     a, e = np.radians(azimuth), np.radians(elevation)
     right = np.array([np.cos(a), np.sin(a), 0.0])
     back = np.array([np.sin(a) * np.cos(e), -np.cos(a) * np.cos(e), np.sin(e)])
@@ -91,16 +91,16 @@ def fit(
     centre: Sequence[float] | None = None,
     align: tuple[float, float] = (0.5, 0.5),
 ) -> Camera:
-    """A camera that shows all `points` (N, 3) as large as they go in a rectangle of the window (default: all of it).
+    """Return a camera that shows all `points` (N, 3) as large as possible in `rect` (default: the whole window).
 
     Parameters
     ----------
     distance : float, optional
-        Of the eye from `centre` in world units: the strength of the perspective. Default: orthographic.
+        Distance of the eye from `centre` in world units: the strength of the perspective. Default: orthographic.
     centre : (x, y, z), optional
         Default: the middle of the points' bounding box.
     align : (float, float)
-        Where the picture sits in a rectangle of another aspect: 0 left/top, 1 right/bottom.
+        Position of the picture in a rectangle of another aspect: 0 left/top, 1 right/bottom.
 
     Raises
     ------
@@ -129,18 +129,18 @@ def fit(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pose:
-    """A camera seen from the point `centre` that it turns around."""
+    """A camera relative to the point `centre` that it turns around."""
 
     azimuth: float
     elevation: float
     centre: Floats  # a world point that stays in its place on screen when the scene turns
-    place: Floats  # that place, in the camera's pixels
+    place: Floats  # its place in the camera's pixels
     scale: float
     eye: Floats | None  # from `centre` to the eye, to the right, up and back; None for an orthographic camera
 
 
 def pose_of(camera: Camera, centre: ArrayLike) -> Pose:
-    """`camera` as a pose around `centre`, a world point before the eye."""
+    """Return `camera` as a pose around `centre`, a world point in front of the eye."""
     middle = np.asarray(centre, np.float64)
     axes = np.stack(basis(camera.azimuth, camera.elevation))
     eye = None if camera.orthographic else axes @ (camera.eye[:3] - middle)
@@ -148,7 +148,7 @@ def pose_of(camera: Camera, centre: ArrayLike) -> Pose:
 
 
 def camera_of(pose: Pose, size: Size, points: ArrayLike) -> Camera:
-    """The camera of a pose, for a window of `size`, whose planes enclose `points` (N, 3) as far as they can be seen."""
+    """Return the camera of a pose for a window of `size`; its planes enclose the visible part of `points` (N, 3)."""
     axes = np.stack(basis(pose.azimuth, pose.elevation))
     origin = pose.centre if pose.eye is None else pose.centre + axes.T @ pose.eye
     depth = -(np.atleast_2d(np.asarray(points, np.float64)) - origin) @ axes[2]
@@ -170,46 +170,46 @@ def camera_of(pose: Pose, size: Size, points: ArrayLike) -> Camera:
 
 
 def turned(pose: Pose, dx: float, dy: float) -> Pose:
-    """Turned by a drag of (`dx`, `dy`) pixels: the near side of the scene follows the pointer."""
+    """Return the pose after a drag of (`dx`, `dy`) pixels: the near side of the scene follows the pointer."""
     azimuth, elevation = turn_by(pose.azimuth, pose.elevation, dx, dy)
     return replace(pose, azimuth=azimuth, elevation=elevation)
 
 
 def turn_by(azimuth: float, elevation: float, dx: float, dy: float) -> tuple[float, float]:
-    """Both angles after that drag; the eye stops before the pole."""
+    """Return both angles after such a drag; the eye stops before the pole."""
     lifted = float(np.clip(elevation + DEGREES_PER_PIXEL * dy, -LIMIT, LIMIT))
     return azimuth - DEGREES_PER_PIXEL * dx, lifted
 
 
 def shifted(pose: Pose, dx: float, dy: float) -> Pose:
-    """The picture moved by (`dx`, `dy`) pixels."""
+    """Return the pose with the picture moved by (`dx`, `dy`) pixels."""
     return replace(pose, place=pose.place + np.array([dx, dy]))
 
 
 def zoomed(pose: Pose, factor: float, at: tuple[float, float]) -> Pose:
-    """The picture enlarged by `factor` around the pixel `at`."""
+    """Return the pose with the picture enlarged by `factor` around the pixel `at`."""
     return replace(pose, scale=pose.scale * factor, place=np.asarray(at) + factor * (pose.place - np.asarray(at)))
 
 
 def parallel(pose: Pose) -> Pose:
-    """The same part of the scene, as large at its middle, by an orthographic camera."""
+    """Return an orthographic pose with the same size at the middle of the scene."""
     return pose if pose.eye is None else replace(pose, eye=None, scale=size_of(pose))
 
 
 def in_perspective(pose: Pose, distance: float) -> Pose:
-    """The same by an eye that is so far away; one that has an eye already keeps it."""
+    """Return the pose with an eye at `distance`; a pose in perspective keeps its eye."""
     if pose.eye is not None:
         return pose
     return replace(pose, eye=np.array([0.0, 0.0, distance]), scale=pose.scale * distance)
 
 
 def size_of(pose: Pose) -> float:
-    """Pixels of a world unit in the middle of the scene."""
+    """Return the pixels of a world unit in the middle of the scene."""
     return pose.scale if pose.eye is None else float(pose.scale / pose.eye[2])
 
 
 def between(start: Pose, end: Pose, share: float) -> Pose:
-    """The pose `share` of the way from `start` to `end`, the shorter way round; its lines are those of the end."""
+    """Return the pose at a `share` of the shorter way from `start` to `end`, with the projection of `end`."""
     start = parallel(start) if end.eye is None else in_perspective(start, float(end.eye[2]))
     turn = (end.azimuth - start.azimuth + 180.0) % 360.0 - 180.0
     eye = end.eye if start.eye is None or end.eye is None else start.eye + share * (end.eye - start.eye)
@@ -224,7 +224,7 @@ def between(start: Pose, end: Pose, share: float) -> Pose:
 
 
 def convex_hull(points: Floats) -> Floats:
-    """Corners of the hull, counter-clockwise in a frame with y up (Andrew's monotone chain)."""
+    """Return the corners of the hull, counter-clockwise in a frame with y up (Andrew's monotone chain)."""
     ordered = sorted({(float(x), float(y)) for x, y in points})
     if len(ordered) < 3:
         return np.array(ordered)

@@ -1,7 +1,7 @@
 """A chain of layers as standing plates that alternate: each output axis is the next plate's input axis.
 
-Outputs of the first plate count downwards, of the second across, and so on; so the lines from a row of
-activations to the next plate run side by side and never weave.
+Outputs of the first plate count downwards, of the second across, and so on; so the lines from a row of activations to
+the next plate are parallel and never cross.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from .plate import Plate, grid_for
 
 @dataclass(frozen=True, slots=True)
 class ChainLayer:
-    """A linear stage and the row of numbers that leaves it (after the activation that follows, if one does).
+    """A linear stage and its output row (after the activation that follows, if any).
 
-    `source` is the row that enters the first one: the sample, or what was made of it before any weight.
+    `source` is the row that enters the first layer: the sample, or a row made of it without weights.
     """
 
     weight: Tensor
@@ -46,9 +46,9 @@ class ChainLayer:
 
 
 def chain_of(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> list[ChainLayer]:
-    """The layers of a chain; empty where one of them reads other rows than those that left the layer before it.
+    """Return the layers of a chain, or an empty list if a layer reads other rows than the output of the layer before.
 
-    Nor are they one where `stages` do not account for every tensor by weight matrices and biases.
+    It is also empty if `stages` do not cover every tensor with weight matrices and biases.
     """
     if not is_chain(stages):
         return []
@@ -64,7 +64,7 @@ def chain_of(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> list[ChainLa
         elif not layers:
             source = stage.name
         elif stage.outputs != layers[-1].outputs:
-            return []  # it widens or narrows its input: a row of its own
+            return []  # another size than its input: needs a row of its own
         else:
             last = layers[-1]
             layers[-1] = replace(last, row=stage.name)
@@ -75,8 +75,8 @@ def chain_of(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> list[ChainLa
 class _Style:
     """Distances in pitches.
 
-    `row_flow` and `row_rise` lead from a plate to its row of activations, `steps` to the next plate: of
-    layers whose outputs count down, and of those whose outputs count across.
+    `row_flow` and `row_rise` lead from a plate to its row of activations, `steps` to the next plate: for layers whose
+    outputs count down, and for those whose outputs count across.
     """
 
     half: float
@@ -89,14 +89,14 @@ class _Style:
 
     @property
     def side(self) -> float:
-        """From one plate to a strip beside it, so that the plate's visible side ends where the strip begins."""
+        """Distance from a plate to a strip beside it, so that the strip begins where the visible side ends."""
         return 2.0 * self.half * (1.0 + 1.0 / float(np.tan(np.radians(-self.azimuth)))) + 0.06
 
 
 STAIRS = _Style(half=0.42, azimuth=-42.0, elevation=13.0, row_depth=0.19, row_flow=(3.8, 6.3), row_rise=1.65)
 TIGHT = replace(STAIRS, row_flow=(2.3, 3.6), steps=(4.5, 6.0))
 STACK = _Style(half=0.46, azimuth=-31.0, elevation=14.0, row_depth=0.46, row_flow=(0.0, 0.0), row_rise=2.5)
-# One or two plates do not fill the width: seen more from the front they are larger.
+# One or two plates do not fill the width: a view more from the front makes them larger.
 FRONTAL = {1: replace(STACK, azimuth=-62.0), 2: replace(STACK, azimuth=-42.0)}
 
 _CLEAR = 1.4  # pitches from the end of a layer of a stack to the next plate
@@ -106,14 +106,14 @@ _OVER = 1.9  # pitches on screen from a row of activations down to the plate tha
 def built(
     layer: ChainLayer, place: Floats, axes: Floats, sign: float, half: float, gap: float, to_row: Floats, depth: float
 ) -> tuple[tuple[Plate, Plate, Plate], Floats]:
-    """A layer's weights from `place` on, the biases `gap` beyond the side where the units leave, and the units' row.
+    """Place a layer's weights at `place`, the biases `gap` beyond the output side, and the row of its units.
 
-    Units leave along the first of `axes`, or against it where `sign` is -1. Without biases the weights stand for them.
-    Also the place from which `to_row` leads to the row.
+    Units leave along the first of `axes`, or against it for `sign` -1. A layer without biases repeats the weights in
+    their place. Also return the place from which `to_row` leads to the row.
     """
     plate = plate_for(layer.weight, "weight", place, axes, half)
     straight = not plate.grid.folded
-    deep = 0 if straight else grid_for((layer.outputs,)).cells[1] - 1  # folded, they are a block
+    deep = 0 if straight else grid_for((layer.outputs,)).cells[1] - 1  # folded units are a block
     back = (0.0 if sign > 0 else deep) * axes[0]
     end = place + (plate.grid.cells[1] - 1 if sign > 0 else 0) * axes[0]
     last = plate
@@ -126,12 +126,12 @@ def built(
 
 
 def parallel_lines(start: Floats, end: Floats, count: int, step: Floats) -> Floats:
-    """Lines side by side (count, 2, 3): the first from `start` to `end`."""
+    """Return parallel lines (count, 2, 3): the first from `start` to `end`, each next one moved by `step`."""
     return np.stack([start, end]) + np.arange(count)[:, None, None] * step
 
 
 class _Builder:
-    """Puts one layer after the other; keeps the plates and the lines between them."""
+    """Adds one layer after the other; stores the plates and the lines between them."""
 
     def __init__(self, style: _Style) -> None:
         self.style = style
@@ -140,9 +140,9 @@ class _Builder:
         self._measured, self._right = 0, float("-inf")
 
     def layer(self, layer: ChainLayer, place: Floats, down: bool, *, below: bool) -> tuple[Plate, Plate, Floats]:
-        """Add plate, bias and row; return plate, row and where the strip at the output edge stands.
+        """Add plate, bias and row; return plate, row and the place of the strip at the output edge.
 
-        The outputs count `down`, or across; those leave above the plate, or `below` it.
+        The outputs count `down`, or across; those across leave above the plate, or `below` it.
         """
         style, flat = self.style, self.style.row_flow == (0.0, 0.0)
         axes, sign = OUTPUTS_DOWN if down else OUTPUTS_ACROSS, 1.0 if down or below else -1.0
@@ -159,26 +159,26 @@ class _Builder:
         return plate, row, end
 
     def ends(self, angle: float) -> float:
-        """Right end on screen, in pitches, of what stands so far; the flow runs at one `angle` to the screen."""
+        """Return the right end on screen, in pitches, of all plates so far; `angle` is the flow's to the screen."""
         right = np.cos(angle) * FLOW + np.sin(angle) * ACROSS
         new, self._measured = self.plates[self._measured :], len(self.plates)  # each is measured once
         self._right = max([self._right, *(float((plate.corners @ right).max()) for plate in new)])
         return self._right
 
     def feed(self, row: Plate, plate: Plate) -> None:
-        """Lines from a row of activations into the input edge of the next plate."""
+        """Add lines from a row of activations into the input edge of the next plate."""
         if not (plate.grid.folded or row.grid.folded or row.size != plate.shape[1]):
             out, step = row.axes[:2]
             start = row.cell_centre(0) + out * row.half + FLOW * row.depth
             self.lines.append(parallel_lines(start, plate.cell_centre(0) - 0.5 * out, row.size, step))
 
     def layout(self, mode: Mode, size: Size, room: Rect, box: Rect) -> Layout:
-        """All of it, as large as it goes in a room."""
+        """Return the layout, as large as possible in a room."""
         camera = fitted(self.plates, size, room, self.style.azimuth, self.style.elevation)
         return laid(mode, camera, self.plates, box, self.lines)
 
     def inputs(self, layer: ChainLayer, plate: Plate, *, flow: float, below: float) -> None:
-        """The sample itself, as a row below the first plate."""
+        """Add the sample as a row below the first plate."""
         count, straight = layer.weight.shape[1], not plate.grid.folded
         foot = plate.origin + (plate.grid.cells[0] - 1) * DOWN
         axes = OUTPUTS_ACROSS if straight else OUTPUTS_DOWN
@@ -190,15 +190,15 @@ class _Builder:
 
 
 def _lowered(row: Plate, place: Floats, style: _Style) -> float:
-    """How much further down a plate has to stand so that the row before it hangs over it and not before it."""
+    """Return how much lower a plate must stand so that the row before it hangs above it and does not hide it."""
     right, up, _ = basis(style.azimuth, style.elevation)
     way = place - row.origin
-    way = way - (right @ way) / (right @ ACROSS) * ACROSS  # both run across: compare what is at one place of the screen
+    way = way - (right @ way) / (right @ ACROSS) * ACROSS  # both run across: compare at one place of the screen
     return max(0.0, (_OVER + float(up @ way)) / -float(up @ DOWN))
 
 
 def staircase(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Layout:
-    """Plates that step aside as well as back, so that none hides another (mock-up ``mlp``); closer in a long chain."""
+    """Return plates that step aside as well as back, so that none hides another (mock-up ``mlp``)."""
     style = STAIRS if len(chain) <= 3 else TIGHT
     build, place, down = _Builder(style), np.zeros(3), True
     angle = np.radians(-style.azimuth)
@@ -222,7 +222,7 @@ def staircase(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Layout:
 
 
 def stack(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Layout:
-    """Plates one behind the other (mock-up ``texture``): each begins where the one before it, with its strips, ends."""
+    """Return plates one behind the other (mock-up ``texture``): each begins where the one before ends."""
     style = FRONTAL.get(len(chain), STACK)
     build, place, down = _Builder(style), np.zeros(3), True
     angle = np.radians(-style.azimuth)
@@ -236,6 +236,6 @@ def stack(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Layout:
         largest = max(*plate.grid.cells, *following)
         flow = build.ends(angle) / np.cos(angle) + _CLEAR + 0.03 * largest
         rows = plate.grid.cells[0 if down else 1]
-        down = not down  # the outputs left at the foot: the next plate stands on it
+        down = not down  # the outputs leave at the foot, so the next plate is below it
         place = flow * FLOW + (float(place @ DOWN) + (rows - following[0] if down else 0)) * DOWN
     return build.layout("big", size, inner(box, 84, 45, 78, -9), box)

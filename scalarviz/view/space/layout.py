@@ -1,4 +1,4 @@
-"""`layout_for`: from a network to plates in space, seen by a camera; `Apart`: a layout taken apart. Pure NumPy."""
+"""`layout_for`: the plates of a network in space, and their camera; `Apart`: a layout taken apart. Pure NumPy."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ __all__ = ["FEW", "Apart", "Grid", "Kind", "Layout", "Mode", "Plate", "layer_of"
            "scene_rect"]  # fmt: skip
 
 FEW = 64
-"""Up to this many weights each cube carries its number."""
+"""Most weights for numbers on all cubes."""
 MOST_CALLS = 4
-"""A layer that is used more often has its plate alone, and no rows or lines around it."""
+"""A layer with more calls has only its plate, without rows and lines."""
 FEW_SIDE = 10
-"""A single layer with a longer side than this would have cubes too small for a number."""
+"""Longest side of a single layer whose cubes can hold a number."""
 FLAT_PIXELS = 9.0
-"""Cubes of a chain that lies on trays are no smaller."""
+"""Least size in pixels of the cubes of a chain on trays."""
 LINE_PIXELS, LINES_WORTH = 4.5, 2.0
-"""A chain whose cubes, and so the lines between them, would be smaller than this is drawn as a stack, without lines;
-and so is one whose cubes would be this much larger there."""
+"""A chain is drawn as a stack, without lines, if its cubes would be smaller than this in pixels, or if a stack makes
+them larger by this factor."""
 WIDER = 1.7
-"""How much further from the middle plates stand that are apart."""
+"""Factor on the distance from the middle for spread plates."""
 
 # The mock-ups' grid at 1280x720: everything right of the cubes and around them has a fixed width.
 _SCENE = (0.0, 84.0, 936.0, 556.0)
@@ -43,9 +43,9 @@ _WINDOW = (1280, 720)
 
 
 def scene_rect(size: Size) -> Rect:
-    """The part of a window that belongs to the cubes: the mock-ups' grid, extra width and height to the scene.
+    """Return the part of a window for the cubes: the mock-ups' grid, with extra width and height for the scene.
 
-    A window that is too small for the fixed margins gets them in proportion.
+    In a small window the fixed margins shrink in proportion.
     """
     width, height = size
     right = width - (_WINDOW[0] - _SCENE[2]) if width >= 900 else width * _SCENE[2] / _WINDOW[0]
@@ -63,24 +63,24 @@ def layout_for(
     plan: Plan | Sequence[Item] | None = None,
     turns: Turns | None = None,
 ) -> Layout:
-    """Where every tensor and every activation row stands.
+    """Return the places of every tensor and every activation row.
 
     Parameters
     ----------
     tensors : sequence of Tensor
         Everything that has cubes.
     stages : sequence of Stage
-        What the modules made, from input to output: a chain of layers, or any graph. Without stages the tensors stand
-        side by side.
+        The outputs of the modules, from input to output: a chain of layers, or any graph. Without stages the tensors
+        are side by side.
     size : (int, int)
         Logical size of the window in px.
     rect : (x0, y0, x1, y1), optional
-        Pixels reserved for the scene; default: the mock-ups' grid.
+        Pixels of the scene; default: the mock-ups' grid.
     plan : Plan or sequence of Item, optional
-        Where the scene wants them, or what the file of a network says of it; followed if it names these tensors and
-        cubes are large enough in it.
+        The scene's own arrangement, or the network as its file describes it; used if it names these tensors and its
+        cubes are large enough.
     turns : Turns, optional
-        For a chain of small layers whose flow is to turn at each layer; followed if cubes are large enough in it.
+        Options of a chain of small layers whose flow turns at each layer; used if its cubes are large enough.
 
     Raises
     ------
@@ -112,7 +112,7 @@ def layout_for(
 
 
 def _largest(chain: list[ChainLayer], total: int, size: Size, box: Rect) -> Layout:
-    """The picture of several layers in which cubes are large enough for what they carry."""
+    """Return the picture of several layers whose cubes are large enough for their content."""
     steps = staircase(chain, size, box)
     upright = box[3] - box[1] > box[2] - box[0]
     if (total <= FEW or upright) and not any(grid_for(layer.weight.shape).folded for layer in chain):
@@ -121,7 +121,7 @@ def _largest(chain: list[ChainLayer], total: int, size: Size, box: Rect) -> Layo
             return flat
     stacked = stack(chain, size, box)
     larger = stacked.pixels_per_cube() / steps.pixels_per_cube()
-    most = LINES_WORTH if len(chain) > 1 else 1.0  # one layer has no other to be joined with
+    most = LINES_WORTH if len(chain) > 1 else 1.0  # one layer has no other to connect to
     return steps if steps.pixels_per_cube() >= LINE_PIXELS and larger <= most else stacked
 
 
@@ -129,11 +129,11 @@ def _largest(chain: list[ChainLayer], total: int, size: Size, box: Rect) -> Layo
 class Apart:
     """How a layout is taken apart."""
 
-    wide: bool = False  # whether plates stand further from each other
-    layer: str = ""  # the layer that stands alone; empty: all of them
+    wide: bool = False  # whether plates are spread
+    layer: str = ""  # the only layer shown; empty: all
 
     def apply_to(self, layout: Layout) -> Layout:
-        """The layout, taken apart; itself where there is nothing to take apart, or where it has a plan of its own."""
+        """Return the layout taken apart; unchanged if there is nothing to do, or if it has a plan of its own."""
         if self.layer in layers_of(layout):
             layout = _layer_alone(layout, self.layer)
         whole = layout.blueprint is not None or layout.turns
@@ -141,12 +141,12 @@ class Apart:
 
 
 def layer_of(plate: Plate) -> str:
-    """The layer that a plate of weights or biases belongs to: the module's path, or its own name."""
+    """Return the layer of a plate of weights or biases: the module's path, or the plate's own name."""
     return plate.name.rpartition(".")[0] or plate.name
 
 
 def layers_of(layout: Layout) -> tuple[str, ...]:
-    """The layers of a layout in their order; none where a single one fills it, or a plan says where they stand."""
+    """Return the layers of a layout in order; empty if there is only one, or if a plan places them."""
     names = tuple(dict.fromkeys(layer_of(plate) for plate in layout.plates if plate.kind != "activation"))
     rooms = layout.blueprint is not None and layout.blueprint.rooms
     return names if len(names) > 1 and not rooms and not layout.turns else ()
@@ -172,20 +172,20 @@ def _wider(layout: Layout) -> Layout:
 
 
 def _box(layout: Layout) -> Rect:
-    """What its plates take of the picture (pixels)."""
+    """Return the box of the plates in the picture (pixels)."""
     seen = layout.camera.project(np.concatenate([plate.corners for plate in layout.plates]))
     (x0, y0), (x1, y1) = seen.min(axis=0), seen.max(axis=0)
     return float(x0), float(y0), float(x1), float(y1)
 
 
 def _nearest(point: Floats, plates: Sequence[Plate]) -> int:
-    """The plate that a line ends at."""
+    """Return the index of the plate that a line ends at."""
     away = [np.maximum(np.maximum(p.bounds[0] - point, point - p.bounds[1]), 0.0) for p in plates]
     return int(np.argmin([float(d @ d) for d in away]))
 
 
 def _fitted(layout: Layout, camera: Camera, box: Rect) -> Camera:
-    """A camera that looks the same way, and shows all of a layout in a box (pixels)."""
+    """Return a camera with the same angle that shows the whole layout in a box (pixels)."""
     points, distance = layout.outline, None
     if not camera.orthographic:
         away = float(np.linalg.norm(camera.eye[:3] - layout.bounds.mean(axis=0)))

@@ -1,9 +1,8 @@
 """A few weights: cubes on trays, seen in perspective from above, each large enough for its number.
 
-Layers of a chain alternate: each output axis is the next layer's input axis, so no line crosses another. In a
-chain whose flow turns, the inputs are rows, the first layer's units columns that leave below, the next
-layer's units rows that leave on the right, and so on up and right; where units leave there is room for a
-picture of each.
+Layers of a chain alternate: each output axis is the next layer's input axis, so no lines cross. In a chain whose flow
+turns, the inputs are rows, the first layer's units columns that leave below, the next layer's units rows that leave on
+the right, and so on up and right; where units leave there is room for a picture of each.
 """
 
 from __future__ import annotations
@@ -24,25 +23,25 @@ from .plate import Plate
 HALF = 0.40
 AZIMUTH, ELEVATION = -10.0, 48.0
 EYE = (17.0, 5.55)
-"""How far away it is, in pitches, and the diagonal of trays for which: 3x3 weights with biases."""
+"""Distance of the eye in pitches, and the diagonal of trays it is for: 3x3 weights with biases."""
 ROW_GAP, ROW_DEPTH = 1.35, 0.12
-"""From a layer to its row of activations and on to the next layer; half the thickness of a row."""
+"""Pitches from a layer to its row of activations and on to the next layer; half the thickness of a row."""
 BEHIND = 1.75
-"""From a row of activations to a layer that stands in front of it and would hide it."""
+"""Pitches from a row of activations to a layer in front of it that would hide it."""
 BIAS_GAP = 1.27
-"""From the last column of weights to the biases."""
+"""Pitches from the last column of weights to the biases."""
 READABLE = 50.5
-"""Pixels of a pitch from which on its cube holds a number."""
+"""Least pixels of a pitch whose cube holds a number."""
 _SEEN = ((85, 45, 85, 0), ELEVATION), ((85, 45, 85, 0), 34.0), ((24, 24, 24, 0), 34.0)
-"""Margins of a chain and how high the eye is: lower, and with less room for names, where numbers need it."""
+"""Margins of a chain and elevation of the eye; lower, with less room for names, if numbers need it."""
 MOST = 150.0
-"""Pixels of a pitch at 1280x720 at most."""
+"""Most pixels of a pitch at 1280x720."""
 
 Direction = Literal["down", "right", "up"]
 MOST_UNITS = 24
-"""Of a layer whose flow turns. Up to eight or so cubes carry their numbers."""
+"""Most units of a layer whose flow turns. Up to about eight, cubes show their numbers."""
 LEAST_PIXELS = 15.0
-"""Of a cube there, with its gap."""
+"""Least pixels of a cube there, with its gap."""
 WAYS: tuple[Direction, ...] = ("down", "right", "up", "right")
 TURNING_ANGLES = (-5.0, 50.0)
 TURNING_EYE = (26.0, 12.4)
@@ -55,14 +54,14 @@ _STEP = {"down": _NEAR, "right": LYING[0], "up": -_NEAR}
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """What a picture wants of a chain whose flow turns."""
+    """Options of a chain whose flow turns."""
 
-    left: float = 0.0  # pixels that something else takes left of the cubes
-    rows: bool = False  # whether a sample's numbers are drawn as rows of cubes, or their places are left to pictures
+    left: float = 0.0  # pixels left of the cubes for other parts
+    rows: bool = False  # whether a sample's numbers are rows of cubes; else their places are for pictures
 
 
 def one_layer(layer: ChainLayer, size: Size, box: Rect) -> Layout:
-    """One layer: a row reads as its formula, products, then bias; the rest of the row is text to the right of it."""
+    """Return one layer: a row reads as its formula, products, then bias; its text is to the right."""
     (weight, last, _), end = built(layer, HALF * _UP, LYING, 1.0, HALF, BIAS_GAP, np.zeros(3), HALF)
     stop = (end if last is not weight else end + 0.5 * LYING[0]) - HALF * _UP
     traces = parallel_lines(-0.5 * LYING[0], stop, layer.outputs, _NEAR)
@@ -70,7 +69,7 @@ def one_layer(layer: ChainLayer, size: Size, box: Rect) -> Layout:
 
 
 def few_gallery(tensors: Sequence[Tensor], size: Size, box: Rect) -> Layout:
-    """Up to 64 numbers that are no layer: blocks of cubes on trays, in shelves."""
+    """Return up to 64 numbers that are no layer: blocks of cubes on trays, in shelves."""
     plates = [plate_for(t, "bias" if t.role == "bias" else "weight", (0, 0, HALF), LYING, HALF) for t in tensors]
     aspect = (box[2] - box[0]) / (box[3] - box[1]) / 1.3  # seen from above, depth is foreshortened
     spots = shelves([p.grid.cells for p in plates], gap=0.9, aspect=aspect)
@@ -79,7 +78,7 @@ def few_gallery(tensors: Sequence[Tensor], size: Size, box: Rect) -> Layout:
 
 
 def few_chain(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Layout:
-    """Several small layers on trays: to the right, then down, then right again."""
+    """Return several small layers on trays: to the right, then down, then right again."""
     built = _Built(_GAPS, rows=True)
     built.enter(chain[0], BEHIND, "down")
     built.chain(chain, ("right", "down"))
@@ -89,7 +88,7 @@ def few_chain(chain: Sequence[ChainLayer], size: Size, box: Rect) -> Layout:
 
 
 def turning(chain: Sequence[ChainLayer], size: Size, box: Rect, turns: Turns) -> Layout | None:
-    """A chain of at least two layers whose flow turns; None where one is too long, or cubes would be too small."""
+    """Return a chain of two or more layers whose flow turns; None if a layer is too long, or cubes too small."""
     if len(chain) < 2 or any(max(layer.weight.shape) > MOST_UNITS for layer in chain):
         return None
     built = _Built(_TURNING_GAPS, turns.rows)
@@ -97,7 +96,7 @@ def turning(chain: Sequence[ChainLayer], size: Size, box: Rect, turns: Turns) ->
         built.enter(chain[0], 1.35, "right")
     built.chain(chain, WAYS)
     room = inner(box, max(85.0, turns.left), 26, 40, 6)
-    room = (box[0] + turns.left, *room[1:]) if turns.left else room  # what stands there keeps its width when small
+    room = (box[0] + turns.left, *room[1:]) if turns.left else room  # parts there keep their width in a small picture
     spots = [] if turns.rows else built.spots
     points = _points([*built.plates, *built.spots], rows=False)
     azimuth, elevation = TURNING_ANGLES
@@ -117,14 +116,14 @@ class _Built:
         self.lines: list[Floats] = []
 
     def enter(self, layer: ChainLayer, away: float, way: Direction) -> None:
-        """The row that enters the first layer."""
+        """Add the row that enters the first layer."""
         count, axes = layer.weight.shape[1], LYING if way == "right" else LYING_TURNED
         start = -away * _STEP[way]
         self.plates.append(row_plate(layer.source, count, start + ROW_DEPTH * _UP, axes, HALF, ROW_DEPTH))
         self.lines.append(parallel_lines(start, -0.5 * _STEP[way], count, axes[1]))
 
     def chain(self, chain: Sequence[ChainLayer], ways: Sequence[Direction]) -> None:
-        """All layers, whose units leave in turn on these ways."""
+        """Add all layers; their units leave in turn in the directions `ways`."""
         place, before = np.zeros(3), "right"
         for index, layer in enumerate(chain):
             way = ways[index % len(ways)]
@@ -132,7 +131,10 @@ class _Built:
             before = way
 
     def _layer(self, layer: ChainLayer, place: Floats, before: str, way: Direction, *, last: bool) -> Floats:
-        """Add a layer that is entered at `place`, the first of its units, `before`; return where the next one is."""
+        """Add a layer whose first input is at `place`; return the place of the next layer.
+
+        `before` is the direction in which the inputs arrive.
+        """
         outputs, inputs = layer.weight.shape
         along, (to_units, to_next) = _STEP[way], self._gaps[way]
         origin = place - (outputs - 1) * _NEAR if way == "right" and before == "up" else place
@@ -154,7 +156,7 @@ class _Built:
 
 
 def _bounded(plates: list[Plate], size: Size, box: Rect, room: Rect, lines: Sequence[Floats] = ()) -> Layout:
-    """Plates on trays in a room; smaller, where a single number would fill the picture."""
+    """Return plates on trays in a room; smaller if a single number would fill the picture."""
     scene = laid("few", _camera(plates, size, room), plates, box, lines, True)
     largest, own = MOST * min(1.0, max(0.6, size[1] / 720)), scene.pixels_per_cube()
     if own <= largest:
@@ -166,12 +168,12 @@ def _bounded(plates: list[Plate], size: Size, box: Rect, room: Rect, lines: Sequ
 
 
 def _points(plates: Sequence[Plate], *, rows: bool) -> Floats:
-    """Corners of plates and of their trays, those of rows of activations too or not."""
+    """Return the corners of plates and of their trays; `rows`: those of rows of activations too."""
     return np.concatenate([p.corners for p in plates] + [tray_of(p) for p in plates if rows or p.kind != "activation"])
 
 
 def _distance(points: Floats, eye: tuple[float, float], least: float) -> float:
-    """How far away the eye is: `eye` for trays of the second number's diagonal, in proportion for others."""
+    """Return the distance of the eye: `eye[0]` for trays with the diagonal `eye[1]`, in proportion for others."""
     span = np.ptp(points, axis=0)
     return eye[0] * max(least, float(np.hypot(span[0], span[1])) / eye[1])
 

@@ -1,9 +1,9 @@
-"""Everything in one plane, read from left to right: what is no chain of matrices.
+"""Everything in one plane, read from left to right: networks that are no chain of matrices.
 
-A convolutional chain: kernels as tiles (a row an output channel, a column an input channel) and, between
-them, the maps that they make of the sample; a linear layer at the end stands upright, one with many inputs is
-cut into tiles too. A graph: its stages in columns, with lines between them. Named arrays: on shelves, cubes
-of one size, but for small arrays beside very large ones: ten numbers beside a million would be a dot.
+A convolutional chain: kernels as tiles (a row per output channel, a column per input channel) and, between them, the
+maps that they make of the sample; a linear layer at the end stands upright, one with many inputs is cut into tiles too.
+A graph: its stages in columns, with lines between them. Named arrays: on shelves, cubes of one size, except for small
+arrays beside very large ones, which would be dots.
 """
 
 from __future__ import annotations
@@ -37,29 +37,29 @@ CONV_ANGLES, GRAPH_ANGLES, GALLERY_ANGLES = (-66.0, 12.0), (-76.0, 11.0), (-62.0
 
 # ---- A convolutional chain.
 
-DEPTH = 0.19  # of maps: they are no weights
+DEPTH = 0.19  # of maps, which are no weights
 GAP = 3.4
 SLIM = 16
-"""A linear layer with more inputs for an output than this times its outputs is cut into tiles."""
+"""A linear layer with more inputs than this times its outputs is cut into tiles."""
 MAP_PIXELS = 5.0
-"""Where cells would be smaller than this, maps before a pool are left out: the pooled ones say the same."""
+"""Least pixels of cells; below, maps before a pool are left out, because the pooled ones show the same."""
 NEW_MAPS = ("conv2d", "max_pool2d", "avg_pool2d")
 """Kinds of stages that make new maps; any other between them changes maps one number at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One station of the chain: weights of a layer, or pictures that are drawn."""
+    """One station of the chain: weights of a layer, or maps that are drawn."""
 
     weight: Tensor | None = None
     bias: Tensor | None = None
     maps: tuple[str, tuple[int, ...]] | None = None  # the stage ("input") and shape (C, H, W) of pictures
-    pooled: bool = False  # whether the next station makes these maps smaller and says the same
-    shape: tuple[int, ...] = ()  # in which the weights are drawn: their own, or that of tiles
+    pooled: bool = False  # whether the next station shows the same maps, pooled
+    shape: tuple[int, ...] = ()  # shape as drawn: that of the weights, or of tiles
 
 
 def conv_chain(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> list[Block]:
-    """The stations of a convolutional chain; empty when `stages` are none or leave a tensor out."""
+    """Return the stations of a convolutional chain; empty for other stages, or if they leave a tensor out."""
     if not stages or stages[0].kind != "conv2d" or not is_chain(stages):
         return []
     known = {t.name: t for t in tensors}
@@ -89,7 +89,7 @@ def _drawn_shape(weight: tuple[int, ...], maps: tuple[int, ...]) -> tuple[int, .
 
 
 def conv_row(blocks: Sequence[Block], size: Size, box: Rect) -> Layout:
-    """All stations side by side; without the maps that are pooled next, where cells would be tiny."""
+    """Return all stations side by side; maps that are pooled next are left out if cells would be tiny."""
     full = _row(blocks, size, box)
     if full.pixels_per_cube() >= MAP_PIXELS:
         return full
@@ -97,7 +97,7 @@ def conv_row(blocks: Sequence[Block], size: Size, box: Rect) -> Layout:
 
 
 def map_grid(shape: Sequence[int]) -> Grid:
-    """Channels as tiles, in as many rows as make the block about as high as wide."""
+    """Return channels as tiles, in as many rows as make the block about as high as wide."""
     count, height, width = shape
     rows = [r for r in range(1, count + 1) if count % r == 0]
     best = min(rows, key=lambda r: abs(np.log(1.3 * (count // r) * (width + 1) / (r * (height + 1)))))
@@ -129,7 +129,7 @@ def _maps(block: Block) -> list[Plate]:
 
 
 def _weights(block: Block) -> list[Plate]:
-    """The weights, and the bias at the edge where the outputs leave: right of kernels, below a linear layer."""
+    """Return the weights, and the bias at the output edge: right of kernels, below a linear layer."""
     weight, bias = block.weight, block.bias
     assert weight is not None
     tiles = len(block.shape) == 4
@@ -148,20 +148,20 @@ def _weights(block: Block) -> list[Plate]:
 # ---- A graph.
 
 FEW_GRAPH = 4096
-"""A graph of more weights has no edges around its cubes."""
+"""Most weights of a graph whose cubes have edges."""
 GRAPH_DEPTH = 0.2
 TALLEST = 24
-"""A row of more numbers is folded into a block."""
+"""Most numbers of a row that is not folded into a block."""
 _BETWEEN, _LOOSE = 1.0, 0.35  # pitches between the parts of a stage, and between loose numbers
-_ROOM, _NEAR = 3.4, 1.8  # between columns: lines, and the names of rows; around loose numbers
+_ROOM, _NEAR = 3.4, 1.8  # pitches between columns, for lines and names of rows; around loose numbers
 _APART = 4.5  # between stages of a column: a name has two lines
 _LANE = 1.1  # between lines that go over columns
-_RIM, _NAMED = 0.34, 0.95  # round the cubes of a function; above them stand their names
+_RIM, _NAMED = 0.34, 0.95  # around the cubes of a function; above them, for their names
 
 
 @dataclass(slots=True)
 class _Group:
-    """A stage: its parts from left to right, their size, and where it came to stand."""
+    """A stage: its parts from left to right, their size, and its place."""
 
     name: str
     sources: Sequence[str]
@@ -173,7 +173,7 @@ class _Group:
     plates: list[Plate] = field(default_factory=list)
 
     def build(self) -> None:
-        """Its plates around the origin: left edge at 0, middle at 0."""
+        """Build its plates around the origin: left edge at 0, middle at 0."""
         at = 0.0
         for tensor in self.tensors:
             strip = len(tensor.shape) <= 1 and tensor.size <= TALLEST
@@ -193,7 +193,7 @@ class _Group:
 
     @property
     def height(self) -> float:
-        """Pitches down."""
+        """Height in pitches."""
         return float(max(p.grid.cells[0] for p in self.plates))
 
     def place(self, left: float, middle: float) -> None:
@@ -203,7 +203,7 @@ class _Group:
 
     @property
     def entry(self) -> Floats:
-        """Where lines come in (across, down)."""
+        """Place where lines enter (across, down)."""
         return np.array([self.left - (_RIM if self.framed else 0.0), self.middle])
 
     @property
@@ -213,17 +213,17 @@ class _Group:
 
     @property
     def framed(self) -> bool:
-        """Whether it has loose numbers alone, and several: x goes to all of them, and not to the first."""
+        """Whether it has several single numbers and nothing else; then x goes to all of them."""
         return len(self.tensors) > 1 and all(tensor.shape == () for tensor in self.tensors)
 
     @property
     def exit(self) -> Floats:
-        """Where they leave."""
+        """Place where lines leave."""
         return np.array([self.left + self.width, self.middle])
 
 
 def graph(tensors: Sequence[Tensor], stages: Sequence[Stage], size: Size, box: Rect) -> Layout:
-    """Stages that are no chain, at least one, column by column; a tensor of no stage stands with the last one."""
+    """Return stages that are no chain, at least one, column by column; a tensor of no stage joins the last one."""
     groups = _groups(tensors, stages)
     depth = {"input": 0}
     for name, group in groups.items():
@@ -260,7 +260,7 @@ def _groups(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> dict[str, _Gr
 
 
 def _home(tensor: Tensor, stages: Sequence[Stage]) -> str:
-    """The stage that a tensor stands with: the first that names it, else the one with the longest path to it."""
+    """Return the stage for a tensor: the first that names it, else the one with the longest path to it."""
     for stage in stages:
         if any(own is not None and own.start == tensor.start for own in (stage.weight, stage.bias)):
             return stage.name
@@ -275,7 +275,7 @@ def _home(tensor: Tensor, stages: Sequence[Stage]) -> str:
 
 def _lines(groups: Mapping[str, _Group], depth: Mapping[str, int]) -> list[Floats]:
     lines: list[list[Floats]] = []
-    lanes: list[tuple[float, float]] = []  # what is taken of each lane: its right end, by lane
+    lanes: list[tuple[float, float]] = []  # right end of the used part, by lane
     top = min(g.middle - 0.5 * g.height for g in groups.values())
     for group in groups.values():
         for name in group.sources:
@@ -293,7 +293,7 @@ def _lines(groups: Mapping[str, _Group], depth: Mapping[str, int]) -> list[Float
 
 
 def _frame(group: _Group) -> list[Floats]:
-    """The frame round the numbers of a function, and the line from there to what it makes."""
+    """Return the frame around the numbers of a function, and the line from there to its output."""
     if not group.framed:
         return []
     count = len(group.tensors)
@@ -305,7 +305,7 @@ def _frame(group: _Group) -> list[Floats]:
 
 
 def _segments(points: Sequence[Floats]) -> Floats:
-    """A line through points (across, down) as segments in the plane, (S, 2, 3)."""
+    """Return a line through points (across, down) as segments in the plane, (S, 2, 3)."""
     there = np.array([across * ACROSS + down * DOWN + GRAPH_DEPTH * FLOW for across, down in points])
     return np.stack([there[:-1], there[1:]], axis=1)
 
@@ -313,16 +313,16 @@ def _segments(points: Sequence[Floats]) -> Floats:
 # ---- Named arrays.
 
 CUBE, PLATE = 28.0, 160.0
-"""Pixels at 1280x720 up to which the cubes, and the longer side, of a small array beside a large one are enlarged."""
+"""Largest cubes, and largest longer side, of an enlarged small array beside a large one, in pixels at 1280x720."""
 WORTH = 3.0
-"""Cubes of all arrays are of one size unless one of them would have to be this much larger."""
+"""Cubes of all arrays have one size unless one array needs cubes this much larger."""
 
 
 def shelves(cells: Sequence[tuple[float, float]], *, gap: float, aspect: float) -> list[tuple[float, float]]:
-    """Places (row, column) of blocks of (rows, columns) cells, in order, on shelves of about the given aspect."""
+    """Return the places (row, column) of blocks of (rows, columns) cells, on shelves of about the given aspect."""
     area = sum((rows + gap) * (cols + gap) for rows, cols in cells)
     widest = max(cols for _, cols in cells)
-    # A few widths around the ideal one; the one whose outline comes nearest to the aspect wins.
+    # Try a few widths around the ideal one; the outline nearest to the aspect wins.
     widths = [max(widest, k * (area * aspect) ** 0.5) for k in np.linspace(0.7, 1.6, 19)]
     packed = (_pack(cells, gap, width) for width in widths)
     return min(packed, key=lambda p: max(p[1][1] / aspect, p[1][0]))[0]
@@ -331,7 +331,7 @@ def shelves(cells: Sequence[tuple[float, float]], *, gap: float, aspect: float) 
 def _pack(
     cells: Sequence[tuple[float, float]], gap: float, width: float
 ) -> tuple[list[tuple[float, float]], tuple[float, float]]:
-    """Shelf by shelf; returns the places and the outline (rows, columns)."""
+    """Fill shelf by shelf; return the places and the outline (rows, columns)."""
     places: list[tuple[float, float]] = []
     top = col = height = right = 0.0
     for rows, cols in cells:
@@ -344,7 +344,7 @@ def _pack(
 
 
 def gallery(tensors: Sequence[Tensor], size: Size, box: Rect) -> Layout:
-    """Every array as a standing plate; small ones share a shelf."""
+    """Return every array as a standing plate; small ones share a shelf."""
     plates = [plate_for(t, "bias" if t.role == "bias" else "weight", (0, 0, 0), OUTPUTS_DOWN, HALF) for t in tensors]
     largest = max(max(p.grid.cells) for p in plates)
     aspect = (box[2] - box[0]) / (box[3] - box[1]) / float(np.sin(np.radians(-GALLERY_ANGLES[0])))

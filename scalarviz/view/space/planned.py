@@ -1,8 +1,8 @@
-"""A scene's own plan in one plane: its groups from left to right, seen so that the picture fills its place.
+"""A scene's own plan in one plane: its groups from left to right, fitted to the box.
 
-Words and gaps are so many pixels, whatever the size of the cubes; the cubes are as large as what is left
-allows. A plate's upper left corner stands where the plan wants it on screen: the plane is seen at an angle,
-so the same height on screen is not the same height in the world.
+Words and gaps have fixed pixels, whatever the size of the cubes; the cubes are as large as the rest allows. The upper
+left corner of a plate is at its planned place on screen: the plane is seen at an angle, so the same height on screen is
+not the same height in the world.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from .plate import Plate
 HALF = 0.46
 AZIMUTH, ELEVATION = -63.0, 14.0
 LEAST, MOST = 2.4, 16.0
-"""Pixels of a cube: smaller ones are not drawn by a plan, larger ones not larger."""
+"""Least and most pixels of a cube in a plan."""
 SIDE = 24.0
 """Pixels to the left and right."""
 HEAD, NAME, AIR = 20.0, 42.0, 6.0
 """Pixels of a group's title and rule, of a plate's two lines, and between plates."""
 STREAM, ROW_WIDE, ROW_HIGH = 58.0, 84.0, 32.0
-"""Pixels that the stream takes below the plates; its rows."""
+"""Height of the stream below the plates; width and height of its rows, in pixels."""
 LETTER = 9.6
-"""Pixels of a letter of a title, about."""
+"""Approximate pixels of a letter of a title."""
 ALONE = 0.25
-"""Share of the height that has to be free for a plate alone to stand in the middle."""
+"""Share of the height that must be free for a single plate to be in the middle."""
 GAP, INNER, BUS = 38.0, 14.0, 16.0
-"""Least pixels between groups, between columns of a group, and from a plate to the line that goes up to it."""
+"""Least pixels between groups, between columns of a group, and from a plate to the line that rises to it."""
 
 _RIGHT, _UP, _ = basis(AZIMUTH, ELEVATION)
 _WIDE = float(ACROSS @ _RIGHT)  # pixels of a column of cubes at one pixel a unit, and what follows from the angle
@@ -67,7 +67,7 @@ class _Part:
 
 @dataclass(slots=True)
 class _Slot:
-    """A column of the plan: its parts, or the room that it is; where it came to stand."""
+    """A column of the plan: its parts, or an empty room; and its place."""
 
     group: int
     parts: list[_Part]
@@ -78,7 +78,7 @@ class _Slot:
 
 
 def planned(tensors: Sequence[Tensor], plan: Plan, size: Size, box: Rect) -> Layout | None:
-    """The picture of a plan; None where the tensors are not those that it names, or cubes would be too small."""
+    """Return the picture of a plan; None if it names other tensors, or cubes would be too small."""
     known = {tensor.name: tensor for tensor in tensors}
     if known.keys() != {placed.tensor for placed in plan.plates} or any(len(t.shape) != 2 for t in tensors):
         return None
@@ -86,7 +86,7 @@ def planned(tensors: Sequence[Tensor], plan: Plan, size: Size, box: Rect) -> Lay
     inner = (box[0] + SIDE, box[1] + HEAD, box[2] - SIDE, box[3] - (STREAM if plan.stream else 0.0))
     titles = [group.title for group in plan.groups]
     gaps = _gaps(slots, titles, MOST)
-    for _ in range(3):  # where cubes are small a title is wider than its group, and the gap behind it is wider
+    for _ in range(3):  # with small cubes a title is wider than its group, and widens the gap behind it
         gaps = _gaps(slots, titles, _scale(slots, gaps, inner))
     scale = _scale(slots, gaps, inner)
     if scale < LEAST:
@@ -110,12 +110,12 @@ def _slot(group: int, column: Column, known: Mapping[str, Tensor]) -> _Slot:
 
 
 def _width(slot: _Slot, scale: float) -> float:
-    """Least pixels of a column."""
+    """Return the least width of a column in pixels."""
     return slot.room.width if slot.room else max(part.columns for part in slot.parts) * _WIDE * scale
 
 
 def _gaps(slots: Sequence[_Slot], titles: Sequence[str], scale: float) -> list[float]:
-    """Least pixels between neighbours: behind a group at least so many that its title has room."""
+    """Return the least pixels between neighbours; behind a group they include room for its title."""
     found, wide = list[float](), 0.0
     for a, b in pairwise(slots):
         wide += _width(a, scale)
@@ -129,7 +129,7 @@ def _gaps(slots: Sequence[_Slot], titles: Sequence[str], scale: float) -> list[f
 
 
 def _scale(slots: Sequence[_Slot], gaps: Sequence[float], inner: Rect) -> float:
-    """Pixels of a cube: what fits both ways."""
+    """Return the largest pixels of a cube that fit both ways."""
     fixed = sum(gaps) + sum(slot.room.width for slot in slots if slot.room)
     cells = sum(max(p.columns for p in slot.parts) for slot in slots if slot.parts)
     fitting = [(inner[2] - inner[0] - fixed) / (cells * _WIDE), MOST]
@@ -141,7 +141,7 @@ def _scale(slots: Sequence[_Slot], gaps: Sequence[float], inner: Rect) -> float:
 
 
 def _across(slots: Sequence[_Slot], gaps: Sequence[float], inner: Rect, scale: float) -> None:
-    """Left edges; what is left of the width goes to rooms and to the gaps between groups."""
+    """Set the left edges; the rest of the width goes to rooms and to the gaps between groups."""
     widths = [_width(slot, scale) for slot in slots]
     loose = sum(gap != INNER for gap in gaps) + sum(slot.room is not None for slot in slots)
     more = max(inner[2] - inner[0] - sum(gaps) - sum(widths), 0.0) / max(loose, 1)
@@ -152,7 +152,7 @@ def _across(slots: Sequence[_Slot], gaps: Sequence[float], inner: Rect, scale: f
 
 
 def _stack_boxes(slot: _Slot, inner: Rect, scale: float) -> None:
-    """Boxes on screen, the slant included: several from the top, one alone in the middle."""
+    """Set the boxes on screen, the slant included: several from the top, a single one in the middle."""
     high, top = inner[3] - inner[1], inner[1]
     if slot.room:
         slot.boxes = [(slot.x, top + NAME, slot.width, high - NAME)]
@@ -168,7 +168,7 @@ def _stack_boxes(slot: _Slot, inner: Rect, scale: float) -> None:
 
 
 def _plate(part: _Part, slot: _Slot, number: int, scale: float, place: Floats) -> Plate:
-    """In the world: the main face's upper left corner is where the box begins."""
+    """Return a plate in the world; the upper left corner of its main face is that of the box."""
     x, y = (np.array(slot.boxes[number][:2]) - place) / scale
     face = np.array([_FACE @ _RIGHT, -(_FACE @ _UP)])
     across = (x - face[0]) / _WIDE + 0.5
@@ -177,7 +177,7 @@ def _plate(part: _Part, slot: _Slot, number: int, scale: float, place: Floats) -
     return plate_for(part.tensor, "weight", across * ACROSS + down * DOWN, axes, HALF)
 
 
-# ---- what is flat
+# ---- the flat part
 
 
 def _blueprint(plan: Plan, slots: Sequence[_Slot], inner: Rect, anchors: Floats, places: Floats) -> Blueprint:
@@ -199,7 +199,7 @@ def _blueprint(plan: Plan, slots: Sequence[_Slot], inner: Rect, anchors: Floats,
     line = inner[3] + STREAM - 0.5 * ROW_HIGH - 4.0
     pluses = [(_bottom(own)[0], line) for own in groups[1:-1]]
     rows = [(x, line - 0.5 * ROW_HIGH, ROW_WIDE, ROW_HIGH) for x in (inner[0], *(p[0] + 20.0 for p in pluses))]
-    x = groups[min(1, len(groups) - 1)][0].x  # words about the stream stand below it, between its first two rows
+    x = groups[min(1, len(groups) - 1)][0].x  # the words about the stream are below it, between its first two rows
     end = pluses[0][0] - 14.0 if pluses else groups[-1][-1].x
     note = x, line + 16.0, max(end - x, 0.0)
     wires = [*_stream(groups, rows, line), *wires]
@@ -212,14 +212,14 @@ def _middle(box: Box) -> float:
 
 
 def _bottom(own: Sequence[_Slot]) -> tuple[float, float]:
-    """The middle of the lower edge of a group's last plate."""
+    """Return the middle of the lower edge of a group's last plate."""
     last = [slot for slot in own if slot.parts][-1]
     x, y, wide, high = last.boxes[-1]
     return x + 0.5 * wide, y + high - 0.5 * last.parts[-1].columns * _SLOPE
 
 
 def _stream(groups: Sequence[Sequence[_Slot]], rows: Sequence[Box], line: float) -> list[Wire]:
-    """The line itself, and what goes up from it and comes down to it."""
+    """Return the line of the stream, and its connections up and down."""
     found: list[Wire] = []
     for number, own in enumerate(groups):
         if number < len(groups) - 1:
@@ -236,7 +236,7 @@ def _stream(groups: Sequence[Sequence[_Slot]], rows: Sequence[Box], line: float)
 
 
 def _inside(own: Sequence[_Slot]) -> list[Wire]:
-    """Lines of a group: several plates come together in a room, and what is made there goes to the next plate."""
+    """Return the lines of a group: several plates join in a room, and its output goes to the next plate."""
     found: list[Wire] = []
     for before, room, after in zip(own, own[1:], own[2:], strict=False):
         if not room.room or len(before.parts) < 2 or not after.parts:

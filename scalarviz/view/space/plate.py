@@ -1,7 +1,6 @@
 """`Plate`: one block of numbers as a slab of cubes in space, one cube thick.
 
-The pitch of cubes is 1, but for small arrays beside very large ones, whose cubes would be too small to be
-seen.
+The pitch of cubes is 1, except for small arrays beside very large ones, whose cubes would be too small to see.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ Floats = NDArray[np.float64]
 Elements = TypeVar("Elements", int, NDArray[np.intp])
 Kind = Literal["weight", "bias", "activation"]
 
-# A matrix narrower than this share of its length would be a hairline: its numbers are folded into a block instead.
+# A matrix narrower than this share of its length would be a hairline, so it is folded into a block.
 FOLD_ASPECT = 64
 # The shader counts the cells of a plate in float32, which is exact up to here.
 MAX_CELLS = (1 << 24) - (1 << 13)
@@ -28,18 +27,18 @@ MAX_CELLS = (1 << 24) - (1 << 13)
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """How the elements of a tensor lie on rows and columns."""
+    """The places of a tensor's elements on rows and columns."""
 
     shape: tuple[int, int]  # logical index (i, j): (out, in), (n, 1) of a vector, (out*kh, in*kw) of a kernel
-    cells: tuple[int, int]  # rows and columns drawn, the empty ones between convolution tiles included
-    tile: tuple[int, int] = (0, 0)  # rows and columns of a convolution kernel; none of anything else
-    folded: bool = False  # whether elements run on row by row regardless of `shape` (vectors, hairline matrices)
+    cells: tuple[int, int]  # rows and columns drawn, empty ones between convolution tiles included
+    tile: tuple[int, int] = (0, 0)  # rows and columns of a convolution kernel; 0 for anything else
+    folded: bool = False  # whether elements fill row by row regardless of `shape` (vectors, hairline matrices)
     # elements from tile to tile and from row to row within a tile, then the same for columns
     strides: tuple[int, int, int, int] = (0, 1, 0, 1)
 
     @property
     def gaps(self) -> bool:
-        """Whether it is no matrix as it is: tiles with gaps, or folded, with a last row that may not be full."""
+        """Whether it has tiles with gaps, or is folded, with a last row that may not be full."""
         return self.folded or self.tile != (0, 0)
 
     @property
@@ -48,7 +47,7 @@ class Grid:
         return (self.tile[0] + 1, self.tile[1] + 1) if self.tile[0] else (self.cells[0] + 1, self.cells[1] + 1)
 
     def element(self, i: int, j: int) -> int:
-        """Which element the logical index (i, j) is, counted in C order of the tensor."""
+        """Return the element at the logical index (i, j), counted in C order of the tensor."""
         if not (0 <= i < self.shape[0] and 0 <= j < self.shape[1]):
             raise InputError(f"cell ({i}, {j}) is outside a plate of shape {self.shape}")
         if not self.tile[0]:
@@ -58,7 +57,7 @@ class Grid:
         return output * across + row * within + channel * kernel + col
 
     def places(self, elements: Elements) -> tuple[Elements, Elements]:
-        """Rows and columns of the cells that hold elements, counted in C order of the tensor."""
+        """Return the rows and columns of the cells of elements, counted in C order of the tensor."""
         if not self.tile[0]:
             return divmod(elements, self.strides[1])
         across, within, kernel, _ = self.strides
@@ -69,10 +68,10 @@ class Grid:
 
 
 def grid_for(shape: Sequence[int], *, strip: bool = False) -> Grid:
-    """How a tensor of `shape` is laid out.
+    """Return the grid of a tensor of `shape`.
 
-    Vectors are a block (or one row of cubes with `strip`), 3-D and 4-D tensors tiles of k or kh x kw in an
-    out x in grid; leading axes of anything deeper count as "out".
+    Vectors are a block (or one row of cubes with `strip`), 3-D and 4-D tensors tiles of k or kh x kw in an out x in
+    grid; further leading axes count as "out".
     """
     size = prod(shape)
     if size == 0:
@@ -134,16 +133,16 @@ class Plate:
         return self.grid.shape
 
     def cell_centre(self, i: int, j: int = 0) -> Floats:
-        """World position (3,) of the middle of a cube."""
+        """Return the world position (3,) of the middle of a cube."""
         return self.centre_of(self.grid.element(i, j))
 
     def cell_corners(self, i: int, j: int = 0) -> Floats:
-        """The cube's 8 corners (8, 3); the last four are the main face's."""
+        """Return the cube's 8 corners (8, 3); the last four are the main face's."""
         return self.corners_of(self.grid.element(i, j))
 
     @property
     def last(self) -> int:
-        """Cells in use in the last row: fewer than the columns only in a folded plate."""
+        """Cells in use in the last row; fewer than the columns only in a folded plate."""
         rows, cols = self.grid.cells
         return self.size - (rows - 1) * cols if self.grid.folded else cols
 
@@ -155,18 +154,18 @@ class Plate:
 
     @property
     def tops(self) -> Floats:
-        """World positions (N, 3) of the middles of their main faces."""
+        """World positions (N, 3) of the middles of the main faces."""
         return np.asarray(self.centres + self.depth * self.axes[2])
 
     def centre_of(self, element: int) -> Floats:
-        """World position (3,) of the middle of the cube of an element, counted in C order of the tensor."""
+        """Return the world position (3,) of the middle of an element's cube, counted in C order of the tensor."""
         row, col = self.grid.places(element)
         return np.asarray(self.origin + col * self.axes[0] + row * self.axes[1])
 
     def corners_of(self, element: int, share: float = 1.0) -> Floats:
-        """That cube's 8 corners (8, 3); the last four are the main face's.
+        """Return the 8 corners (8, 3) of an element's cube; the last four are the main face's.
 
-        A smaller one, whose side is a `share` of the largest, stands on the foot of the plate.
+        A smaller cube, whose side is a `share` of the largest, stands on the foot of the plate.
         """
         sides = _SIGNS * [self.half, self.half, self.depth]
         if share != 1.0:
@@ -192,11 +191,11 @@ class Plate:
         return np.stack([self.corners.min(0), self.corners.max(0)])
 
     def scaled(self, pitch: float) -> Plate:
-        """The same plate with larger or smaller cubes; its first cube's middle stays."""
+        """Return the same plate with another pitch; the middle of its first cube stays."""
         return replace(self, axes=self.axes * (pitch / self.pitch))
 
     def moved(self, shift: ArrayLike) -> Plate:
-        """The same plate elsewhere."""
+        """Return the same plate at another place."""
         return replace(self, origin=self.origin + np.asarray(shift, np.float64))
 
 

@@ -1,4 +1,4 @@
-"""`Viewpoint`: where a layout is seen from. Fitted, moved by hand, turning, or on its way to a view that was kept."""
+"""`Viewpoint`: the camera of a layout: fitted, moved by hand, turning, or gliding to a stored view."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from .camera import (
 )
 
 LEAST = 0.2
-"""Of the fitted size: the picture is never smaller. It is never larger than one cube that fills its place."""
+"""Least share of the fitted size. At the largest size one cube fills the box."""
 GLIDE = 0.3
-"""Seconds of the way to the fitted camera, or to a view that was kept."""
+"""Seconds of a glide to the fitted camera, or to a stored view."""
 TURN = 18.0
-"""Degrees a second, of a scene that turns by itself."""
+"""Degrees per second of a scene that turns by itself."""
 FAR = 2.0
-"""How far away the eye is that is given to an orthographic camera: in diagonals of the scene."""
+"""Distance of the eye given to an orthographic camera, in diagonals of the scene."""
 MARGIN = 1 / 6
-"""Share of the place on each side in which nothing needs to be seen: a part of a picture always stays in the middle."""
+"""Share of the box on each side that may be empty: a part of the picture always stays in the middle."""
 
 
 class Viewpoint:
@@ -43,7 +43,7 @@ class Viewpoint:
 
     def __init__(self, layout: Layout) -> None:
         self.moved = False  # whether it is another camera than the fitted one
-        self.stale = False  # whether it has changed since somebody last cleared this
+        self.stale = False  # whether it has changed since this was last reset
         self.turning = False  # whether the scene turns by itself; may be set
         self.kept: dict[int, Pose] = {}  # views by number
         self._glide: tuple[Pose, Pose | None, float] | None = None  # from, to (None: the fitted one), seconds since
@@ -72,7 +72,7 @@ class Viewpoint:
         self._camera, self.moved, self.stale = camera, moved, True
 
     def shift(self, by: Floats) -> None:
-        """The fitted camera with its picture so many pixels elsewhere; nobody has moved it."""
+        """Use the fitted camera with its picture moved by pixels; this does not count as moved."""
         pose = shifted(self._fitted, *by.tolist())
         self._set_camera(camera_of(pose, self._layout.camera.size, self._points), moved=False)
 
@@ -81,17 +81,17 @@ class Viewpoint:
 
     @property
     def _eye_distance(self) -> float:
-        """How far away the eye is that is given to an orthographic camera."""
+        """The distance of the eye that an orthographic camera gets in perspective."""
         return FAR * float(np.linalg.norm(np.ptp(self._points, axis=0)))
 
     @property
     def pose(self) -> Pose:
-        """The present camera around the scene's middle."""
+        """The present camera as a pose around the scene's middle."""
         return pose_of(self._camera, self._centre)
 
     @property
     def gliding(self) -> bool:
-        """Whether it is on its way, or turns."""
+        """Whether it is gliding or turning."""
         return self._glide is not None or self.turning
 
     def orbit(self, dx: float, dy: float) -> None:
@@ -99,11 +99,11 @@ class Viewpoint:
         self._go(turned(self.pose, dx, dy))
 
     def pan(self, dx: float, dy: float) -> None:
-        """Shift by pixels, as far as something stays in sight."""
+        """Shift by pixels; a part of the scene stays in sight."""
         self._go(shifted(self.pose, dx, dy))
 
     def zoom(self, factor: float, at: tuple[float, float]) -> None:
-        """Enlarge around a pixel, within limits."""
+        """Zoom around a pixel, within limits."""
         now, fitted = size_of(self.pose), size_of(self._fitted)
         wanted = float(np.clip(now * factor, LEAST * fitted, self._most * fitted))
         self._go(zoomed(self.pose, wanted / now, at))
@@ -116,31 +116,34 @@ class Viewpoint:
         self.camera = moved
 
     def fit(self) -> None:
-        """Start the way back; what turns stands still."""
+        """Start the glide back to the fitted view, and stop turning."""
         self.turning = False
         if self.moved:
             self._glide = (self.pose, None, 0.0)
 
     def keep(self, number: int) -> None:
-        """Keep this view under a number."""
+        """Store this view under a number."""
         self.kept[number] = self.pose
 
     def go(self, number: int) -> bool:
-        """Set out for a view that was kept; returns whether there is one of that number."""
+        """Start the glide to a stored view; return whether the number has one."""
         if number in self.kept:
             self.turning = False
             self._glide = (self.pose, self.kept[number], 0.0)
         return number in self.kept
 
     def toggle_parallel(self) -> bool:
-        """Parallel lines or perspective, the middle of the scene as large as it was; returns whether parallel now."""
+        """Switch between parallel projection and perspective; return whether it is parallel now.
+
+        The middle of the scene keeps its size.
+        """
         pose, fitted = self.pose, self._fitted.eye
         away = self._eye_distance if fitted is None else float(fitted[2])
         self._go(in_perspective(pose, away) if pose.eye is None else parallel(pose))
         return pose.eye is not None
 
     def tick(self, seconds: float | None) -> None:
-        """Time passes; None ends a glide at once."""
+        """Advance by `seconds`; None ends a glide at once."""
         if self._glide is None:
             if self.turning and seconds:
                 pose = self.pose
@@ -159,9 +162,9 @@ class Viewpoint:
         self._show(between(start, end or self._fitted, 1.0 - (1.0 - past / GLIDE) ** 3))  # ease-out
 
     def relaid(self, layout: Layout) -> None:
-        """Another layout of the same scene, after a resize: a camera moved by hand shows the same part of it.
+        """Take another layout of the same scene, after a resize; a moved camera still shows the same part.
 
-        Where the plates themselves stand elsewhere, only the angle is kept.
+        If the plates have other places, only the angle is kept.
         """
         old, pose, was = self._layout, self.pose, self._fitted
         moved = self.moved and (self._glide is None or self._glide[1] is not None)
@@ -175,10 +178,9 @@ class Viewpoint:
             self._set_camera(layout.camera, moved=False)
 
     def follow(self, layout: Layout) -> None:
-        """Another network: from where the one before was seen it glides to where all of this one is.
+        """Take the layout of another network, and glide from the present view to the whole of it.
 
-        Where its plates stand in the same places it is seen as the one before. Views that were kept are so of
-        this one.
+        If its plates are at the same places, the view stays. Stored views are carried over.
         """
         was, same = self.pose, _same_places(self._layout, layout)
         self.relaid(layout)
@@ -187,7 +189,10 @@ class Viewpoint:
             self._show(between(was, self._fitted, 0.0))
 
     def _carried_pose(self, pose: Pose, was: Pose, same: bool) -> Pose:
-        """A pose of before, when `was` was the fitted one; `same`: the plates stand in the same places."""
+        """Return a former pose, relative to the fitted pose `was`, for the new layout.
+
+        `same`: the plates are at the same places.
+        """
         new = self._fitted
         if same:
             growth = size_of(new) / size_of(was)
@@ -206,9 +211,9 @@ def _same_places(a: Layout, b: Layout) -> bool:
 
 
 def shift_into_view(camera: Camera, boxes: Sequence[Floats], rect: Rect) -> Floats:
-    """The shortest shift, in pixels, after which one of several `boxes` of corners (K, 3) reaches the middle of `rect`.
+    """Return the shortest shift in pixels that moves one of `boxes` of corners (K, 3) to the middle of `rect`.
 
-    Zero where one of them is there already; those behind the eye do not count.
+    It is zero if one of them is there already; boxes behind the eye do not count.
     """
     x0, y0, x1, y1 = rect
     across, down = MARGIN * (x1 - x0), MARGIN * (y1 - y0)
@@ -218,9 +223,9 @@ def shift_into_view(camera: Camera, boxes: Sequence[Floats], rect: Rect) -> Floa
 
 
 def shift_to(points: Floats, target: Floats) -> Floats:
-    """The shortest shift after which the hulls of `points` and of `target`, both (N, 2), touch; zero if they do.
+    """Return the shortest shift after which the hulls of `points` and of `target`, both (N, 2), touch.
 
-    Shifts that let them touch are a convex region: the hull of all differences.
+    It is zero if they do already. The shifts that let them touch form a convex region: the hull of all differences.
     """
     region = convex_hull((target[:, None] - points).reshape(-1, 2))
     sides = np.roll(region, -1, axis=0) - region
