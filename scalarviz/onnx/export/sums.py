@@ -90,7 +90,7 @@ class Places:
         return self.sheet.cached(("matrix", flat.name, shape), lambda: self.sheet.fixed("Reshape", flat, sides))
 
     def weight(self, rows: Rows, shape: Shape) -> Block | None:
-        """Return the parameter that the rows are: with that shape, or one number for all rows; None if there is none."""
+        """Return the parameter that the rows are, with that shape or one number for all rows; None if none."""
         tensors, number = self.tensor[rows], int(self.tensor[rows[0]])
         if not (0 <= number < len(self.blocks) and (tensors == number).all()):
             return None
