@@ -927,7 +927,7 @@ class Run:
     def close(self) -> None:
         """Turn the weights into stand-alone float64 ones and release the history; frames of this step stay possible.
 
-        StateError: a progress or step function calls it while the run goes to another step.
+        StateError: a progress function calls it while the run goes to another step.
 
         Examples
         --------
