@@ -239,7 +239,7 @@ def _put(run: Run, made: PreparedChange, store: Store) -> None:
 
 
 def _pace(made: PreparedChange, old: Graph) -> PaceMoment:
-    """Return the rates to continue with: the current ones, with their schedule bound to the new optimiser, or first ones."""
+    """Return the rates to continue with: the current ones, with a rebound schedule, or the first ones."""
     now, optimizer = old.optimizer.lr_pace.moment(), made.graph.optimizer
     if made.pace is not None:
         return made.pace
