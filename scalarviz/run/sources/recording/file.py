@@ -136,8 +136,8 @@ def clean(words: str, most: int = LONGEST_TEXT) -> str:
 # ---- The checksum of a frame: a flipped bit on a disk is noticed, not shown
 #
 # CRC-32 (zlib's) of the columns in `SUMMED`, one after the other. Each gives a byte for its kind (0 none,
-# 1 a whole number, 2 a real one, 3 a text, 4 a blob), then eight bytes, little-endian: the number, or the count of bytes
-# that follow, and those. It is no signature: whoever changes a file on purpose can write another.
+# 1 a whole number, 2 a real one, 3 a text, 4 a blob), then eight bytes, little-endian: the number, or the byte count
+# of the rest, and the rest. It is no signature: whoever changes a file on purpose can write another.
 
 
 SUMMED = (

@@ -66,7 +66,7 @@ class Probing:
     _known: dict[int, Deltas] = field(default_factory=dict)
 
     def cells(self, look: FrameItem) -> dict[str, Cell]:
-        """Return the columns of a frame that need forward passes; without the probe's if it does not fit the network."""
+        """Return the columns of a frame that need forward passes; without the probe's if it does not fit."""
         found, forward, probe, target = dict[str, Cell](), look.forward, self.probe, self.target
         if isinstance(forward, Outside):
             return found
