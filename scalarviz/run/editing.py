@@ -390,7 +390,7 @@ class RunHands:
         """Set data as the engines take it, with a batch size (default: the current one, if it fits)."""
         run, count = self.run, len(data)
         ours = not isinstance(run._problem.data, Outside) and not isinstance(data.parts[0], Outside)
-        if count == len(run._dataset) and ours:  # engines read the array anew at every call
+        if count == len(run._dataset) and ours:  # engines read the array again at every call
             run._problem.data = data.joined()
         else:
             most = count if run._problem.sampling == "epochs" else run._problem.batch

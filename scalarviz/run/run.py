@@ -319,7 +319,7 @@ class Run:
         return frames.live_values(self)
 
     def samples(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Copies of the inputs (N, n_inputs) and targets (N, n_targets), in the run's dtype.
+        """Return copies of the inputs (N, n_inputs) and targets (N, n_targets), in the run's dtype.
 
         Examples
         --------

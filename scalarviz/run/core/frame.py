@@ -424,10 +424,10 @@ class Past:
     """The steps around one frame that the run can go to, with edits, branches and names."""
 
     first: int
-    newest: int  # steps at which the run can stand, on the branch of now
+    newest: int  # first and last step of the current branch that the run can go to
     curve: Curve = NO_CURVE
-    edits: tuple[Applied, ...] = ()  # all of that branch, those before it left its parent included
-    branches: tuple[Branch, ...] = ()  # all of them, the oldest first, that of now included
+    edits: tuple[Applied, ...] = ()  # all of that branch, with those before it left its parent
+    branches: tuple[Branch, ...] = ()  # all, the oldest first, the current one included
     flags: tuple[Flag, ...] = ()  # named moments of that branch, by step
     undo: str = ""
     # what the next undo and redo would do, in the words of the edit; empty for nothing

@@ -171,7 +171,7 @@ def _rule_edit(value: str, reader: Reader, had: Had) -> Edit | None:
 
 def unusual_numbers(kind: str, numbers: Mapping[str, Any]) -> dict[str, Any]:
     """Return the numbers that differ from the constructor's defaults, except the rate."""
-    usual = inspect.signature(OPTIMIZERS[kind]).parameters if kind in OPTIMIZERS else None  # None: somebody's own
+    usual = inspect.signature(OPTIMIZERS[kind]).parameters if kind in OPTIMIZERS else None  # None: a user's class
     return {
         name: number
         for name, number in numbers.items()
