@@ -1,6 +1,6 @@
-"""What the command line says: messages and progress on stderr; stdout belongs to results.
+"""Messages and progress of the command line, on stderr; stdout belongs to results.
 
-There may be no streams (a service, pythonw, ``2>&-``), and they may take nothing.
+A stream may be missing (a service, pythonw, ``2>&-``), or fail when it is written to.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from ..errors import InputError
 
 
 class Closed(io.TextIOBase):
-    """Stands in for a missing stdout: writing to it fails, so a result never gets lost in silence."""
+    """Replaces a missing stdout. Writing to it fails, so a result is never lost silently."""
 
     def writable(self) -> bool:
-        """Whether one may try."""
+        """Return True, so that callers try to write."""
         return True
 
     def write(self, text: str) -> int:
@@ -34,9 +34,9 @@ class Closed(io.TextIOBase):
 def usable() -> Iterator[None]:
     """Give a command the streams that the process lacks.
 
-    Messages that nobody can read go nowhere. A descriptor that is closed gets the null device: else the next file
-    that is opened would have its number, and a library that prints an error would print into that file. What the
-    encoding of a stream lacks is written as an escape.
+    Messages without a stderr are dropped. A closed descriptor gets the null device. Otherwise the next opened file
+    would get its number, and a library that prints an error would write into that file. Characters that a stream
+    cannot encode are written as escapes.
     """
     former = sys.stdout, sys.stderr
     for number in (0, 1, 2):
@@ -48,7 +48,7 @@ def usable() -> Iterator[None]:
             sys.stderr = nowhere
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
-                with suppress(OSError, ValueError):  # a stream that is closed says so when it is written to
+                with suppress(OSError, ValueError):  # a closed stream raises when it is written to
                     stream.reconfigure(errors="backslashreplace")
         try:
             yield
@@ -57,7 +57,7 @@ def usable() -> Iterator[None]:
 
 
 def empty(stream: IO[Any]) -> None:
-    """Drop what a stream that takes nothing has in its buffer: it would fail once more at the end of the process."""
+    """Drop the buffer of a stream that cannot be written to; it would fail again when the process ends."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
@@ -68,18 +68,18 @@ def _occupy(number: int) -> None:
     try:
         os.fstat(number)
     except OSError:
-        # the lowest free number; one that may not be written to leaves a result that C code prints unwritten
+        # `os.open` takes the lowest free number; a read-only stdout lets output of C code fail
         taken = os.open(os.devnull, os.O_RDWR if number != 1 else os.O_RDONLY)
         if taken != number:
             os.dup2(taken, number)
             os.close(taken)
 
 
-LINE_SECONDS = 10.0  # between two lines where there is no terminal for a bar
+LINE_SECONDS = 10.0  # between two lines without a terminal
 
 
 def say(message: str) -> None:
-    """One message on stderr; where nobody can be told (a full disk, a closed terminal) the work goes on."""
+    """Print one message on stderr. If that fails (a full disk, a closed terminal), the work continues."""
     try:
         print(_shown(message), file=sys.stderr, flush=True)
     except (OSError, ValueError):
@@ -87,12 +87,12 @@ def say(message: str) -> None:
 
 
 def _shown(message: str) -> str:
-    """A message without what a terminal obeys: a file's own names stand in it."""
+    """Return a message without control characters, since names in files may contain some."""
     return message if message.isprintable() else "".join(c if c.isprintable() or c in "\n\t" else " " for c in message)
 
 
 def fail(message: str, hint: str = "") -> int:
-    """Say what is wrong, in one line or two; returns the exit code of a wrong use, 2."""
+    """Print an error in one or two lines; return the exit code of wrong use, 2."""
     say("scalarviz: " + " ".join(message.split()))
     if hint:
         say(hint)
@@ -100,7 +100,7 @@ def fail(message: str, hint: str = "") -> int:
 
 
 def tell(line: str = "") -> None:
-    """One line of a result on stdout; InputError if it cannot be written, as on a full disk."""
+    """Print one line of a result on stdout; InputError if that fails, as on a full disk."""
     try:
         print(line, flush=True)
     except OSError as error:
@@ -108,7 +108,7 @@ def tell(line: str = "") -> None:
 
 
 def number_of(value: float, digits: int | None = None) -> float | None:
-    """JSON has no NaN; a count stays one."""
+    """Return a number for JSON: integers unchanged, None for NaN and infinity."""
     if isinstance(value, int):
         return value
     if not math.isfinite(value):
@@ -117,13 +117,13 @@ def number_of(value: float, digits: int | None = None) -> float | None:
 
 
 def unwritable(error: OSError) -> InputError:
-    """The error of a stdout that takes nothing; what is still in its buffer is dropped."""
+    """Return the error of a stdout that cannot be written to; drop its buffer."""
     empty(sys.stdout)
     return InputError(f"cannot write the result to stdout: {(error.strerror or str(error)).lower()}")
 
 
 class Progress:
-    """A bar on a terminal, else a line now and then; a context manager. Counts go from `first` to `last`."""
+    """A progress bar on a terminal, or a line every 10 s; a context manager. Counts go from `first` to `last`."""
 
     def __init__(self, title: str, first: int, last: int) -> None:
         self.title, self.first, self.last = title, first, last
@@ -149,7 +149,7 @@ class Progress:
         return self
 
     def update(self, done: int, note: object) -> None:
-        """Show that `done` are done, and a few words: what `note` is as a text, where it is shown."""
+        """Show the count `done` and a note, which is converted to text only if it is shown."""
         if self._bar is not None:
             with _whatever_the_terminal_says():
                 self._bar.update(self._task, completed=done, note=str(note))
@@ -165,7 +165,7 @@ class Progress:
 
 @contextmanager
 def _whatever_the_terminal_says() -> Iterator[None]:
-    """A terminal that was closed takes no bar; the training goes on, and what it leaves is written."""
+    """Ignore errors of a closed terminal; the training continues and still writes its files."""
     try:
         yield
     except OSError:

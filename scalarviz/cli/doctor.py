@@ -1,4 +1,4 @@
-"""``scalarviz doctor``: what works here, and what to install for what does not. ``scalarviz warmup``."""
+"""``scalarviz doctor``: check what works on this machine, and what to install for the rest."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PACKAGES = (
 
 
 def command() -> Command:
-    """The flags, and what runs the command."""
+    """Return the flags and the function of the command."""
     flags = {
         "scene": (str | None, argument("With --ops: include the operations that this scene registers.")),
         "report": (bool, Field(False, description="Also print the versions that a bug report needs.")),
@@ -38,7 +38,7 @@ def command() -> Command:
 
 
 def doctor(options: Any) -> int:
-    """Print the findings, with ``--report`` versions too, or the engines' operations. Returns 0."""
+    """Print the findings; with ``--report`` versions too, with ``--ops`` the engines' operations instead. Return 0."""
     scene = options.scene
     if options.report and options.ops:
         raise InputError("doctor: give --report or --ops, not both")
@@ -66,7 +66,7 @@ def doctor(options: Any) -> int:
 
 
 def _operations() -> int:
-    """Print what each engine makes of every registered operation. Returns the exit code, 0."""
+    """Print how each engine compiles every registered operation. Return the exit code, 0."""
     rows = [["operation", *ENGINES], ["value + derivatives", *(engine.form.made for engine in ENGINES.values())]]
     rows += [[op.name, *(engine.form.describe(op) for engine in ENGINES.values())] for op in ops.TABLE.values()]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -76,7 +76,7 @@ def _operations() -> int:
 
 
 def versions() -> Iterator[tuple[str, str]]:
-    """Names and versions of what a bug may depend on."""
+    """Yield names and versions of everything that a bug may depend on."""
     from .. import __version__
 
     yield "scalarviz", __version__
@@ -180,4 +180,4 @@ CHECKS: dict[str, Callable[[], tuple[bool, str]]] = {
     "CUDA": _cuda,
     "notebook": _notebook,
 }
-"""What depends on the machine, by name: whether it works, and what was found or is to be installed."""
+"""Checks of the machine, by name: each returns whether it works, and what was found or is to be installed."""

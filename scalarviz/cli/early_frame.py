@@ -1,9 +1,9 @@
-"""The frame of a command's window, shown before the command is read.
+"""Show the frame of a command's window before the command is read.
 
-Reading the flags, the scene, numba and the view take seconds. What a window is called can be told from the words of a
-command line alone: so its frame stands at once, and becomes the window later. A line with a flag that the scene lacks,
-or without the value of one, gets none: the names are read in the text of the options. What is refused for more takes
-its frame back. Imports nothing heavy.
+Loading the flags, the scene, numba and the view takes seconds. The command line alone tells the title of the window, so
+its frame opens at once and becomes the window later. A line with an unknown flag, or a flag without its value, opens
+none: the flags are read from the text of the options. If the command is refused later, the frame closes. This module
+imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from .. import display
 from .scene_files import scene_files
 
 NO_WINDOW = ("-h", "--help", "--help-all", "--headless", "--html", "--out", "--version")
-"""Flags with which a command opens none."""
+"""Flags that open no window."""
 ALL = "all scenes"
-"""What the wall's window is called."""
+"""Title of the window with the wall of scenes."""
 _OF_A_FILE = ("replay", "view")
 
 
 @contextmanager
 def early_frame(arguments: Sequence[str]) -> Iterator[None]:
-    """Show the frame of the window that a command line asks for, and take it back if no window came."""
+    """Show the frame of the window that a command line asks for, and close it if no window opens."""
     try:
         if display.has_display() and (name := window_name(arguments)):
             display.open_early(name, _size(_flag_value(arguments, "--size")), _flag_value(arguments, "--theme"))
@@ -38,10 +38,10 @@ def early_frame(arguments: Sequence[str]) -> Iterator[None]:
 
 
 def window_name(arguments: Sequence[str]) -> str:
-    """What the window of a command line is called; empty where it opens none."""
+    """Return the title of a command line's window; empty if it opens none."""
     if not arguments:
         return ALL if sys.stdout is not None and sys.stdout.isatty() else ""
-    if arguments[0] == "watch":  # flags behind the script are the script's
+    if arguments[0] == "watch":  # flags after the script belong to the script
         return Path(arguments[1]).stem if len(arguments) > 1 and Path(arguments[1]).is_file() else ""
     if any(argument.partition("=")[0] in NO_WINDOW for argument in arguments):
         return ""
@@ -54,11 +54,11 @@ def window_name(arguments: Sequence[str]) -> str:
     return Path(file).stem if file and Path(file).is_file() else ""
 
 
-# ---- Flags, by the text of the classes that declare them.
+# ---- Flags, from the text of the classes that declare them.
 
 
 def _has_flags(arguments: Sequence[str], scene: Path, options: Path) -> bool:
-    """Whether a scene has these flags, each with its value, or without where it is a switch."""
+    """Return whether a scene has these flags, each with a value unless it is a switch."""
     switches, places, rest = dict[str, bool](), 0, [*arguments]
     for name, is_switch, more in (*_fields(options), *_fields(scene)):
         switches[more.get("name") or "--" + name.replace("_", "-")] = is_switch
@@ -75,7 +75,7 @@ def _has_flags(arguments: Sequence[str], scene: Path, options: Path) -> bool:
 
 
 def _fields(path: Path) -> Iterator[tuple[str, bool, dict[str | None, Any]]]:
-    """The fields of a file's classes: name, whether it is a switch, and what its text says of it by name."""
+    """Yield the fields of a file's classes: name, whether it is a switch, and constants of its declaration."""
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         for line in node.body if isinstance(node, ast.ClassDef) else ():
             if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name):
@@ -85,7 +85,7 @@ def _fields(path: Path) -> Iterator[tuple[str, bool, dict[str | None, Any]]]:
 
 
 def _flag_value(arguments: Sequence[str], flag: str) -> str:
-    """The value of a flag, as it was typed; empty without it."""
+    """Return the value of a flag, as typed; empty without it."""
     for place, argument in enumerate(arguments):
         name, equals, value = argument.partition("=")
         if name == flag:
@@ -94,6 +94,6 @@ def _flag_value(arguments: Sequence[str], flag: str) -> str:
 
 
 def _size(typed: str) -> tuple[int, int]:
-    """A size of pixels; the usual one for what is none, which the command refuses."""
+    """Return a size in pixels; the default for an invalid one, which the command will refuse."""
     found = re.fullmatch(r"(\d{2,4})[xX×](\d{2,4})", typed)
     return (int(found[1]), int(found[2])) if found else display.SIZE

@@ -1,4 +1,4 @@
-"""Flags from a scene's options: each field of the pydantic model is one, with one description."""
+"""Flags from a scene's options: each field of the pydantic model is a flag, with one description."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from ..errors import InputError
 from ..run.scene.scene import extra_of, flag_of, sentence
 
 Command = tuple[type[BaseModel], Callable[[Any], int]]
-"""The model of a command's flags, and what runs it with one."""
+"""The model of a command's flags, and the function that runs it."""
 
 
 def add_command(
     app: Any, name: str, summary: str, model: type[BaseModel], call: Callable[[Any], int], everything: bool
 ) -> None:
-    """Add a command with a flag for every field of `model`; rare ones are shown with `everything`."""
+    """Add a command with a flag for every field of `model`; `everything` also shows rare flags."""
     known: Set[str] = frozenset() if everything else getattr(model, "rare", frozenset())
     rare = {name for name, field in model.model_fields.items() if name in known and not extra_of(field).get("argument")}
     told = f"{len(rare)} more flags: scalarviz {name} --help-all" if rare else None
-    # what follows a script belongs to the script, flags too
+    # arguments after a script belong to the script, flags too
     settings = {"allow_interspersed_args": "script" not in model.model_fields}
     command = app.command(name, help=summary, epilog=told, cls=_class_of(model), context_settings=settings)
     command(command_from(model, call, rare))
 
 
 def argument(description: str) -> Any:
-    """A field that is typed by its place, and may be left out."""
+    """Return an optional field that is given by its position, without a flag."""
     return Field(None, description=description, json_schema_extra={"argument": True})
 
 
 def model_of(title: str, own: Mapping[str, Any], shared: Iterable[str]) -> type[BaseModel]:
-    """The options of a command: its own, and those of the scenes that mean the same there."""
+    """Return a model of a command's own options and the `shared` ones of scenes."""
     options = importlib.import_module("scalarviz.scenes.options")
     known = options.SceneOptions.model_fields
     fields: dict[str, Any] = {**own, **{name: (known[name].annotation, known[name]) for name in shared}}
@@ -50,10 +50,10 @@ def model_of(title: str, own: Mapping[str, Any], shared: Iterable[str]) -> type[
 def command_from(
     model: type[BaseModel], call: Callable[[Any], int], hidden: Set[str] = frozenset()
 ) -> Callable[..., int]:
-    """A function with one parameter for every field of `model`, for ``typer.Typer.command``.
+    """Return a function with one parameter for every field of `model`, for ``typer.Typer.command``.
 
-    It makes the model of the flags that were given (so ``model_fields_set`` is what the user typed) and calls `call`
-    with it; bounds are the model's.
+    It makes the model from the given flags only, so ``model_fields_set`` tells what the user typed, and calls `call`
+    with it. The model checks bounds.
     """
 
     def command(**given: Any) -> int:
@@ -71,7 +71,7 @@ def command_from(
 
 
 def _class_of(model: type[BaseModel]) -> type[Any]:
-    """The class of a model's command: a file that is written has one name, and a second one is refused."""
+    """Return the class of a model's command; it refuses a second name for a written file."""
     from typer.core import TyperCommand
 
     files = {name for name, field in model.model_fields.items() if extra_of(field).get("written")}
@@ -101,7 +101,7 @@ def _parameter(name: str, field: FieldInfo, hidden: bool) -> inspect.Parameter:
 
 
 def _help(field: FieldInfo) -> str:
-    """The description with the default, unless that is off or empty."""
+    """Return the description with the default, unless that is off or empty."""
     shown, default = extra_of(field).get("shown"), field.default
     given = not field.is_required() and default is not None and default is not False and default != []
     if shown is None and given:
@@ -111,7 +111,7 @@ def _help(field: FieldInfo) -> str:
 
 
 def _type_of(annotation: Any) -> Any:
-    """What typer is to parse: numbers, switches, choices and paths as such; everything else as text for the model."""
+    """Return the type for typer to parse: numbers, switches, choices and paths; text for everything else."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _type_of(arguments[0])

@@ -1,8 +1,8 @@
-"""Ctrl-C before a command can answer it, and after: one line and the exit code, never a traceback.
+"""Answer Ctrl-C before and after a command: one line and the exit code, never a traceback.
 
-Inside an import `KeyboardInterrupt` would go through C code that makes another error of it, or swallows it, and there
-is nothing to clean up: the process ends at once. Elsewhere it is raised as usual, and the command or the run answers.
-Loads nothing but a little of the standard library: what comes before `listening` cannot be answered.
+Inside an import, C code would turn `KeyboardInterrupt` into another error or swallow it. Nothing needs cleaning up
+there, so the process ends at once. Elsewhere it is raised as usual, and the command or the run answers. This module
+loads only a little of the standard library, because nothing can answer before `listening`.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from types import FrameType
 from typing import Any
 
 INTERRUPTED = 130
-"""The exit code that a shell expects after Ctrl-C."""
+"""Exit code that a shell expects after Ctrl-C."""
 MESSAGE = "scalarviz: interrupted"
 _IMPORTING = "<frozen importlib"
 
 
 @contextmanager
 def listening() -> Iterator[None]:
-    """For the rest of the process: answer Ctrl-C in the block, which is a whole command, and end at once after it."""
+    """Answer Ctrl-C during the block, a whole command; afterwards, until the process ends, exit at once."""
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:  # a background job ignores it
         yield
         return
@@ -46,13 +46,13 @@ def _answer(number: int, frame: FrameType | None) -> None:
 
 
 def _unraisable(problem: Any) -> None:
-    """A Ctrl-C counts where Python cannot raise, too, as in a callback of the collector."""
+    """Answer a Ctrl-C where Python cannot raise, such as in a callback of the garbage collector."""
     if isinstance(problem.exc_value, KeyboardInterrupt):
         _leave()
     sys.__unraisablehook__(problem)
 
 
 def _leave(*_: object) -> None:
-    with suppress(OSError):  # nobody may be listening
+    with suppress(OSError):  # stderr may be closed
         os.write(2, f"{MESSAGE}\n".encode())
     os._exit(INTERRUPTED)

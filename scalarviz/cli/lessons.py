@@ -1,4 +1,4 @@
-"""``scalarviz lessons``: the list of the lessons, and copies of their notebooks."""
+"""``scalarviz lessons``: list the lessons, or copy their notebooks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .flags import Command, argument, model_of
 
 
 def command() -> Command:
-    """The flags, and what runs the command."""
+    """Return the flags and the function of the command."""
     flags = {
         "folder": (str | None, argument("The folder into which to copy the notebooks.")),
         "overwrite": (bool, Field(False, description="Replace files in the folder that differ.")),
@@ -27,7 +27,7 @@ def command() -> Command:
 
 
 def lessons(options: Any) -> int:
-    """List the lessons, or copy them into a folder; gives the exit code."""
+    """List the lessons, or copy them into a folder; return the exit code."""
     if options.folder is None:
         for given, name in ((options.overwrite, "--overwrite"), (options.outputs, "--outputs")):
             if given:

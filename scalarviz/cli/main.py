@@ -1,7 +1,7 @@
-"""The command line: which command, its flags, its exit code. The work is done below this floor.
+"""The command line: find the command, its flags and its exit code. Other modules do the work.
 
 Exit codes: 0 done; 2 wrong use or input, or a file that could not be written (one line or two, no traceback);
-130 after Ctrl-C, 143 after SIGTERM and 129 after SIGHUP (what was asked for is written).
+130 after Ctrl-C, 143 after SIGTERM and 129 after SIGHUP (the files are still written).
 Nothing heavy is imported at the top: ``scalarviz --help`` answers at once.
 """
 
@@ -23,7 +23,7 @@ from .interrupt import INTERRUPTED, MESSAGE
 from .scene_files import scene_names
 
 HELP_ALL = "--help-all"
-"""Shows the flags that ``--help`` leaves out as well."""
+"""Flag that also shows the flags that ``--help`` leaves out."""
 COMMANDS = {
     "scenes": "List the scenes.",
     "tour": "Take a one-minute walkthrough of scalarviz.",
@@ -37,13 +37,13 @@ COMMANDS = {
     "warmup": "Compile the kernels into the cache so that later runs start quickly.",
 }
 SHOWN_BY = {".svs": "view", ".onnx": "view", ".safetensors": "view", ".svz": "replay"}
-"""Which command shows a file, by its ending."""
+"""The command that shows a file, by its ending."""
 TYPED_APART = "unexpected extra argument"
-"""What typer says of a word that no flag takes."""
+"""Part of typer's message about a word that no flag takes."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command that `argv` names (default: the process's arguments); returns the exit code."""
+    """Run the command that `argv` names (default: the process's arguments); return the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     with usable(), early_frame(arguments):
         return _answered(arguments)
@@ -70,7 +70,7 @@ def _answered(arguments: list[str]) -> int:
 
 
 def _refuse_pickles(arguments: Sequence[str]) -> None:
-    """Refuse files of PyTorch that a command is to read, before anything heavy is imported for it."""
+    """Refuse PyTorch files that a command should read, before anything heavy is imported."""
     for flag, word in pairwise(["", *arguments]):
         path = Path(word.removeprefix("--load="))
         if (flag == "--load" or not flag.startswith("--")) and path.suffix not in ("", ".py") and path.is_file():
@@ -103,13 +103,13 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _brief(said: str) -> str:
-    """What typer says without its words for pydantic's errors, and without more of what was typed than a line has."""
+    """Return typer's message without its words for pydantic's errors; long words that the user typed are cut."""
     said = said.replace(": Value error, ", ": ")
     return re.sub(r"\S{61,}", lambda typed: f"{typed[0][:57]}...", said)
 
 
 def _app(arguments: list[str]) -> tuple[Any, str]:
-    """The typer application; only the command that is called gets its flags, the others a line of help."""
+    """Return the typer application. Only the called command gets its flags; the others get a line of help."""
     import typer
 
     app = typer.Typer(
@@ -131,7 +131,7 @@ def _app(arguments: list[str]) -> tuple[Any, str]:
 
 
 def _add_asked(app: Any, name: str, arguments: list[str]) -> None:
-    """The command that is asked for, with its flags; what it needs is loaded now."""
+    """Add the called command with its flags; this loads what it needs."""
     from ..run.scene.scene_file import LoadedScene, load_scene
     from .flags import add_command
 
@@ -150,7 +150,7 @@ def _add_asked(app: Any, name: str, arguments: list[str]) -> None:
         case _:
             from .run import run_scene
 
-            if name == "train":  # a scene without a name of its own
+            if name == "train":  # a scene without its own name
                 module = importlib.import_module("scalarviz.scenes._train")
                 loaded = LoadedScene(name, module, module.Options)
             else:
@@ -178,7 +178,7 @@ def _add_version(app: Any) -> None:
 
 
 def _interruptible(command: Callable[[], int]) -> int:
-    """Say what ended a command: typer would make an exit code of Ctrl-C without a word."""
+    """Print a message after Ctrl-C; typer would silently turn it into an exit code."""
     try:
         return command()
     except KeyboardInterrupt:
@@ -187,7 +187,7 @@ def _interruptible(command: Callable[[], int]) -> int:
 
 
 def _unasked() -> None:
-    """Stand in for a command whose flags nobody asked for."""
+    """Placeholder for a command that was not called."""
 
 
 def _scenes() -> None:
@@ -197,7 +197,7 @@ def _scenes() -> None:
 
 
 def hint(arguments: Sequence[str], name: str, said: str) -> str:
-    """The line below an error: where to read more, or the usual slips of a sweep."""
+    """Return the line below an error: where to read more, or the fix of a common slip of a sweep."""
     if name == "sweep":
         return _of_sweep(arguments, said)
     if command := SHOWN_BY.get(PurePath(name).suffix.lower()):
@@ -208,7 +208,7 @@ def hint(arguments: Sequence[str], name: str, said: str) -> str:
 
 
 def scene_in(arguments: Sequence[str]) -> str | None:
-    """The scene that a command line of `sweep` names."""
+    """Return the scene that a command line of `sweep` names."""
     return next((a for a in arguments if a in scene_names() or (a.endswith(".py") and not a.startswith("-"))), None)
 
 
@@ -223,7 +223,7 @@ def _of_sweep(arguments: Sequence[str], said: str) -> str:
 
 
 def _several(arguments: Sequence[str], said: str) -> tuple[str, str]:
-    """A flag with several values, which was refused, and these with blanks between; empty where there is none."""
+    """Return a refused flag with several values, and the values separated by blanks; empty texts for none."""
     for flag, value in pairwise(arguments):
         values = value.replace(",", " ").split()
         if flag.startswith("--") and len(values) > 1 and f"'{flag}'" in said:

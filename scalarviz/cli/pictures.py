@@ -1,4 +1,4 @@
-"""The film and the pictures that a run leaves: which, whether they can be made here, and making them."""
+"""Films and pictures of a run: choose them, check that they can be made, and write them."""
 
 from __future__ import annotations
 
@@ -24,20 +24,21 @@ STILLS = (*FORMATS, ".svg")
 
 @dataclass(slots=True)
 class Outputs:
-    """What is to be written of the picture."""
+    """The films and stills to write."""
 
     films: list[Path]
     stills: list[Path]
     options: Any
-    notes: list[str] = field(default_factory=list)  # what the user should know beforehand
+    notes: list[str] = field(default_factory=list)  # messages for the user before the run
     failures: list[str] = field(default_factory=list)  # why files that were asked for, or usually made, are missing
     _easel: Easel | None = None
 
     @contextmanager
     def film(self, scene: Scene, steps: int, stopped: Callable[[], bool] = lambda: False) -> Iterator[Iterator[int]]:
-        """Steps to train to, one after another; each film gets a frame for every one. The last one is always there.
+        """Yield the steps to train to, in order, the last one included; each film gets a frame at every one.
 
-        A film is paced by what will be seen, which is tried beforehand on a copy of the run until `stopped()`.
+        The pace of a film follows the visible changes. They are measured beforehand on a copy of the run, until
+        `stopped()`.
         """
         if not self.films:
             yield iter([scene.run.steps + steps])
@@ -57,19 +58,19 @@ class Outputs:
                 steady=scene.steps_a_frame, stopped=stopped,
             ) as (reel, stops):  # fmt: skip
                 yield stops
-        finally:  # a run that diverged leaves its film, too
+        finally:  # a diverged run leaves its film, too
             if reel is not None:
                 self.failures += reel.failures
                 self.films = reel.written
 
     def _easel_of(self, scene: Scene) -> Easel:
-        """One easel for the film and the pictures: the film's has gathered the test curve."""
+        """Return one easel for the film and the pictures, because the film's has gathered the test curve."""
         if self._easel is None:
             self._easel = easel_of(scene.name, self.options, scene)
         return self._easel
 
     def pictures(self, scene: Scene) -> list[Path]:
-        """Write the stills; returns every file of the picture that was written, films included."""
+        """Write the stills; return every written file, films included."""
         written = list(self.films)
         if self.stills:
             easel = self._easel_of(scene)
@@ -81,7 +82,7 @@ class Outputs:
         return written
 
     def drawn(self, easel: Easel, words: str) -> list[Path]:
-        """Write the stills, with a few words on each; returns those that were written."""
+        """Write the stills with a few words on each; return the written ones."""
         written = []
         for path in self.stills:
             try:
@@ -92,7 +93,7 @@ class Outputs:
 
 
 def easel_of(name: str, options: Any, x: object) -> Easel:
-    """What draws with the size and the look that `options` ask for; `name` stands in messages."""
+    """Return an easel with the size and theme in `options`; `name` stands in messages."""
     from ..view.ink.theme import presenting
     from ..view.out.easel import Easel
 
@@ -101,9 +102,9 @@ def easel_of(name: str, options: Any, x: object) -> Easel:
 
 
 def plan_outputs(name: str, options: Any) -> Outputs:
-    """Which films and pictures a run will leave; InputError for a name or frames a second that cannot be.
+    """Return the films and pictures of a run. InputError: a bad file name or frame rate.
 
-    MissingDependencyError for a film that was asked for by name, without the ``video`` extra.
+    MissingDependencyError: a film was asked for by name, without the ``video`` extra.
     """
     outputs = _named(options) if options.out or options.headless else _usual(name, options)
     outputs.notes += _even_sides(outputs.films, options.size)
@@ -133,7 +134,7 @@ def _named(options: Any) -> Outputs:
 
 
 def _even_sides(films: list[Path], size: tuple[int, int]) -> list[str]:
-    """What is said of a film that cannot have the size that was asked for."""
+    """Return messages about films that cannot have the requested size."""
     if not films or not any(side % 2 for side in size):
         return []
     from ..view.out.files import even_size
@@ -161,7 +162,7 @@ def _usual(name: str, options: Any) -> Outputs:
 
 
 def tells_a_step(options: Any) -> bool:
-    """Whether a film is of one opened step; InputError where no film is made."""
+    """Return whether the film shows one opened step; InputError if no film is made."""
     if options.story == "training":
         return False
     if not any(path.suffix.lower() in FILMS for path in options.out):
@@ -170,7 +171,7 @@ def tells_a_step(options: Any) -> bool:
 
 
 def check_moment(options: Any, first: int) -> None:
-    """Refuse a moment that will not be shown: a step that will not be done from step `first` on, or no picture."""
+    """Refuse ``--at`` if the run, from step `first` on, does not reach that step, or if no picture is written."""
     if options.at is None:
         return
     last = first + options.steps
@@ -181,7 +182,7 @@ def check_moment(options: Any, first: int) -> None:
 
 
 def check_heard(options: Any) -> None:
-    """Refuse flags of a window or a film where the others leave neither."""
+    """Refuse flags of a window or a film if neither is made."""
     if not (options.headless or options.out):
         return
     if options.paused:
@@ -191,9 +192,9 @@ def check_heard(options: Any) -> None:
 
 
 def check_look(options: Any) -> None:
-    """Refuse a colour map that does not exist, drawn or not; UnknownNameError lists those there are.
+    """Check that the colour map exists; UnknownNameError lists the known ones.
 
-    Maps are known where vispy is; without it nothing is drawn anyway.
+    Maps are known only with vispy; without it nothing is drawn anyway.
     """
     if not options.given("cmap"):
         return
@@ -205,7 +206,7 @@ def check_look(options: Any) -> None:
 
 
 def _no_drawing(options: Any) -> str:
-    """Why nothing can be drawn here, or an empty text."""
+    """Return why nothing can be drawn here, or an empty text."""
     try:
         from ..view.out.offscreen import available
     except MissingDependencyError as error:

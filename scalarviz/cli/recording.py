@@ -1,4 +1,4 @@
-"""`--recording` and `--html`: take a run down while it trains, and make the file whole however the run ends."""
+"""`--recording` and `--html`: record a run while it trains, and close the file however the run ends."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 
 PAGE_FRAMES, FEWEST = 300, 24
-"""Frames of a page, beside its first, where nobody says how many steps apart they are; of very many weights."""
+"""Frames of a page beside its first, without ``--every``; `FEWEST` for very many weights."""
 NUMBERS = 20_000_000
-"""Values of weights that a page holds then, as far as that leaves it `FEWEST` frames."""
+"""Most values of weights in such a page, unless that leaves fewer than `FEWEST` frames."""
 UNHEARD = ("paused", "fps", "duration", "cmap", "presenter")
 """Flags of windows, films and pictures."""
 
 
 def check_page(options: Any, *, alone: bool) -> None:
-    """Say before the network is built what would stop a page from being written, or a flag that it does not heed.
+    """Refuse a page that cannot be written, or a flag that a page ignores, before the network is built.
 
-    `alone`: nothing else is shown or drawn beside it.
+    `alone`: nothing else is shown or drawn.
     """
     if options.html:
         check_target(options.html)
@@ -37,12 +37,12 @@ def check_page(options: Any, *, alone: bool) -> None:
 
 
 def frames_of(weights: int) -> int:
-    """How many frames a page of so many weights has beside its first."""
+    """Return the number of frames of a page beside its first, for a number of weights."""
     return max(FEWEST, min(PAGE_FRAMES, NUMBERS // max(weights, 1)))
 
 
 def write_page(recording: Recording | Recorded | Comparison, options: Any, name: str, weights: int) -> bool:
-    """Write the page of a recording, or of two, and say so; returns whether that went well."""
+    """Write the page of a recording, or of two, and print its name; return whether that succeeded."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:
@@ -58,13 +58,13 @@ def write_page(recording: Recording | Recorded | Comparison, options: Any, name:
 
 
 FRAMES = 1000
-"""So many frames has a recording where nobody says how many steps apart they are."""
+"""Frames of a recording without ``--every``."""
 SMALL = 10_000
-"""Weights up to which gradients, updates and rows are recorded as well as values."""
+"""Most weights for which gradients, updates and rows are recorded as well as values."""
 
 
 def check_recording(options: Any) -> None:
-    """Say before the network is built what would stop a recording, or that --every or --micro is given for nothing."""
+    """Refuse a recording that cannot be written, or --every and --micro without one, before the network is built."""
     check_page(options, alone=options.headless and not options.out)
     if options.recording:
         check_new(options.recording)
@@ -73,7 +73,7 @@ def check_recording(options: Any) -> None:
 
 
 def begin_recording(scene: Scene, options: Any) -> Recording | None:
-    """The recording of a run, if one is asked for."""
+    """Return the recording of a run, or None if none is asked for."""
     if not (options.recording or options.html):
         return None
     from ..view.page.recording import Recording
@@ -92,14 +92,14 @@ def begin_recording(scene: Scene, options: Any) -> Recording | None:
 
 
 class RunRecording:
-    """The recording of one run, if one was asked for; a context manager. No signal interrupts its being closed."""
+    """The recording of one run, if any; a context manager. No signal interrupts its closing."""
 
     def __init__(self, name: str, weights: int, recording: Recording | None, options: Any, stop: Stop) -> None:
         self._name, self._weights, self._recording = name, weights, recording
         self._failed, self._options, self._stop = False, options, stop
 
     def close(self) -> None:
-        """Make the file whole and say what is in it; later this does nothing."""
+        """Close the file and print its name; a second call does nothing."""
         recording, self._recording = self._recording, None
         if recording is None:
             return
@@ -112,7 +112,7 @@ class RunRecording:
                 return
             if recording.trouble:
                 self._failed = True
-                fail(f"{recording.path.name} is incomplete: it does not hold the whole run")  # why was said then
+                fail(f"{recording.path.name} is incomplete: it does not hold the whole run")  # why was printed then
             elif self._options.recording:
                 thinned = f" (thinned to every {recording.every:,} steps)" if recording.thinned else ""
                 say(f"wrote {self._options.recording}{thinned}")
@@ -120,7 +120,7 @@ class RunRecording:
                 self._failed |= not write_page(recording, self._options, self._name, self._weights)
 
     def code(self, code: int) -> int:
-        """The exit code of the run, or 2 where the recording that was asked for is not whole."""
+        """Return the exit code of the run, or 2 if its recording is incomplete."""
         return 2 if self._failed else code
 
     def __enter__(self) -> Self:

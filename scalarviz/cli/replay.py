@@ -1,4 +1,4 @@
-"""`scalarviz replay`: one recording, or two beside each other, in a window or as a film and a picture."""
+"""`scalarviz replay`: one recording, or two side by side, in a window or as a film and a picture."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 _SHARED = (
     *("headless", "out", "at", "duration", "fps", "paused", "size", "theme", "presenter", "cmap", "html", "json_line"),
 )
-"""Flags of the scenes that mean the same here."""
+"""Flags that mean the same as for scenes."""
 
 
 def command() -> Command:
-    """The flags, those of the scenes that are of the picture alone and the files, and what runs the command."""
+    """Return the flags and the function of the command."""
     flags = {
         "recording": (Path, Field(description="recording (.svz) that --recording wrote",
                       json_schema_extra={"argument": True})),
@@ -45,7 +45,7 @@ def command() -> Command:
 
 @dataclass(slots=True)
 class Replayed:
-    """What is shown, and what was written of it."""
+    """The shown recordings, and the files written from them."""
 
     name: str
     source: Played
@@ -54,7 +54,7 @@ class Replayed:
 
 
 def replay(options: Any) -> int:
-    """Show what was recorded, until the window is closed or the files are written; returns the exit code."""
+    """Show recordings until the window is closed or the files are written; return the exit code."""
     check_heard(options)
     check_look(options)
     _check_page(options)
@@ -83,7 +83,7 @@ def replay(options: Any) -> int:
         failures = [GONE] if getattr(watched, "display_lost", False) else []
         if not watched and options.steps is None:
             shown.source.show_frame(len(shown.source.steps) - 1)
-        figures = options.json_line and not window  # which need no picture
+        figures = options.json_line and not window  # needs no picture
         if options.out or not (options.html or watched or figures):
             failures += _files(shown, options, stop).failures
         if stop:
@@ -104,7 +104,7 @@ def _check_page(options: Any) -> None:
 
 
 def _page(shown: Replayed, options: Any) -> bool:
-    """Write the recording, or the comparison, as a page; whether that went well."""
+    """Write the recording, or the comparison, as a page; return whether that succeeded."""
     from ..view.page.comparison import Comparison
 
     if isinstance(shown.source, Comparison):
@@ -114,7 +114,7 @@ def _page(shown: Replayed, options: Any) -> bool:
 
 
 def _opened(options: Any, open_files: ExitStack) -> Replayed:
-    """The recordings, standing where they are shown first."""
+    """Open the recordings at the moment to show first."""
     from ..run.sources.played import RecordedSource
     from ..view.page.comparison import Comparison, names_of
     from ..view.page.recording import load_recording
@@ -131,7 +131,7 @@ def _opened(options: Any, open_files: ExitStack) -> Replayed:
 
 
 def _check_at(source: Played, options: Any) -> None:
-    """Refuse a moment that no picture will show."""
+    """Refuse ``--at`` without a picture, or at a step that was not recorded."""
     if not any(path.suffix.lower() in STILLS for path in options.out):
         raise InputError(f"--at needs a picture; add --out step-{options.at}.png")
     here = source.place
@@ -143,7 +143,7 @@ def _check_at(source: Played, options: Any) -> None:
 
 
 def _files(shown: Replayed, options: Any, stop: Stop) -> Outputs:
-    """Write the films and pictures that were asked for, or usually are made."""
+    """Write the films and pictures that were asked for, or the usual ones."""
     from ..view.film import words_of_record
 
     outputs = plan_outputs(shown.name.replace("/", "-").replace(" ", "-"), options)
@@ -162,7 +162,7 @@ def _files(shown: Replayed, options: Any, stop: Stop) -> Outputs:
 
 
 def _film(shown: Replayed, options: Any, outputs: Outputs, easel: Easel, last: int, stop: Stop) -> None:
-    """The frames up to a place, paced by what there is to see."""
+    """Write the films up to the frame `last`; the pace follows the visible changes."""
     from ..view.film import Reel, frames_of_record
     from ..view.watch.playback import pace
 
@@ -178,7 +178,7 @@ def _film(shown: Replayed, options: Any, outputs: Outputs, easel: Easel, last: i
 
 
 def _report(shown: Replayed, as_json: bool) -> None:
-    """What was written, and one line of JSON where it was asked for."""
+    """Print the written files and, if asked for, one line of JSON."""
     for path in shown.written:
         say(f"wrote {path}")
     if not as_json:

@@ -1,4 +1,4 @@
-"""``scalarviz`` alone: a window of all scenes; where there is no display or no terminal, the help."""
+"""``scalarviz`` without a command: a window of all scenes; without a display or a terminal, the help."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 SIZE = (1280, 720)
 STILLS = Path("pictures") / "stills"
 TAKERS = {"picture": ("texture", "rgb"), "csv": ("playground",)}
-"""Which scenes take a file by which option: the first that is there gets it."""
+"""Scenes that take a file by an option: the first available one gets it."""
 
 
 def wants_wall() -> bool:
-    """Whether there is a terminal to say things on, and a display for a window."""
+    """Return whether there is a terminal for messages and a display for a window."""
     return sys.stdout is not None and sys.stdout.isatty() and has_window()
 
 
 def open_wall(help_instead: Callable[[], int]) -> int:
-    """Show the wall until its window is closed; returns the exit code. Where no window can be opened, the help."""
+    """Show the wall until its window is closed; if no window can open, the help. Return the exit code."""
     from ..display import WindowProbe
 
     probe = WindowProbe()
-    found = make_scene_wall()  # while Qt is tried out
+    found = make_scene_wall()  # while Qt is tried in another process
     if reason := probe.reason():
         code = help_instead()
         say(f"scalarviz: the window of all scenes cannot open: {reason}")
@@ -51,14 +51,14 @@ def open_wall(help_instead: Callable[[], int]) -> int:
 
 
 def command() -> Command:
-    """The flags of the tour, those of the scenes that are of the picture alone, and what runs it."""
+    """Return the flags and the function of the tour."""
     from .flags import model_of
 
     return model_of("TourOptions", {}, ("theme", "presenter")), open_tour
 
 
 def open_tour(options: Any) -> int:
-    """Show the tour, then the wall, until the window is closed; returns the exit code."""
+    """Show the tour, then the wall, until the window is closed; return the exit code."""
     if not has_window():
         return fail("the tour needs a window, and there is no display (DISPLAY and WAYLAND_DISPLAY are not set)")
     from ..display import WindowProbe
@@ -75,7 +75,7 @@ def open_tour(options: Any) -> int:
 
 
 def run_window(first: Callable[[tuple[int, int]], Guest], name: str, size: tuple[int, int] = SIZE) -> int:
-    """Open a window on the picture that `first` makes and serve it until it is closed; the exit code."""
+    """Open a window on the picture that `first` makes and serve it until it is closed; return the exit code."""
     from ..view.out.desktop import Window
     from .stop import Stop
 
@@ -92,7 +92,7 @@ def run_window(first: Callable[[tuple[int, int]], Guest], name: str, size: tuple
 
 
 def make_scene_wall(theme: Theme | str = "dark") -> SceneWall:
-    """The wall of all scenes."""
+    """Return the wall of all scenes."""
     from ..view.walls.scene_wall import SceneWall
     from ..view.watch.viewer import PICTURES, TABLES, WEIGHTS
 
@@ -103,13 +103,13 @@ def make_scene_wall(theme: Theme | str = "dark") -> SceneWall:
 
 
 def _stations() -> Sequence[Station]:
-    """What the tour shows."""
+    """Return the stations of the tour."""
     stations: Sequence[Station] = importlib.import_module("scalarviz.scenes._tour").STATIONS
     return stations
 
 
 def entry_of(name: str, path: Path) -> SceneEntry:
-    """The door of a scene; its module is not imported for it."""
+    """Return the entry of a scene; its module is not imported."""
     from ..view.walls.scene_entry import SceneEntry
 
     folder = path.parents[1] if path.name == "__init__.py" else path.parent
@@ -120,7 +120,7 @@ def entry_of(name: str, path: Path) -> SceneEntry:
 
 
 def missing(path: Path) -> str:
-    """What a scene's defaults need and is not installed, as a command that installs it; else an empty text."""
+    """Return the command that installs a missing dependency of a scene's defaults, or an empty text."""
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign) and [ast.unparse(t) for t in node.targets] == ["NEEDS"]:
             needs = ast.literal_eval(node.value)
@@ -130,7 +130,7 @@ def missing(path: Path) -> str:
 
 
 def _build_scene(name: str, given: Mapping[str, object]) -> BuiltScene:
-    """The scene with its defaults but for what is given."""
+    """Build the scene with its defaults, except for the given options."""
     from ..view.walls.scene_entry import BuiltScene
     from .run import built
 
@@ -140,12 +140,12 @@ def _build_scene(name: str, given: Mapping[str, object]) -> BuiltScene:
 
 
 def entry_request_of(path: Path, doors: list[SceneEntry]) -> EntryRequest:
-    """Which door a file that was dropped opens, with which options, and what that does.
+    """Return the scene entry for a dropped file, its options, and a description.
 
     Raises
     ------
     InputError, FileFormatError
-        None takes it, or it cannot be read.
+        No scene takes the file, or it cannot be read.
     """
     from ..view.watch.viewer import PICTURES, TABLES, WEIGHTS
 
@@ -164,7 +164,7 @@ def entry_request_of(path: Path, doors: list[SceneEntry]) -> EntryRequest:
 
 
 def _weights(path: Path, doors: list[SceneEntry]) -> EntryRequest:
-    """The door of the scene that wrote a file of weights."""
+    """Return the entry of the scene that wrote a file of weights."""
     from ..run.state import read_checkpoint
 
     writer = read_checkpoint(path).notes.get(WRITER, "")

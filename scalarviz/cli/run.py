@@ -1,4 +1,4 @@
-"""One run from the command line: refuse, build, train (in a window or not), write, report."""
+"""One run from the command line: check, build, train (in a window or not), write, report."""
 
 from __future__ import annotations
 
@@ -31,11 +31,10 @@ if TYPE_CHECKING:
 
 
 def run_scene(loaded: LoadedScene, options: Any) -> int:
-    """Train a scene as its options say; returns the exit code.
+    """Train a scene with its options; return the exit code.
 
-    Everything that would stop a file from being written afterwards is said before the training begins. Ctrl-C, SIGTERM
-    and SIGHUP end the training at the next boundary of a step; what was asked for is written all the same. After a
-    second one it is only the weights.
+    Errors that would prevent a file are reported before the training begins. Ctrl-C, SIGTERM and SIGHUP end the
+    training after the current step, and all files are still written. After a second signal only the weights are.
     """
     if options.save:
         check_target(options.save)
@@ -68,7 +67,7 @@ def run_scene(loaded: LoadedScene, options: Any) -> int:
 
 
 def built(loaded: LoadedScene, options: Any) -> Scene:
-    """The scene of some options, as it begins."""
+    """Build the scene with some options."""
     scene = loaded.build_loaded(options)
     if options.load and scene.run.lr == 0:
         say(f"{scene.name}: the learning rate in {options.load} is 0, as its schedule has ended; no weight will change")
@@ -76,7 +75,7 @@ def built(loaded: LoadedScene, options: Any) -> Scene:
 
 
 def _engine_line(name: str, scene: Scene, threads: int | None = None) -> str:
-    """Which engine and why; also why there are fewer threads than asked for."""
+    """Return the engine and its reason; also why it uses fewer threads than asked for."""
     run, why = scene.run, scene.run.engine.why
     if threads is not None and run.engine.threads < threads:
         more = "more bring no speed here, or do not exist" if run.engine.name == "numba" else "only numba takes more"
@@ -85,7 +84,7 @@ def _engine_line(name: str, scene: Scene, threads: int | None = None) -> str:
 
 
 class Training:
-    """One run from its first step to its last file; `outputs` are the film and the pictures, None with a window."""
+    """One run from its first step to its last file; `outputs` are films and pictures, None with a window."""
 
     def __init__(
         self, loaded: LoadedScene, scene: Scene, options: Any, stop: Stop, taken: RunRecording, outputs: Outputs | None
@@ -98,7 +97,7 @@ class Training:
         self.failures: list[str] = []
 
     def train_and_write(self, window: InWindow | None) -> int:
-        """Train in the window, or without one where there is none; write what was asked for; the exit code."""
+        """Train in the window, or without one if there is none; write all files; return the exit code."""
         try:
             error = self._without_window() if window is None else self._in_window(window)
         except MissingDependencyError as missing:  # of the window
@@ -119,7 +118,7 @@ class Training:
         return 2 if self.failures else self.stop.code or (AT_A_BREAKPOINT if at is not None else 0)
 
     def hurried(self) -> int:
-        """After a second signal: the weights, a line that says what is there, and the exit code."""
+        """After a second signal: save the weights, print the files, and return the exit code."""
         if self.stop.cut and self.options.save and not self.saved:
             self.failures.append(f"{self.options.save} was not written, because a step was interrupted")
         else:
@@ -129,9 +128,9 @@ class Training:
         return self.stop.code
 
     def _in_window(self, window: InWindow) -> Exception | None:
-        """Train in a window; returns what stopped the training. MissingDependencyError if there can be no window."""
+        """Train in a window; return the error that stopped the training. MissingDependencyError: no window can open."""
         reason, start = window.refusal(), time.perf_counter()
-        if self.stop:  # Ctrl-C in a terminal ends the process that was to find out, too
+        if self.stop:  # Ctrl-C in a terminal also ends the process that tries Qt
             return None
         if reason:
             raise MissingDependencyError(reason)
@@ -140,7 +139,7 @@ class Training:
         return error
 
     def _without_window(self) -> Exception | None:
-        """Train to the last step or a signal, and save before the film is closed, which takes a while."""
+        """Train to the last step or a signal; save the weights before closing the film, which takes a while."""
         outputs = self.outputs = self.outputs or plan_outputs(self.loaded.name, self.options)
         for line in outputs.notes:
             say(line)
@@ -167,26 +166,26 @@ class Training:
                         self._save()
                     raise
                 self._save()
-        except Exception as error:  # whatever it is, what was learnt until then is kept
+        except Exception as error:  # after any error, the weights so far are kept
             return error
         finally:
             self.seconds = time.perf_counter() - start
         return None
 
     def _stopped_by(self, error: Exception) -> int:
-        """Say what stopped the training, at which step, and keep the weights if they are worth it; the exit code 2."""
+        """Report the error that stopped the training, save the weights if they are good, and return the exit code 2."""
         run, step, said = self.scene.run, self.scene.run.steps, str(error)
         if not isinstance(error, ScalarvizError):
             traceback.print_exception(error)  # a defect, of a scene or of ours
             said = f"training stopped after step {step:,}: {type(error).__name__}: {error}"
-        elif isinstance(error, DivergedError):  # which names its step
+        elif isinstance(error, DivergedError):  # the error names its step
             if error.good is not None and hasattr(self.options, "lr") and run.lr:
                 said = f"{error.fact}; {SLOWER}: --lr {run.lr / 10:.3g}"
         else:
             said = f"training stopped after step {step:,}: {error}"
         if not self.saved:
             self._save_weights(diverged=isinstance(error, DivergedError))
-        if self.outputs is not None and isinstance(error, DivergedError):  # they show it up to there
+        if self.outputs is not None and isinstance(error, DivergedError):  # they show the run up to there
             self.written += self.outputs.pictures(self.scene)
             self.failures += self.outputs.failures
         self.recording.close()  # the process may end with its display
@@ -194,7 +193,7 @@ class Training:
         return fail(said)
 
     def _save(self) -> None:
-        """Write the weights, once, and let no signal interrupt that."""
+        """Write the weights, once, without interruption by a signal."""
         with self.stop.protect_writing():
             if not self.saved:
                 self._save_weights()
@@ -219,7 +218,7 @@ class Training:
             self.written += _saved_elsewhere(scene, path.name)
 
     def _write(self) -> None:
-        """Write what was asked for, the weights first; what cannot be written keeps nothing else from it."""
+        """Write all files, the weights first; one that fails does not stop the others."""
         self._save()
         if self.outputs is not None:
             self.written += self.outputs.pictures(self.scene)
@@ -230,14 +229,14 @@ class Training:
             self.failures.append(str(error))
 
     def _say_files(self) -> None:
-        """Say what was written, and what is missing."""
+        """Print the written files, and the missing ones."""
         for path in self.written:
             say(f"wrote {path}")
         for line in self.failures:
             fail(line)
 
     def _report(self) -> None:
-        """What the training came to and what was written, in words, and as JSON where that was asked for."""
+        """Print the results and the written files, and if asked for, one line of JSON."""
         run, name = self.scene.run, self.loaded.name
         rate = run._training.steps_per_second
         try:
@@ -246,9 +245,9 @@ class Training:
             more = {}
             self.failures.append(str(error))
         told = "".join(f", {what} {_number_words(number)}" for what, number in more.items())
-        paced = "" if math.isnan(rate) else f", {rate:,.0f} steps/s"  # none yet, or none since another engine took over
+        paced = "" if math.isnan(rate) else f", {rate:,.0f} steps/s"  # none yet, or none since the engine changed
         loss, of = _loss(self.scene)
-        lost = f", loss {loss:.5g} {of}" if len(run.history) else ""  # none of these numbers: NaN would be a lie
+        lost = f", loss {loss:.5g} {of}" if len(run.history) else ""  # without steps, no loss is printed
         say(f"{name}: step {run.steps:,}{lost}{told}{paced}, {self.seconds:.1f} s in all")
         for path in self.written:
             say(f"wrote {path}")
@@ -275,10 +274,10 @@ class Training:
 
 
 def _saved_elsewhere(scene: Scene, name: str) -> list[Path]:
-    """Where a name cannot be written any more (a full disk): the weights in the system's folder for such files."""
+    """Save the weights in the system's temporary folder if their path cannot be written any more (a full disk)."""
     try:
         folder = Path(tempfile.mkdtemp(prefix="scalarviz-"))
-    except OSError:  # there is none, or it is full as well: the failure that is told already is the whole truth
+    except OSError:  # none, or full as well: the printed failure is complete
         return []
     try:
         scene.run.save(folder / name, {WRITER: scene.name})
@@ -290,13 +289,13 @@ def _saved_elsewhere(scene: Scene, name: str) -> list[Path]:
 
 
 def _content(run: Run) -> tuple[object, ...]:
-    """What a file of weights holds of a run: equal tuples, equal files."""
+    """Return the content of a file of weights: equal tuples, equal files."""
     numbers = checksum({**run.state_dict(), **{f"{OPTIMIZER}{n}": a for n, a in optimizer_state(run).items()}})
     return run.steps, run.optimizer.hyperparameters(), numbers
 
 
 def _loss(scene: Scene) -> tuple[float, str]:
-    """What is told as the loss: that of the weights now, as pictures have it; and of which samples."""
+    """Return the loss of the current weights, as pictures show it, and words for its samples."""
     from ..run.source import Moment, RunSource
 
     source = RunSource(scene.run)
@@ -304,16 +303,16 @@ def _loss(scene: Scene) -> tuple[float, str]:
 
 
 def _number_words(number: float) -> str:
-    """A count in full, any other number in four digits."""
+    """Return a count in full, any other number in four digits."""
     return f"{number:,}" if isinstance(number, int) else f"{number:.4g}"
 
 
 AT_A_BREAKPOINT = 3
-"""The exit code of a run without a window that a breakpoint stopped."""
+"""Exit code of a run without a window that stopped at a breakpoint."""
 
 
 def set_breakpoints(run: Run, conditions: Sequence[str]) -> None:
-    """Set one for each condition; the ExpressionError for one that cannot be read names the flag."""
+    """Set a breakpoint for each condition; an ExpressionError names the flag."""
     for condition in conditions:
         try:
             run.break_on(condition)
@@ -323,7 +322,7 @@ def set_breakpoints(run: Run, conditions: Sequence[str]) -> None:
 
 
 def what_stopped(run: Run) -> dict[str, object]:
-    """For ``--json``, where there are breakpoints: what stopped the run (None: nothing), and how often each was hit."""
+    """Return, for ``--json``, the breakpoint that stopped the run (or None) and the hits of each; empty without any."""
     if not len(run.breakpoints):
         return {}
     hits = {point.text: point.hits for point in run.breakpoints}

@@ -1,4 +1,4 @@
-"""The scenes that come with the package, found without importing them."""
+"""Find the scenes of the package without importing them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from importlib.util import find_spec
 from pathlib import Path
 
 TAUGHT = ("neuron", "rgb", "xor", "playground", "uinn", "expression", "digits", "texture", "microgpt")
-"""The order of the scenes: each needs only what those before it have shown."""
+"""The order of the scenes: each needs only what the scenes before it have shown."""
 
 
 def scene_names() -> dict[str, str]:
-    """The scenes of the package: name to first line of its docstring; nothing is imported."""
+    """Return the scenes of the package: name to first line of the docstring; nothing is imported."""
     return {name: summary_of(path) for name, path in scene_files().items()}
 
 
 def scene_files() -> dict[str, Path]:
-    """The files of the scenes that come with the package, by name, in the order in which they are taught."""
+    """Return the files of the package's scenes, by name, in teaching order."""
     spec = find_spec("scalarviz.scenes")
     folders = (spec.submodule_search_locations or []) if spec else []
     files = {p.stem: p for folder in folders for p in Path(folder).glob("*.py")}
@@ -27,6 +27,6 @@ def scene_files() -> dict[str, Path]:
 
 
 def summary_of(path: Path) -> str:
-    """The first line of a file's docstring."""
+    """Return the first line of a file's docstring."""
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     return text.partition("\n")[0]

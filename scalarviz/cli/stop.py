@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP end a run at the next boundary of a step: what was asked for is still written."""
+"""Ctrl-C, SIGTERM and SIGHUP end a run after the current step; its files are still written."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from typing import Any, Self
 
 from ..run.core.interrupts import ending_signals
 
-AGAIN = 0.1  # seconds until a signal that came before the window listens is sent once more
+AGAIN = 0.1  # seconds until a signal that arrives before the window listens is sent again
 
 
 class Stop:
-    """Catches the signals while a run goes on; a context manager.
+    """Catches signals during a run; a context manager.
 
-    The first signal is only noted; the second one interrupts, but neither a step (see :meth:`whole`) nor the writing of
-    the weights (see :meth:`held`); the third one interrupts a step as well, and then `cut` says that the weights are
-    those of no step. In a thread that is not the main one nothing is caught: signals do not arrive there.
+    The first signal is only noted. The second one interrupts, but neither a step (see :meth:`protect_step`) nor the
+    writing of weights (see :meth:`protect_writing`). The third one also interrupts a step; then `cut` says that the
+    weights belong to no step. Outside the main thread nothing is caught, because signals do not arrive there.
     """
 
     def __init__(self) -> None:
         self.number = 0
         self.cut = False
         self._count = 0
-        self._patience = 1  # so many signals are only noted
+        self._patience = 1  # number of signals that are only noted
         self._former: dict[int, Any] = {}
         self._window_opens = False
         self._again: threading.Timer | None = None
 
     def __bool__(self) -> bool:
-        """Whether a signal came."""
+        """Whether a signal arrived."""
         return self.number != 0
 
     @property
     def code(self) -> int:
-        """The exit code that a shell expects: 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP; 0 without one."""
+        """Exit code that a shell expects: 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP; 0 without a signal."""
         return 128 + self.number if self.number else 0
 
     @property
     def word(self) -> str:
-        """What happened, for people."""
+        """Word for the end of the run in messages."""
         return "interrupted" if self.number == signal.SIGINT else "terminated"
 
     def __enter__(self) -> Self:
@@ -69,7 +69,7 @@ class Stop:
 
     @contextmanager
     def protect_step(self) -> Iterator[None]:
-        """Put the second signal off until the end of the block, which is a training step; the third one cuts it."""
+        """Put the second signal off until the end of the block, a training step; the third one cuts it."""
         try:
             with self._patient(2):
                 yield
@@ -101,9 +101,9 @@ class Stop:
 
     @contextmanager
     def while_window_open(self) -> Iterator[None]:
-        """While a window with handlers of its own is open: note which signal came.
+        """Note the signal that arrives while a window with its own handlers is open.
 
-        One that comes before the window listens is sent again until it does.
+        A signal that arrives before the window listens is sent again until it does.
         """
         if not self._former:
             yield

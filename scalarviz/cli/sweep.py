@@ -1,4 +1,4 @@
-"""``scalarviz sweep SCENE``: many runs of a scene, their results in a file, a table, a report."""
+"""``scalarviz sweep SCENE``: train a scene many times; write the results, a table, a report."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ OWN: dict[str, Any] = {
                   description="compute on a dask cluster, such as tls://cluster:8786")),
     "keyframes": (int, Field(0, ge=0, le=10_000, description="number of moments per run at which to keep the weights")),
 }  # fmt: skip
-"""The flags of the command; those of the scene come behind them."""
+"""Flags of the command; those of the scene follow."""
 
 
 def sweep_options(loaded: LoadedScene | None) -> tuple[type[BaseModel], dict[str, Any]]:
-    """The model of the flags, and where what was typed of the scene's own stands once it is made."""
+    """Return the model of the flags, and a dict that will hold the typed options of the scene."""
     fields, typed = dict(OWN), dict[str, Any]()
     known = loaded.options.model_fields if loaded is not None else {}
     own = [name for name in (sweepable(loaded.options) if loaded is not None else []) if name not in fields]
@@ -81,9 +81,9 @@ def _is_argument(field: Any) -> bool:
 
 
 def run_sweep(options: Any, typed: dict[str, Any]) -> int:
-    """Compute the runs that the flags ask for, show what they came to; returns the exit code.
+    """Compute the runs that the flags ask for and print a summary; return the exit code.
 
-    Ctrl-C, SIGTERM and SIGHUP end it at once; what was computed is in the file of results.
+    Ctrl-C, SIGTERM and SIGHUP end it at once; the results so far are in the results file.
     """
     _check_files(options)
     began, about, results = time.monotonic(), None, list[Result]()
@@ -109,7 +109,7 @@ def run_sweep(options: Any, typed: dict[str, Any]) -> int:
 
 @contextmanager
 def _file_of(options: Any) -> Iterator[Path | None]:
-    """The file of results; one that nobody keeps, where only a report is asked for."""
+    """Yield the results file; a temporary one if only a report is asked for."""
     if options.results is not None or options.report is None:
         yield options.results
         return
@@ -118,7 +118,7 @@ def _file_of(options: Any) -> Iterator[Path | None]:
 
 
 def grid_of(given: Sequence[str]) -> dict[str, str]:
-    """The options of ``--grid``, and the text of the values of each."""
+    """Return the options of ``--grid``, and the text of the values of each."""
     found: dict[str, str] = {}
     for text in given:
         name, mark, values = text.partition("=")
@@ -132,7 +132,7 @@ def grid_of(given: Sequence[str]) -> dict[str, str]:
 
 
 def _check_files(options: Any) -> None:
-    """Say what would stop a file from being written afterwards."""
+    """Raise an error now for a file that could not be written later."""
     if options.results is not None:
         check_results(options.results)
     for flag, path, ending in (("--table", options.table, ".csv"), ("--report", options.report, ".html")):
@@ -143,7 +143,7 @@ def _check_files(options: Any) -> None:
 
 
 def _computed(options: Any, typed: dict[str, Any], file: Path | None, results: list[Result]) -> About:
-    """Gather all results, those that the file has already included, without their weights; returns what was tried."""
+    """Gather all results without weights, those already in the file included; return the description of the sweep."""
     grid = grid_of(options.grid)
     with _cluster(options) as cluster:
         going = sweep(
@@ -155,7 +155,7 @@ def _computed(options: Any, typed: dict[str, Any], file: Path | None, results: l
 
 
 def _watch(options: Any, going: Sweep, results: list[Result]) -> None:
-    """Gather the results of a sweep; how it goes is told while it does."""
+    """Gather the results of a sweep and show the progress."""
     name, total = Path(going.about.name).stem, going.about.total
     if going.before:
         say(f"{name}: {going.before:,} of {total:,} runs are already in {options.results}")
@@ -171,7 +171,7 @@ def _watch(options: Any, going: Sweep, results: list[Result]) -> None:
 
 @contextmanager
 def _cluster(options: Any) -> Iterator[Executor | None]:
-    """Who computes, where it is not this machine."""
+    """Yield the cluster that computes the runs, or None for this machine."""
     if options.scheduler is None:
         yield None
         return
@@ -189,12 +189,12 @@ def _cluster(options: Any) -> Iterator[Executor | None]:
 
 
 def light(result: Result) -> Result:
-    """A result without its weights and its curve: a table needs none, and there may be a million runs."""
+    """Return a result without weights and curve: a table needs neither, and there may be a million runs."""
     return replace(result, weights={}, keyframes={}, curve=NO_CURVE, optimizer={}, rule="")
 
 
 class Note:
-    """What stands beside the count of runs: how they went, and how long it goes on."""
+    """The text beside the count of runs: how they ended, and the time left."""
 
     def __init__(self, total: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._total, self._clock = total, clock
@@ -203,25 +203,25 @@ class Note:
         self._left: Left | None = None
 
     def add(self, result: Result, computed: bool) -> None:
-        """One more run has ended; `computed`: just now. Counted as they come: there may be a million."""
+        """Count an ended run; `computed`: it ended just now. Only counts are kept, for there may be a million runs."""
         self._count += 1
         if result.reached is not None:
             self._judged, self._learnt = self._judged + 1, self._learnt + result.reached
         if result.state in self._bad:
             self._bad[result.state] += 1
-        if computed and self._left is None:  # what came before was the start of the processes
+        if computed and self._left is None:  # the time before includes the start of the processes
             self._left = Left(self._total, self._count, self._clock())
 
     def __str__(self) -> str:
         said = [f"{self._learnt:,} learnt"] if self._judged else []
         said += [f"{count:,} {state}" for state, count in self._bad.items() if count]
-        if self._left is not None and not sys.stderr.isatty():  # a bar has a clock of its own
+        if self._left is not None and not sys.stderr.isatty():  # a bar has its own clock
             said.append(self._left.text(self._count, self._clock()))
         return ", ".join(filter(None, said)) or "begun"
 
 
 def _written(options: Any, about: About, results: list[Result], file: Path | None) -> list[str]:
-    """Print and write what was asked for; returns why something is missing, which keeps nothing else from it."""
+    """Print and write all results; return why files are missing. One that fails does not stop the others."""
 
     def report(path: Path) -> None:
         from ..view.walls.run_report import report_of_file
@@ -245,7 +245,7 @@ def _written(options: Any, about: About, results: list[Result], file: Path | Non
 
 
 def _report_runs(name: str, results: list[Result], seconds: float) -> int:
-    """Say what the runs came to; returns the exit code."""
+    """Print a summary of the runs; return the exit code."""
     failed = [result for result in results if result.state == "failed"]
     say(f"{name}: {sentence(results)}, {seconds:.1f} s in all")
     if failed:
@@ -254,7 +254,7 @@ def _report_runs(name: str, results: list[Result], seconds: float) -> int:
 
 
 def sentence(results: Sequence[Result]) -> str:
-    """How many runs learnt what they should, and which did not, as far as they can be named in a line."""
+    """Return how many runs learnt, and which did not if they fit into a line."""
     said = f"{len(results):,} run{'' if len(results) == 1 else 's'}"
     learnt = [result for result in results if result.reached is not None]
     if learnt:
@@ -267,7 +267,7 @@ def sentence(results: Sequence[Result]) -> str:
 
 
 def _print(results: Sequence[Result]) -> list[str]:
-    """A table on stdout, as wide as it is where nobody looks; returns why it could not be printed, if so."""
+    """Print a table on stdout, 240 columns wide without a terminal; return why that failed, if it did."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -284,6 +284,6 @@ def _print(results: Sequence[Result]) -> list[str]:
         console.print(table)
     except OSError as error:
         return [str(unwritable(error))]
-    except SystemExit:  # so rich answers a pipe that nobody reads any more
+    except SystemExit:  # rich's answer to a closed pipe
         return [str(unwritable(BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))))]
     return []

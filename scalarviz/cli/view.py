@@ -1,4 +1,4 @@
-"""`scalarviz view`: the numbers of any ONNX or safetensors file, or of two with their difference; a sweep's results."""
+"""`scalarviz view`: the numbers of one ONNX or safetensors file, of two with their difference, or a sweep's results."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 RESULTS = ".svs"
 _LISTED = 40
-"""Tensors that are named, of those with another name in the second file, and of those that cannot be compared."""
+"""Most names of renamed tensors, and of tensors that cannot be compared, in messages."""
 
 
 def command() -> Command:
-    """The flags, those of the scenes that are of the picture alone and the files, and what runs the command."""
+    """Return the flags and the function of the command."""
     flags = {
         "file": (Path, Field(description="file of weights (.onnx, .safetensors) or results of a sweep (.svs)",
                              json_schema_extra={"argument": True})),
@@ -48,7 +48,7 @@ def command() -> Command:
 
 
 def view(options: Any) -> int:
-    """Show the files until the window is closed, or write the pictures; returns the exit code."""
+    """Show the files until the window is closed, or write the pictures; return the exit code."""
     check_look(options)
     _check_targets(options)
     if options.file.suffix.lower() == RESULTS:
@@ -89,7 +89,7 @@ def _check_targets(options: Any) -> None:
 
 
 def _tell(name: str, subject: Subject) -> None:
-    """How much it is, and what of two files cannot be compared."""
+    """Print the amount of numbers, and the tensors of two files that cannot be compared."""
     from ..view.walls.stored import amount
 
     source = subject.source
@@ -102,7 +102,7 @@ def _tell(name: str, subject: Subject) -> None:
 
 
 def _pictures(name: str, subject: Subject, options: Any) -> int:
-    """Write the pictures that were asked for, or one into the folder for them."""
+    """Write the pictures that were asked for, or one into the default folder."""
     from .pictures import FOLDER, easel_of
 
     paths = options.out or [FOLDER / f"{name.replace(' ', '-')}.png"]
@@ -116,9 +116,9 @@ REPORT = ".html"
 
 
 def view_runs(options: Any) -> int:
-    """Show the runs until the window is closed, or write pictures and reports; returns the exit code.
+    """Show the runs until the window is closed, or write pictures and reports; return the exit code.
 
-    Ctrl-C, SIGTERM and SIGHUP end the writing at once; what was there before is untouched.
+    Ctrl-C, SIGTERM and SIGHUP end the writing at once; files that existed before are unchanged.
     """
     if options.other is not None or options.only:
         raise InputError(f"{options.file}: a sweep is shown alone; leave out the second file and --only")
@@ -138,7 +138,7 @@ def view_runs(options: Any) -> int:
 
 
 def _build_of(options: Any) -> SceneBuild | None:
-    """What builds the runs, where that is a file of its owner's."""
+    """Return the builder of the runs if ``--scene`` names its file; otherwise None."""
     from ..sweep.results import Results
     from ..view.walls.runs import scene_file
 

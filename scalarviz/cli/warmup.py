@@ -1,4 +1,4 @@
-"""``scalarviz warmup``: all kernels are compiled beforehand, those for GPUs too: for the ones here, or a named kind."""
+"""``scalarviz warmup``: compile all kernels beforehand, also for the local GPUs or a named kind of GPU."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .flags import Command, model_of
 
 
 def command() -> Command:
-    """The flags, and what runs the command."""
+    """Return the flags and the function of the command."""
     kind: JsonDict = {"metavar": "sm_90"}
     flags = {
         "quiet": (bool, Field(False, description="Print nothing, and run at low priority.")),
@@ -38,14 +38,14 @@ def command() -> Command:
 
 
 def warm_up(options: Any) -> int:
-    """Compile the kernels into the cache, also for the GPUs that are here or for a kind that is named; exit code 0.
+    """Compile the kernels into the cache, also for the local GPUs or a named kind; return the exit code 0.
 
     Raises
     ------
     InputError
         The cache folder would keep nothing; no such kind of GPU.
     ScalarvizError
-        numba, or numba-cuda where a GPU is named, cannot be used; the message says why.
+        numba, or numba-cuda if a GPU is named, cannot be used; the message says why.
     """
     if why := no_numba():
         raise ScalarvizError(f"numba {why}")
@@ -68,7 +68,7 @@ def warm_up(options: Any) -> int:
 
 
 def _show_progress(where: str, quiet: bool, count: int, work: Callable[[Callable[[int, str], object]], None]) -> None:
-    """Do some work, with a bar meanwhile and a line at its end."""
+    """Do some work with a progress bar, and print a line at its end."""
     start = time.perf_counter()
     if quiet:
         work(lambda done, what: None)
@@ -79,14 +79,14 @@ def _show_progress(where: str, quiet: bool, count: int, work: Callable[[Callable
 
 
 def _checked(reason: str, update: Callable[..., object] = lambda: None, *done: object) -> None:
-    """Raise where kernels would not be kept, also when the disk fills up meanwhile: compiling on would be in vain."""
+    """Raise InputError if kernels would not be kept, also if the disk fills up during the work."""
     if reason:
         raise InputError(reason)
     update(*done)
 
 
 class Target(NamedTuple):
-    """What is compiled for; `number` is that of a GPU that is here: its driver makes machine code of the PTX."""
+    """A GPU to compile for. `number` is that of a local GPU, whose driver turns the PTX into machine code."""
 
     capability: tuple[int, int]
     number: int | None
@@ -94,7 +94,7 @@ class Target(NamedTuple):
 
 
 def _local_gpus() -> list[Target]:
-    """The GPUs of this machine, one of each kind; none where CUDA cannot be used."""
+    """Return the GPUs of this machine, one of each kind; none if CUDA cannot be used."""
     if simulated() or no_cuda(0):
         return []
     usable = [gpu for gpu in there.driver().gpus if not no_cuda(gpu.number)]
@@ -103,7 +103,7 @@ def _local_gpus() -> list[Target]:
 
 
 def _named(kind: str) -> Target:
-    """The kind of GPU that is named, as ``"sm_90"``."""
+    """Return the kind of GPU that is named, such as ``"sm_90"``."""
     if why := no_compiler():
         raise ScalarvizError(f"--gpu {kind} {why}")
     known = nvvm.processors()
@@ -116,7 +116,7 @@ def _named(kind: str) -> Target:
 
 
 def _work_for(gpu: Target, quiet: bool) -> tuple[int, Callable[[Callable[[int, str], object]], None]]:
-    """How many kernels a GPU wants, and what compiles them; `quiet` leaves out the GPU, which others may be using."""
+    """Return the number of kernels for a GPU and the function that compiles them; `quiet` does not use the GPU."""
     from ..engine.cuda import images, warm
 
     number = None if quiet else gpu.number

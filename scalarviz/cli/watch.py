@@ -1,4 +1,4 @@
-"""`scalarviz watch train.py [arguments]`: a script as it is, with the weights that it trains as cubes."""
+"""`scalarviz watch train.py [arguments]`: run an unchanged script and show the weights that it trains as cubes."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from ..view.show import Handle
 
 BUDGET = 64_000_000
-"""Bytes of a recording: nobody knows how many steps a script does; every second frame goes when it is full."""
+"""Bytes of a recording. The number of steps of a script is unknown: when it is full, every second frame is dropped."""
 NOTE_SECONDS = 20.0
 
 
 def command() -> Command:
-    """The flags, which stand before the script, and what runs the command."""
+    """Return the flags, which stand before the script, and the function of the command."""
     flags = {
         "script": (Path, Field(description="Python script that trains with PyTorch or with its own Value class",
                                json_schema_extra={"argument": True})),
@@ -53,7 +53,7 @@ def command() -> Command:
 
 
 def watch(options: Any) -> int:
-    """Run the script; its exit code, 130 after Ctrl-C, or 2 where what was asked for cannot be shown or written."""
+    """Run the script; return its exit code, 130 after Ctrl-C, or 2 if something cannot be shown or written."""
     check_look(options)
     check_page(options, alone=True)
     if options.recording:
@@ -77,11 +77,11 @@ def watch(options: Any) -> int:
 
 
 class Follower:
-    """Shows or records what a script trains, as soon as it is known what that is."""
+    """Shows or records what a script trains, as soon as its first step reveals that."""
 
     def __init__(self, options: Any) -> None:
         self.options, self.name = options, options.script.stem
-        self._path = options.recording and options.recording.absolute()  # the script may go to another folder
+        self._path = options.recording and options.recording.absolute()  # the script may change its folder
         self.watched: Watched | None = None
         self.handle: Handle | None = None
         self.recording: RunRecording | None = None
@@ -91,7 +91,7 @@ class Follower:
         self._reason = "" if self._probe or not shows else "there is no display"
 
     def begin(self, x: Any, called: str, flow: LayerFlow | None) -> ReportStep:
-        """The script is about to take its first step: watch `x`, and give back what is told of steps."""
+        """Watch `x` before the script's first step; return the function that reports steps."""
         try:
             self.watched = watched = Watched(x)
         except ScalarvizError as error:
@@ -103,7 +103,7 @@ class Follower:
         say(f"{self.name}: {called}, {watched.last.values.size:,} numbers")
         try:
             tell = self._record(watched) if self._probe is None else self._show(watched)
-        except ScalarvizError as error:  # the file may have come, or the disk filled up, since the flags were read
+        except ScalarvizError as error:  # since the check, the file may have appeared, or the disk filled up
             self._failed = fail(str(error))
             return lambda **_: None
 
@@ -112,21 +112,21 @@ class Follower:
             with self._delay_interrupt():
                 try:
                     tell(**step)
-                except ScalarvizError as error:  # the script goes on
+                except ScalarvizError as error:  # the script continues
                     say(f"{self.name}: {called} is no longer watched: {error}")
                     tell = lambda **_: None  # noqa: E731
 
         return told
 
     def note(self, line: str) -> None:
-        """Say it in the terminal, and for a while in the window."""
+        """Print a line in the terminal, and show it for a while in the window."""
         say(f"{self.name}: {line}")
         if self.handle is not None and self.handle.window is not None:
             self.handle.viewer.say(line, NOTE_SECONDS)
 
     @contextmanager
     def _delay_interrupt(self) -> Iterator[None]:
-        """Ctrl-C waits until a look is whole: Qt would print what is raised in the middle of a picture, and go on."""
+        """Delay Ctrl-C until an update is complete: inside a picture, Qt would print the error and continue."""
         before, asked = signal.getsignal(signal.SIGINT), list[int]()
         if threading.current_thread() is not threading.main_thread() or not callable(before):
             yield
@@ -166,7 +166,7 @@ class Follower:
         return watched.update
 
     def end(self, code: int) -> int:
-        """The script has ended: keep the window if it went well, write what was asked for; returns the exit code."""
+        """After the script: keep the window if it succeeded, write all files; return the exit code."""
         if self.watched is None:
             return code or fail(
                 f"{self.name}: nothing was trained: no PyTorch optimiser made a step, and no class with backward, + "
@@ -189,7 +189,7 @@ class Follower:
 
 
 def run_script(script: Path, arguments: list[str]) -> int:
-    """Run a file as ``python script arguments`` does; its exit code, after the traceback of what it did not catch."""
+    """Run a file as ``python script arguments`` does; return its exit code. An uncaught error prints its traceback."""
     with _as_main(script, arguments):
         try:
             runpy.run_path(str(script), run_name="__main__")
@@ -210,7 +210,7 @@ def run_script(script: Path, arguments: list[str]) -> int:
 
 @contextmanager
 def _as_main(script: Path, arguments: list[str]) -> Iterator[None]:
-    """Arguments and search path as Python gives them to a script; afterwards these and the folder are as before."""
+    """Set arguments and search path as Python does for a script; restore them and the folder afterwards."""
     former, folder = (sys.argv, sys.path), Path.cwd()
     sys.argv, sys.path = [str(script), *arguments], [str(script.resolve().parent), *sys.path]
     try:
@@ -221,7 +221,7 @@ def _as_main(script: Path, arguments: list[str]) -> Iterator[None]:
 
 
 def _script_traceback(script: Path, trace: TracebackType | None) -> TracebackType | None:
-    """A traceback without what stands before the script's own lines."""
+    """Return a traceback without the entries before the script's own lines."""
     while trace is not None and trace.tb_frame.f_code.co_filename != str(script):
         trace = trace.tb_next
     return trace

@@ -1,4 +1,4 @@
-"""Windows: whether there is one, what a file holds shown in it, and training in it."""
+"""Windows: check whether one can open, show a file in it, and train in it."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     from ..run.scene.scene import Scene
     from ..view.show import Handle
 
-PATIENCE = 60.0  # seconds for the engine to come back from the call it is in; larger networks take long calls
+PATIENCE = 60.0  # seconds for the engine to return from its current call; larger networks take long calls
 
 
 def has_window() -> bool:
-    """Whether there is a display for a window, and what draws; whoever wants pictures instead says what is missing."""
+    """Return whether there is a display and vispy. Callers that draw pictures instead say what is missing."""
     return display.has_display() and find_spec("vispy") is not None
 
 
 def wants_window(options: Any) -> bool:
-    """Whether these options ask for a window and there is a display: files named by ``--out`` are made without one."""
+    """Return whether the options ask for a window and there is a display; ``--out`` writes files without one."""
     return not (options.headless or options.out) and has_window()
 
 
 def show_file(
     name: str, source: Any, options: Any, stop: Stop, *, keys: str = "", instead: str, **more: Any
 ) -> Handle | bool:
-    """Show what a file holds until the window is closed; False (and a line that says why) if there can be none."""
+    """Show a file's content until the window is closed; False, after a line with the reason, if none can open."""
     reason = WindowProbe().reason()
     if stop:
         return True
@@ -63,19 +63,19 @@ def _show(name: str, source: Any, options: Any, **more: Any) -> Handle:
 
 
 class InWindow:
-    """A run that trains in a window. Make it early: Qt is tried out in another process meanwhile."""
+    """A run that trains in a window. Create it early: another process tries Qt meanwhile."""
 
     def __init__(self, options: Any) -> None:
         self.options, self._probe = options, WindowProbe()
 
     def refusal(self) -> str:
-        """Why no window can be opened, in one line that says what to install; empty if it can."""
+        """Return why no window can open, in one line that says what to install; empty if it can."""
         return self._probe.reason()
 
     def train(self, scene: Scene, stop: Stop, rescue: Callable[[Exception], object]) -> Exception | None:
-        """Show the scene until the window is closed; returns what stopped the training, if something did.
+        """Show the scene until the window is closed; return the error that stopped the training, or None.
 
-        `rescue` saves and says what happened where the process has to end with its display. MissingDependencyError:
+        `rescue` saves and reports if the process has to end with its display. MissingDependencyError:
         there is no window after all (no OpenGL), and nothing was trained.
         """
         if stop:
@@ -96,17 +96,17 @@ class InWindow:
 
 
 def _say_newest(scene: Scene, handle: Handle) -> None:
-    """What is written is of the newest step, wherever the window stood."""
+    """Print a note if the window stood at another step than the newest, which the files hold."""
     stood, newest = getattr(handle.viewer, "left_at", None), scene.run.steps
     if stood is not None and stood != newest:
         say(f"{scene.name}: the window showed step {stood:,}; the files hold the newest step of its branch, {newest:,}")
 
 
 def _stop_training(run: Run, handle: Handle) -> Exception | None:
-    """Make sure that no thread trains the run any more; returns what had stopped it, if something did."""
+    """Wait until no thread trains the run; return the error that had stopped it, or None."""
     from ..view.watch.live import LiveView
 
-    assert isinstance(handle.viewer, LiveView)  # what a scene's window has
+    assert isinstance(handle.viewer, LiveView)  # a scene's window has one
     worker = handle.viewer.worker
     if run._store.gate is worker:  # the window had no time for it
         worker.close(PATIENCE)

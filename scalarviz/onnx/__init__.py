@@ -1,6 +1,5 @@
-"""ONNX as a format: files opened, checked and written; the package ``onnx`` (extra `onnx`) is imported by functions.
+"""The ONNX format: read, check and write files. Functions import the package ``onnx`` (extra `onnx`) when they need it.
 
-Open `graph` first: what a file says, as plain data; then `reading`, which makes that of a file. What becomes
-of a graph that was read stands in ``imported/``; what a layer writes of itself stands with the layer, in
-``nn/``.
+Open `graph` first: the content of a file as plain data. `reading` makes that from a file. ``imported/`` turns a graph
+into modules; each layer in ``nn/`` writes its own nodes.
 """

@@ -1,14 +1,14 @@
-"""`read_graph`: an ONNX file as plain data that fits together, whatever the file says, or one line that says why.
+"""`read_graph`: read an ONNX file as consistent plain data, or raise an error in one line.
 
-A file comes from anywhere. So its size, the number of its entries, its names, shapes and references are
-looked at before anything is made of them, and nothing outside its folder is opened.
+A file may come from anyone. So its size, the number of its entries, its names, shapes and references are
+checked before they are used, and no file outside its folder is opened.
 
-Two bytes of a file can be an empty node, which takes a hundred times as much in memory. So the bytes are
-walked before protobuf makes objects of them: the format is a row of fields, each with a number, a kind and a
-length, and a message is a field that holds such a row.
+Two bytes of a file can be an empty node, which takes a hundred times as much memory. So the bytes are
+scanned before protobuf makes objects of them. The format is a row of fields, each with a number, a kind and a
+length; a message is a field that holds such a row.
 
-A node that calls a function of the file becomes the nodes of its body. Nodes are put in order, each after all
-that it needs; a file that is in order stays as it is.
+A node that calls a function of the file is replaced by the nodes of the function. Nodes are sorted, each after all
+that it needs; nodes that are already sorted keep their order.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ from .graph import MISSING, OURS, Array, Attribute, Graph, Node, Port, kinds, me
 from .tensors import Outside, array_of, dtype_of
 
 LARGEST_FILE = 2**31 - 1
-"""Bytes: protobuf reads no more. Weights may lie beside it, in files as large as they like."""
+"""Bytes: protobuf reads no more. Weights may lie in other files of any size."""
 
 MOST_NODES = 200_000
 """Of one file. The largest language models have about 50,000."""
 
 MOST_FIELDS = 2_000_000
-"""Of one file: each side of a shape and each name of an operand is one. Two bytes may become 200 in memory."""
+"""Of one file: each side of a shape and each name of an operand counts. Two bytes may become 200 in memory."""
 
 MOST_DEEP = 64
-"""Messages within messages; what is read has eight."""
+"""Depth of nested messages; a valid file has eight levels."""
 LARGEST_BODIES = 1 << 28
-"""Bytes of what calls of a file's own functions become: a body is written again for each call."""
+"""Bytes after functions are expanded: each call repeats the function's body."""
 FIELDS = {"f": "FLOAT", "i": "INT", "s": "STRING", "t": "TENSOR", "floats": "FLOATS", "ints": "INTS",
           "strings": "STRINGS", "tensors": "TENSORS"}  # fmt: skip
 CONSTANTS = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64,
              "value_string": np.str_, "value_strings": np.str_}  # fmt: skip
 NOT_READ = ("GRAPH", "GRAPHS", "SPARSE_TENSOR", "SPARSE_TENSORS", "TYPE_PROTO", "TYPE_PROTOS")
-"""Kinds that only operators have that no layer or formula stands for (If, Loop, Optional), refused by their names."""
+"""Kinds of attributes that only unsupported operators have (If, Loop, Optional); those are refused by name."""
 
 
 def attributes_of(node: Any, where: str, outside: Outside) -> dict[str, Attribute]:
-    """The attributes of a node by name; those of a kind in `NOT_READ` are left out, two of one name refused."""
+    """Return the attributes of a node by name, without kinds in `NOT_READ`; two of one name are refused."""
     found: dict[str, Attribute] = {}
     for given in node.attribute:
         kind = _kind(given, where)
@@ -66,7 +66,7 @@ def attributes_of(node: Any, where: str, outside: Outside) -> dict[str, Attribut
 
 
 def _kind(given: Any, where: str) -> str:
-    """Its kind; very old files leave it out, and the field that is there tells."""
+    """Return the kind of an attribute; if a very old file leaves it out, the field that is set tells."""
     names: dict[int, str] = {number: name for name, number in given.AttributeType.items() if number}
     held = [FIELDS[field.name] for field, _ in given.ListFields() if field.name in FIELDS]
     if given.type not in names and (given.type or len(held) != 1):
@@ -92,7 +92,7 @@ def _value(given: Any, kind: str, where: str, outside: Outside) -> Attribute:
 
 
 def constant_of(attributes: dict[str, Attribute], where: str) -> Array:
-    """The tensor that a ``Constant`` node holds; refused if it holds none, several, or a sparse one."""
+    """Return the tensor of a ``Constant`` node; refuse none, several, or a sparse one."""
     if len(attributes) == 1:
         ((name, value),) = attributes.items()
         if name == "value" and isinstance(value, np.ndarray):
@@ -106,11 +106,11 @@ def constant_of(attributes: dict[str, Attribute], where: str) -> Array:
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 COUNTED = {"AttributeProto": ("ints", "floats"), "TensorProto": ("dims",)}
-"""Rows of numbers that become objects of Python, which are large; other rows become arrays."""
+"""Rows of numbers that become large Python objects; other rows become arrays."""
 
 
 class Kind(NamedTuple):
-    """What the fields of a message hold: messages by number, rows that are counted, and the number of its nodes."""
+    """The layout of a message: inner messages by field number, counted rows, and the field number of nodes."""
 
     messages: dict[int, Kind]
     rows: frozenset[int]
@@ -118,7 +118,7 @@ class Kind(NamedTuple):
 
 
 def check_entries(encoded: bytes, where: str) -> None:
-    """Refuse the bytes of a model that has too many nodes or entries, is nested too deeply, or is no row of fields."""
+    """Refuse encoded models with too many nodes or entries, too deep nesting, or a broken structure."""
     nodes = fields = 0
     kind, end = _model(), len(encoded)
     outer: list[tuple[Kind, int]] = []
@@ -153,12 +153,12 @@ def check_entries(encoded: bytes, where: str) -> None:
             if nodes > MOST_NODES or fields > MOST_FIELDS:
                 what = f"{MOST_NODES:,} nodes" if nodes > MOST_NODES else f"{MOST_FIELDS:,} entries"
                 raise FileFormatError(f"{where} has more than {what}, which is more than is read")
-    except (IndexError, KeyError):  # a length beyond the end, a kind that there is not
+    except (IndexError, KeyError):  # a length beyond the end, or an unknown kind
         raise FileFormatError(f"{where} is not an ONNX file, or is damaged; export the network again") from None
 
 
 def _varint(encoded: bytes, at: int) -> tuple[int, int]:
-    """A number of seven bits a byte, and the place behind it."""
+    """Return a number with seven bits per byte, and the position after it."""
     byte = encoded[at]
     if byte < 0x80:
         return byte, at + 1
@@ -181,7 +181,7 @@ def _model() -> Kind:
 
 
 def _described(described: Any, known: dict[str, Kind]) -> Kind:
-    """What the format says of one message; messages may hold their own kind."""
+    """Return the layout of a message; messages may contain their own kind."""
     if described.full_name not in known:
         rows = COUNTED.get(described.name, ())
         names = {field.name: field.number for field in described.fields}
@@ -197,9 +197,9 @@ STANDARD = ("", "ai.onnx")
 
 
 def inlined(model: Any, where: str) -> Any:
-    """The graph of a model, or what has its fields, with the bodies of its functions in the place of calls.
+    """Return the graph of a model, or an object with its fields, with function calls replaced by the functions' nodes.
 
-    Refused are functions that call themselves or become too many nodes, calls that do not fit, bodies of another opset.
+    Refused are recursive functions, too many nodes, calls that do not fit, and functions of another opset.
     """
     said = model.graph
     functions = {(f.domain, f.name, f.overload): f for f in model.functions}
@@ -224,7 +224,7 @@ def _key(node: Any) -> Key:
 
 
 class _Bodies:
-    """What calls become."""
+    """Expands calls of functions."""
 
     def __init__(self, functions: dict[Key, Any], model: Any, where: str) -> None:
         self.functions, self.where = functions, where
@@ -233,7 +233,7 @@ class _Bodies:
         self.taken: set[str] = set()
 
     def sums(self, nodes: Sequence[Any], within: tuple[Key, ...]) -> tuple[int, int]:
-        """How many nodes these become, and of how many bytes."""
+        """Return the number of nodes after expansion, and their bytes."""
         count = size = 0
         for node in nodes:
             key = _key(node)
@@ -258,7 +258,7 @@ class _Bodies:
             )
 
     def of(self, node: Any) -> Iterator[Any]:
-        """The nodes that one becomes: itself, or the body of the function that it calls."""
+        """Yield the node itself, or the nodes of the function that it calls."""
         function = self.functions.get(_key(node))
         if function is None:
             yield node
@@ -271,7 +271,7 @@ class _Bodies:
             yield from self.of(inner)
 
     def _body(self, function: Any, call: Any, own: str) -> Iterator[Any]:
-        """The nodes of a body, with the tensors and attributes of a call."""
+        """Yield the nodes of a function, with the tensors and attributes of a call."""
         what = f"{self.where}: node {shown(call.name)} calls function {shown(function.name)}"
         for kind, formal, given in (("inputs", function.input, call.input), ("outputs", function.output, call.output)):
             if len(given) > len(formal):
@@ -296,7 +296,7 @@ class _Bodies:
 
 
 def _set_attributes(made: Any, inner: Any, attributes: dict[str, Any]) -> None:
-    """Give a node of a body the attributes that the call names; those that it leaves out have their defaults."""
+    """Copy the attributes of a function's node; references take the call's attribute, or are left out."""
     del made.attribute[:]
     for given in inner.attribute:
         if not given.ref_attr_name:
@@ -308,13 +308,13 @@ def _set_attributes(made: Any, inner: Any, attributes: dict[str, Any]) -> None:
 
 
 SHOWN = 5
-"""Names in a message."""
+"""Most names in a message."""
 
 
 def in_order(nodes: Sequence[Node], given: Collection[str], where: str) -> tuple[Node, ...]:
-    """The nodes in an order in which every operand is made before it is used; as they are where that is one.
+    """Return the nodes sorted so that every operand is computed before it is used; unchanged if they already are.
 
-    Tensors that are made twice or never, and nodes that need each other in a circle, are refused.
+    Tensors that are made twice or never, and cycles of nodes, are refused.
     """
     maker = _makers(nodes, given, where)
     _check_made(nodes, maker, given, where)
@@ -332,7 +332,7 @@ def in_order(nodes: Sequence[Node], given: Collection[str], where: str) -> tuple
 
 
 def _makers(nodes: Sequence[Node], given: Collection[str], where: str) -> dict[str, int]:
-    """Which node makes a tensor."""
+    """Return the number of the node that makes each tensor, by the tensor's name."""
     found: dict[str, int] = {}
     for number, node in enumerate(nodes):
         for name in filter(None, node.outputs):
@@ -361,12 +361,12 @@ def _check_made(nodes: Sequence[Node], maker: Collection[str], given: Collection
 
 
 SCOPES, LONGEST_NOTE = "pkg.torch.onnx.name_scopes", 2000
-"""Where PyTorch's new exporter notes the modules of a node, and how much of that is read."""
+"""Where PyTorch's new exporter notes the modules of a node, and how many characters of it are read."""
 _PATHS = re.compile(r"\[(?:.*, )?'([^']*)', '[^']*'\]")
 
 
 def read_graph(path: StrPath) -> Graph:
-    """Read an ONNX file, with the numbers beside it; nodes are sorted, `Constant` nodes are constants."""
+    """Read an ONNX file with its external data. Nodes are sorted; `Constant` nodes become constants."""
     source = check_source(path, "ONNX file")
     where = path_text(path)
     try:
@@ -382,20 +382,20 @@ def read_graph(path: StrPath) -> Graph:
 
 
 MOST_SIDES = 100
-"""Numbers of a tensor that may be the sides of a shape."""
+"""Most numbers of a tensor that may be the sides of a shape."""
 
 
 def shapes_of(path: StrPath) -> dict[str, tuple[int | str, ...]]:
-    """The shapes of arrays that an ONNX file, which can be read, makes on its way; none where that is not known."""
+    """Return the shapes of intermediate arrays of a readable ONNX file; empty if they are unknown."""
     from onnx import load, shape_inference
 
     try:
         model = load(path, load_external_data=False)
-        for stored in model.graph.initializer:  # what weights are says nothing of shapes, and takes its time
+        for stored in model.graph.initializer:  # weights say nothing about shapes and take time
             if prod(stored.dims) > MOST_SIDES:
                 stored.ClearField("raw_data")
         said = shape_inference.infer_shapes(model, data_prop=True).graph
-    except Exception:  # what it raises has no type; a picture without shapes is one
+    except Exception:  # its errors have no type; a picture without shapes is fine
         return {}
     ports = [_port(given) for given in (*said.value_info, *said.output)]
     return {port.name: tuple("?" if side is None else side for side in port.shape) for port in ports if port.shape}
@@ -407,13 +407,13 @@ def _content(source: Path, where: str) -> bytes:
         raise FileFormatError(
             f"{where} has {size:,} bytes; an ONNX file has at most {LARGEST_FILE:,}; save the weights as external data"
         )
-    check_memory(3 * size, where, "close other programs")  # the bytes, what protobuf makes of them, the arrays
+    check_memory(3 * size, where, "close other programs")  # the bytes, protobuf's objects, the arrays
     with source.open("rb") as file:
-        return file.read(size)  # not the limit: that much would be set aside
+        return file.read(size)  # not the limit, which would be allocated
 
 
 def _decoded(encoded: bytes, where: str) -> Any:
-    """The model in the bytes of a file."""
+    """Return the model in the bytes of a file."""
     try:
         from onnx import ModelProto
     except ImportError:
@@ -424,7 +424,7 @@ def _decoded(encoded: bytes, where: str) -> Any:
         model = ModelProto.FromString(encoded)
     except MemoryError:
         raise
-    except Exception:  # protobuf's own, which has no types, and what names and numbers of a damaged file raise
+    except Exception:  # protobuf's own errors have no types; names and numbers of a damaged file raise others
         model = None
     if model is None or not (model.HasField("graph") and model.ir_version > 0):
         said = "is empty" if not encoded else "is not an ONNX file, or is damaged"
@@ -433,12 +433,12 @@ def _decoded(encoded: bytes, where: str) -> Any:
 
 
 def graph_of(model: Any, where: str, outside: Outside) -> Graph:
-    """What a model says; `where` names its file in messages."""
+    """Return the graph of a model; `where` names its file in messages."""
     said = inlined(model, where)
     if len(said.node) > MOST_NODES:
         raise FileFormatError(f"{where} has {len(said.node):,} nodes; allowed: {MOST_NODES:,}")
     for text in _texts(said):
-        if isinstance(text, bytes):  # protobuf's way to give a text that is none
+        if isinstance(text, bytes):  # protobuf's value for an invalid text
             text.decode()
     opset = _opset(model, where)
     constants = _initializers(said, where, outside)
@@ -463,7 +463,7 @@ def graph_of(model: Any, where: str, outside: Outside) -> Graph:
 
 
 def _texts(said: Any) -> Iterator[Any]:
-    """Every name in a graph."""
+    """Yield every name in a graph."""
     for node in said.node:
         yield from (node.op_type, node.name, node.domain)
         yield from node.input
@@ -476,7 +476,7 @@ def _texts(said: Any) -> Iterator[Any]:
 
 
 def _opset(model: Any, where: str) -> int:
-    """The version of the standard's operators, if the package ``onnx`` knows it."""
+    """Return the version of the standard's operators, if the package ``onnx`` knows it."""
     from onnx import IR_VERSION
     from onnx.defs import onnx_opset_version
 
@@ -489,7 +489,7 @@ def _opset(model: Any, where: str) -> int:
     used = any(node.domain in STANDARD for node in model.graph.node)
     if len(set(versions)) > 1 or (not versions and used and model.ir_version >= 3):
         raise FileFormatError(f"{where} must name one version of the operators (opset), got {shown(versions)}")
-    opset = int(versions[0]) if versions else 1  # so it was before versions were written down
+    opset = int(versions[0]) if versions else 1  # older files did not name a version
     if not 1 <= opset <= onnx_opset_version():
         raise FileFormatError(
             f"{where} has operators of version (opset) {opset}, but the installed package onnx supports 1 to "
@@ -499,7 +499,7 @@ def _opset(model: Any, where: str) -> int:
 
 
 def _initializers(said: Any, where: str, outside: Outside) -> dict[str, Array]:
-    """The stored tensors by name."""
+    """Return the stored tensors by name."""
     if len(said.sparse_initializer):
         raise FileFormatError(f"{where} has sparse tensors, which are not supported; export it with dense tensors")
     found: dict[str, Array] = {}
@@ -521,7 +521,7 @@ def _put_constant(constants: dict[str, Array], node: Node, where: str) -> None:
 
 
 def _nodes(said: Any, where: str, outside: Outside) -> list[Node]:
-    """The nodes of the file in its order, each with a name of its own."""
+    """Return the nodes of the file in its order, each with a unique name."""
     taken = {node.name for node in said.node}
     seen: set[str] = set()
     found = []
@@ -539,9 +539,9 @@ def _nodes(said: Any, where: str, outside: Outside) -> list[Node]:
 
 
 def _module(node: Any) -> str:
-    """The path of the module that a node belongs to, by what PyTorch notes with it; empty where nothing is noted.
+    """Return the path of the module that a node belongs to, from PyTorch's notes; empty without one.
 
-    It is a list of paths from the outermost module inwards, and then the node's own name.
+    The note lists paths from the outermost module inwards, then the node's own name.
     """
     paths = _PATHS.fullmatch(note(node, SCOPES)[:LONGEST_NOTE])
     return paths[1] if paths else ""
@@ -554,7 +554,7 @@ def _free(name: str, taken: set[str]) -> str:
 
 
 def _inputs(said: Any, constants: Mapping[str, Array], where: str) -> tuple[Port, ...]:
-    """What must be given; an input that is stored is none, but has to be what it says."""
+    """Return the inputs that must be given. A stored input is none, but must have its declared shape."""
     found = []
     names: set[str] = set()
     for port in map(_port, said.input):
@@ -582,7 +582,7 @@ def _check_said(port: Port, stored: Array, where: str) -> None:
 
 
 def _port(given: Any) -> Port:
-    """An input or output; sequences and the like have no dtype."""
+    """Return an input or output; sequences and the like have no dtype."""
     if not given.type.HasField("tensor_type"):
         return Port(given.name)
     kind = given.type.tensor_type
@@ -592,6 +592,6 @@ def _port(given: Any) -> Port:
 
 
 def _side(given: Any) -> int | str | None:
-    if given.HasField("dim_value") and given.dim_value >= 0:  # some writers mean "any" by -1
+    if given.HasField("dim_value") and given.dim_value >= 0:  # some writers use -1 for "any"
         return int(given.dim_value)
     return str(given.dim_param) or None

@@ -1,6 +1,6 @@
-"""Tensors of an ONNX file as arrays: their shape, type and numbers must agree before anything is taken.
+"""Convert tensors of an ONNX file to arrays; shape, type and numbers must agree first.
 
-Numbers may lie beside the file: in regular files of its own folder, links resolved, nothing else.
+Numbers may lie in other files: only in regular files of the ONNX file's folder, links resolved.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from .graph import MOST_LETTERS
 
 PLACE = re.compile(r"[0-9]{1,18}")
 FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
-"""A pipe that took the file's place meanwhile would be waited for, and a link followed."""
+"""Flags that neither wait for a pipe nor follow a link that replaced the file meanwhile."""
 
 
 class Outside:
-    """What lies beside one ONNX file, in its folder."""
+    """External data of one ONNX file, in its folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._taken = 0
 
     def bytes_of(self, tensor: Any, size: int, where: str) -> bytearray:
-        """So many bytes that a tensor refers to, in a regular file of the folder that has as many at that place.
+        """Return `size` bytes of a tensor's external data, from a regular file of the folder.
 
-        With what was read before there must be enough memory: a file of holes may be as large as it likes,
-        and many tensors may refer to one place.
+        All external data together must fit into memory: a sparse file can have any size, and many tensors
+        may refer to one place.
         """
         said = {entry.key: entry.value for entry in tensor.external_data}
         name = said.get("location", "")
@@ -56,7 +56,7 @@ class Outside:
 
 
 def _inside(folder: Path, name: str, where: str) -> Path:
-    """The file called `name`, which is in `folder` or deeper when all links are followed."""
+    """Return the file called `name`, which must be inside `folder` after all links are followed."""
     try:
         home = Path(os.path.realpath(folder))
         path = Path(os.path.realpath(home / name))
@@ -67,7 +67,7 @@ def _inside(folder: Path, name: str, where: str) -> Path:
             f"{where} lies in the file {shown(name)}, which cannot be read ({(error.strerror or str(error)).lower()}); "
             "put it next to the ONNX file"
         ) from None
-    except ValueError:  # a NUL
+    except ValueError:  # a NUL character
         raise FileFormatError(f"{where} lies in {shown(name)}, which is not a valid file name") from None
     if not inside:
         raise FileFormatError(
@@ -120,14 +120,14 @@ FIELDS = {
     "UINT32": ("uint32", "uint64_data"), "UINT64": ("uint64", "uint64_data"), "FLOAT16": ("float16", "int32_data"),
     "BFLOAT16": ("float32", "int32_data"),
 }  # fmt: skip
-"""The standard's types: NumPy's of the array, and where numbers stand that are not stored as bytes."""
+"""The standard's types: the dtype of the array, and the field of numbers that are not stored as bytes."""
 
 BITS = {"FLOAT16": np.uint16, "BFLOAT16": np.uint16}
-"""What a number of ``int32_data`` is the pattern of."""
+"""Types whose ``int32_data`` holds bit patterns."""
 
 
 def dtype_of(code: int) -> np.dtype[Any] | None:
-    """NumPy's type of the standard's; None where the arrays of this package have none.
+    """Return the NumPy dtype of a type of the standard, or None if there is none.
 
     ``bfloat16`` becomes float32, which holds all its numbers.
     """
@@ -138,7 +138,7 @@ def dtype_of(code: int) -> np.dtype[Any] | None:
 
 
 def type_name(code: int) -> str:
-    """The standard's name of a type, ``"FLOAT"``."""
+    """Return the standard's name of a type, such as ``"FLOAT"``."""
     from onnx import TensorProto
 
     known: dict[int, str] = {number: name for name, number in TensorProto.DataType.items()}
@@ -146,7 +146,7 @@ def type_name(code: int) -> str:
 
 
 def array_of(tensor: Any, where: str, outside: Outside) -> Array:
-    """The numbers of a tensor, read-only; refused if shape, type and numbers do not agree, or the type is not known.
+    """Return the numbers of a tensor, read-only; refuse unknown types, or a shape that does not fit the numbers.
 
     `where` names the file and the tensor in messages.
     """
@@ -172,7 +172,7 @@ def _numbers(tensor: Any, name: str, shape: tuple[int, ...], where: str, outside
     if tensor.data_location == tensor.EXTERNAL:
         flat = np.frombuffer(outside.bytes_of(tensor, size, where), stored)
     elif tensor.HasField("raw_data"):
-        raw = tensor.raw_data  # a copy every time
+        raw = tensor.raw_data  # a copy at every access
         _check_amount(len(raw), size, "byte", shape, name, where)
         flat = np.frombuffer(raw, stored)
     else:
@@ -181,18 +181,18 @@ def _numbers(tensor: Any, name: str, shape: tuple[int, ...], where: str, outside
 
 
 def _meant(flat: Array, name: str, kind: str) -> Array:
-    """What the stored numbers stand for."""
+    """Decode stored numbers."""
     if name == "BFLOAT16":  # the upper half of a float32
         return (flat.astype(np.uint32) << 16).view(np.float32)
     if name == "FLOAT16":
         return flat.astype(np.uint16).view(np.float16)
-    if name == "BOOL":  # a byte of a file may be anything, a truth in an array is 0 or 1
+    if name == "BOOL":  # a byte of a file may be anything; a bool is 0 or 1
         return np.not_equal(flat.view(np.uint8), 0)
     return flat.astype(kind, copy=False)
 
 
 def _listed(given: Any, count: int, stored: np.dtype[Any], shape: tuple[int, ...], name: str, where: str) -> Array:
-    """Numbers that stand one by one; those of small types stand in larger ones."""
+    """Return numbers that are stored one by one; small types are stored in larger ones."""
     _check_amount(len(given), count, "number", shape, name, where)
     if stored.kind == "f":
         return np.fromiter(given, stored, count)
@@ -215,7 +215,7 @@ def _texts(tensor: Any, shape: tuple[int, ...], where: str) -> Array:
     _check_amount(len(tensor.string_data), math.prod(shape), "text", shape, "STRING", where)
     texts = [text.decode() for text in tensor.string_data]
     longest = max(map(len, texts), default=0)
-    if longest * len(texts) > MOST_LETTERS:  # an array gives each as much room as the longest
+    if longest * len(texts) > MOST_LETTERS:  # an array gives each text the room of the longest
         raise FileFormatError(
             f"{where} has {len(texts):,} texts of up to {longest:,} letters; allowed: {MOST_LETTERS:,} in all"
         )

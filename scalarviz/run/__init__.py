@@ -1,18 +1,18 @@
-"""Runs: training as something that can be stepped, changed and looked at, and what a view shows of it.
+"""Runs: train a model step by step, edit it and inspect it; and the descriptions that a view shows.
 
-Open `run` first: the class that users hold. Its methods hand on to the files beside it, which are functions of a run:
+Open `run` first: the class that users hold. Its methods call functions in the files beside it:
 `making`, `engines`, `callbacks` (steps and conditions), `frames` (one moment, inside a step), `editing` (changes),
-`travel` (the past), `state` (all that a run is, in memory and on disk), `regraph` (another model).
+`travel` (the past), `state` (a whole run, in memory and on disk), `regraph` (another model).
 
-Below it stand rooms that know no Run, each of which knows those before it: `checks`, ``edits/`` (changes from outside,
+These parts know no Run, and each may use those before it: `checks`, ``edits/`` (changes from outside,
 as data), ``core/`` (graph, setup, engine at work, one moment), ``past/`` (lines of steps, keyframes), ``opened/``
 (inside a step), ``questions/`` (conditions, diagnosis, colour ranges).
 
-Above it: `source` (what a view may ask, of a run or of another source), `controls`, ``panels/`` and ``scene/``
-(descriptions that a view shows), ``sources/`` (recordings, networks of other libraries), `worker` (a thread that
-trains).
+These parts use a Run: `source` (the questions that a view may ask of a run or another source), `controls`, ``panels/``
+and ``scene/`` (descriptions that a view shows), ``sources/`` (recordings, networks of other libraries), `worker` (a
+thread that trains).
 
-No drawing: that is a floor above.
+Nothing here draws.
 """
 
 from . import controls, panels

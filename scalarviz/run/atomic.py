@@ -1,7 +1,7 @@
-"""`Atomic`: a change is done whole, or the run is as it was. It notes what the run refers to, and numbers written over.
+"""`Atomic`: make a change completely, or restore the run. It notes the parts of the run, and overwritten numbers.
 
-A change replaces parts (plan, optimiser's numbers, data, engine, line of steps) and leaves the old ones as they are, so
-referring to them suffices. Where it writes into an array that stays, it says so first (:meth:`Atomic.keep`).
+A change replaces parts (plan, optimiser's numbers, data, engine, line of steps) and does not alter the old ones, so
+references to them suffice. Before it writes into an array that stays, it calls :meth:`Atomic.keep`.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 _ALL = slice(None)
 _NAMES = {kind: [name for name in kind.__slots__ if name != "__weakref__"] for kind in (Problem, Store)}
-"""The attributes of those that have no dictionary."""
+"""Attributes of the classes without a dictionary."""
 _READ = {kind: attrgetter(*names) for kind, names in _NAMES.items()}
 
 
 class Atomic(DelayedInterrupt):
-    """While the block runs a run is changed: after an error it is as it was, and Ctrl-C waits for the end.
+    """Changes a run in a block: an error restores the run, and Ctrl-C waits for the end.
 
-    Within such a block another one is a part of it.
+    A nested block is part of the outer one.
 
-    `lines`: whether the change may let go of lines of steps; else it touches that of now alone. `numbers`: False:
-    whoever changes it puts the numbers back. `setup`: False: it changes weights and their flags alone.
+    `lines`: the change may drop lines of steps; otherwise it touches only the current one. `numbers`: False if the
+    caller restores the numbers. `setup`: False if it changes only weights and their flags.
     """
 
     __slots__ = ("_family", "_keeps", "_logs", "_numbers", "_outer", "_owned", "_run", "_slotted", "_then")
@@ -51,7 +51,7 @@ class Atomic(DelayedInterrupt):
             slotted += [run._problem]
         self._owned = [(own, own.copy()) for own in map(vars, owners)]
         self._slotted = [(part, _READ[type(part)](part)) for part in slotted]
-        # a log is only added to, or its last edit makes place for another one
+        # a log only grows, or its last edit is replaced
         self._logs = [(line.edits, len(line.edits), line.edits[-1:]) for line in near]
         self._family = training.history._family.copy()
         self._numbers: list[tuple[NDArray[Any], slice, NDArray[Any]]] = []
@@ -74,22 +74,22 @@ class Atomic(DelayedInterrupt):
             super().__exit__()
 
     def refer(self, *parts: Any) -> None:
-        """Objects that the change is about to alter, although they were not of the run."""
+        """Note objects outside the run that the change will alter."""
         (self._outer or self)._owned += [(vars(part), vars(part).copy()) for part in parts]
 
     def keep(self, array: NDArray[Any], span: slice = _ALL) -> None:
-        """Numbers that are about to be written over."""
+        """Copy numbers that will be overwritten."""
         outer = self._outer or self
         if outer._keeps:
             outer._numbers.append((array, span, array[span].copy()))
 
     def on_restore(self, function: Callable[[], object]) -> None:
-        """What else undoes the change, once the parts are back."""
+        """Call a function after the parts are restored, to undo the rest of the change."""
         (self._outer or self)._then.append(function)
 
     def _restore(self) -> None:
         run, left = self._run, self._run._left
-        for own, former in reversed(self._owned):  # not by setattr: that may be an edit
+        for own, former in reversed(self._owned):  # not by setattr, which may be an edit
             for name in own.keys() - former.keys():
                 del own[name]
             own.update(former)
@@ -116,6 +116,6 @@ class Atomic(DelayedInterrupt):
 
 
 def keep(run: Run, array: NDArray[Any], span: slice) -> None:
-    """Numbers of a run are about to be written over: a change that fails puts them back."""
+    """Keep numbers of a run before they are overwritten, so that a failed change can restore them."""
     if run._atomic is not None:
         run._atomic.keep(array, span)

@@ -1,4 +1,4 @@
-"""Between the steps of a run: functions of the user, recorders, and conditions that stop it or once did."""
+"""Callbacks between steps, recorders, and conditions that stop a run or are searched in its past."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Recorder(Protocol):
-    """Told of every place at which a run, or what another library trains, comes to stand."""
+    """Called at every moment at which a run, or what another library trains, stands still."""
 
     @property
     def every(self) -> int:
@@ -27,35 +27,35 @@ class Recorder(Protocol):
 
     @property
     def news(self) -> str:
-        """What has happened to it that somebody should know; empty where nothing has."""
+        """News for the user, such as an error; empty for none."""
 
     def say(self) -> None:
-        """Say the news on the terminal, each once, whoever asks for it first."""
+        """Print the news on the terminal, each once."""
 
     def look(self, run: Any) -> None:
-        """The run stands, between two calls of the engine, in the thread that trains; copies are taken, no more."""
+        """Take copies between two calls of the engine, in the thread that trains; nothing else."""
 
     def ended(self, run: Any) -> None:
-        """The run is closed, or gives its weights away: this is its last place."""
+        """Take the last moment: the run is closed, or gives its weights away."""
 
 
 class StepCallback:
-    """A function that a run calls; ``run.on_step`` gives one.
+    """A function that a run calls; ``run.on_step`` returns one.
 
     Attributes
     ----------
     function : callable
     every : int
-        It is called after the steps whose number this divides.
+        The function is called after the steps whose number this divides.
     """
 
     def __init__(self, owner: Run, function: Callable[[Run], object], every: int) -> None:
-        self._owner: weakref.ref[Run] | None = weakref.ref(owner)  # else nobody but the collector frees a run
+        self._owner: weakref.ref[Run] | None = weakref.ref(owner)  # otherwise only the garbage collector frees a run
         self.function, self.every = function, every
 
     @property
     def name(self) -> str:
-        """What the function is called."""
+        """Name of the function."""
         return str(getattr(self.function, "__qualname__", type(self.function).__qualname__))
 
     @property
@@ -64,7 +64,7 @@ class StepCallback:
         return self._owner is not None and self._owner() is not None
 
     def remove(self) -> None:
-        """Call it no longer. What is removed already stays so."""
+        """Stop calling it. A second call does nothing."""
         owner, self._owner = None if self._owner is None else self._owner(), None
         if owner is not None:
             owner._callbacks.remove(self)
@@ -87,7 +87,7 @@ def on_step(run: Run, fn: Callable[[Run], object], every: int) -> StepCallback:
 
 @exclusive
 def advance_to_callback(run: Run, most: int) -> int:
-    """One call of the engine, of at most so many steps and to the next callback; new steps are told of."""
+    """Call the engine once, for at most `most` steps and at most to the next callback; call that; return the steps."""
     if run._recorders:
         most = min(most, *(each.every - run._training.steps % each.every for each in run._recorders))
     if not run._callbacks:
@@ -105,7 +105,7 @@ def advance_to_callback(run: Run, most: int) -> int:
 
 
 def _call_back(run: Run) -> None:
-    """Call who wants to know of the step of now; what was written and not announced becomes edits."""
+    """Call the callbacks of the current step; unannounced writes become edits."""
     steps = run._training.steps
     for callback in [each for each in run._callbacks if steps % each.every == 0]:
         if not callback.active:
@@ -125,7 +125,7 @@ def _call_back(run: Run) -> None:
 
 @in_turn
 def record(run: Run, recorder: Recorder) -> None:
-    """From now on a recorder is told of every place at which the run stands, of this one first."""
+    """Show the recorder every moment of the run from now on, the current one first."""
     run._check_live()
     run.timeline.enter()
     run.timeline.begin()
@@ -135,7 +135,7 @@ def record(run: Run, recorder: Recorder) -> None:
 
 @in_turn
 def stop_recording(run: Run, recorder: Recorder) -> None:
-    """It is told of this place, and of no other."""
+    """Show the recorder the current moment as its last one."""
     if recorder in run._recorders:
         if not run.timeline.destination:
             run.timeline.enter()
@@ -144,29 +144,29 @@ def stop_recording(run: Run, recorder: Recorder) -> None:
 
 
 def end_callbacks(run: Run) -> None:
-    """Nobody is called any more."""
+    """Remove all callbacks and recorders."""
     for callback in list(run._callbacks):
         callback.remove()
     for recorder in run._recorders:
         stop_recording(run, recorder)
 
 
-# ---- A run stops where a condition becomes true, and finds where one last did.
+# ---- Breakpoints and searches
 
 
 def break_on(run: Run, condition: str, once: bool) -> Breakpoint:
-    """Let training stop after the step by which a condition becomes true."""
+    """Stop training after the step by which a condition becomes true."""
     once = flag(once, "break_on: once")
     return run.breakpoints.set(Condition.read(condition, names_now(run), "break_on:"), once)
 
 
 def condition_name(run: Run, index: int) -> str:
-    """How the weight at flat `index` is written in a condition: its name, in quotes where needed."""
+    """Return the name of the weight at flat `index` in a condition, in quotes if needed."""
     return names_now(run).weight(position(index, len(run._store.value), "the weights"))
 
 
 def names_now(run: Run) -> Named:
-    """The names of now; those of breakpoints are read anew where the model has become another one."""
+    """Return the current names; after a change of the model, breakpoints are parsed again."""
     named = run._names
     if named is None or named.tensors is not run.tensors or named.stages is not run.stages:
         run._names = named = Named(run.tensors, run.stages)
@@ -180,7 +180,7 @@ def _numbers(run: Run) -> Numbers:
 
 
 def advance_to_break(run: Run, most: int) -> int:
-    """One call of the engine, at most to the first step that a breakpoint stops at; returns how many were done."""
+    """Call the engine once, at most to the first step at which a breakpoint stops; return the number of steps."""
     run._stop = None
     names_now(run)
     points = run.breakpoints.enabled
@@ -197,7 +197,7 @@ def advance_to_break(run: Run, most: int) -> int:
 
 @in_turn
 def holds(run: Run, condition: str) -> bool:
-    """Whether a condition is true where the run stands; of a whole tensor, for one element at least."""
+    """Return whether a condition is true now; for a whole tensor, for at least one element."""
     read = Condition.read(condition, names_now(run), "holds:")
     back = next((load for load in read.expression.loads if load.before), None)
     if back is not None:
@@ -208,7 +208,7 @@ def holds(run: Run, condition: str) -> bool:
 
 @in_turn
 def find(run: Run, condition: str, before: int | None, progress: Progress | None) -> int | None:
-    """The step before `before` at which a condition last became true; None if it never did."""
+    """Return the last step before `before` at which a condition became true, or None."""
     run._check_live()
     if progress is not None:
         function(progress, "find: progress")

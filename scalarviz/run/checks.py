@@ -1,4 +1,4 @@
-"""Checks of a run's arguments, its data, the ids in them, its limits, and the memory that it needs."""
+"""Checks of a run's arguments, its data, the ids in it, its limits, and the memory that it needs."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from ..tape import Tape
 from ..tape.half import TOO_LARGE, loss_scale_of
 
 LAST_STEP = 2**53
-"""A larger step number is not exact as a float, which Adam's bias correction makes of it."""
+"""Larger step numbers are not exact as floats, which Adam's bias correction uses."""
 
 
 def steps_of(steps: Any) -> int:
-    """`steps` as a count of training steps; InputError otherwise."""
+    """Return `steps` as a number of training steps; InputError otherwise."""
     return integer("steps", steps, 0, LAST_STEP)
 
 
 def batch_of(batch_size: int | None, samples: int, sampling: str) -> int:
-    """Samples a step, as many as there are for None; InputError if there cannot be so many."""
+    """Return the samples per step; None means all. InputError: there are not so many."""
     if batch_size is None:
         return samples
     batch = integer("batch_size", batch_size, 1)
@@ -52,14 +52,14 @@ def batch_of(batch_size: int | None, samples: int, sampling: str) -> int:
 
 
 def seed_of(seed: int) -> int:
-    """`seed` as an int that keys the random numbers; InputError otherwise."""
+    """Return `seed` as an int that keys the random numbers; InputError otherwise."""
     number = integer("seed", seed, 0)
     rng.split(number)
     return number
 
 
 def of_values(given: Any, what: str) -> None:
-    """Raise TypeMismatchError unless `given` can be called with Values: a class makes objects of them."""
+    """Raise TypeMismatchError unless `given` can be called with Values; a class would make objects of them."""
     if isinstance(given, type):
         name = given.__name__[:60]
         raise TypeMismatchError(
@@ -70,7 +70,7 @@ def of_values(given: Any, what: str) -> None:
 
 
 def flat(values: NDArray[Any], n_weights: int) -> NDArray[Any]:
-    """`values` if there is one for every weight; an error otherwise."""
+    """Return `values` if there is one for every weight; raise an error otherwise."""
     found = real_array(values, "values")
     if found.shape != (n_weights,):
         raise InputError(f"values must have the shape ({n_weights},), got {found.shape}")
@@ -78,13 +78,13 @@ def flat(values: NDArray[Any], n_weights: int) -> NDArray[Any]:
 
 
 def waiting(seconds: float, what: str) -> float:
-    """`seconds` as a float that a thread can wait; an error if it is no number from 0 to `threading.TIMEOUT_MAX`."""
+    """Return `seconds` as a float that a thread can wait; an error unless it is from 0 to `threading.TIMEOUT_MAX`."""
     must = f"be a number of seconds from 0 to {threading.TIMEOUT_MAX:.3g}"
     return checked_number(seconds, what, lambda number: 0 <= number <= threading.TIMEOUT_MAX, must)
 
 
 def check_targets(loss: Any, targets: NDArray[Any], tape: Tape) -> None:
-    """Let a recorded loss, and the losses of classes that it calls, refuse targets (N, n_targets)."""
+    """Let a traced loss, and the class losses that it calls, refuse targets (N, n_targets)."""
     check = getattr(loss, "check_targets", None)
     if callable(check):
         check(targets, len(tape.outputs))
@@ -93,32 +93,32 @@ def check_targets(loss: Any, targets: NDArray[Any], tape: Tape) -> None:
             part.check_targets(targets[:, place : place + 1], classes)
 
 
-# ---- What a run takes of memory, from its numbers: said before the first array is made
+# ---- Memory of a run, from its numbers: checked before the first array is made
 
 
 RECORDED = 86
-"""Bytes a weight while a graph is recorded and gathered: the model's own float64, the run's arrays, and indices."""
+"""Bytes per weight while a graph is traced and gathered: the model's float64, the run's arrays, and indices."""
 
 
 def check_run(weights: int, dtype: str, states: int, engine: str) -> None:
-    """InputError if a run over so many weights needs more memory than is free; a scene asks before it builds."""
+    """Raise InputError if a run with so many weights needs more memory than is free; scenes call it first."""
     arrays = 12 + 12 * states if engine in ("numpy", "objects") else 6 + 3 * states
     each = max(RECORDED, 22 + arrays * np.dtype(dtype).itemsize)
     check_memory(weights * each, f"a run of {weights:,} weights", "use smaller layers")
 
 
-# ---- Ids in data: the numbers of a sample that choose rows of tables are whole and in range
+# ---- Ids in data: numbers of a sample that select rows of tables are whole and in range
 #
-# The kernels check every id once more, so one that an expression makes cannot reach memory either.
+# The kernels check every id again, so an id that an expression computes cannot reach memory either.
 
 
 EXACT = 1 << 24
-"""Whole numbers that float32 tells apart."""
+"""Whole numbers up to this are exact in float32."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """Which numbers of a sample choose from tables, and how many rows the smallest of these has."""
+    """Numbers of a sample that select rows of tables, and the rows of the smallest table for each."""
 
     inputs: dict[int, int]  # inputs and targets: by column
     targets: dict[int, int]
@@ -127,7 +127,7 @@ class Ids:
     def check(
         self, what: str, inputs: NDArray[np.number] | None = None, targets: NDArray[np.number] | None = None
     ) -> None:
-        """InputError unless samples (N, n_inputs) and targets (N, n_targets) hold ids where ids are read."""
+        """Raise InputError unless samples (N, n_inputs) and targets (N, n_targets) hold ids where ids are read."""
         for name, samples, limits in (("the inputs", inputs, self.inputs), ("the targets", targets, self.targets)):
             if samples is None:
                 continue
@@ -153,7 +153,7 @@ class Ids:
 
 
 def ids_of(tape: Tape) -> Ids:
-    """The ids of a recorded model: inputs and targets that a table is read by as they are."""
+    """Return the ids of a traced model: inputs and targets that select rows directly."""
     found: tuple[dict[int, int], dict[int, int]] = {}, {}
     for node in tape.nodes:
         if node.table is not None:
@@ -167,7 +167,7 @@ def ids_of(tape: Tape) -> Ids:
 
 
 def check_tables(tape: Tape, dtype: str) -> None:
-    """InputError if a table has more rows than numbers of that dtype can name."""
+    """Raise InputError if a table has more rows than numbers of that dtype can name."""
     largest = max((node.table.rows for node in tape.nodes if node.table is not None), default=0)
     if dtype == "float32" and largest > EXACT:
         raise InputError(
@@ -176,14 +176,14 @@ def check_tables(tape: Tape, dtype: str) -> None:
         )
 
 
-# ---- Checking the data of a run: two arrays with one row, or one picture, a sample
+# ---- Data of a run: two arrays with one row, or one picture, per sample
 
 
 Shape = tuple[int, ...]
 
 
 def as_samples(array: ArrayLike, what: str) -> NDArray[Any]:
-    """`array` as (N, n): one-dimensional data has one number a sample, pictures become rows in C order."""
+    """Return `array` as (N, n): one-dimensional data has one number per sample, pictures become rows in C order."""
     found = real_array(array, what)
     if found.ndim == 0 or 0 in found.shape:
         raise InputError(f"{what} must have the shape (samples, numbers per sample) without a 0, got {found.shape}")
@@ -201,7 +201,7 @@ def as_samples(array: ArrayLike, what: str) -> NDArray[Any]:
 
 
 def all_finite(array: NDArray[Any]) -> bool:
-    """Whether no number is a NaN or an infinity; looked at piece by piece, so that little memory is needed."""
+    """Return whether no number is NaN or infinite; checked in pieces to save memory."""
     if array.dtype.kind != "f":
         return True
     numbers = array.size // len(array)
@@ -209,12 +209,12 @@ def all_finite(array: NDArray[Any]) -> bool:
 
 
 def sample_shape(samples: Any, given: Any) -> Shape:
-    """The shape of one of the checked `samples`: ``(n,)`` of a row, ``(C, H, W)`` of a picture."""
+    """Return the shape of one of the checked `samples`: ``(n,)`` of a row, ``(C, H, W)`` of a picture."""
     return tuple(np.shape(given)[1:] if isinstance(samples, np.ndarray) else samples.sample_shape) or (1,)
 
 
 def fitting_source(array: Any, shape: Shape, what: str) -> NDArray[Any] | Source:
-    """As :func:`fitting`; what is not copied is given back as a source."""
+    """Check as :func:`fitting` does; data that is not copied is returned as a source."""
     source = as_source(array, what)
     if source is None:
         return fitting(array, shape, what)
@@ -229,24 +229,24 @@ def _check_shape(given: Shape, shape: Shape, what: str) -> None:
 
 
 def fitting(array: ArrayLike, shape: Shape, what: str) -> NDArray[Any]:
-    """`array` as rows (N, n) of samples of that shape; rows may be given for pictures."""
+    """Return `array` as rows (N, n) of samples with that shape; pictures may be given as rows."""
     samples = as_samples(array, what)
     _check_shape(sample_shape(samples, array), shape, what)
     return samples
 
 
 def on_rows(model: Callable[..., Any], shape: Shape) -> Callable[[list[Any]], Any]:
-    """`model` as a function of a flat row: it sees samples of that shape."""
+    """Return `model` as a function of a flat row; it gets samples with that shape."""
     return lambda row: model(nest(row, shape))
 
 
 def on_target_rows(loss: Callable[..., Any], shape: Shape) -> Callable[..., Any]:
-    """`loss` as a function of what the model returned and a flat row of targets: it sees targets of that shape."""
+    """Return `loss` as a function of the model's output and a flat row of targets; it gets targets with that shape."""
     return lambda outputs, row: loss(outputs, usable(nest(row, shape)))
 
 
 def as_pair(data: Any) -> tuple[NDArray[Any] | Source, NDArray[Any] | Source]:
-    """The inputs and targets of ``data=(X, Y)``: arrays (N, n), or sources where they are not copied."""
+    """Return the inputs and targets of ``data=(X, Y)``: arrays (N, n), or sources if they are not copied."""
     listed = isinstance(data, list | tuple) or (isinstance(data, np.ndarray) and data.ndim > 0)
     if not listed or len(data) != 2:
         raise InputError(
@@ -261,9 +261,9 @@ def as_pair(data: Any) -> tuple[NDArray[Any] | Source, NDArray[Any] | Source]:
 
 
 def from_torch(data: Any, batch_size: int | None) -> tuple[Any, int | None]:
-    """A Dataset or DataLoader of PyTorch as (X, Y) in memory, with the loader's batch size; anything else as it is."""
+    """Return a PyTorch Dataset or DataLoader as (X, Y) in memory, with its batch size; anything else unchanged."""
     chosen = batch_size is not None
-    torch = sys.modules.get("torch.utils.data")  # whoever made one has imported it
+    torch = sys.modules.get("torch.utils.data")  # loaded if such an object exists
     if torch is None:
         return data, batch_size
     loader = data if isinstance(data, torch.DataLoader) else None
@@ -295,7 +295,7 @@ def from_torch(data: Any, batch_size: int | None) -> tuple[Any, int | None]:
             if any(not isinstance(row, tuple | list) for row in rows):
                 raise TypeError(f"sample 0 is a {type(rows[0]).__name__}")
             x, y = (np.stack([_of_tensor(one) for one in column]) for column in zip(*rows, strict=True))
-    except Exception as error:  # of a dataset that a user wrote
+    except Exception as error:  # an error of a user's dataset
         raise InputError(
             f"{title}: each sample must be a pair (input, target), all of one shape: {type(error).__name__}: "
             f"{error!s:.200}"
@@ -307,11 +307,11 @@ def _of_tensor(part: Any) -> NDArray[Any]:
     return np.asarray(part.detach().cpu() if hasattr(part, "detach") else part)
 
 
-# ---- Penalties and clipping as part of the optimiser's rule, and what is given for them
+# ---- Penalties and clipping as part of the optimiser's rule
 
 
 def limited_rule(optimizer: Optimizer, limits: Limits, group: int | None = None) -> Tape:
-    """The recorded update of one weight; its gradient gets the penalties' on top, and is scaled and cut."""
+    """Return the traced update of one weight; its gradient includes penalties, and is scaled and cut."""
 
     def limited(w: Value, g: Value, numbers: Sequence[Value]) -> Value:
         if limits.l1:
@@ -330,7 +330,7 @@ def limited_rule(optimizer: Optimizer, limits: Limits, group: int | None = None)
 
 
 def limits_of(l1: Any, l2: Any, clip_norm: Any, clip_value: Any) -> Limits:
-    """What was given for them, checked."""
+    """Return checked limits."""
     return Limits(at_least_zero(l1, "l1"), at_least_zero(l2, "l2"), _limit(clip_norm, "clip_norm"),
                   _limit(clip_value, "clip_value"))  # fmt: skip
 

@@ -1,8 +1,8 @@
-"""Controls: what a scene lets a hand set, described. Data only; a view draws them, a browser has elements of its own.
+"""Controls of a scene: buttons, sliders and switches, described as data. A view draws them; a browser uses its own.
 
-There are four kinds: `Button`, `Slider`, `Segments`, `Switch`; `Layers` is a row of buttons. Each says its name,
-which flag of the command line sets the same, what it does to learning, how its value is read off a moment, and which
-edit changes it.
+There are four kinds: `Button`, `Slider`, `Segments`, `Switch`; `Layers` is a row of buttons. Each has a label, the
+command-line flag that sets the same, a sentence on its effect, a function that reads its value from a moment, and
+one that returns the edit to change it.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from .source import Facts, Source
 
 LONGEST = 120
-"""Characters of what a control does: it stands beside the pointer."""
+"""Most characters of the sentence, which stands beside the pointer."""
 LABEL = 28
-"""Characters of its name."""
+"""Most characters of a label."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """What is known of one moment without waiting for the thread that trains.
+    """Reads one moment without waiting for the thread that trains.
 
-    The network of `frame` may be one that the run had; `source` is as it stands now. `options` is what the
+    The network of `frame` may be a former one; `source` is the current state. `options` are those that the
     scene was built with (:attr:`Scene.options`).
     """
 
@@ -45,23 +45,23 @@ class Reader:
 
     @property
     def settings(self) -> Setup | None:
-        """How the run trained at that moment: optimiser, numbers, batch, penalties; None where nothing is trained."""
+        """Settings of the training at that moment: optimiser, numbers, batch, penalties; None without training."""
         return self.frame.settings
 
     @property
     def facts(self) -> Facts | None:
-        """The same in words that a picture prints, as it is now."""
+        """The current settings, in the words that a picture prints."""
         return self.source.facts
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
-        """What has cubes at that moment."""
+        """The tensors with cubes at that moment."""
         forward = self.frame.forward
         return self.source.tensors if forward is None else forward.tensors
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """The way from input to output at that moment; empty where there is no network."""
+        """The stages from input to output at that moment; empty without a network."""
         forward = self.frame.forward
         return self.source.stages if forward is None else forward.stages
 
@@ -71,7 +71,7 @@ class Reader:
         return self.frame.data
 
     def samples(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Copies of inputs (N, n_inputs) and targets (N, n_targets) at that moment; StateError if there are none."""
+        """Return copies of inputs (N, n_inputs) and targets (N, n_targets) at that moment; StateError without data."""
         found = self.frame.samples()
         if found is None:
             raise StateError(f"{self.source.what} has no samples; try a Run or a Scene")
@@ -79,30 +79,30 @@ class Reader:
 
 
 Value = Callable[[Reader], Any]
-"""Its value at a moment; None hides the control."""
+"""Returns the value at a moment; None hides the control."""
 Do = Callable[[Any, Reader], Edit | None]
-"""The edit that sets it to a value; None if nothing is left to do."""
+"""Returns the edit that sets a value; None if nothing changes."""
 
 
 def _there(reader: Reader) -> bool:
-    """That of a button, which has no value."""
+    """Value of a button."""
     return True
 
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """Base of the four kinds of controls.
+    """Base of the controls.
 
     Parameters
     ----------
     label : str
         Its name ("noise"), at most 28 characters.
     flag : str
-        The flag of the command line that sets the same ("--noise"); empty without one.
+        The command-line flag that sets the same ("--noise"); empty without one.
     does : str
         One sentence on what it does to learning, at most 120 characters.
     anew : bool
-        Whether it re-initialises what no longer fits; such controls stand below the others and say so.
+        Whether it re-initialises layers that no longer fit; such controls stand below the others and say so.
     value : callable
         ``value(reader)``: its current value; None hides the control.
     change : callable
@@ -132,13 +132,13 @@ class Control:
             raise InputError(f"{said}: value= is missing; such as value=lambda reader: reader.options.noise")
 
     def taken(self, value: Any) -> Any:
-        """`value` as the control takes it; the error for any other says what is allowed."""
+        """Return `value` as the control takes it; an error says what is allowed."""
         return value
 
 
 @dataclass(frozen=True, slots=True)
 class Button(Control):
-    """A button that calls ``change(None, reader)`` when it is pressed. Its value says only whether it is shown."""
+    """A button that calls ``change(None, reader)`` when it is pressed. Its value only shows or hides it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,24 +146,24 @@ class Switch(Control):
     """On or off."""
 
     def taken(self, value: Any) -> bool:
-        """`value` as True or False."""
+        """Return `value` as True or False."""
         return flag(value, self.label)
 
 
 @dataclass(frozen=True, slots=True)
 class Segments(Control):
-    """One of a few, side by side.
+    """One of a few values, side by side.
 
     Parameters
     ----------
     choices : sequence
-        Two to twelve values, each once; a text is printed as it is, a number as a number.
+        Two to twelve different values; texts and numbers are printed as such.
     """
 
     choices: Sequence[Any] = field(kw_only=True)
 
     def __post_init__(self) -> None:
-        # the base by name: a dataclass with slots is another class than the one that super() would know
+        # the base by name: a dataclass with slots is not the class that super() would know
         Control.__post_init__(self)
         given: Any = self.choices
         if isinstance(given, str) or not isinstance(given, Sequence):
@@ -176,7 +176,7 @@ class Segments(Control):
         object.__setattr__(self, "choices", tuple(given))
 
     def taken(self, value: Any) -> Any:
-        """`value` if it is one of the choices."""
+        """Return `value` if it is one of the choices."""
         if value not in self.choices:
             raise InputError(f"{self.label}: got {shown(value)}; allowed: {', '.join(map(str, self.choices))}")
         return value
@@ -184,16 +184,16 @@ class Segments(Control):
 
 @dataclass(frozen=True, slots=True)
 class Slider(Control):
-    """A number between two others.
+    """A number in a range.
 
     Parameters
     ----------
     least, most : float
-        The ends of its track. A number that is typed may lie outside, and then the edit says whether it will do.
+        The ends of its track. A typed number may lie outside; then the edit checks it.
     log : bool
-        Whether every decade is equally long; both ends are above 0 then.
+        Whether the track is logarithmic; both ends are above 0 then.
     usual : float or None
-        Where the knob is caught; None: nowhere.
+        A value at which the knob snaps; None: nowhere.
     whole : bool
         Whether it takes whole numbers only.
     """
@@ -219,9 +219,9 @@ class Slider(Control):
             raise InputError(f"{said}: usual is {shown(self.usual)}; allowed: {self.least:g} to {self.most:g}")
 
     def at(self, share: float) -> float:
-        """The value at a share of the track, 0 its left end and 1 its right one; to three digits, as a hand aims."""
+        """Return the value at a share of the track, 0 left and 1 right, rounded to three digits."""
         share = min(max(float(share), 0.0), 1.0)
-        if share in (0.0, 1.0):  # the ends are exactly what they are
+        if share in (0.0, 1.0):  # the ends are exact
             value = float(self.most if share else self.least)
         elif self.log:
             value = self.least * (self.most / self.least) ** share
@@ -234,7 +234,7 @@ class Slider(Control):
         return min(max(_rounded(value, self.log, self.most - self.least), self.least), self.most)
 
     def share(self, value: float) -> float:
-        """Where a value stands on the track, within 0..1; of one that is no number its left end."""
+        """Return the position of a value on the track, within 0..1; NaN is at the left end."""
         if not value > self.least:
             return 0.0
         if value >= self.most:
@@ -244,7 +244,7 @@ class Slider(Control):
         return (value - self.least) / (self.most - self.least)
 
     def taken(self, value: Any) -> float | int:
-        """`value` as a finite number, whole where it has to be."""
+        """Return `value` as a finite number, whole if it has to be."""
         number = checked_number(value, self.label, math.isfinite, "be a finite number")
         if not self.whole:
             return number
@@ -254,7 +254,7 @@ class Slider(Control):
 
 
 MOST_LAYERS, MOST_UNITS = 6, 512
-"""What there is room for in a panel."""
+"""The most layers and units in a panel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,24 +262,24 @@ class Layers(Control):
     """The number of units of each hidden layer, as a row of buttons: - and + for each layer."""
 
     def taken(self, value: Any) -> tuple[int, ...]:
-        """`value` as a tuple of whole numbers above 0, few enough for a panel."""
+        """Return `value` as a tuple of whole numbers above 0, few enough for a panel."""
         if not isinstance(value, tuple | list) or len(value) > MOST_LAYERS:
             raise InputError(f"{self.label}: got {shown(value)}; allowed: up to {MOST_LAYERS} numbers of units")
         return tuple(integer(self.label, units, 1, MOST_UNITS) for units in value)
 
 
 def more(units: int) -> int:
-    """What a touch of + makes of a layer: one more, of many an eighth."""
+    """Return a layer's units after +: one more, or an eighth more of many."""
     return min(units + max(1, units // 8), MOST_UNITS)
 
 
 def fewer(units: int) -> int:
-    """What a touch of - makes of it: the way back; 0 takes the layer away."""
+    """Return a layer's units after -, the inverse of `more`; 0 removes the layer."""
     return next((k for k in range(units - 1, 0, -1) if more(k) <= units), 0)
 
 
 def _rounded(value: float, log: bool, span: float) -> float:
-    """Three digits of the value, or of the track where decades are not equally long."""
+    """Return three digits of the value, or of the track's span on a linear track."""
     size = abs(value) if log else span
     digits = 2 - math.floor(math.log10(size)) if size > 0 else 0
     return round(value, digits)

@@ -1,4 +1,4 @@
-"""Changes from outside: all go through ``run.do(edit)``. Its shorthand, and how an edit reaches into a run."""
+"""Apply edits: all go through ``run.do(edit)``. `RunHands` is the interface through which an edit changes a run."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ _CALLS = {
     "inputs": "run.refill(inputs, targets)",
     "targets": "run.set_targets(targets)",
 }
-"""By attribute, what changes it where ``run.change`` has no argument of that name."""
+"""Hints for attributes that cannot be set, unless ``run.change`` has an argument of that name."""
 
 
 class Unchanged:
-    """Stands for what is left as it is."""
+    """Type of the default value that leaves a setting unchanged."""
 
     def __repr__(self) -> str:
         return "as now"
@@ -82,7 +82,7 @@ UNCHANGED = Unchanged()
 
 @in_turn
 def do(run: Run, edit: Edit, gesture: str) -> None:
-    """Change the run between two steps; what was done stands in its log."""
+    """Apply an edit between two steps and log it."""
     if not isinstance(edit, Edit):
         raise TypeMismatchError(f"do: expected an Edit, such as SetWeights(0, [0.5]), got {type(edit).__name__}")
     text(gesture, "do: the gesture")
@@ -92,7 +92,7 @@ def do(run: Run, edit: Edit, gesture: str) -> None:
     if isinstance(edit, Call):
         _call(run, edit, gesture)
         return
-    # what is done stands in the log
+    # an applied edit is in the log
     with Atomic(run, setup=not isinstance(edit, SetWeights | SetFrozen | Together)) as atomic:
         atomic.waits = not isinstance(edit, SetEngine)  # it may take long
         edit.apply(run._hands)
@@ -101,14 +101,14 @@ def do(run: Run, edit: Edit, gesture: str) -> None:
 
 
 def _call(run: Run, edit: Call, gesture: str) -> None:
-    """A function cannot be done again: what it did by edits stands in the log, and what it wrote as edits."""
+    """Call a user's function. It cannot be repeated, so the log gets the edits that it made and its writes as edits."""
     revision, said = run.timeline.revision, run._said
     run._said = said or edit.words()
     run._traveller.lend()
     try:
         edit.apply(run._hands)
         written = tuple(change.edit for change in run._traveller.find_changes())
-        if written or run.timeline.revision == revision:  # what a function did by edits says more
+        if written or run.timeline.revision == revision:  # edits of the function say more
             _note(run, edit, gesture, does=written)
     finally:
         run._said = said
@@ -120,12 +120,12 @@ def _note(run: Run, edit: Edit, gesture: str, does: tuple[Edit, ...] | None = No
 
 
 def write(run: Run, start: int, numbers: NDArray[Any]) -> None:
-    """``w.data = ...``: beside a training thread it waits for its turn, and is seen at once."""
+    """Apply ``w.data = ...``. Beside a training thread it waits for its turn, but readers see it at once."""
     (run._store.gate_here() or run).do(SetWeights(start, numbers), gesture="data")
 
 
 def freeze(run: Run, start: int, flags: NDArray[np.bool_]) -> None:
-    """``w.frozen = ...``, likewise."""
+    """Apply ``w.frozen = ...``, likewise."""
     (run._store.gate_here() or run).do(SetFrozen(start, flags), gesture="frozen")
 
 
@@ -133,7 +133,7 @@ def change(
     run: Run, parts: tuple[Any, Any, Any, Any], batch: tuple[int | None, Sampling | None], engine: str | None,
     limits: Mapping[str, Any], numbers: dict[str, Any],
 ) -> None:  # fmt: skip
-    """Change how the run trains: `parts` as for :class:`Change`; None and `AS_NOW` stand for what stays."""
+    """Change how the run trains. `parts` are as for :class:`Change`; None and `UNCHANGED` leave a setting."""
     edits: list[Edit] = []
     if any(part is not None for part in parts):
         edits.append(Change(*parts, tuple(numbers.items()), *batch))
@@ -146,14 +146,14 @@ def change(
     changed = {name: limit for name, limit in limits.items() if not isinstance(limit, Unchanged)}
     edits += [SetLimits(**{**asdict(run._problem.limits), **changed})] if changed else []
     edits += [] if engine is None else [SetEngine(engine)]
-    for edit in edits[1:]:  # the first one is checked when it is done
+    for edit in edits[1:]:  # the first one is checked when it is applied
         edit.check(run._hands)
     for edit in edits:
         run.do(edit)
 
 
 def checked_pair(inputs: Any, targets: Any, what: str) -> Any:
-    """Inputs and targets: numbers as arrays, what gives samples when asked as a source."""
+    """Return inputs and targets: numbers as arrays, lazily read data as sources."""
     named = ((inputs, f"{what}: the inputs"), (targets, f"{what}: the targets"))
     sources = [as_source(given, name) for given, name in named]
     return tuple(s if s is not None else real_array(*given) for s, given in zip(sources, named, strict=True))
@@ -163,7 +163,7 @@ def checked_pair(inputs: Any, targets: Any, what: str) -> Any:
 
 
 def can_be_set(run: Run, name: str) -> bool:
-    """Whether assigning to a public attribute does something: it is an edit, or what a subclass has in its body."""
+    """Return whether a public attribute can be assigned: a property with a setter, or a subclass's attribute."""
     known: Any = inspect.getattr_static(type(run), name, None)
     if isinstance(known, property):
         return known.fset is not None
@@ -171,7 +171,7 @@ def can_be_set(run: Run, name: str) -> bool:
 
 
 def not_set(run: Run, name: str) -> UnknownAttributeError:
-    """The error for an assignment to an attribute of a run that changes nothing."""
+    """Return the error for an assignment that would change nothing."""
     changed = dict.fromkeys(inspect.signature(run.change).parameters)
     changed |= dict.fromkeys(run.optimizer.hyperparameters())
     if name in _CALLS or name in changed:
@@ -188,7 +188,7 @@ _ODD = 0x9E3779B97F4A7C15  # consecutive steps of one run share no numbers with 
 
 
 class RunHands:
-    """What an edit may do to a run, between two of its steps. The checks change nothing and raise InputError."""
+    """Changes and checks of a run for edits, between two of its steps. Checks change nothing and raise InputError."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -197,15 +197,15 @@ class RunHands:
 
     @property
     def n_weights(self) -> int:
-        """How many flat numbers there are, buffers included."""
+        """Number of flat numbers, buffers included."""
         return len(self.run._store.value)
 
     def values(self, start: int, count: int) -> NDArray[Any]:
-        """A copy of some flat weights."""
+        """Return a copy of some flat weights."""
         return self.run._store.value[start : start + count].copy()
 
     def initial_values(self, start: int, count: int) -> NDArray[Any]:
-        """Flat weights as their initialiser would draw them at this step of this run; nothing is changed."""
+        """Return flat weights as their initialiser would draw them at this step; nothing is changed."""
         run, span = self.run, slice(start, start + count)
         values, known = drawn_weights(run.model, run._tape, (run.seed + (run.steps + 1) * _ODD) % 2**64)
         if not known[span].all():
@@ -214,7 +214,7 @@ class RunHands:
         return values[span].astype(run._stored)
 
     def put_weights(self, start: int, numbers: NDArray[Any]) -> None:
-        """Set flat weights; the update of the last step stays what it was."""
+        """Set flat weights; the update of the last step is kept."""
         store, span = self.run._store, slice(start, start + len(numbers))
         keep(self.run, store.value, span)
         with np.errstate(invalid="ignore", over="ignore"):
@@ -223,7 +223,7 @@ class RunHands:
         store.revision += 1
 
     def put_frozen(self, start: int, flags: NDArray[np.bool_]) -> None:
-        """Set which weights the optimiser leaves alone."""
+        """Set which weights the optimiser skips."""
         frozen, span = self.run._store.frozen, slice(start, start + len(flags))
         keep(self.run, frozen, span)
         frozen[span] = flags
@@ -232,14 +232,14 @@ class RunHands:
     # ---- how it trains
 
     def check_numbers(self, numbers: Mapping[str, Any], group: int | None = None) -> None:
-        """Whether the optimiser, or one of its parameter groups, has numbers of these names and takes them."""
+        """Check that the optimiser, or one of its parameter groups, takes numbers with these names."""
         rules = self.run.optimizer.rules
         if group is not None and group >= len(rules):
             raise InputError(f"there is no parameter group {group}; the optimiser has {len(rules)}")
         rules[group or 0].checked(numbers)
 
     def put_schedule(self, schedule: Schedule | None) -> None:
-        """Let the rates follow it from its beginning."""
+        """Set the schedule of the rates, from its beginning."""
         optimizer = self.run.optimizer
         if schedule is not None and schedule.moving:
             self._renumbered(lambda: optimizer.put_schedule(schedule))
@@ -247,7 +247,7 @@ class RunHands:
             optimizer.put_schedule(schedule)
 
     def put_numbers(self, numbers: Mapping[str, Any], group: int | None = None) -> None:
-        """Set numbers of the optimiser; state of the same name goes on, other state begins where it starts."""
+        """Set numbers of the optimiser; state of the same name continues, other state starts anew."""
         optimizer = self.run.optimizer
         found = optimizer.rules[group or 0].checked(numbers)
         if set(found) == {"lr"}:  # an input of the update, not a part of it
@@ -256,7 +256,7 @@ class RunHands:
             self._renumbered(lambda: optimizer.put(found, group))
 
     def put_numbers_of(self, spans: Spans, numbers: Mapping[str, Any]) -> None:
-        """Set numbers of these weights alone, which become parameter groups of their own."""
+        """Set numbers of these weights alone, which become their own parameter groups."""
         optimizer = self.run.optimizer
         moment, sources, places = self.check_numbers_of(spans, numbers)
         found = [optimizer.rules[sources[j]].checked(numbers) for j in places]
@@ -268,14 +268,14 @@ class RunHands:
                 optimizer.put(own, place)
 
         if set(numbers) == {"lr"} and len(sources) == len(optimizer.rules):
-            put()  # the rates alone are others
+            put()  # only the rates differ
         else:
             self._renumbered(put)
 
     def check_numbers_of(
         self, spans: Spans, numbers: Mapping[str, Any]
     ) -> tuple[GroupNumbers, tuple[int, ...], tuple[int, ...]]:
-        """The parameter groups that come of it: the optimiser holds some of the weights and has the numbers."""
+        """Return the resulting parameter groups; the optimiser must hold some of the weights and have the numbers."""
         run, chosen = self.run, np.zeros(self.n_weights, bool)
         for start, count in spans:
             within(self, start, count)
@@ -307,7 +307,7 @@ class RunHands:
             self._renumbered(lambda: None, limits)
 
     def _renumbered(self, put: Callable[[], None], limits: Limits | None = None) -> None:
-        """Set numbers that are a part of the optimiser's rule, and let the engine have the rule that they make."""
+        """Set numbers that are part of the optimiser's rule, and give the engine the new rule."""
         run, optimizer, limits = self.run, self.run.optimizer, limits or self.run._problem.limits
         known = dict(zip(optimizer.state, run._problem.state, strict=True))
         put()
@@ -320,31 +320,31 @@ class RunHands:
         )
 
     def check_batch(self, batch_size: int | None = None, sampling: Sampling | None = None) -> None:
-        """Whether a step can have so many samples that are chosen so; None: as now."""
+        """Check a batch size and a sampling; None: the current one."""
         problem = self.run._problem
         batch_of(batch_size or problem.batch, len(self.run._dataset), sampling or problem.sampling)
 
     def put_batch(self, batch_size: int | None = None, sampling: Sampling | None = None) -> None:
-        """Set how many samples a step has, and how they are chosen; None: as now."""
+        """Set batch size and sampling; None: the current one."""
         problem = self.run._problem
         new = batch_size or problem.batch, sampling or problem.sampling
         if new != (problem.batch, problem.sampling):
             self._use(batch=new[0], sampling=new[1])
 
     def check_engine(self, engine: str) -> None:
-        """Whether there is such an engine here."""
+        """Check that the engine is available."""
         if engine == "auto":
             raise InputError("change: engine 'auto' is only for a new run; name an engine, such as 'numba'")
         usable(engine, self.run._stored)
 
     def put_engine(self, engine: str, why: str) -> None:
-        """Let another engine go on."""
+        """Continue with another engine."""
         go_on_with(self.run, engine, why)
 
-    # ---- what it learns from
+    # ---- data
 
     def check_targets(self, targets: NDArray[Any]) -> NDArray[Any]:
-        """A target for every sample, which the loss can use."""
+        """Check and return a target for every sample, which the loss can use."""
         run = self.run
         new, wanted = fitting(targets, run._shapes[1], "set_targets: the targets"), len(run._dataset)
         if len(new) != wanted:
@@ -354,14 +354,14 @@ class RunHands:
         return new
 
     def put_targets(self, targets: NDArray[Any], about: object = None) -> None:
-        """Set the targets of the samples there are."""
+        """Replace the targets of the current samples."""
         inputs: Given = self.run._problem.data.numbers_of(0, self.run._tape.n_inputs)
         new = self._encoded(inputs, self.check_targets(targets), ours=True)
         new.about = about
         self._learn_from(Dataset(new))
 
     def check_samples(self, inputs: Given, targets: Given, what: str) -> tuple[Given, Given]:
-        """These samples, which fit model and loss."""
+        """Check and return samples that fit model and loss."""
         run = self.run
         as_pair((inputs, targets))
         x = fitting_source(inputs, run._shapes[0], f"{what}: the inputs")
@@ -372,55 +372,55 @@ class RunHands:
         return x, y
 
     def put_samples(self, inputs: Given, targets: Given, *, more: bool, about: object = None) -> None:
-        """Train on these samples, or on them as well."""
+        """Replace the training data, or with `more` add to it."""
         new = self._encoded(*self.check_samples(inputs, targets, "add_samples" if more else "refill"))
         new.about = about
         self._learn_from(self.run._dataset.with_more(new) if more else Dataset(new))
 
     def _encoded(self, inputs: Given, targets: Given, ours: bool = False) -> Data:
-        """Checked samples as the engines take them: a column each."""
+        """Return checked samples as the engines take them: a column each."""
         return data_of(self.run._graph, self.run._stored, self.run._problem.full_batch, inputs, targets, ours)
 
     def _learn_from(self, data: Dataset) -> None:
-        """Where a batch was all the data it still is, and where it no longer fits it becomes all of it."""
+        """Set the data. A batch of all samples stays one; a batch that is too large becomes one."""
         self.put_data(data, len(data) if self.run._problem.full_batch else None)
         self.run._training.data_changed = True
 
     def put_data(self, data: Dataset, batch: int | None = None) -> None:
-        """Learn from samples as the engines take them, so many a step (default: as now, if there can be so many)."""
+        """Set data as the engines take it, with a batch size (default: the current one, if it fits)."""
         run, count = self.run, len(data)
         ours = not isinstance(run._problem.data, Outside) and not isinstance(data.parts[0], Outside)
-        if count == len(run._dataset) and ours:  # engines read the array anew at every call
+        if count == len(run._dataset) and ours:  # engines read the array again at every call
             run._problem.data = data.joined()
         else:
             most = count if run._problem.sampling == "epochs" else run._problem.batch
             self._use(data=data.joined(), batch=batch or min(run._problem.batch, most))
         run._dataset = data
 
-    # ---- what it computes
+    # ---- model and graph
 
     def put_graph(self, graph: Graph) -> None:
-        """Go on with a graph that the run had; see :func:`scalarviz.run.regraph.put_graph`."""
+        """Continue with a former graph; see :func:`scalarviz.run.regraph.put_graph`."""
         put_graph(self.run, graph)
 
     def is_prepared_for_now(self, made: Any) -> bool:
-        """Whether this was made for the run as it stands now."""
+        """Return whether a change was prepared for the run's current graph."""
         return isinstance(made, PreparedChange) and made.before is self.run._graph
 
     def prepare_change(self, change: Change) -> PreparedChange:
-        """What the run is to go on with; nothing is changed."""
+        """Prepare a change; nothing is changed."""
         return regraph.prepare_change(self.run, change)
 
     def check_prepared(self, made: PreparedChange) -> None:
-        """Whether it fits the data that there is."""
+        """Check that a prepared change fits the current data."""
         regraph.check_prepared(self.run, made)
 
     def put_prepared(self, made: PreparedChange) -> None:
-        """Go on with it."""
+        """Apply a prepared change."""
         put_prepared(self.run, made)
 
     def _use(self, **parts: Any) -> None:
-        """Let the engine prepare for a problem of other parts."""
+        """Set parts of the problem and prepare the engine again."""
         run = self.run
         for name, part in parts.items():
             setattr(run._problem, name, part)

@@ -1,4 +1,4 @@
-"""How a run makes its engine, and moves to another one between two steps. The numbers stay in the problem's arrays."""
+"""Make the engine of a run, and switch to another one between two steps. The numbers stay in the problem's arrays."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def chosen(run: Run) -> EngineChoice:
-    """Which engine trains, and why; what that engine remarks of how it works just now stands behind the reason."""
+    """Return the engine and the reason for it, followed by its current remarks."""
     choice, training = run._choice, run.__dict__.get("_training")
     if training is None:
         return choice
@@ -33,7 +33,7 @@ def chosen(run: Run) -> EngineChoice:
 
 
 def go_on_with(run: Run, engine: str, why: str) -> None:
-    """The engine of a name, on the same numbers; if it cannot be made, nothing has changed."""
+    """Continue with another engine on the same numbers; if it cannot be made, nothing changes."""
     run._training.trainer.release()  # room for the other one
     trainer = trainer_of(run, engine, run._problem)
     trainer.prepare()
@@ -43,15 +43,15 @@ def go_on_with(run: Run, engine: str, why: str) -> None:
 
 
 def prepare_anew(run: Run) -> None:
-    """Let the run's engine prepare for a problem of which parts have become others."""
+    """Prepare the run's engine again after parts of the problem were replaced."""
     run._training.trainer.release()  # room for the other one
     run._training.change(make_trainer(run, run._problem))
 
 
 def advance(run: Run, most: int) -> int:
-    """One call of the engine, of at most so many steps; returns how many were done.
+    """Call the engine once, for at most `most` steps; return how many were done.
 
-    Where a device breaks off in it, another engine does it: the numbers are those of the call before.
+    If a device fails in the call, another engine repeats it, from the numbers before the call.
     """
     if run._tape.modes:
         _tell_modes(run, run._tape)
@@ -63,12 +63,12 @@ def advance(run: Run, most: int) -> int:
 
 
 def ready(run: Run) -> bool:
-    """Whether the first step begins at once; else kernels have to be compiled or loaded before it."""
+    """Return whether the first step begins at once, without compiling or loading kernels."""
     return run._training.trainer.ready
 
 
 def full_speed(run: Run) -> float:
-    """Steps a second without interruptions: measured once on a copy, or so far (objects: they have no copy)."""
+    """Return steps per second without interruption, measured once on a copy; for objects, the speed so far."""
     if run.engine.name == "objects":
         return run._training.steps_per_second
     if run._full_speed is None:
@@ -90,7 +90,7 @@ def _measured(run: Run) -> float:
 
 
 def _tell_modes(run: Run, tape: Tape) -> None:
-    """Say once that a module is no longer in the mode in which it was recorded."""
+    """Warn once that a module is no longer in the mode in which it was traced."""
     other = [] if run._told_modes is tape else [module for module in tape.modes if not module.training]
     if not other:
         return
@@ -103,7 +103,7 @@ def _tell_modes(run: Run, tape: Tape) -> None:
 
 
 def _go_on_without(run: Run, lost: DeviceLostError) -> None:
-    """An engine of the processor goes on: this process cannot use the device any more."""
+    """Continue on an engine of the processor: this process cannot use the device any more."""
     name = "numpy" if ENGINES["numba"].missing(0) else "numba"
     why = f"{run._choice.name} computed {run._training.steps:,} steps, then {lost}"
     run.do(SetEngine(name, why))
@@ -111,7 +111,7 @@ def _go_on_without(run: Run, lost: DeviceLostError) -> None:
 
 
 def first_trainer(run: Run, problem: Problem) -> Trainer:
-    """The run's engine, or what ``"auto"`` takes instead where a GPU is there and cannot be used."""
+    """Return the run's engine, or the substitute of ``"auto"`` if a GPU exists and cannot be used."""
     try:
         return make_trainer(run, problem)
     except ScalarvizError as error:
@@ -123,11 +123,11 @@ def first_trainer(run: Run, problem: Problem) -> Trainer:
 
 
 def make_trainer(run: Run, problem: Problem) -> Trainer:
-    """The run's engine on `problem`."""
+    """Return the run's engine on `problem`."""
     try:
         trainer = trainer_of(run, run._choice.name, problem)
     except DeviceLostError as error:
-        if "_training" not in run.__dict__:  # nothing to go on with
+        if "_training" not in run.__dict__:  # nothing to continue with
             raise
         _go_on_without(run, error)
         trainer = trainer_of(run, run._choice.name, problem)
@@ -137,7 +137,7 @@ def make_trainer(run: Run, problem: Problem) -> Trainer:
 
 @collection_paused()
 def trainer_of(run: Run, engine: str, problem: Problem) -> Trainer:
-    """The engine of a name on `problem`."""
+    """Return the named engine on `problem`."""
     entry, device = find(engine)
     return entry.make(problem, run._graph.on_rows, run._graph.part, device)
 

@@ -1,6 +1,6 @@
-"""What is seen of a run: frames, its numbers, forward passes beside it, opened steps, and why a weight moved.
+"""Frames and numbers of a run: forward passes beside it, opened steps, and why a weight moved.
 
-`AskedCall` and `FrameRequest` are what one thread asks of another that trains.
+`PendingCall` and `FrameRequest` carry a request from one thread to another that trains.
 """
 
 from __future__ import annotations
@@ -41,25 +41,25 @@ if TYPE_CHECKING:
 
 
 LOOK = 0.1
-"""Seconds between two looks of a thread that waits at whether the one that is to answer is still there."""
+"""Seconds between two checks of a waiting thread that the answering thread still exists."""
 
 
 class PendingCall(Future[Any]):
-    """A function without arguments that another thread is to call; until that has begun, it can be cancelled."""
+    """A function without arguments for another thread to call; it can be cancelled until the call begins."""
 
     def __init__(self, function: Callable[[], Any]) -> None:
         super().__init__()
         self._function = function
 
     def run(self, before_answer: Callable[[], object] = lambda: None) -> bool:
-        """Call the function, in this thread, then `before_answer`; then whoever asked gets the result or error."""
+        """Call the function in this thread, then `before_answer`; then set the result or error. False if cancelled."""
         if not self.set_running_or_notify_cancel():
             return False
         error: BaseException | None = None
         try:
             try:
                 result = self._function()
-            except BaseException as raised:  # it belongs to whoever asked
+            except BaseException as raised:  # the waiting caller gets it
                 error = raised
             before_answer()
         finally:
@@ -72,24 +72,24 @@ class PendingCall(Future[Any]):
 
 
 class FrameRequest:
-    """What :meth:`scalarviz.Run.request_frame` returns. Any thread may use it, and ``await`` it under asyncio.
+    """The result of :meth:`scalarviz.Run.request_frame`. Any thread may use it, and ``await`` it under asyncio.
 
-    Requests of one moment share one frame. It is never older than the request, nor than an edit that was asked for
-    before it; its numbers are all of one step.
+    Requests of one moment share one frame. The frame is never older than the request, nor than an edit that was asked
+    for before it; its numbers are all of one step.
 
     Parameters
     ----------
     sample : ndarray, shape (n_inputs,), optional
-        Whose activations are wanted.
+        The frame gets the activations of this sample.
     see_to : callable, optional
-        ``see_to(request)`` is called while somebody waits: where nobody is left to answer, it answers.
+        ``see_to(request)`` is called while a thread waits; it answers if no training thread is left.
     state : bool
-        Whether the optimiser's arrays are wanted.
+        Include the optimiser's arrays.
 
     Attributes
     ----------
-    told : bool
-        Whether an engine was told of it in the middle of a call.
+    known_to_engine : bool
+        Whether an engine learnt of the request in the middle of a call.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class FrameRequest:
 
     @classmethod
     def of(cls, frame: Frame) -> FrameRequest:
-        """A request that has its frame already."""
+        """Return a request that already has its frame."""
         request = cls()
         request.give(frame)
         return request
@@ -118,20 +118,20 @@ class FrameRequest:
 
     @property
     def done(self) -> bool:
-        """Whether the frame, or an error, is there; never waits."""
+        """Whether the frame or an error is ready; never waits."""
         return self._future.done()
 
     def result(self, timeout: float | None = None) -> Frame:
-        """The frame; waits for it, `timeout` seconds at most (None: as long as it takes).
+        """Wait for the frame and return it; `timeout` in seconds (None: no limit).
 
         Raises
         ------
         StateError
-            It did not come in time; it may still come, ask again.
+            The time is over. The frame may still come; ask again.
         InputError
-            A timeout that is no number of seconds.
+            `timeout` is not a number of seconds.
         Exception
-            Whatever kept the run from giving a frame.
+            The error that kept the run from giving a frame.
         """
         end = None if timeout is None else time.monotonic() + at_least_zero(timeout, "result: timeout")
         while not self.done:
@@ -148,17 +148,17 @@ class FrameRequest:
             del self  # an error holds this frame
 
     def __await__(self) -> Generator[Any, Any, Frame]:
-        """The frame, under asyncio: the loop goes on meanwhile."""
+        """Wait for the frame under asyncio; the event loop continues meanwhile."""
         return self._awaited().__await__()
 
     async def _awaited(self) -> Frame:
         import asyncio
 
-        await asyncio.shield(asyncio.wrap_future(self._future))  # whoever stops waiting does not cancel it
+        await asyncio.shield(asyncio.wrap_future(self._future))  # a waiter that stops does not cancel it
         return await asyncio.get_running_loop().run_in_executor(None, self._with_rows)  # it may take a forward pass
 
     def _with_rows(self) -> Frame:
-        """The frame, with the activations of the sample; these are computed for whoever comes first."""
+        """Return the frame with the activations of the sample; the first caller computes them."""
         frame, sample = self._future.result(), self._sample
         if sample is None or frame.forward is None:
             return frame
@@ -168,20 +168,20 @@ class FrameRequest:
             return self._frame
 
     def give(self, frame: Frame) -> None:
-        """Here it is; who was answered before keeps what it has."""
+        """Answer with a frame; an earlier answer stays."""
         self._see_to = None
         with suppress(InvalidStateError):
             self._future.set_result(frame)
 
     def fail(self, error: BaseException) -> None:
-        """There will be none, and this is why."""
+        """Answer with an error; an earlier answer stays."""
         self._see_to = None
         with suppress(InvalidStateError):
             self._future.set_exception(error)
 
 
 def request_frame(run: Run, probe: ArrayLike | None, state: bool) -> FrameRequest:
-    """A frame that is there at once, or at the next pause of the thread that trains."""
+    """Return a request that is answered at once, or at the next pause of the thread that trains."""
     sample = None if probe is None else run._forward.sample(probe)
     if (gate := run._store.gate_here()) is not None:
         return cast(FrameRequest, gate.request(sample, state=state))
@@ -191,9 +191,9 @@ def request_frame(run: Run, probe: ArrayLike | None, state: bool) -> FrameReques
 
 
 def frame_now(run: Run, state: bool = False, midway: Midway | None = None) -> Frame:
-    """The numbers of now, the optimiser's `state` among them if it is wanted; for the thread that trains.
+    """Return a frame of the current numbers; `state` adds the optimiser's arrays. For the thread that trains.
 
-    `midway`: those of the call that is under way.
+    `midway` gives the numbers of an engine call that is not finished.
     """
     store, training, data, forward = run._store, run._training, run._problem.data, run._forward
     if midway is None:
@@ -243,7 +243,7 @@ def frame_now(run: Run, state: bool = False, midway: Midway | None = None) -> Fr
 
 
 def coming_of(run: Run, values: NDArray[Any], step: int) -> Coming | None:
-    """The batch after `step`, for the loss of `values`; None where its samples would have to be read from elsewhere."""
+    """Return the batch after `step`, for the loss of `values`; None if its samples are read from a file."""
     data = run._problem.data
     if isinstance(data, Outside):
         return None
@@ -251,28 +251,28 @@ def coming_of(run: Run, values: NDArray[Any], step: int) -> Coming | None:
 
 
 def _state_now(run: Run) -> dict[str, NDArray[Any]]:
-    """Copies of the optimiser's arrays (P,) by name."""
+    """Return copies of the optimiser's arrays (P,) by name."""
     return {name: array.copy() for name, array in zip(run.optimizer.state, run._problem.state, strict=True)}
 
 
 def evaluated(run: Run, forward: Forward, inputs: ArrayLike, targets: ArrayLike, values: NDArray[Any]) -> float:
-    """The loss on other data, of a network that the run has or had."""
+    """Return the loss on other data, of a current or former network of the run."""
     as_pair((inputs, targets))
     x = fitting(inputs, run._shapes[0], "evaluate: the inputs")
     y = fitting(targets, run._shapes[1], "evaluate: the targets")
     graph = run._graph
-    if forward in (graph.forward, graph.trained):  # of a network that it had the loss may be another one, too
+    if forward in (graph.forward, graph.trained):  # a former network may have had another loss
         check_targets(graph.loss, y, forward.tape)
     return forward.evaluate(x, y, values)
 
 
 def values_or_now(run: Run, values: NDArray[Any] | None) -> NDArray[Any]:
-    """Flat numbers that were given, checked, or those of now."""
+    """Return the given flat numbers, checked, or the current ones."""
     return run.values if values is None else flat(values, len(run._store.value))
 
 
 def live_values(run: Run) -> NDArray[Any]:
-    """The live flat values; beside a training thread a copy."""
+    """Return the live flat values; beside a training thread, a copy."""
     if (gate := run._store.gate_here()) is not None:
         return gate.read_numbers("value", slice(0, len(run._store.value)))
     run._lend()
@@ -281,26 +281,26 @@ def live_values(run: Run) -> NDArray[Any]:
 
 @in_turn
 def samples(run: Run) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Copies of the inputs and targets."""
+    """Return copies of the inputs and targets."""
     n, m = run._tape.n_inputs, run._tape.n_targets
     return run._problem.data[:n].T.copy(), run._problem.data[n : n + m].T.copy()
 
 
 def sample(run: Run, index: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Inputs (n_inputs,) and targets (n_targets,) of one sample, as they are trained on; OutOfRangeError: none."""
+    """Return inputs (n_inputs,) and targets (n_targets,) of one sample. OutOfRangeError: there is no such sample."""
     n, data = run._tape.n_inputs, run._problem.data
     numbers = data[: n + run._tape.n_targets, position(index, data.shape[1], "the samples")].astype(np.float64)
     return numbers[:n], numbers[n:]
 
 
-# ---- A run opens a step, and answers why a weight moved and which moved most. It stands afterwards where it stood.
+# ---- Opened steps, and questions about them. The run does not change.
 
 Sample = int | tuple[ArrayLike, ArrayLike]
 
 
 @in_turn
 def data_to_open(run: Run, frame: Frame | None, sample: Sample | None, step: int | None) -> StepData:
-    """What a step is opened from: copies of its numbers; the run goes back to it and returns."""
+    """Return copies of all numbers that an opened step needs; the run goes back to the step and returns."""
     run._check_live()
     run.timeline.enter()
     if step is None:
@@ -326,7 +326,7 @@ def data_to_open(run: Run, frame: Frame | None, sample: Sample | None, step: int
 
 @contextmanager
 def _returning(run: Run) -> Iterator[None]:
-    """Whatever is done inside, the run stands afterwards where it stood."""
+    """Bring the run back to its current step at the end of the block."""
     here = run._training.steps
     try:
         yield
@@ -335,7 +335,7 @@ def _returning(run: Run) -> Iterator[None]:
 
 
 def current_step_data(run: Run, frame: Frame | None, sample: Sample | None) -> StepData:
-    """Copies of what there is now."""
+    """Return copies of the current numbers, or of those of `frame`."""
     problem, training, store, optimizer = run._problem, run._training, run._store, run.optimizer
     before, values, frozen = training.steps, store.value, store.frozen != 0
     lr = float(optimizer.lr)
@@ -375,7 +375,7 @@ def current_step_data(run: Run, frame: Frame | None, sample: Sample | None) -> S
 
 
 def _norm_batch(run: Run, before: int) -> NDArray[Any] | None:
-    """Inputs and targets of the step's own batch, where a sample is normalised by it."""
+    """Return inputs and targets of the step's own batch if the network normalises over the batch; otherwise None."""
     problem, tape = run._problem, run._tape
     if not problem.plan.body.couples:
         return None
@@ -395,7 +395,7 @@ def _of_frame(run: Run, frame: Any) -> tuple[int, NDArray[Any], NDArray[np.bool_
 
 
 def _samples_of(run: Run, before: int, sample: Any) -> tuple[Data, NDArray[np.int64], NDArray[np.int64] | None]:
-    """Data, the numbers of the batch's samples, and which columns of the data they are."""
+    """Return the data, the numbers of the batch's samples, and their columns in the data."""
     problem, tape = run._problem, run._tape
     data, numbers = problem.data, tape.n_inputs + tape.n_targets
     if sample is None:
@@ -417,7 +417,7 @@ def _samples_of(run: Run, before: int, sample: Any) -> tuple[Data, NDArray[np.in
 
 
 def _opened_network(run: Run) -> Network:
-    """The programs, made when the first step is opened, and anew for another model."""
+    """Return the programs for opened steps; made at the first one, and again for another model."""
     if run._network is None or run._network.tape is not run._tape:
         forward = run._trained
         stages = list(zip(forward.stages, forward.taps, strict=True))
@@ -426,7 +426,7 @@ def _opened_network(run: Run) -> Network:
 
 
 def why(run: Run, weight: Weight | str | int, step: int | None) -> Why:
-    """Say why a weight moved; see :meth:`scalarviz.Run.why`."""
+    """Print why a weight moved and return the numbers; see :meth:`scalarviz.Run.why`."""
     index = index_of(run.tensors, run._tape, weight)
     if step is None:
         step = max(run._training.steps, run.timeline.span[0] + 1)
@@ -440,7 +440,7 @@ def why(run: Run, weight: Weight | str | int, step: int | None) -> Why:
 
 @in_turn
 def compare(run: Run, step_a: int, step_b: int, most: int) -> Comparison:
-    """Which weights moved most between two steps; see :meth:`scalarviz.Run.compare`."""
+    """Return the weights that moved most between two steps; see :meth:`scalarviz.Run.compare`."""
     run._check_live()
     steps = integer("compare: step_a", step_a, 0), integer("compare: step_b", step_b, 0)
     most = integer("compare: most", most, 0)

@@ -1,4 +1,4 @@
-"""A run is made: its arguments are checked, its graph is recorded, the weights become its own, the engine begins."""
+"""Make a run: check its arguments, trace its graph, take its weights, start the engine."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def make(
     run: Run, parts: tuple[Any, Any, Any], data: Any, batch: tuple[int | None, Sampling], seed: int, engine: str,
     dtype: str, limits: tuple[Any, ...], loss_scale: Any, threads: int | None,
 ) -> None:  # fmt: skip
-    """Check what a run is made of, of which `parts` are model, loss and optimiser, and make it."""
+    """Check the arguments of a run and make it; `parts` are model, loss and optimiser."""
     (model, loss, optimizer), (batch_size, sampling) = parts, batch
     run._threads = processors() if threads is None else integer("threads", threads, 1)
     one_of(dtype, (HALF, *DTYPES), "dtype")
@@ -90,7 +90,7 @@ def make(
             run._training = Training(
                 problem, first_trainer(run, problem), graph.held, optimizer.lr_pace, graph.name_of, run._loss_scale
             )
-        except BaseException:  # the weights are not left to a run that there is not, nor rounded by it
+        except BaseException:  # the weights are not left to an unfinished run, nor rounded by it
             release(graph.blocks, store)
             for block, values in zip(graph.blocks, before, strict=True):
                 block.flat_value[:] = values
@@ -107,7 +107,7 @@ def make(
 
 
 def put_on(run: Run, graph: Graph) -> None:
-    """What a graph says of a run is what the run says."""
+    """Set the attributes of a run that follow from its graph."""
     run._graph = graph
     vars(run).update(
         model=graph.model, loss_function=graph.loss, optimizer=graph.optimizer, tensors=graph.tensors,
@@ -120,7 +120,7 @@ def put_on(run: Run, graph: Graph) -> None:
 
 @in_turn
 def close(run: Run) -> None:
-    """Return the weights to stand-alone float64."""
+    """Turn the weights into stand-alone float64 ones."""
     run._check_stands()
     if not run._closed:
         run._closed = True
@@ -129,7 +129,7 @@ def close(run: Run) -> None:
 
 
 def hand_over(run: Run, taker: Run | None = None) -> None:
-    """Give the optimiser its state, so that `taker` or a hand-written loop can go on."""
+    """Give the optimiser its state, so that `taker` or a hand-written loop can continue."""
     if run._taken_by is None:
         run.optimizer.attach(None)
         run._left()
@@ -139,18 +139,18 @@ def hand_over(run: Run, taker: Run | None = None) -> None:
         run._taken_by = taker
 
 
-# ---- the weights become a run's own
+# ---- taking weights
 
 
 _ONE_BY_ONE = Lock()
-"""Held while the owner of blocks changes: threads that make runs over the same blocks do not mix them up."""
+"""Held while blocks change their owner, so that threads that make runs over the same blocks do not mix them up."""
 
 
 def take_weights(run: Run, blocks: Sequence[Block], use: Callable[[Store], None]) -> None:
-    """Move the weights of `blocks` into a new store of `run`, and let `use` have it.
+    """Move the weights of `blocks` into a new store of `run`, and call `use` with it.
 
-    Runs that trained them give them away between two of their steps. A run that another thread is making over the
-    same weights is waited for: it owns them before it can be asked for anything.
+    Runs that trained them give them away between two of their steps. If another thread is making a run over the
+    same weights, wait until that run is finished: it already owns them.
     """
     while True:
         owners: list[Run] = owners_of(blocks)
@@ -166,7 +166,7 @@ def take_weights(run: Run, blocks: Sequence[Block], use: Callable[[Store], None]
 
 
 def _moved(run: Run, blocks: Sequence[Block], use: Callable[[Store], None], asked: Sequence[Run]) -> bool:
-    """Whether the weights are the run's now: not when another run than those `asked` has got them meanwhile."""
+    """Return whether the run now has the weights; False if a run that is not in `asked` got them meanwhile."""
     with _ONE_BY_ONE:
         owners: list[Run] = owners_of(blocks)
         if any(owner not in asked for owner in owners):
@@ -175,6 +175,6 @@ def _moved(run: Run, blocks: Sequence[Block], use: Callable[[Store], None], aske
     for former in owners:
         if former is not run:
             hand_over(former, run)
-            release(former._tape.blocks, former._store)  # what nobody takes stands alone again
+            release(former._tape.blocks, former._store)  # what is not taken stands alone again
     use(store)
     return True

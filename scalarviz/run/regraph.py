@@ -1,4 +1,4 @@
-"""A run goes on with another graph: which layers, weights and numbers go on in it, and the change between two steps."""
+"""Continue a run with another graph: match layers, keep weights and numbers, and switch between two steps."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ if TYPE_CHECKING:
     from .run import Run
 
 
-# ---- Which layers of another model are those of the old one: by name and shape, of Sequentials in their order
+# ---- Match layers of two models: by name and shape, in Sequentials by order
 
 
 Layer = list[tuple[str, tuple[int, ...], Block]]
-"""What one module has itself: name, shape and numbers of each."""
+"""Name, shape and block of each weight and buffer of one module."""
 Pairs = tuple[tuple[int, int], ...]
 
 MOST_NAMED = 6
-"""Layers that are named in words."""
+"""Most layers that a text names."""
 
 
 def fitting_blocks(old: Graph, model: Any) -> dict[Block, Block]:
-    """Each block of `model` that goes on, and the one of the old graph whose numbers it has.
+    """Return each block of `model` that keeps numbers, with the block of the old graph that has them.
 
-    A block that both have is its own. Of two Sequentials the longest rows of layers of equal shapes, in order, are
-    each other's; of other modules those of equal names and shapes.
+    A block in both keeps its own. Between two Sequentials a longest common row of layers with equal shapes, in order,
+    is matched; between other modules, layers with equal names and shapes.
     """
     own = set(old.blocks)
     if not isinstance(model, Module):
@@ -73,7 +73,7 @@ def fitting_blocks(old: Graph, model: Any) -> dict[Block, Block]:
 
 
 def names_in(model: Any) -> dict[Block, str]:
-    """What the weights of a model are called in it, whoever else holds them."""
+    """Return the names of a model's weights in it."""
     return {
         block: f"{path}.{name}" if path else name
         for path, layer in layers_of(model).items()
@@ -83,7 +83,7 @@ def names_in(model: Any) -> dict[Block, str]:
 
 
 def layers_of(model: Any) -> dict[str, Layer]:
-    """The modules of a model that have weights or buffers themselves, by path."""
+    """Return the modules of a model with own weights or buffers, by path."""
     found: dict[str, Layer] = {}
     parts: dict[str, Any] = dict(model.named_parameters()) if isinstance(model, Module) else {}
     for name, part in (parts | buffers_in(model)).items():
@@ -98,7 +98,7 @@ def _shapes(layer: Layer) -> list[tuple[str, tuple[int, ...]]]:
 
 
 def _in_order(new: Mapping[str, Layer], old: Mapping[str, Layer]) -> list[tuple[str, str]]:
-    """A longest common row of layers; one that both have is only its own."""
+    """Return a longest common row of layers; a layer in both matches only itself."""
     both = {block for layer in old.values() for block in _blocks(layer)}
 
     def alike(mine: Layer, theirs: Layer) -> bool:
@@ -114,9 +114,9 @@ def _blocks(layer: Layer) -> list[Block]:
 
 
 def _longest(same: list[list[bool]]) -> Pairs:
-    """A longest row of pairs that are the same, both sides rising."""
+    """Return a longest row of matching pairs, both sides rising."""
     width = len(same[0]) if same else 0
-    below: list[Pairs] = [()] * (width + 1)  # by column: the longest row that begins there, or behind it
+    below: list[Pairs] = [()] * (width + 1)  # by column: the longest row that begins there, or after it
     for i in reversed(range(len(same))):
         here: list[Pairs] = [()] * (width + 1)
         for j in reversed(range(width)):
@@ -126,7 +126,7 @@ def _longest(same: list[list[bool]]) -> Pairs:
 
 
 def layers_words(graph: Graph, old: Graph, fitting: Mapping[Block, Block]) -> str:
-    """Which layers go on and which begin, in words; nothing where all are the same ones."""
+    """Return words for kept and new layers; empty if all are the same."""
     new, before = layers_of(graph.model), layers_of(old.model)
     home = {block: path for path, layer in before.items() for _, _, block in layer}
     kept, begun, moved = [], [], False
@@ -152,7 +152,7 @@ def _some(names: list[str]) -> str:
 
 
 class Carried(NamedTuple):
-    """Flat weights that go on: where they begin now, where they began before, and how many."""
+    """Kept flat weights: new start, old start, and size."""
 
     to: int
     start: int
@@ -160,7 +160,7 @@ class Carried(NamedTuple):
 
 
 class Fresh(NamedTuple):
-    """Flat weights that are new: where they begin, their values and flags."""
+    """New flat weights: start, values and flags."""
 
     start: int
     values: NDArray[Any]
@@ -169,36 +169,36 @@ class Fresh(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedChange:
-    """What a run goes on with."""
+    """A change of graph that is ready to apply."""
 
     graph: Graph
-    before: Graph  # that of the run so far
-    carried: tuple[Carried, ...]  # weights that go on, with their gradients, flags and what the optimiser gathered
+    before: Graph  # the run's current graph
+    carried: tuple[Carried, ...]  # kept weights, with gradients, flags and optimiser state
     fresh: tuple[Fresh, ...] = ()  # the others
-    numbers: GroupNumbers | None = None  # what the optimiser's are to be, by parameter groups; None: as they are
-    anew: bool = False  # whether the optimiser begins: its state with 0, its steps with 1
-    lr: float | None = None  # what the learning rate is to be; None: as it is
-    pace: PaceMoment | None = None  # the rates that an optimiser begins with; None: those of now go on
+    numbers: GroupNumbers | None = None  # new numbers of the optimiser, by parameter group; None: unchanged
+    anew: bool = False  # whether the optimiser starts with state 0 at step 1
+    lr: float | None = None  # new learning rate; None: unchanged
+    pace: PaceMoment | None = None  # first rates of a new optimiser; None: the current ones continue
     batch: int | None = None
-    sampling: Sampling | None = None  # None: as now
-    words: str = ""  # what became of the weights, where that is to be said
+    sampling: Sampling | None = None  # None: unchanged
+    words: str = ""  # words about the weights, if needed
 
 
 def same_blocks(new: Graph, old: Graph) -> list[Carried]:
-    """The weights that both graphs have."""
+    """Return the weights that both graphs have."""
     before = starts(old.tape)
     return [Carried(to, before[b], b.size) for b, to in starts(new.tape).items() if b in before]
 
 
 def put_graph(run: Run, graph: Graph) -> None:
-    """Let a run go on with a graph that it had; its numbers are put back by whoever does that."""
+    """Continue a run with a former graph; the caller restores the numbers."""
     if graph is not run._graph:
         pace = graph.optimizer.lr_pace.moment()
         put_prepared(run, PreparedChange(graph, run._graph, tuple(same_blocks(graph, run._graph)), pace=pace))
 
 
 def put_prepared(run: Run, made: PreparedChange) -> None:
-    """Let a run go on with another graph."""
+    """Continue a run with another graph."""
     if made.graph.blocks == run._graph.blocks:
         _put(run, made, run._store)
         return
@@ -209,7 +209,7 @@ def put_prepared(run: Run, made: PreparedChange) -> None:
 
 
 def _give_back(run: Run, values: Mapping[Block, NDArray[Any]]) -> None:
-    """Blocks that were taken and are not used stand alone as they were; those of the run are in its store again."""
+    """Restore blocks that were taken: unused ones stand alone again, those of the run return to its store."""
     for block, numbers in values.items():
         owner = None if block.store.owner is None else block.store.owner()
         if block.store is not run._store and owner is run:
@@ -239,18 +239,18 @@ def _put(run: Run, made: PreparedChange, store: Store) -> None:
 
 
 def _pace(made: PreparedChange, old: Graph) -> PaceMoment:
-    """The rates that it goes on with: those of now, their schedule told whose it is; or those that it begins with."""
+    """Return the rates to continue with: the current ones, with a rebound schedule, or the first ones."""
     now, optimizer = old.optimizer.lr_pace.moment(), made.graph.optimizer
     if made.pace is not None:
         return made.pace
     if now.schedule is None:
         return now
-    optimizer.lr_pace.restore(now._replace(schedule=None))  # edits that were undone since may have left it more groups
+    optimizer.lr_pace.restore(now._replace(schedule=None))  # undone edits may have left it more groups
     return now._replace(schedule=now.schedule.bound(optimizer))
 
 
 class _Before(NamedTuple):
-    """What goes on in the new graph's arrays."""
+    """Arrays that continue in the new graph."""
 
     graph: Graph
     store: Store
@@ -260,7 +260,7 @@ class _Before(NamedTuple):
 
 
 def _prepare(run: Run, made: PreparedChange, store: Store, before: _Before) -> None:
-    """The problem of the new graph, its optimiser's state carried over."""
+    """Set the problem for the new graph and carry over the optimiser's state."""
     graph, problem, dtype = made.graph, run._problem, np.dtype(run._stored)
     run._store = problem.store = store
     problem.update = record_update(graph.optimizer, problem.limits)
@@ -293,7 +293,7 @@ def _prepare(run: Run, made: PreparedChange, store: Store, before: _Before) -> N
 def _carried(
     made: PreparedChange, array: NDArray[Any] | None, size: int, dtype: np.dtype[Any], start: float = 0.0
 ) -> NDArray[Any]:  # fmt: skip
-    """A flat array of the new weights from one of the old: `start` where they are new, or nothing was gathered."""
+    """Return a flat array for the new weights from an old one; `start` for new weights, or without an old array."""
     found = np.full(size, start, dtype)
     if array is not None:
         for part in made.carried:
@@ -302,11 +302,11 @@ def _carried(
 
 
 def _arrive(run: Run, made: PreparedChange, before: _Before) -> None:
-    """The weights' numbers, and everybody who knew the old ones."""
+    """Set the weights' numbers, and update everything that refers to the old ones."""
     graph, training, store = made.graph, run._training, run._store
     if store is not before.store:
         _keep_numbers(run, made, before)
-        training.data_changed |= before.store.revision != training._revision  # an edit of the old weights stays one
+        training.data_changed |= before.store.revision != training._revision  # an edit of the old weights stays an edit
         store.revision = before.store.revision + 1
         training._revision = store.revision
         release(before.graph.blocks, before.store)
@@ -316,7 +316,7 @@ def _arrive(run: Run, made: PreparedChange, before: _Before) -> None:
     training._held, training._name_of, training.flags_changed = graph.held, graph.name_of, True
     training.pace = graph.optimizer.lr_pace
     if graph.plan is not before.graph.plan:
-        training.data_changed = True  # the last loss is not that of now
+        training.data_changed = True  # the last loss does not belong to this graph
     if graph.optimizer is not before.graph.optimizer or graph.tape is not before.graph.tape:
         run._left.detach()
         if graph.optimizer is not before.graph.optimizer:
@@ -325,7 +325,7 @@ def _arrive(run: Run, made: PreparedChange, before: _Before) -> None:
 
 
 def _place(carried: tuple[Carried, ...], start: int, size: int) -> int | None:
-    """Where flat weights are now; None where they are not all in one piece that goes on."""
+    """Return the new start of flat weights, or None unless they are in one kept piece."""
     for part in carried:
         if part.start <= start and start + size <= part.start + part.size:
             return part.to + start - part.start
@@ -346,11 +346,11 @@ def _keep_numbers(run: Run, made: PreparedChange, before: _Before) -> None:
         training._update = _carried(made, before.update, len(new.value), new.value.dtype)
 
 
-# ---- What a run goes on with after a `Change`: its new graph, and which weights and numbers go on in it
+# ---- Prepare a `Change`: its new graph, and the kept weights and numbers
 
 
 def prepare_change(run: Run, change: Change) -> PreparedChange:
-    """All that it takes to go on after `change`; the run and the models are left as they are."""
+    """Prepare `change` completely; the run and the models do not change."""
     old = run._graph
     model = old.model if change.model is None else change.model
     loss = LOSSES[change.loss]() if isinstance(change.loss, str) else change.loss
@@ -367,7 +367,7 @@ def prepare_change(run: Run, change: Change) -> PreparedChange:
     carried, fresh = _weights(run, graph, old, fitting)
     words = "" if change.model is None else layers_words(graph, old, fitting)
     anew = change.optimizer is not None
-    if anew and run.optimizer.lr_schedule is not None and optimizer.lr_schedule is None:  # it was of the one before
+    if anew and run.optimizer.lr_schedule is not None and optimizer.lr_schedule is None:  # it was the former's
         words = ", ".join(filter(None, (words, "schedule = None")))
     pace = optimizer.lr_pace.restarted() if anew else None
     given = optimizer.checked({"lr": dict(change.numbers)["lr"]})["lr"] if "lr" in dict(change.numbers) else None
@@ -377,10 +377,10 @@ def prepare_change(run: Run, change: Change) -> PreparedChange:
 
 
 def check_prepared(run: Run, found: PreparedChange) -> None:
-    """Whether its loss and its batches fit the data that there is."""
+    """Check that loss and batches fit the current data."""
     tape, problem = found.graph.tape, run._problem
     if found.graph is not run._graph:
-        some = slice(0, FIRST) if isinstance(problem.data, Outside) else slice(None)  # the others when they are read
+        some = slice(0, FIRST) if isinstance(problem.data, Outside) else slice(None)  # the rest when it is read
         targets = problem.data[tape.n_inputs : tape.n_inputs + tape.n_targets, some].T
         found.graph.check("change", problem.data[: tape.n_inputs, some].T, targets)
     batch_of(found.batch or problem.batch, problem.data.shape[1], found.sampling or problem.sampling)
@@ -391,7 +391,7 @@ def check_prepared(run: Run, found: PreparedChange) -> None:
 
 @contextmanager
 def _activations(model: Any, wanted: str | Activation | None) -> Iterator[None]:
-    """While the block runs, the hidden modules of a Sequential have this activation."""
+    """Give the hidden modules of a Sequential this activation in the block."""
     if wanted is None:
         yield
         return
@@ -406,7 +406,7 @@ def _activations(model: Any, wanted: str | Activation | None) -> Iterator[None]:
 
 
 def _hidden(model: Any) -> list[Place]:
-    """The activations that a module with weights follows."""
+    """Return the activations before a module with weights."""
     if not isinstance(model, Sequential):
         raise InputError(
             f"change: activation needs an nn.Sequential, but the model is a {type(model).__name__}; give "
@@ -432,7 +432,7 @@ def _leaves(model: Sequential) -> Iterator[Place]:
 
 
 def _optimizer(run: Run, change: Change, model: Any, fitting: Mapping[Block, Block]) -> Optimizer:
-    """The one that goes on: that of the run where it holds what it held, its like over other weights, or a new one."""
+    """Return the optimiser: the run's own if it holds the same weights, a similar one over others, or a new one."""
     old = run.optimizer
     if isinstance(change.optimizer, Optimizer):
         return change.optimizer
@@ -455,10 +455,10 @@ def _optimizer(run: Run, change: Change, model: Any, fitting: Mapping[Block, Blo
 
 
 def _held(old: Optimizer, model: Any, fitting: Mapping[Block, Block]) -> list[tuple[Block, Any]]:
-    """What of the new weights is held: of those that go on what was, of the new ones all."""
+    """Return the held weights of the new model: kept ones as before, all new ones."""
     before = dict(old.blocks())
     blocks = blocks_of(model)
-    if not blocks:  # a function: nobody knows yet what it reads
+    if not blocks:  # a function: its weights are not known yet
         return old.blocks()
     found = []
     for block in blocks:
@@ -469,7 +469,7 @@ def _held(old: Optimizer, model: Any, fitting: Mapping[Block, Block]) -> list[tu
 
 
 def _numbers(run: Run, optimizer: Optimizer, numbers: dict[str, Any]) -> GroupNumbers:
-    """All numbers of the optimiser as they are to be; its rule is recorded with them, and nothing is changed."""
+    """Return the new numbers of the optimiser, after tracing its rule with them; nothing changes."""
     now, pace = optimizer.moment(), optimizer.lr_pace.moment()
     found = optimizer.checked(numbers)
     try:
@@ -487,7 +487,7 @@ def _numbers(run: Run, optimizer: Optimizer, numbers: dict[str, Any]) -> GroupNu
 def _weights(
     run: Run, graph: Graph, old: Graph, fitting: Mapping[Block, Block]
 ) -> tuple[tuple[Carried, ...], tuple[Fresh, ...]]:
-    """Which of the new graph's weights go on, and how the others begin."""
+    """Return the kept weights of the new graph, and the start of the others."""
     before, carried, fresh = starts(old.tape), [], []
     for block, to in starts(graph.tape).items():
         source = block if block in before else fitting.get(block)

@@ -1,4 +1,4 @@
-"""`Run`: training as something that can be stepped, looked at, changed, taken back and saved."""
+"""`Run`: train a model step by step; inspect it, edit it, go back and save it."""
 
 from __future__ import annotations
 
@@ -54,43 +54,44 @@ class Run:
     model : nn.Module or callable
         A module, or any function of a list of Values. It returns one Value, or nested lists, tuples and dicts of them.
     loss : callable
-        ``loss(outputs, targets) -> Value`` of one sample; the targets are a list, nested as the data is. Its
-        ``batch_reduction`` (default "mean") joins the losses of a batch; :mod:`scalarviz.nn` has ``batch_part`` and
-        ``batch_shares``, what else a mean divides by.
+        ``loss(outputs, targets) -> Value`` for one sample. The targets are a list, nested as the data is. Its attribute
+        ``batch_reduction`` (default "mean") joins the losses of a batch. :mod:`scalarviz.nn` describes ``batch_part``
+        and ``batch_shares``, which give a mean another divisor.
     optimizer : optim.Optimizer
-        Holds the weights that are trained; others of the model get gradients only.
+        Holds the trained weights. Other weights of the model get gradients only.
     data : (X, Y), or PyTorch's Dataset or DataLoader
-        Arrays (N, n_inputs) and (N, n_targets), or (N,) for one number a sample. Pictures N x C x H x W reach the model
-        as nested lists C x H x W; class targets are whole numbers (N,). Data is copied in the run's dtype (bytes and
-        small whole numbers as they are). ``np.memmap`` and objects with a length that take slices and arrays of numbers
-        (or have ``chunks``, as in h5py) are read and checked batch by batch; if such a file changes, the run says so,
-        and going back stops at kept moments. A Dataset is read once; a DataLoader gives its dataset and batch size, and
-        the Run draws the batches.
+        Arrays (N, n_inputs) and (N, n_targets), or (N,) for one number per sample. Pictures N x C x H x W reach the
+        model as nested lists C x H x W; class targets are whole numbers (N,). The run copies data in its dtype (bytes
+        and small whole numbers unchanged). It reads ``np.memmap`` batch by batch, and so objects with a length that
+        take slices and arrays of numbers (or have ``chunks``, as in h5py). If such a file changes, the run reports it,
+        and going back stops at kept moments. A Dataset is read once. A DataLoader gives its dataset and batch size; the
+        Run draws the batches.
     batch_size : int, optional
-        Samples a step; default all, or a DataLoader's. With ``sampling="replacement"`` there may be more of them than
-        data.
+        Samples per step; default: all, or the batch size of a DataLoader. With ``sampling="replacement"`` it may exceed
+        the number of samples.
     sampling : {"epochs", "replacement"}
-        ``"epochs"``: a batch of all N is the data in order; else an epoch is ``N // batch_size`` batches in an order
-        keyed by `seed`. ``"replacement"``: every sample of a step is drawn out of all N, also keyed by `seed`.
+        ``"epochs"``: a batch of all N samples is the data in order; otherwise an epoch is ``N // batch_size`` batches
+        in an order keyed by `seed`. ``"replacement"``: each step draws every sample from all N, also keyed by `seed`.
     seed : int
     engine : {"auto", "objects", "numpy", "numba", "cuda"}
-        ``"cuda:1"`` names a GPU. ``"auto"`` takes one where a step is long enough to repay it, else numba, else NumPy;
-        ``run.engine.why`` gives the reason. The first step, or :meth:`prepare`, compiles kernels that are missing.
+        ``"cuda:1"`` names a GPU. ``"auto"`` takes a GPU if a step is long enough to repay it, else numba, else NumPy;
+        ``run.engine.why`` gives the reason. The first step, or :meth:`prepare`, compiles missing kernels.
     dtype : {"float16", "float32", "float64"}
         Of the weights and of all arithmetic. ``"float16"`` is PyTorch's mixed precision: the network computes in
         float16 and adds up in float32, the optimiser changes float32 weights (:attr:`values`), frames have float16.
     l1, l2 : float
-        A step's loss has ``l1 * sum(abs(w)) + l2 * sum(w * w)`` on top, over all weights of the model;
-        :meth:`evaluate` and the gradient in frames leave it out.
+        Penalties: the loss of a step includes ``l1 * sum(abs(w)) + l2 * sum(w * w)`` over all weights of the model.
+        :meth:`evaluate` and the gradient in frames leave them out.
     clip_norm, clip_value : float, optional
-        The gradient of the trained weights, penalties included, is scaled down to this length where it is longer, then
-        each number cut to ``-clip_value .. clip_value``: PyTorch's ``clip_grad_norm_``, ``_value_``.
+        The gradient of the trained weights, penalties included, is first scaled down to at most this length. Then
+        each number is cut to ``-clip_value .. clip_value``: PyTorch's ``clip_grad_norm_``, ``_value_``.
     loss_scale : "dynamic" or int, optional
-        For ``dtype="float16"``: multiplies the loss on the way back, so that small gradients do not become 0.
-        ``"dynamic"`` (None) is PyTorch's ``GradScaler``: it begins at 65,536, doubles after 2,000 good steps, and is
-        halved at a step whose gradient is not finite, which changes no weight. A whole number stays.
+        For ``dtype="float16"``: multiplies the loss in the backward pass, so that small gradients do not become 0.
+        ``"dynamic"`` (None) is PyTorch's ``GradScaler``: it begins at 65,536 and doubles after 2,000 good steps. A step
+        with a gradient that is not finite halves it and changes no weight. A whole number stays.
     threads : int or None
-        How many the engine may use, None for all processors; ``run.engine`` says how many it uses. They change no bits.
+        The most threads that the engine may use; None: all processors. ``run.engine`` says how many it uses. The number
+        of threads changes no bit of a result.
 
     Raises
     ------
@@ -101,23 +102,23 @@ class Run:
 
     Notes
     -----
-    A Weight belongs to one live Run: a new Run takes it over, and the old one raises StateError when stepped or
+    A Weight belongs to one live Run. A new Run takes it over; the old one then raises StateError when it is stepped or
     changed, as a closed Run does. A change that raises has changed nothing.
 
     Attributes
     ----------
     model, optimizer, loss_function
-        As given, or as :meth:`change` put them; setting a number of the optimiser is an edit.
+        As given, or as :meth:`change` set them; setting a number of the optimiser is an edit.
     seed : int
     dtype : str
     tensors : tuple of Tensor
-        Name, shape and place of every tensor among the flat values.
+        Name, shape and position of every tensor in the flat values.
     stages : tuple of Stage
-        What the network computes, one row of numbers after the other.
+        The rows of numbers that the network computes, in order.
     breakpoints : Breakpoints
-        Those that :meth:`break_on` set; ``print(run.breakpoints)`` lists them.
+        The breakpoints that :meth:`break_on` set; ``print(run.breakpoints)`` lists them.
     timeline : Timeline
-        What was done. ``run.timeline.budget`` is how many bytes its kept moments may take.
+        The past of the run. ``run.timeline.budget`` limits the bytes of its kept moments.
 
     Examples
     --------
@@ -136,7 +137,7 @@ class Run:
     breakpoints: Breakpoints
     timeline: Timeline
 
-    # what it trains with
+    # training
     _problem: Problem
     _training: Training
     _store: Store
@@ -152,7 +153,7 @@ class Run:
     _threads: int
     _stands: Event
     _left: weakref.finalize[Any, Any]
-    # what becomes of it
+    # past, callbacks and state
     _traveller: Traveller
     _callbacks: list[StepCallback]
     _recorders: tuple[Recorder, ...] = ()
@@ -160,7 +161,7 @@ class Run:
     _closed = False
     _atomic: Atomic | None = None  # while it is changed
     _said = ""  # how the function that is being called was announced
-    # what is kept until it is asked for again
+    # caches
     _calling: StepCallback | None = None
     _stop: Stop | None = None
     _names: Named | None = None
@@ -190,12 +191,12 @@ class Run:
         n : int
             At least 0.
         progress : callable, optional
-            Called with the run at least every 0.1 s or so; returning False stops. It changes no bit.
+            Called with the run about every 0.1 s; training stops if it returns False. It changes no bit.
 
         Raises
         ------
         DivergedError
-            A loss or weight is no longer finite; the run stands at the first such step, which its history holds.
+            A loss or weight is no longer finite. The run stands at the first such step, which its history holds.
         StateError
             A function of :meth:`on_step` has raised.
 
@@ -218,9 +219,9 @@ class Run:
                 return
 
     def prepare(self, stopped: Callable[[], bool] = lambda: False) -> None:
-        """Compile and load the engine's kernels now; else the first step does it.
+        """Compile and load the engine's kernels now; otherwise the first step does it.
 
-        `stopped` is asked ten times a second whether to give it up, which raises StateError.
+        `stopped` is called ten times a second. If it returns True, compiling ends with StateError.
 
         Examples
         --------
@@ -239,22 +240,24 @@ class Run:
         return engines.chosen(self)
 
     def on_step(self, fn: Callable[[Run], object], every: int = 1) -> StepCallback:
-        """Call ``fn(run)`` after the steps whose number `every` divides, in the thread that trains.
+        """Call ``fn(run)`` after every step whose number `every` divides, in the thread that trains.
 
-        ``.remove()`` on the result ends it. What `fn` changes (``run.lr = ...``, ``w.data = ...``) is recorded as edits
-        at that step. Steps that are done again (:meth:`to`, :meth:`back`) repeat the edits without calling it. It must
-        not call :meth:`step`.
+        ``.remove()`` on the result ends the calls. Changes that `fn` makes (``run.lr = ...``, ``w.data = ...``) are
+        recorded as edits at that step. Steps that are repeated (:meth:`to`, :meth:`back`) repeat the edits and do not
+        call `fn`. `fn` must not call :meth:`step`.
 
         Parameters
         ----------
         fn : callable
         every : int
-            At least 1. Calls of the engine end at its multiples, which changes no bit; 1 makes every call one step.
+            At least 1. Each call of the engine ends at a multiple of it, which changes no bit; 1 makes every call one
+            step.
 
         Raises
         ------
         StateError
-            From :meth:`step`: `fn` has raised. The step and what `fn` changed are done; the next :meth:`step` goes on.
+            From :meth:`step`: `fn` has raised. The step and the changes of `fn` are done; the next :meth:`step`
+            continues.
 
         Examples
         --------
@@ -297,7 +300,7 @@ class Run:
 
     @property
     def n_weights(self) -> int:
-        """Number of scalar parameters: the first so many of the flat numbers, buffers stand behind them.
+        """Number of scalar parameters. They come first in the flat values; buffers follow.
 
         Examples
         --------
@@ -307,7 +310,7 @@ class Run:
 
     @property
     def values(self) -> NDArray[Any]:
-        """The live flat values (P,) of `tensors`, beside a training thread a copy; :meth:`set_weights` changes them.
+        """The live flat values (P,) of `tensors`; beside a training thread, a copy. Change them by :meth:`set_weights`.
 
         Examples
         --------
@@ -316,7 +319,7 @@ class Run:
         return frames.live_values(self)
 
     def samples(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Copies of the inputs (N, n_inputs) and targets (N, n_targets), in the run's dtype.
+        """Return copies of the inputs (N, n_inputs) and targets (N, n_targets), in the run's dtype.
 
         Examples
         --------
@@ -325,9 +328,10 @@ class Run:
         return frames.samples(self)
 
     def frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> Frame:
-        """One consistent snapshot; `probe` is one sample (n_inputs,) whose activations are wanted.
+        """Return one consistent snapshot, with the activations of `probe`, one sample (n_inputs,).
 
-        With `state` it holds the optimiser's arrays too. Beside a training thread it waits (:meth:`request_frame` not).
+        With `state` it holds the optimiser's arrays too. Beside a training thread this call waits;
+        :meth:`request_frame` does not.
 
         Examples
         --------
@@ -336,22 +340,23 @@ class Run:
         return self.request_frame(probe, state=state).result()
 
     def request_frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> FrameRequest:
-        """Ask for a frame without waiting for it. InputError: `probe` is no sample of finite numbers.
+        """Ask for a frame and do not wait for it. InputError: `probe` is not a sample of finite numbers.
 
         Parameters
         ----------
         probe : array_like, shape (n_inputs,), optional
-            One sample whose activations are wanted.
+            One sample; the frame gets its activations.
         state : bool
-            Whether copies of the optimiser's arrays are wanted too.
+            Include copies of the optimiser's arrays.
 
         Returns
         -------
         FrameRequest
-            ``done`` says whether the frame is there; ``result(timeout)`` and, under asyncio, ``await`` wait for it.
-            Beside a training thread (a `Worker`, a window) it is the frame of the next pause between two calls of the
-            engine, after the edits asked for before, or of the thread's end; an engine with a memory of its own may
-            give one from the middle of a call. Else it is that of now; no thread of yours may change it meanwhile.
+            ``done`` says whether the frame is ready; ``result(timeout)`` and, under asyncio, ``await`` wait for it.
+            Beside a training thread (a `Worker`, a window) the frame is taken at the next pause between two calls of
+            the engine, after all edits asked for before, or when the thread ends. An engine with its own memory may
+            give a frame from the middle of a call. Without such a thread it is the current frame; no other thread may
+            change the run meanwhile.
 
         Examples
         --------
@@ -360,7 +365,7 @@ class Run:
         return frames.request_frame(self, probe, state)
 
     def activations(self, probe: ArrayLike, values: NDArray[Any] | None = None) -> dict[str, NDArray[Any]]:
-        """``"input"`` and the row of every stage for one sample (n_inputs,), at flat `values` (default now).
+        """Return ``"input"`` and every stage's row for one sample (n_inputs,), at flat `values` (default: current).
 
         Examples
         --------
@@ -369,9 +374,9 @@ class Run:
         return self._forward.activations(probe, frames.values_or_now(self, values))
 
     def predict(self, inputs: ArrayLike, values: NDArray[Any] | None = None) -> NDArray[Any]:
-        """The outputs for `inputs` (N, n_inputs) at flat `values` (default now), shape (N, n_outputs).
+        """Return the outputs (N, n_outputs) for `inputs` (N, n_inputs) at flat `values` (default: current).
 
-        Nested outputs are one row, in the order of their lists, tuples and dicts.
+        Nested outputs become one row, in the order of their lists, tuples and dicts.
 
         Examples
         --------
@@ -380,7 +385,7 @@ class Run:
         return self._forward.predict(inputs, frames.values_or_now(self, values))
 
     def evaluate(self, inputs: ArrayLike, targets: ArrayLike, values: NDArray[Any] | None = None) -> float:
-        """The loss on other data, all samples as one batch, at flat `values` (default now).
+        """Return the loss on other data, all samples as one batch, at flat `values` (default: current).
 
         Examples
         --------
@@ -391,27 +396,28 @@ class Run:
     # ---- asking
 
     def open(self, frame: Frame | None = None, sample: Sample | None = None, *, step: int | None = None) -> Opened:
-        """One step opened into micro-steps, computed beside the run: the next step, or any past one.
+        """Open one step into micro-steps, computed beside the run: the next step or a past one.
 
         Parameters
         ----------
         frame : Frame, optional
             Open the step after this frame, with its weights and the batch of that step; default: the coming step. The
-            optimiser's state is known at the run's own step alone.
+            optimiser's state is known only at the current step.
         sample : int or (x, y), optional
             A trial step with this sample alone: its number in the data, or inputs (n_inputs,) and targets
             (n_targets,). Means over the batch are those of the step's own batch.
         step : int, optional
-            Which step, from 1: one that was done on this branch, or the coming one. The run goes there and returns.
+            The step, from 1: one that was done on this branch, or the coming one. The run goes there and returns.
 
         Raises
         ------
         InputError, StateError
-            A frame of another run, a sample that does not fit, no such step, or both; the step is kept no longer.
+            A frame of another run; a sample that does not fit; no such step; frame and step together; a step no longer
+            kept.
 
         Notes
         -----
-        The run stands as before, bit for bit. Passes are float64, in the thread that asks.
+        The run does not change, bit for bit. Passes are float64, in the calling thread.
 
         Examples
         --------
@@ -420,19 +426,19 @@ class Run:
         return Opened(frames.data_to_open(self, frame, sample, step), trial=sample is not None)
 
     def why(self, weight: Weight | str | int, step: int | None = None) -> Why:
-        """Print why a weight moved: the terms of its gradient, their sum, the optimiser's rule; returns the numbers.
+        """Print why a weight moved and return the numbers: the terms of its gradient, their sum, the optimiser's rule.
 
         Parameters
         ----------
         weight : Weight, str or int
             ``net[0].weight[2][1]``, ``"0.weight[2][1]"``, or its flat index.
         step : int, optional
-            Which step of this branch, from 1; default: the last one, or the first. The run stands as before.
+            A step of this branch, from 1; default: the last one, or the first. The run does not change.
 
         Raises
         ------
         InputError, StateError
-            There is no such weight here, or no such step; it is kept no longer.
+            There is no such weight or step, or the step is no longer kept.
 
         Examples
         --------
@@ -441,16 +447,16 @@ class Run:
         return frames.why(self, weight, step)
 
     def compare(self, step_a: int, step_b: int, most: int = MOST) -> Comparison:
-        """The weights that moved most between two steps of this branch; the run does not change.
+        """Return the weights that moved most between two steps of this branch; the run does not change.
 
-        InputError: there is no such step. StateError: one is kept no longer.
+        InputError: there is no such step. StateError: a step is no longer kept.
 
         Parameters
         ----------
         step_a, step_b : int
             In either order.
         most : int
-            How many weights have a row of their own.
+            Number of weights that get a row of their own.
 
         Examples
         --------
@@ -464,13 +470,13 @@ class Run:
         Parameters
         ----------
         condition : str
-            As ``"loss < 0.01 and step > 100"``, ``"grad > 10"`` (the largest gradient, without its sign), ``"nan"`` (a
-            number is not finite), ``"dead"`` (a rectifier's unit is 0 for all samples), ``"grad(0.weight[2][1]) > 1"``,
-            ``"0.weight[2][1] crosses 0"``, ``"sign(0.weight[2][1]) changes"``, ``"loss > 2 * before(loss)"``,
-            ``"max(abs(0.weight)) > 3"``. Names are ``loss``, ``lr``, ``step``, ``grad``, ``nan``, ``dead`` and every
-            tensor; :mod:`scalarviz.run.questions.parser` has the grammar.
+            Such as ``"loss < 0.01 and step > 100"``, ``"grad > 10"`` (the largest gradient, without its sign),
+            ``"nan"`` (a number is not finite), ``"dead"`` (a rectifier's unit is 0 for all samples),
+            ``"grad(0.weight[2][1]) > 1"``, ``"0.weight[2][1] crosses 0"``, ``"sign(0.weight[2][1]) changes"``, ``"loss
+            > 2 * before(loss)"``, ``"max(abs(0.weight)) > 3"``. Names are ``loss``, ``lr``, ``step``, ``grad``,
+            ``nan``, ``dead`` and every tensor; :mod:`scalarviz.run.questions.parser` has the grammar.
         once : bool
-            Whether it is disabled when it has been hit.
+            Disable the breakpoint after its first hit.
 
         Returns
         -------
@@ -480,15 +486,16 @@ class Run:
         Raises
         ------
         ExpressionError, InputError, TypeMismatchError
-            It cannot be read: the message says where, and what may stand there; over 10,000 characters, or no text.
+            The condition cannot be read (the message says where, and what is allowed there), has over 10,000
+            characters, or is not a text.
 
         Notes
         -----
-        A condition that is true already stops the run when it becomes true *again*; those that look back (``crosses``,
-        ``changes``, ``before``) stop it at every step at which they hold. One of a whole tensor stops it whenever it
-        becomes true for one more element. What an edit makes true, and a jump (``to``, ``back``), stop nothing.
+        A condition that is already true stops the run when it becomes true *again*. Conditions that look back
+        (``crosses``, ``changes``, ``before``) stop it at every step at which they hold. A condition on a whole tensor
+        stops it whenever it becomes true for one more element. Edits and jumps (``to``, ``back``) stop nothing.
 
-        Conditions of ``loss``, ``lr`` and ``step`` alone cost next to nothing; others are checked every step.
+        Conditions on ``loss``, ``lr`` and ``step`` alone cost next to nothing; others are checked every step.
 
         Examples
         --------
@@ -498,7 +505,7 @@ class Run:
 
     @property
     def stopped_by(self) -> Stop | None:
-        """The breakpoint that stopped the run at this step; its text gives condition and numbers.
+        """The breakpoint that stopped the run at this step, or None; its text gives condition and numbers.
 
         Examples
         --------
@@ -508,25 +515,25 @@ class Run:
         return stop if stop is not None and stop.step == self._training.steps else None
 
     def find(self, condition: str, before: int | None = None, *, progress: Progress | None = None) -> int | None:
-        """The step before `before` at which a condition last became true, by the step or an edit there; None: never.
+        """Return the last step before `before` at which a condition became true, by the step or an edit there, or None.
 
         Parameters
         ----------
         condition : str
             As for :meth:`break_on`.
         before : int, optional
-            Default: where the run stands. From a step that was found, it finds the one before that.
+            Default: the current step. Give a step that was found to find the one before it.
         progress : callable, optional
-            Called with the searched share (0 to 1); returning False gives it up.
+            Called with the searched share (0 to 1); the search ends if it returns False.
 
         Raises
         ------
         ExpressionError, InputError
-            It cannot be read, as for :meth:`break_on`; this branch has no step `before`.
+            The condition cannot be read, as for :meth:`break_on`; this branch has no step `before`.
 
         Notes
         -----
-        Losses are looked up; for weights and gradients the steps are done again. The run stands as before, bit for bit.
+        Losses are looked up; for weights and gradients the steps are repeated. The run does not change, bit for bit.
 
         Examples
         --------
@@ -544,7 +551,7 @@ class Run:
         edit : Edit
             One of :mod:`scalarviz.run.edits`.
         gesture : str, optional
-            A name for a movement of the hand: several edits of it that leave nothing of each other are one.
+            Name of one mouse movement. Edits of one gesture that replace each other count as one edit.
 
         Examples
         --------
@@ -565,29 +572,30 @@ class Run:
         Parameters
         ----------
         batch_size : int, optional
-            Samples a step.
+            Samples per step.
         sampling : {"epochs", "replacement"}, optional
-            How they are chosen, see :class:`Run`.
+            How samples are chosen, see :class:`Run`.
         engine : str, optional
             Another engine. It rounds differently, so later steps have other bits.
         activation : str or nn.Activation, optional
-            Of the hidden modules of a Sequential, those that a layer with weights follows; the last one stays.
+            Replaces the hidden activations of a Sequential: those before a layer with weights. The last one stays.
         loss : str or callable, optional
         optimizer : str, Optimizer or class, optional
-            It begins anew. A name (``"Adam"``) or a class holds the weights that the one before held.
+            It begins without state. A name (``"Adam"``) or a class takes the weights of the optimiser before it.
         model : callable, optional
-            Layers that still fit keep their numbers: of two Sequentials a longest row of layers of equal shapes in
-            order, of other modules those of equal names and shapes. The log names the others. Without `optimizer` that
-            of now goes on over the new weights; those no longer in the run stand alone.
+            Layers that still fit keep their numbers. Between two Sequentials these are a longest common row of layers
+            with equal shapes, in order; between other modules, those with equal names and shapes. The log names the
+            others. Without `optimizer`, the current one continues with the new weights. Weights no longer in the run
+            stand alone.
         l1, l2, clip_norm, clip_value : float, optional
             See :class:`Run`; None ends a limit.
         **numbers
-            Of the optimiser: ``lr``, ``momentum``, ``betas``, ...
+            Numbers of the optimiser: ``lr``, ``momentum``, ``betas``, ...
 
         Raises
         ------
         InputError, TypeMismatchError, TracingError
-            One of them does not fit.
+            A value does not fit.
 
         Examples
         --------
@@ -601,7 +609,7 @@ class Run:
     def lr(self) -> float:
         """Learning rate of the next step, as its schedule says; setting it is an edit.
 
-        It scales a schedule from here on, or ends it where the schedule's own rate is 0.
+        Setting it scales a schedule from here on, or ends the schedule if its own rate is 0.
 
         Examples
         --------
@@ -629,7 +637,7 @@ class Run:
         self.change(batch_size=batch_size)
 
     def set_weights(self, start: int, numbers: Sequence[float] | NDArray[Any]) -> None:
-        """Set the flat weights from `start` on, between two steps; InputError: not all of them are weights of this run.
+        """Set flat weights from index `start` on, between two steps. InputError: an index is not a weight of this run.
 
         Examples
         --------
@@ -640,7 +648,7 @@ class Run:
     def set_numbers(self, weights: Any, **numbers: Any) -> None:
         """Set the learning rate or other optimiser numbers of some weights, from the next step on.
 
-        They become parameter groups of their own; see :class:`~scalarviz.run.edits.SetNumbers`.
+        The weights become their own parameter groups; see :class:`~scalarviz.run.edits.SetNumbers`.
 
         Parameters
         ----------
@@ -662,7 +670,7 @@ class Run:
     def set_targets(self, targets: ArrayLike) -> None:
         """Replace the targets (N, n_targets) from the next step on.
 
-        InputError: another shape, numbers that are not finite, or targets that the loss cannot use.
+        InputError: the shape differs, a number is not finite, or the loss cannot use the targets.
 
         Examples
         --------
@@ -673,7 +681,7 @@ class Run:
     def add_samples(self, inputs: ArrayLike, targets: ArrayLike) -> None:
         """Add samples to the training data, from the next step on.
 
-        A batch of all the data grows with it; a smaller one stays. The samples' order is that of the larger set.
+        A batch of all samples grows with the data; a smaller batch stays. The larger set has an order of its own.
 
         Parameters
         ----------
@@ -694,7 +702,7 @@ class Run:
     def refill(self, inputs: ArrayLike, targets: ArrayLike) -> None:
         """Replace the data by (N, n_inputs) and (N, n_targets), from the next step on; see :meth:`add_samples`.
 
-        Any N: a batch of all the data stays one, and one larger than the new data becomes all of it.
+        N may differ. A batch of all samples still has all of them; a batch larger than the new data is cut to N.
 
         Examples
         --------
@@ -735,11 +743,11 @@ class Run:
         Parameters
         ----------
         step : int
-            On the branch.
+            A step on the branch.
         branch : Branch or int, optional
-            One of :attr:`branches`; default: that of now.
+            One of :attr:`branches`; default: the current one.
         progress : callable, optional
-            Called with the share that is done (0 to 1); returning False gives up: the run stays, and False is returned.
+            Called with the finished share (0 to 1). If it returns False, the run stays and this method returns False.
 
         Examples
         --------
@@ -750,7 +758,7 @@ class Run:
 
     @in_turn
     def back(self, n: int = 1) -> None:
-        """Go `n` steps back, see :meth:`to`; InputError: there are not so many before this one.
+        """Go `n` steps back, see :meth:`to`. InputError: there are fewer steps before this one.
 
         Examples
         --------
@@ -773,19 +781,20 @@ class Run:
     def restart(self, seed: int | None = None) -> None:
         """Restart on a new branch: the first weights with the current rate, batch, data and freezes.
 
-        What was trained stays as a branch, and :meth:`undo` returns to it. Weights that :meth:`change` brought are
-        drawn by the run's seed.
+        The old steps stay as a branch, and :meth:`undo` returns to them. Weights that :meth:`change` added are
+        drawn with the run's seed.
 
         Parameters
         ----------
         seed : int, optional
-            Draw other weights with this seed, as the initialiser of each module drew them last. The order of the
+            Draw other weights with this seed, by the last initialiser of each module. The order of the
             samples stays that of the run's own seed.
 
         Raises
         ------
         InputError, StateError
-            No seed, or weights that were made by hand and cannot be drawn; without a seed: :meth:`change` brought such.
+            Not a seed, or weights that were made by hand and cannot be drawn. Without a seed: :meth:`change` added
+            such.
 
         Examples
         --------
@@ -795,9 +804,9 @@ class Run:
 
     @in_turn
     def undo(self) -> str:
-        """Go to the moment before the last edit and return its words; later steps are kept as a branch.
+        """Go to the moment before the last edit and return the edit's text; later steps are kept as a branch.
 
-        Undoing an edit that was made in the past brings back the future that it left. StateError: nothing was changed.
+        Undoing an edit that was made in the past restores the steps that came after it. StateError: there is no edit.
 
         Examples
         --------
@@ -808,7 +817,7 @@ class Run:
 
     @in_turn
     def redo(self) -> str:
-        """Go back to where :meth:`undo` came from. Returns the words of the edit.
+        """Go back to where :meth:`undo` came from and return the edit's text.
 
         StateError: nothing was undone since the last edit.
 
@@ -821,7 +830,7 @@ class Run:
 
     @in_turn
     def name(self, label: str, step: int | None = None) -> None:
-        """Give a step (default: the current one) a name, which the time bar shows; an empty one removes it.
+        """Name a step (default: the current one); the time bar shows the name, and an empty text removes it.
 
         InputError: this branch has no such step.
 
@@ -835,7 +844,7 @@ class Run:
     # ---- keeping
 
     def state(self) -> State:
-        """The whole state of the run, to return to with :meth:`take`.
+        """Return the whole state of the run; :meth:`take` goes back to it.
 
         Examples
         --------
@@ -846,7 +855,7 @@ class Run:
     def take(self, moment: State) -> None:
         """Return to a state of this run on a new branch; the next steps repeat bit for bit.
 
-        What was done since stays in ``run.branches``. InputError: the state is of another run.
+        The steps since then stay in ``run.branches``. InputError: the state is of another run.
 
         Examples
         --------
@@ -855,7 +864,7 @@ class Run:
         state.take(self, moment)
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
-        """Every tensor, and the model's buffers, by name (copies).
+        """Return copies of every tensor and of the model's buffers, by name.
 
         Examples
         --------
@@ -887,12 +896,12 @@ class Run:
 
     @in_turn
     def to_onnx(self, path: str | Path, *, training: bool = False) -> None:
-        """Write the current network to an ONNX file, or with `training` one whole training step.
+        """Write the current network, or with `training` one whole training step, to an ONNX file.
 
         Parameters
         ----------
         path : path
-            An old file there is replaced in one step.
+            A file that exists is replaced atomically.
         training : bool
             Write the step: forward and backward pass and the optimiser's rule.
 
@@ -901,13 +910,13 @@ class Run:
         MissingDependencyError
             The package `onnx` is not installed.
         InputError
-            The model is a plain function; or ONNX cannot write something, which the message names.
+            The model is a plain function, or ONNX cannot write a part, which the message names.
 
         Notes
         -----
         A step takes the weights by their names, the optimiser's state (``exp_avg.0.weight``), ``step``, ``input``,
         ``target`` and ``lr``. It returns ``new.0.weight`` and so on in the same order, then ``loss``. All inputs but
-        the samples start with the numbers of now, so the first call needs ``input`` and ``target`` alone.
+        the samples default to the current numbers, so the first call needs only ``input`` and ``target``.
 
         Examples
         --------
@@ -916,9 +925,9 @@ class Run:
         state.write_onnx(self, path, flag(training, "to_onnx: training"))
 
     def close(self) -> None:
-        """Return the weights to stand-alone float64 and release the history; frames of this step stay possible.
+        """Turn the weights into stand-alone float64 ones and release the history; frames of this step stay possible.
 
-        StateError: it is called by a function that is told of the way to another step.
+        StateError: a progress function calls it while the run goes to another step.
 
         Examples
         --------
@@ -945,14 +954,14 @@ class Run:
             raise editing.not_set(self, name)
         object.__setattr__(self, name, value)
 
-    # ---- for those who train it, own its weights, or reach into it
+    # ---- for the code that trains the run, owns its weights, or reaches into it
 
     @property
     def _hands(self) -> RunHands:
         return RunHands(self)
 
     def _attach(self) -> None:
-        """The optimiser asks this run, and gets its numbers at the end of it."""
+        """Attach the optimiser to this run; it gets its numbers back when the run ends."""
         self.optimizer.attach(self)
         self._left = weakref.finalize(self, hand_back, self.optimizer, self._tape, self._problem, self._training)
         self._left.atexit = False
@@ -969,7 +978,7 @@ class Run:
         self._check_stands()
 
     def _enter(self) -> None:
-        """Before anything else is done in turn: the run is live, and what was written past it stands in its log."""
+        """Check that the run is live, and log what was written to it from outside."""
         self._check_live()
         self.timeline.enter()
 
@@ -979,7 +988,7 @@ class Run:
             raise StateError(f"{away} A progress function cancels by returning False")
 
     def _lend(self) -> None:
-        """A view of the live numbers is handed out: what is written through it is found at the next entry."""
+        """Note that a view of the live numbers is handed out; the next entry finds what was written through it."""
         self.timeline.begin()
         self._traveller.lend()
 

@@ -1,4 +1,4 @@
-"""`Source`: what a view may ask of anything that has weights; `Moment`: one frame with its source; `RunSource`: a run.
+"""`Source`: the questions that a view may ask; `Moment`: one frame with its source; `RunSource`: a run as a source.
 
 Recordings and plain arrays are sources too. `Source.can` says what a source can do; the rest raises StateError.
 """
@@ -35,7 +35,7 @@ Float = NDArray[np.floating]
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
-    """What a source can do."""
+    """Abilities of a source."""
 
     predict: bool = False  # send samples through the network at the values of any frame
     train: bool = False
@@ -46,7 +46,7 @@ class Abilities:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What trains it, in the words that a picture prints."""
+    """Facts about the training, in the words that a picture prints."""
 
     optimizer: str
     batch_size: int
@@ -56,7 +56,7 @@ class Facts:
     whole: bool  # whether every step has all samples
 
     def loss_of(self, every: bool, noun: str = "sample", batch: int = 0) -> str:
-        """Of which samples a loss is: `every` one of them, or those of the coming step."""
+        """Return words for the samples of a loss: all of them (`every`), or those of the coming step."""
         count = self.samples if every else batch or self.batch_size
         which = f"{f'{count:,} ' if count > 1 else ''}{noun}{'s' * (count > 1)}"
         which = f"{'the next' if count < self.samples else 'all' if count > 1 else 'the'} {which}"
@@ -64,7 +64,7 @@ class Facts:
 
 
 class Source(Protocol):
-    """Base of the sources: it refuses what a subclass does not define. `what` is its name in messages."""
+    """Base of the sources; it refuses what a subclass does not define. `what` is the source's name in messages."""
 
     what: str = "this"
     can: Abilities = Abilities()
@@ -72,30 +72,30 @@ class Source(Protocol):
     @property
     @abstractmethod
     def tensors(self) -> tuple[Tensor, ...]:
-        """What has cubes."""
+        """The tensors that have cubes."""
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """The way from input to output; empty where there is no network."""
+        """The stages from input to output; empty without a network."""
         return ()
 
     @property
     def way(self) -> tuple[Stage, ...]:
-        """The stages by which weights are named; they may be known where their rows are not drawn."""
+        """The stages that name the weights; a source may know them without drawing their rows."""
         return self.stages
 
     def follow(self, frame: Frame) -> None:
-        """Take tensors and stages from a frame from now on."""
+        """Take tensors and stages from `frame` from now on."""
         return
 
     @property
     def n_inputs(self) -> int:
-        """Numbers of one sample; 0 where there is no network."""
+        """Numbers per sample; 0 without a network."""
         return 0
 
     @property
     def facts(self) -> Facts | None:
-        """What trains it; None where nothing does."""
+        """Facts about the training, or None without training."""
         return None
 
     @property
@@ -110,30 +110,30 @@ class Source(Protocol):
 
     @property
     def learns(self) -> bool:
-        """Whether there can be gradients: plain arrays have none."""
+        """Whether gradients are possible; plain arrays have none."""
         return self.can.edit or self.recorded or self.facts is not None
 
     @property
     def recorded(self) -> bool:
-        """Whether it is a record, which does not change any more."""
+        """Whether the source is a recording, which does not change."""
         return False
 
     @property
     def of(self) -> str:
-        """Whose numbers they are ("b - a"); empty where they are a moment's own."""
+        """Name of a difference ("b - a"); empty for the numbers of one moment."""
         return ""
 
     def lacks(self, quantity: str) -> str:
-        """Why its frames lack a quantity that cubes can show; empty where they have it."""
+        """Return why the frames lack a quantity that cubes can show; empty if they have it."""
         return ""
 
     def weight_record(self, index: int) -> WeightRecord | None:
-        """How the weight at a flat index moved, where that is known without computing; else None."""
+        """Return the past of the weight at a flat index, or None if that needs computing."""
         return None
 
     @property
     def couples(self) -> bool:
-        """Whether the gradient of a sample depends on the others of its batch."""
+        """Whether the gradient of a sample depends on other samples of its batch."""
         return False
 
     @property
@@ -143,67 +143,67 @@ class Source(Protocol):
 
     @property
     def span(self) -> tuple[int, int]:
-        """First and last step that it can go to."""
+        """First and last step that the source can go to."""
         return 0, 0
 
     @property
     def moments(self) -> Mapping[str, bool]:
-        """Optimiser state by name: whether it has a sign, or is a magnitude."""
+        """Optimiser state by name: True if its numbers have a sign, False for magnitudes."""
         return {}
 
     def place_of(self, store: Store, index: int) -> int | None:
-        """The flat index in frames of a number of a store; None if frames do not have it."""
+        """Return the flat index in frames of a number of `store`, or None if frames do not have it."""
         return None
 
     @abstractmethod
     def frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> Frame:
-        """One consistent snapshot, with the activations of a sample `probe` (n_inputs,) and the state of `moments`."""
+        """Return one consistent snapshot; `probe` (n_inputs,) adds its activations, `state` the arrays of `moments`."""
 
     def request_frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> FrameRequest:
-        """The same without waiting where a thread trains."""
+        """Ask for a frame and do not wait for a thread that trains."""
         return FrameRequest.of(self.frame(probe, state=state))
 
     def activations(self, probe: ArrayLike, values: NDArray[Any] | None = None) -> dict[str, NDArray[Any]]:
-        """``"input"`` and the row of every stage for one sample (n_inputs,), at flat `values` (default now)."""
+        """Return ``"input"`` and every stage's row for one sample (n_inputs,), at flat `values` (default: current)."""
         raise self._cannot("run a sample through a network")
 
     def rows(
         self, inputs: ArrayLike, stages: Sequence[str], values: NDArray[Any] | None = None
     ) -> dict[str, NDArray[Any]]:
-        """The rows of some stages for many samples (N, n_inputs), each (N, outputs), at flat `values` (default now)."""
+        """Return rows (N, outputs) of some stages for `inputs` (N, n_inputs), at flat `values` (default: current)."""
         raise self._cannot("run samples through a network")
 
     def predict(self, inputs: ArrayLike, values: NDArray[Any] | None = None) -> NDArray[Any]:
-        """The outputs for `inputs` (N, n_inputs), shape (N, n_outputs), at flat `values` (default now)."""
+        """Return the outputs (N, n_outputs) for `inputs` (N, n_inputs), at flat `values` (default: current)."""
         raise self._cannot("predict")
 
     def evaluate(self, inputs: ArrayLike, targets: ArrayLike, values: NDArray[Any] | None = None) -> float:
-        """The loss on other data, all samples as one batch, at flat `values` (default now)."""
+        """Return the loss on other data, all samples as one batch, at flat `values` (default: current)."""
         raise self._cannot("evaluate a loss")
 
     def whole_loss(self, values: NDArray[Any] | None = None) -> float:
-        """The loss of all training samples as one batch, at flat `values` (default now)."""
+        """Return the loss of all training samples as one batch, at flat `values` (default: current)."""
         return self.evaluate(*self.samples(), values)
 
     def sample_gradient(self, sample: ArrayLike, target: ArrayLike, values: ArrayLike) -> NDArray[np.float64]:
-        """The gradient (P,) of the loss of one sample at flat `values`."""
+        """Return the gradient (P,) of the loss of one sample at flat `values`."""
         raise self._cannot("take a gradient")
 
     def samples(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Copies of the training inputs (N, n_inputs) and targets (N, n_targets)."""
+        """Return copies of the training inputs (N, n_inputs) and targets (N, n_targets)."""
         raise self._cannot("give its data")
 
     def sample(self, index: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Inputs (n_inputs,) and targets (n_targets,) of one of the :attr:`Facts.samples`, counted from 0."""
+        """Return inputs (n_inputs,) and targets (n_targets,) of one sample; `index` counts from 0."""
         raise self._cannot("give its data")
 
     @property
     def first_sample(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        """Inputs (n_inputs,) and targets (n_targets,) of the first sample of the data; None where there is none."""
+        """Inputs (n_inputs,) and targets (n_targets,) of the first sample, or None without data."""
         return None
 
     def ask(self, function: Callable[[Run], Any]) -> PendingCall:
-        """Call a function with the run between two steps, without waiting where a thread trains."""
+        """Call `function` with the run between two steps; do not wait for a thread that trains."""
         raise self._cannot("open a step")
 
     def train(self, count: int = 1) -> None:
@@ -215,11 +215,11 @@ class Source(Protocol):
         raise self._cannot("be edited")
 
     def load(self, path: Path) -> int:
-        """Go on from the weights in a file; returns their step."""
+        """Continue from the weights in a file and return their step."""
         raise self._cannot("load weights")
 
     def tell(self, *, step: object = None, loss: object = None, lr: object = None) -> None:
-        """Take what the user's own loop says of its last step; None is unknown."""
+        """Take step, loss and learning rate of the user's own loop; None is unknown."""
         raise StateError(f"{self.what} counts its own steps and loss; call update() without step, loss and lr")
 
     def to(self, step: int) -> None:
@@ -234,7 +234,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Moment:
-    """One frame, and forward passes at its values, also when its run has gone on; `source` is where it comes from."""
+    """One frame, and forward passes at its values, even after its run has moved on; `source` is its origin."""
 
     frame: Frame
     source: Source
@@ -245,51 +245,51 @@ class Moment:
         return self.frame.step
 
     def tensor(self, name: str) -> NDArray[np.floating]:
-        """The values of a tensor (``"0.weight"``) in its own shape, a copy; UnknownNameError if there is none."""
+        """Return a copy of a tensor (``"0.weight"``) in its own shape; UnknownNameError if there is none."""
         for tensor in self.source.tensors:
             if tensor.name == name:
                 return tensor.of(self.frame.values).copy()
         raise UnknownNameError(f"no tensor {name!r}; allowed: {listing(t.name for t in self.source.tensors)}")
 
     def predict(self, inputs: ArrayLike) -> NDArray[Any]:
-        """The outputs for `inputs` (N, n_inputs), shape (N, n_outputs)."""
+        """Return the outputs (N, n_outputs) for `inputs` (N, n_inputs)."""
         return self.source.predict(inputs, self.frame.values)
 
     def rows(self, inputs: ArrayLike, *stages: str) -> dict[str, NDArray[Any]]:
-        """The rows of the named stages for `inputs` (N, n_inputs), each (N, outputs)."""
+        """Return the rows of the named stages for `inputs` (N, n_inputs), each (N, outputs)."""
         return self.source.rows(inputs, stages, self.frame.values)
 
     def samples(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Training inputs (N, n_inputs) and targets (N, n_targets) of that moment; waits for no thread."""
+        """Return training inputs (N, n_inputs) and targets (N, n_targets) of that moment; wait for no thread."""
         return self.frame.samples() or self.source.samples()
 
     def whole_loss(self) -> float:
-        """The loss of all training samples of that moment as one batch; waits for no thread."""
+        """Return the loss of all training samples of that moment as one batch; wait for no thread."""
         samples = self.frame.samples()
         if samples is None:
             return self.source.whole_loss(self.frame.values)
         return self.evaluate(*samples)
 
     def shown_loss(self, every: bool) -> float:
-        """The loss that is told wherever one is: of these weights, on all samples (`every`) or on the coming batch."""
+        """Return the loss that texts show for these weights: on all samples (`every`) or on the coming batch."""
         facts = self.source.facts
         if every and self.source.can.predict and self.frame.shown_loss is None and not (facts and facts.whole):
             return self.whole_loss()
         return self.frame.told_loss
 
     def evaluate(self, inputs: ArrayLike, targets: ArrayLike) -> float:
-        """The loss on other data, all samples as one batch."""
+        """Return the loss on other data, all samples as one batch."""
         return self.source.evaluate(inputs, targets, self.frame.values)
 
 
 class RunSource(Source):
-    """A run as it stands, changed between two of its steps."""
+    """The current state of a run; edits happen between two of its steps."""
 
     what, can = "the run", Abilities(predict=True, train=True, edit=True, open=True)
 
     def __init__(self, run: Run) -> None:
         self.run, self._way = run, run._forward
-        if run.timeline.past() is not None:  # one that was closed keeps none
+        if run.timeline.past() is not None:  # a closed run keeps no past
             self.can = replace(self.can, go=True)
 
     @property
@@ -301,13 +301,13 @@ class RunSource(Source):
         return self._way.stages
 
     def follow(self, frame: Frame) -> None:
-        """Tensors, stages and forward passes are those of the network of a frame; the run may have another one."""
+        """Take tensors, stages and forward passes from the network of `frame`; the run may have another network."""
         if frame.forward is not None and frame.forward is not self._way:
             self._way = frame.forward
             self.__dict__.pop("_gradient", None)
 
     def _network_of(self, values: NDArray[Any] | None) -> tuple[Forward, NDArray[Any]]:
-        """The network that flat values are of, None: those of now."""
+        """Return the network and the checked flat values; None means the current ones."""
         if values is None:
             return self.run._forward, self.run.values
         return self._way, flat(values, self._way.tape.n_parameters)
@@ -340,12 +340,12 @@ class RunSource(Source):
 
     @property
     def moments(self) -> dict[str, bool]:
-        """The state of the optimiser; what a rule calls its squares has no sign."""
+        """State of the optimiser; arrays that the rule lists in `squares` have no sign."""
         optimizer = self.run.optimizer
         return {name: name not in optimizer.squares for name in optimizer.state}
 
     def place_of(self, store: Store, index: int) -> int | None:
-        """The arrays of the run's store are those of its frames, one network's as long as it is followed."""
+        """Return `index` if `store` is the run's and its network is the one followed; otherwise None."""
         return index if store is self.run._store and self._way is self.run._forward else None
 
     def frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> Frame:
@@ -361,7 +361,7 @@ class RunSource(Source):
     def rows(
         self, inputs: ArrayLike, stages: Sequence[str], values: NDArray[Any] | None = None
     ) -> dict[str, NDArray[Any]]:
-        """In float64; pictures may come as N x C x H x W, and stage ``"input"`` is the samples themselves."""
+        """Return rows in float64. Pictures may come as N x C x H x W; stage ``"input"`` is the samples."""
         way, numbers = self._network_of(values)
         return way.rows(inputs, stages, numbers)
 
@@ -374,7 +374,7 @@ class RunSource(Source):
         return evaluated(self.run, way, inputs, targets, numbers)
 
     def sample_gradient(self, sample: ArrayLike, target: ArrayLike, values: ArrayLike) -> NDArray[np.float64]:
-        """In float64."""
+        """Return the gradient in float64."""
         return self._gradient.gradient(sample, target, values)
 
     @cached_property
@@ -392,7 +392,7 @@ class RunSource(Source):
         return self.run.samples()
 
     def ask(self, function: Callable[[Run], Any]) -> PendingCall:
-        """At once, in the thread that asks."""
+        """Call `function` at once, in the calling thread."""
         asked = PendingCall(partial(function, self.run))
         asked.run()
         return asked

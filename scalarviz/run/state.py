@@ -1,9 +1,9 @@
-"""`State`: all that a run is at one moment between two steps; `Checkpoint`: what of it is in a file.
+"""`State`: a whole run at one moment between two steps; `Checkpoint`: the part of it in a file.
 
-Random numbers come from the step, so nothing else is needed to go on with the same bits. Arrays that the run writes to
-are copied; what is never written to (data, functions, the recorded graph) is referred to.
+Random numbers follow from the step, so nothing else is needed to continue with the same bits. Arrays that the run
+writes to are copied; data, functions and the traced graph, which are never written to, are referred to.
 
-A checkpoint is one safetensors file with PyTorch's names: weights, optimiser state, step and how the run trains.
+A checkpoint is one safetensors file with PyTorch's names: weights, optimiser state, step and training settings.
 """
 
 from __future__ import annotations
@@ -42,47 +42,47 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class State:
-    """A moment of a run: ``run.state()`` gives one, ``run.take(state)`` goes back to it.
+    """A moment of a run: ``run.state()`` returns one, ``run.take(state)`` goes back to it.
 
     Attributes
     ----------
     step : int
-        Steps that the run had done.
+        Steps done.
     loss : float
-        Of the last of them.
+        Loss of the last step.
     values : ndarray
         The weights, (P,).
     setup : Setup
-        How the run trained.
+        Training settings of the run.
     place : Place or None
-        Where it stands on the run's timeline.
+        Its place on the run's timeline.
     """
 
     step: int
     loss: float
     lr: float | None  # the rate of the last step, None before the first
-    values: NDArray[Any]  # (P,), as all that follow
+    values: NDArray[Any]  # (P,), as all arrays below
     computed: NDArray[np.uint8]
     frozen: NDArray[np.uint8]
-    gathered: Mapping[str, NDArray[Any]]  # by the optimiser, by name
+    gathered: Mapping[str, NDArray[Any]]  # optimiser state, by name
     edited: bool
     setup: Setup
     graph: Graph
     engine: EngineChoice
     data: Dataset
-    data_version: int  # how often data that is not ours was found changed
-    # what the last step left; None in a keyframe: one more step brings it
+    data_version: int  # how often external data was found changed
+    # left by the last step; None in a keyframe: one more step brings it
     gradient: NDArray[Any] | None = None
     previous: NDArray[Any] | None = None
-    update: NDArray[Any] | None = None  # where weights were set from outside since
-    # of the modules of the model, by name; None in what a timeline keeps: they stay as they are
+    update: NDArray[Any] | None = None  # if weights were set from outside since
+    # of the model's modules, by name; None in a timeline's keyframe: they stay
     buffers: Mapping[str, NDArray[Any]] | None = None
     modes: Mapping[str, bool] | None = None
     place: Any = None
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays that it holds alone; data that is referred to is not counted."""
+        """Bytes of the arrays that it alone holds, without data."""
         own = (self.values, self.computed, self.frozen, self.gradient, self.previous, self.update)
         arrays = (*own, *self.gathered.values(), *(self.buffers or {}).values())
         return sum(array.nbytes for array in arrays if array is not None)
@@ -102,7 +102,7 @@ class State:
             raise InputError(f"the state's model has other modules: {listing(sorted(self.modes))}")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> State:
-        return self  # nothing of it is ever changed
+        return self  # it never changes
 
     def __reduce__(self) -> NoReturn:
         raise StateError("a State cannot be pickled; run.save(path) writes weights and optimiser state")
@@ -118,7 +118,7 @@ def _check_buffers(own: Mapping[str, NDArray[Any]], kept: Mapping[str, NDArray[A
 
 
 def keyframe(run: Run) -> State:
-    """What it takes to do the next step again, and no more."""
+    """Return the part of the state that the next step needs."""
     setup, data = setup_of(run._problem, run.optimizer), run._dataset
     return keyframe_of(run._training, run.optimizer.state, setup, run._graph, run._choice, data, data.version)
 
@@ -127,7 +127,7 @@ def keyframe_of(
     training: Training, names: Iterable[str], setup: Setup, graph: Graph, engine: EngineChoice, data: Dataset,
     files: int,
 ) -> State:  # fmt: skip
-    """Likewise of a training, whose optimiser gathers arrays of these names."""
+    """Return the keyframe of a training; `names` are those of its optimiser's arrays."""
     store = training.problem.store
     gathered = {name: array.copy() for name, array in zip(names, training.problem.state, strict=True)}
     return State(
@@ -137,25 +137,25 @@ def keyframe_of(
 
 
 def whole_state(run: Run) -> State:
-    """All that differs from step to step, the last step's gradient and update included."""
+    """Return a keyframe with the last step's gradient and update."""
     gradient, previous = run._store.grad.copy(), run._problem.previous.copy()
     return replace(keyframe(run), gradient=gradient, previous=previous, update=run._training._update)
 
 
 @in_turn
 def of_now(run: Run) -> State:
-    """All that the run is now, and where that stands on its timeline."""
+    """Return the whole state of the run, and its place on the timeline."""
     run._check_stands()
     run.timeline.enter()
     modes = {name: module.training for name, module in asked(run.model, "named_modules")}
     place = run.timeline.place()
-    place.line.settle(place.edits)  # somebody may come back
+    place.line.settle(place.edits)  # someone may come back here
     return replace(whole_state(run), buffers=constants_of(run.model), modes=modes, place=place)
 
 
 @in_turn
 def take(run: Run, state: State) -> None:
-    """Go back to a state of this run, on a branch of its own."""
+    """Go back to a state of this run, on a new branch."""
     run._enter()
     if not isinstance(state, State):
         raise TypeMismatchError(f"take: a State is wanted, as run.state() gives it; got {type(state).__name__}")
@@ -164,7 +164,7 @@ def take(run: Run, state: State) -> None:
 
 
 def put_state(run: Run, state: State) -> None:
-    """Go back to what a state holds; what it does not hold stays."""
+    """Set the run to a state; parts that the state lacks stay."""
     state.check(run)
     with Atomic(run) as atomic:
         run._hands.put_graph(state.graph)
@@ -181,7 +181,7 @@ def put_state(run: Run, state: State) -> None:
 
 
 def put_setup(run: Run, setup: Setup) -> None:
-    """Let `run` train by it from its next step on, with the samples of now."""
+    """Set the training settings of `run` from its next step on; the data stays."""
     run._hands.put_limits(setup.limits)
     run._hands.put_moment(setup.groups, setup.pace)
     run._problem.t_start = setup.before
@@ -189,14 +189,14 @@ def put_setup(run: Run, setup: Setup) -> None:
 
 def _put_engine(run: Run, engine: EngineChoice) -> None:
     if engine.name != run._choice.name:
-        if lost(engine.name):  # the engine that went on stays
+        if lost(engine.name):  # the replacing engine stays
             return
         run._hands.put_engine(engine.name, engine.why)
     run._choice = engine
 
 
 def put_numbers(training: Training, state: State, keep: Callable[[NDArray[Any]], None] | None = None) -> None:
-    """Let a training that computes the same stand at a state; what is about to be written over is told to `keep`."""
+    """Set a training with the same graph to a state; `keep` is called with each array before it is overwritten."""
     problem, store = training.problem, training.problem.store
     arrays = (store.value, store.grad, problem.previous, store.computed, store.frozen)
     given = (state.values, state.gradient, state.previous, state.computed, state.frozen)
@@ -219,7 +219,7 @@ RULE = ("groups", "members", "momenta", "initial", "limits", "before", "frozen",
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """What a file of weights holds.
+    """The content of a file of weights.
 
     Attributes
     ----------
@@ -233,15 +233,15 @@ class Checkpoint:
     optimizer : str
         Class name; empty for a file of another program.
     hyperparameters : dict
-        Of the optimiser.
+        Numbers of the optimiser.
     schedule : dict
-        Of the learning rate: ``"kind"``, its class, ``"state"``, where it stood, and where numbers say them its
-        ``"arguments"``; empty if there was none.
+        Learning-rate schedule: its class ``"kind"``, its current ``"state"`` and, if they are numbers, its
+        ``"arguments"``; empty without one.
     rule : dict
-        How it trained, the schedule included: ``"groups"``, the numbers of each parameter group, ``"members"``,
+        Training settings, the schedule included: ``"groups"`` (numbers of each parameter group), ``"members"``,
         ``"momenta"``, ``"initial"``, ``"limits"``, ``"before"``, ``"frozen"``; empty for a file of another program.
     notes : dict of str to str
-        What the writer added.
+        Notes of the writer.
     """
 
     tensors: dict[str, NDArray[Any]]
@@ -260,7 +260,7 @@ _ENTRIES = [one.name for one in fields(Checkpoint) if one.name not in ("tensors"
 
 
 def save_run(run: Run, path: str | Path, notes: Mapping[str, str] | None = None) -> None:
-    """Write weights, optimiser state and step of `run`, whole or not at all.
+    """Write weights, optimiser state and step of `run` atomically.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ def save_run(run: Run, path: str | Path, notes: Mapping[str, str] | None = None)
 
 
 def training_entries(run: Run, notes: Mapping[str, str] | None = None) -> str:
-    """What is said of `run` beside its weights and its optimiser's arrays, as JSON."""
+    """Return everything about `run` except weights and optimiser arrays, as JSON."""
     about = {
         "steps": run.steps,
         "seed": run.seed,
@@ -295,7 +295,7 @@ def training_entries(run: Run, notes: Mapping[str, str] | None = None) -> str:
 
 
 def read_checkpoint(path: str | Path) -> Checkpoint:
-    """Read what `save_run` or another program wrote."""
+    """Read a file that `save_run` or another program wrote."""
     tensors, metadata = load_tensors(path)
     weights = {name: array for name, array in tensors.items() if not name.startswith(OPTIMIZER)}
     try:
@@ -305,7 +305,7 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
 
 
 def checkpoint_of(weights: dict[str, NDArray[Any]], state: dict[str, NDArray[Any]], said: str) -> Checkpoint:
-    """What weights, an optimiser's arrays, and what :func:`said_of` said are together."""
+    """Return a checkpoint from weights, optimiser arrays, and the JSON of :func:`training_entries`."""
     try:
         about = _check(parse_json(said))
     except RecursionError:
@@ -317,7 +317,7 @@ def checkpoint_of(weights: dict[str, NDArray[Any]], state: dict[str, NDArray[Any
 
 
 def _check(about: Any) -> dict[str, Any]:
-    """What is written about a run and read of it; InputError for the first entry that has another type or range."""
+    """Check decoded JSON about a run and return it; InputError for the first entry with a wrong type or range."""
     checks: dict[str, Callable[[Any], bool]] = {
         "steps": lambda steps: steps_of(steps) >= 0,
         "seed": lambda seed: seed_of(seed) >= 0,
@@ -339,18 +339,18 @@ def _check(about: Any) -> dict[str, Any]:
     return about
 
 
-# ---- the numbers by name
+# ---- numbers by name
 
 
 @in_turn
 def state_dict(run: Run) -> dict[str, NDArray[Any]]:
-    """Every tensor, and the model's buffers, by name (copies)."""
+    """Return copies of every tensor and of the model's buffers, by name."""
     return {t.name: t.stored(run._store.value) for t in run._graph.kept} | constants_of(run.model)
 
 
 @in_turn
 def optimizer_state(run: Run) -> dict[str, NDArray[Any]]:
-    """The optimiser's state by ``"<state>.<tensor>"`` (copies)."""
+    """Return copies of the optimiser's state by ``"<state>.<tensor>"``."""
     return by_name(run.optimizer, run._problem.state, run._graph.kept)
 
 
@@ -359,9 +359,9 @@ def restore(
     run: Run, tensors: dict[str, NDArray[Any]], optimizer_state: dict[str, NDArray[Any]], steps: int,
     rule: Rule | None = None,
 ) -> None:  # fmt: skip
-    """Take over saved values (by name, all of them), the optimiser's state and the step count, on a branch of its own.
+    """Set saved values (all, by name), the optimiser's state and the step count, on a new branch.
 
-    `rule`: how to train, and which weights are frozen.
+    `rule` holds the training settings, and which weights are frozen.
     """
     run._enter()
     steps = steps_of(steps)
@@ -386,7 +386,7 @@ def restore(
 
 
 def _with_own_scale(run: Run, tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Saved values with the loss scale of now where it is fixed or they have none; without one if nobody has it."""
+    """Return saved values with a loss scale that fits the run: the current one if it is fixed or none is saved."""
     own = [tensor.stored(run._store.value) for tensor in run._graph.kept if tensor.name == SCALE_NAME]
     if run._loss_scale is None:
         return tensors if own else {name: array for name, array in tensors.items() if name != SCALE_NAME}
@@ -397,26 +397,26 @@ def _with_own_scale(run: Run, tensors: dict[str, NDArray[Any]]) -> dict[str, NDA
 
 
 def load_run(run: Run, path: str | Path, *, optimizer: bool = True, keep: Collection[str] = ()) -> Checkpoint:
-    """Let `run` go on from a file: weights, step count and, with `optimizer`, how it trained.
+    """Continue `run` from a file: weights, step count and, with `optimizer`, training settings.
 
-    That is the optimiser's state, the numbers of its parameter groups, penalties and clipping, the schedule and where
-    it stands, and which weights are frozen: a run with the same model, data, batch, seed and engine goes on bit for
-    bit. A file of another program has weights alone.
+    Those are the optimiser's state, the numbers of its parameter groups, penalties and clipping, the schedule with its
+    position, and the frozen weights. A run with the same model, data, batch, seed and engine continues bit for
+    bit. A file of another program has only weights.
 
     Parameters
     ----------
     run : Run
     path : path
     optimizer : bool
-        False: weights and step count alone.
+        False: only weights and step count.
     keep : collection of str
-        What stays as it is in the run: names of the optimiser's numbers (``"lr"``), of limits (``"clip_norm"``), or
+        Settings of the run that stay: names of the optimiser's numbers (``"lr"``), of limits (``"clip_norm"``), or
         ``"schedule"``.
 
     Raises
     ------
     InputError
-        Tensors are missing, unexpected or misshapen (all are listed), or the optimiser is another one, or a number is
+        Tensors are missing, unexpected or misshapen (all are listed), the optimiser differs, or a number is
         not finite or too large for the run's dtype. Nothing is changed then.
     """
     keep, saved = checked_keep(keep, run.optimizer), read_checkpoint(path)
@@ -437,16 +437,16 @@ def load_run(run: Run, path: str | Path, *, optimizer: bool = True, keep: Collec
 
 
 def put_checkpoint(run: Run, saved: Checkpoint, keep: Collection[str] = ()) -> None:
-    """Let `run`, which has the same optimiser, go on from what was saved; see :func:`load_run`."""
+    """Continue `run`, which has the same optimiser, from a checkpoint; see :func:`load_run`."""
     try:
         rule = read(run._problem, run._graph, saved.rule, keep) if "groups" in saved.rule else None
-    except TypeMismatchError as error:  # what a file says is not a caller's slip
+    except TypeMismatchError as error:  # an error in a file is not a caller's mistake
         raise InputError(str(error)) from None
     restore(run, saved.tensors, saved.optimizer_state, saved.steps, rule)
 
 
 def write_onnx(run: Run, path: StrPath, training: bool) -> None:
-    """Write a run's network, or the step that it does next, see :meth:`Run.to_onnx`."""
+    """Write a run's network, or its next step, see :meth:`Run.to_onnx`."""
     problem = replace(run._problem, trained=run._graph.held & (run._store.frozen == 0))
     if not training:
         if not isinstance(run.model, Module):
@@ -466,7 +466,7 @@ def write_onnx(run: Run, path: StrPath, training: bool) -> None:
     samples = []
     for name, found, shape in zip(("input", "target"), whole, run._shapes, strict=True):
         chosen = len(found) == prod(shape)
-        sides = () if chosen and name == "target" and shape == (1,) else shape  # classes (N,), as PyTorch has them
+        sides = () if chosen and name == "target" and shape == (1,) else shape  # classes (N,), as in PyTorch
         samples.append((name, "int64" if chosen else run._stored, ("N", *sides)))
     rates: Any = run.optimizer.lr_pace.table(1, problem.epoch)
     lr = rates[0] if np.size(rates) > 1 else np.ravel(rates)[0]

@@ -1,4 +1,4 @@
-"""A run goes through its past: what its timeline asks of it, how it restarts, and how a weight moved until now."""
+"""Move a run through its past: the interface for its timeline, restarts, and the past of a weight."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ if TYPE_CHECKING:
 
 
 def enter(run: Run) -> None:
-    """The timeline takes down what was written without a word; beside a training thread it is left as it is."""
+    """Log unannounced writes; beside a training thread, do nothing."""
     if run._store.gate_here() is None:
         run.timeline.enter()
 
 
 def span(run: Run) -> tuple[int, int]:
-    """First and newest step at which the run can stand, on the branch of now."""
+    """Return first and newest step at which the run can stand, on the current branch."""
     enter(run)
     return run.timeline.span
 
 
 TWIN_ENGINES = ("numpy", "numba")
-"""The engines of which a second one computes beside the run's."""
+"""Engines that can compute a second time beside the run."""
 
 
 class Traveller:
-    """What a timeline asks of its run. It refers to the run weakly: the run holds its timeline."""
+    """The interface of a run for its timeline. It refers to the run weakly, because the run holds its timeline."""
 
     def __init__(self, run: Run) -> None:
         self._ref = weakref.ref(run)
@@ -66,45 +66,45 @@ class Traveller:
         self.run._in_turn(function)
 
     def keyframe(self) -> State:
-        """What it takes to do the next step again."""
+        """Return the part of the state that the next step needs."""
         return state.keyframe(self.run)
 
     def whole(self) -> State:
-        """All of the moment."""
+        """Return the whole state of the moment."""
         return state.whole_state(self.run)
 
     def same_data(self, kept: State) -> bool:
-        """Whether the data is as it was then: not so where a file was changed by others."""
+        """Return whether the data is unchanged since then; False if a file was changed from outside."""
         return bool(kept.data.version == kept.data_version)
 
     def forget_step(self) -> None:
-        """Gradient and update of the step before are not known here."""
+        """Clear gradient and update, which are unknown here."""
         store, problem = self.run._store, self.run._problem
         store.grad[:], store.computed[:] = 0, 0
         np.copyto(problem.previous, store.value)
         self.run._training._update = None
 
     def put(self, kept: State) -> None:
-        """Stand there again."""
+        """Set the run to a kept moment."""
         engine = kept.engine.name
         if lost(engine):
             raise StateError(
                 f"step {kept.step:,} cannot be recomputed: this process has lost {engine}, which computed it"
             )
-        with Atomic(self.run, numbers=False):  # who travels puts back the numbers
+        with Atomic(self.run, numbers=False):  # the traveller restores the numbers
             state.put_state(self.run, kept)
 
     def advance(self, most: int) -> int:
-        """One call of the engine, of new steps."""
+        """Do new steps in one call of the engine."""
         return advance(self.run, most)
 
     def redo_edit(self, edit: Edit) -> None:
-        """Do an edit that was done before."""
+        """Repeat an edit."""
         with Atomic(self.run):
             edit.apply(self.run._hands)
 
     def twin(self, kept: State) -> Training | None:
-        """Steps beside the run from a kept moment on, on copies; None where more than its numbers differ from now."""
+        """Return a training on copies from a kept moment, beside the run; None if more than numbers differ from now."""
         run, then = self.run, kept.setup
         now = setup_of(run._problem, run.optimizer)
         alike = (
@@ -125,26 +125,26 @@ class Traveller:
         return twin
 
     def keyframe_of(self, twin: Training, kept: State) -> State:
-        """What it takes to do the next step of a twin that began at a kept moment."""
+        """Return the keyframe of a twin that began at a kept moment."""
         setup = replace(kept.setup, pace=twin.pace.moment())
         return state.keyframe_of(twin, kept.gathered, setup, kept.graph, kept.engine, kept.data, kept.data_version)
 
-    # ---- what nobody announced
+    # ---- unannounced writes
 
     def lend(self) -> None:
-        """A view that can be written to is about to be handed out: from now on one has to look."""
+        """Note that a writable view is handed out; from now on, writes have to be looked for."""
         if self._shadow is None:
             store = self.run._store
             self._shadow = store.value.copy(), store.frozen.copy()
 
     def announce(self) -> None:
-        """The numbers of now are announced, and whoever records them is told."""
+        """Mark the current numbers as announced and show them to recorders."""
         self.mark_announced()
         for recorder in self.run._recorders:
             recorder.look(self.run)
 
     def mark_announced(self) -> None:
-        """What was written so far is known of."""
+        """Mark the writes so far as known."""
         if self._shadow is not None:
             store = self.run._store
             if self._shadow[0].shape != store.value.shape:
@@ -154,7 +154,7 @@ class Traveller:
                 np.copyto(self._shadow[1], store.frozen)
 
     def find_changes(self) -> list[Applied]:
-        """Changes since the last look, as edits."""
+        """Return changes since the last look, as edits."""
         if self._shadow is None:
             return []
         store, training = self.run._store, self.run._training
@@ -162,7 +162,7 @@ class Traveller:
         edits: list[Edit] = []
         span = _changed(values, store.value)
         if span is not None:
-            if training._update is None:  # what the last step did is not what was written since
+            if training._update is None:  # later writes are not part of the last step's update
                 with np.errstate(invalid="ignore", over="ignore"):
                     training._update = values - self.run._problem.previous
             store.revision += 1
@@ -175,7 +175,7 @@ class Traveller:
 
 
 def _changed(before: NDArray[Any], now: NDArray[Any]) -> slice | None:
-    """From the first to the last element that has other bits."""
+    """Return the slice from the first to the last element with other bits, or None."""
     if before is now or np.array_equal(before.view(np.uint8), now.view(np.uint8)):
         return None
     sides = before.view(np.uint8).reshape(len(before), -1), now.view(np.uint8).reshape(len(now), -1)
@@ -183,16 +183,16 @@ def _changed(before: NDArray[Any], now: NDArray[Any]) -> slice | None:
     return slice(int(places[0]), int(places[-1]) + 1)
 
 
-# ---- a run begins anew
+# ---- restart
 
 
 MOST_NAMED = 6
-"""Weights that an error names."""
+"""Most weights that an error names."""
 
 
 @in_turn
 def restart(run: Run, seed: int | None) -> None:
-    """Begin anew on a branch of its own."""
+    """Restart on a new branch."""
     run._enter()
     values = None if seed is None else seeded(run, seed)
     here, today = run._training.steps, state.whole_state(run)
@@ -208,9 +208,9 @@ def restart(run: Run, seed: int | None) -> None:
 
 
 def _again(values: NDArray[Any] | None, home: State, today: State) -> State:
-    """The run of `today` with the numbers of `home`, or with other weights and an optimiser that begins.
+    """Return the state `today` with the numbers of `home`, or with new weights and an optimiser without state.
 
-    The rates are those of now, or those that their schedule begins with.
+    The rates are the current ones, or the first ones of their schedule.
     """
     first, before = home, home.setup.before
     if values is not None:
@@ -234,14 +234,14 @@ def _again(values: NDArray[Any] | None, home: State, today: State) -> State:
 
 
 def seed_shown(frame: Frame) -> int:
-    """The seed of the first weights of the line of steps that a frame is on: the run's, or that of a restart."""
+    """Return the seed of the first weights of a frame's line: the run's seed, or that of a restart."""
     if frame.past is not None and frame.past.seed is not None:
         return frame.past.seed
     return 0 if frame.settings is None else frame.settings.seed
 
 
 def seeded_as_before(run: Run, home: State) -> NDArray[Any]:
-    """The weights of a model that was changed since `home`, (P,): those of then, and others as the run's seed draws."""
+    """Return first weights, (P,), of a changed model: those of `home`, and others drawn with the run's seed."""
     first, graph = home.values, home.graph
     before = starts(graph.tape)
     try:
@@ -258,7 +258,7 @@ def seeded_as_before(run: Run, home: State) -> NDArray[Any]:
 
 
 def seeded(run: Run, seed: int) -> NDArray[Any]:
-    """All weights as the initialisers that drew them last draw them with this seed, buffers as they were made, (P,).
+    """Return all weights drawn with this seed by their last initialisers, buffers as they were made, (P,).
 
     In the run's dtype.
     """
@@ -275,15 +275,15 @@ def seeded(run: Run, seed: int) -> NDArray[Any]:
 
 T = TypeVar("T")
 LOOK_BACK_SECONDS = 2.0
-"""What doing steps again may take where nobody waits; where it would take longer, only keyframes are visited."""
+"""Most seconds for repeating steps in the background; if it would take longer, only keyframes are visited."""
 
 
 def looked_back(
     run: Run, look: Callable[[Run], T], count: int, until: int, seconds: float = LOOK_BACK_SECONDS
 ) -> dict[int, T]:
-    """What `look(run)` returns at about `count` steps of the run's branch before `until`, more of them early ones.
+    """Return `look(run)` at about `count` steps of the run's branch before `until`; early steps are denser.
 
-    The run stands where it stood afterwards. Between two of its steps, in the thread that may change it.
+    The run returns to its step. Call it between two steps, in the thread that may change the run.
     """
     run.timeline.enter()
     first = run.timeline.span[0]
@@ -300,16 +300,16 @@ def looked_back(
 
 
 def again_within(run: Run, seconds: float) -> bool:
-    """Whether all that was recorded on the run's branch can be done again in that time."""
+    """Return whether all recorded steps of the run's branch can be repeated in that time."""
     first, newest = run.timeline.span
     measured = run.timeline.keyframes.clock  # seconds of the engine for all branches
     return min(measured, (newest - first) * run._training.seconds_a_step) <= seconds
 
 
 def visited(run: Run, places: Sequence[int], look: Callable[[Run], T], *, jumps: bool = False) -> dict[int, T]:
-    """What `look(run)` returns at each of some rising steps, while the run stands there.
+    """Return `look(run)` at each of some rising steps.
 
-    All steps between them are done again, unless it `jumps`: every place is reached from the nearest keyframe then.
+    All steps between them are repeated, unless `jumps`: then each is reached from the nearest keyframe.
     """
     timeline, here, found = run.timeline, run.steps, dict[int, T]()
     try:
@@ -324,13 +324,13 @@ def visited(run: Run, places: Sequence[int], look: Callable[[Run], T], *, jumps:
     return found
 
 
-# ---- `weight_record`: how one weight moved over everything that a run has recorded on its branch
+# ---- `weight_record`: the past of one weight on the run's branch
 
 
 POINTS = 160
-"""Steps at which the weight is looked up, at most so many and those beside an edit."""
+"""Most steps at which the weight is read, beside those around an edit."""
 SECONDS = 0.1
-"""What doing the record again may take; where it would take longer, the keyframes are all there is."""
+"""Most seconds for repeating the steps; if it would take longer, only keyframes are read."""
 _EDITS = 40  # the latest ones, whose jumps are drawn steep
 
 
@@ -340,13 +340,14 @@ class WeightRecord:
 
     index: int  # flat
     steps: NDArray[np.int64]  # in order; shape (N,)
-    values: NDArray[np.float64]  # after each of them, and after the edits made there; shape (N,)
+    values: NDArray[np.float64]  # after each of them, edits there included; shape (N,)
 
 
 def weight_record(run: Run, index: int) -> WeightRecord:
-    """The values of the weight at flat `index` on the run's branch.
+    """Return the values of the weight at flat `index` on the run's branch.
 
-    Its steps are done again, and the run returns, to the bit. Between two steps, in the thread that may change it.
+    Its steps are repeated, and the run returns bit for bit. Call it between two steps, in the thread that may change
+    the run.
     """
     run.timeline.enter()
     first, newest = run.timeline.span
@@ -369,7 +370,7 @@ def weight_record(run: Run, index: int) -> WeightRecord:
 
 
 def _follower(tape: Tape, index: int) -> Callable[[Tape], int | None]:
-    """Says the flat index of one weight in another network that a run had; None where it was not there."""
+    """Return a function that maps a former network's tape to the flat index of the weight there, or None."""
     block, begin = next((b, start) for b, start in starts(tape).items() if start <= index < start + b.size)
 
     def place_in(other: Tape) -> int | None:
@@ -380,7 +381,7 @@ def _follower(tape: Tape, index: int) -> Callable[[Tape], int | None]:
 
 
 def _keyframe_values(run: Run, place_in: Callable[[Tape], int | None]) -> dict[int, float]:
-    """The values in the keyframes of the way here."""
+    """Return the values in the keyframes on the way here."""
     found: dict[int, float] = {}
     now = run.timeline.line
     moments: list[tuple[int, Any]] = [] if now.tip is None else [(now.newest, now.tip)]

@@ -1,17 +1,17 @@
-"""`Worker`: a thread that trains a run while somebody watches, does what waits in its order, and goes to past steps.
+"""`Worker`: a thread that trains a run beside a view, applies requests in order, and goes to past steps.
 
 The viewer never waits for training and training never waits for drawing. Between two calls of the engine (a *call
-boundary*, some milliseconds apart) the worker does what was asked for meanwhile, in the order in which it was: it
-does edits, calls what other threads want to be called, and makes a `Frame` for those who want one, of fresh copies
-and handed over by one assignment: it always holds one step's values, and no lock is held while training. Requests
-that have nothing to wait for but steps are answered in the middle of these as well: between two calls that another
-thread asked for, and inside a call by an engine that can (see `scalarviz.engine.problem`).
+boundary*, some milliseconds apart) the worker serves what was asked for meanwhile, in order: edits, calls of
+functions, and requests for a `Frame`. A frame holds fresh copies and is handed over by one assignment, so it always
+holds one step's values, and no lock is held while training. A request that waits only for steps is answered in the
+middle of them: between two calls that another thread asked for, or inside a call, if the engine can do that (see
+`scalarviz.engine.problem`).
 
-A journey waits for its turn as an edit does: what was asked for before it is done before, what comes after it happens
-where it has arrived. Of several in a row only the last is gone on.
+A journey to another step waits for its turn as an edit does: earlier requests are served before it, later ones at its
+destination. Of several journeys in a row only the last is made.
 
 The worker is the *gate* of the run's weights: other threads see the last frame with their own edits over it, and
-what they write waits for the boundary.
+their writes wait for the boundary.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ if TYPE_CHECKING:
 
 
 CALL_SECONDS = 0.006
-"""Wall time of one engine call while somebody watches: how long an edit may have to wait."""
+"""Wall time in seconds of one engine call beside a view: the longest wait of an edit."""
 LATE = 0.3
-"""Seconds on the way to one step after which another step that was asked for meanwhile is gone to instead."""
+"""Seconds on the way to a step after which a newer request for another step takes over."""
 FAR = 1 << 62
-"""Beyond every step."""
+"""A number beyond every step."""
 _SET_BY: dict[str, type[Edit]] = {"value": SetWeights, "frozen": SetFrozen}
-"""By array of a store, the edits that set it."""
+"""The edits that set each array of a store."""
 
 
 @dataclass(frozen=True, slots=True)
 class Journey:
-    """Somewhere to go: a step, or the first or newest where it lies beyond them.
+    """A step to go to, or the first or newest one if it lies beyond them.
 
-    `nearest`: a step near it will do, if one can stand there at once.
+    `nearest`: a step near it will do, if the run can go there at once.
     """
 
     step: int
@@ -66,34 +66,34 @@ class Journey:
 
 
 Item = tuple[Edit, str] | PendingCall | FrameRequest | Journey
-"""What may wait for its turn: an edit with its gesture, a call, a frame, a way to another step."""
+"""An item that waits for its turn: an edit with its gesture, a call, a frame, a journey."""
 R = TypeVar("R")
 
 
 _switch_intervals: list[float] = []
-"""What the interpreter had before each worker that runs was started: the first one's comes back after the last."""
+"""The interpreter's switch interval before each running worker; the first one is restored after the last worker."""
 
 
 class Worker:
-    """Trains `run` up to a step that moves, in a thread of its own.
+    """Trains `run` up to a step that can be moved, in its own thread.
 
     Parameters
     ----------
     run : Run
-        Other threads may go on using it: what they call takes its turn at a call boundary.
+        Other threads may continue to use it: their calls take their turn at a call boundary.
 
     Attributes
     ----------
     state_wanted : bool
         Whether every frame has the optimiser's arrays, also after edits.
     latest : Frame
-        The last one that somebody asked for, or that an edit or the end of training left.
+        The last frame that was asked for, or that an edit or the end of training left.
     error : Exception or None
-        What stopped the training; it names the step.
+        The error that stopped the training; it names the step.
     stopped : Stop or None
         The breakpoint that stopped the training; no step is done until :meth:`resume` or :meth:`travel`.
-    journey : float or None
-        How much of the way of :meth:`travel` is done, 0 to 1; None where it goes nowhere.
+    journey_progress : float or None
+        The finished share of the way of :meth:`travel`, 0 to 1; None without a journey.
     """
 
     state_wanted = False
@@ -101,7 +101,7 @@ class Worker:
     def __init__(self, run: Run) -> None:
         self.run = run
         self._waiting: deque[Item] = deque()
-        self._begun = 0  # of those that wait, the first so many; -1 in the middle of an edit
+        self._begun = 0  # number of waiting items that have begun; -1 in the middle of an edit
         self._serving, self._condition = threading.RLock(), threading.Condition()
         self.latest = frame_now(run)
         self.journey_progress: float | None = None
@@ -116,7 +116,7 @@ class Worker:
 
     @property
     def log(self) -> list[Applied]:
-        """What was done to the run since this worker was made."""
+        """The edits of the run since this worker was made."""
         return self.run.log[self._logged :]
 
     # ---- life
@@ -127,7 +127,7 @@ class Worker:
             raise StateError("a Worker can be started only once; make a new one with Worker(run)")
         if self.run._store.gate is not None:
             raise StateError("another Worker trains this run; close it first")
-        self.latest = frame_now(self.run)  # the run may have gone on since this was made
+        self.latest = frame_now(self.run)  # the run may have trained since this was made
         _switch_intervals.append(sys.getswitchinterval())
         sys.setswitchinterval(5e-4)  # the default of 5 ms would let a NumPy run stutter the viewer
         self._former_call = self.run._training.call_seconds
@@ -143,9 +143,9 @@ class Worker:
         Raises
         ------
         StateError
-            The engine did not come back within `timeout` seconds, or the thread was to wait for its own end.
+            The engine did not return within `timeout` seconds, or the thread would wait for its own end.
         InputError
-            A timeout that is no number of seconds, or more than a thread can wait; nothing is stopped then.
+            `timeout` is not a number of seconds, or is too large for a thread; nothing is stopped then.
         """
         timeout = waiting(timeout, "close: timeout")
         if threading.current_thread() is self._thread:
@@ -159,7 +159,7 @@ class Worker:
                 raise StateError(f"the training thread did not stop within {timeout:g} s; it ends with the process")
         error = self._finish()
         for said in (error, self.error):
-            if said is not None:  # what its frames hold, this worker among it, is held by it no longer
+            if said is not None:  # its frames hold this worker, among others
                 traceback.clear_frames(said.__traceback__)
         del said
         if error is not None:
@@ -169,14 +169,14 @@ class Worker:
                 del error
 
     def _finish(self) -> Exception | None:
-        """After the end of the thread: do all that waits, and hand the run back; returns the first error."""
+        """Serve all that waits after the end of the thread, and hand the run back; return the first error."""
         first: Exception | None = None
         with self._serving:
             self._server = threading.current_thread()
             while not self._over:
                 try:
                     self._boundary()
-                except Exception as error:  # the others that wait are done all the same
+                except Exception as error:  # the others that wait are served all the same
                     first = first or error
                 with self._condition:
                     if not self._waiting:
@@ -200,24 +200,24 @@ class Worker:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # ---- what the viewer asks for
+    # ---- requests of the viewer
 
     def train_to(self, step: int) -> None:
-        """Let the run go on until it has done `step` steps (at once, if that is in the past: a pause).
+        """Train until `step` steps are done; a step in the past pauses at once.
 
-        A step that is no whole number raises InputError; the run goes on as before.
+        InputError: the step is not a whole number; training continues as before.
         """
         step = integer("train_to: step", step, 0)
         with self._condition:
             self._target = step
             if step > self.run.steps:
-                self.error = None  # asked to go on after an error: try again
+                self.error = None  # asked to continue after an error: try again
             self._condition.notify_all()
 
     def ask(self, function: Callable[[Run], object]) -> PendingCall:
-        """Let a function of the run be called at the next call boundary, without waiting; it is no edit.
+        """Call ``function(run)`` at the next call boundary, without waiting; it is no edit.
 
-        ``done()`` of what it returns says whether it was; ``result()`` gives its result, or raises its error.
+        ``done()`` of the result says whether it was called; ``result()`` returns its result, or raises its error.
         """
         asked = PendingCall(partial(function, self.run))
         if not self._queue(asked):
@@ -234,7 +234,7 @@ class Worker:
         return self.error is None and self.stopped is None and self.run.steps < self._target
 
     def resume(self) -> None:
-        """Go on from a breakpoint, as far as :meth:`train_to` says."""
+        """Continue after a breakpoint, as far as :meth:`train_to` says."""
         with self._condition:
             self.stopped = None
             self._condition.notify_all()
@@ -253,7 +253,7 @@ class Worker:
     def request(self, sample: NDArray[Any] | None = None, *, state: bool = False) -> FrameRequest:
         """Ask for a new frame; see :meth:`scalarviz.Run.request_frame`.
 
-        `sample` (n_inputs,) is what activations are wanted of; with `state` come the optimiser's arrays.
+        The frame gets the activations of `sample` (n_inputs,), and with `state` the optimiser's arrays.
         """
         request = FrameRequest(sample, self.see_to, state=state)
         while not (self._over or self.mine()):
@@ -265,37 +265,37 @@ class Worker:
         return self.run.request_frame(sample, state=state)
 
     def see_to(self, request: FrameRequest) -> None:
-        """Somebody waits for `request`: if no other thread is there to answer it, it is answered now."""
+        """Answer a `request` that a thread waits for, if no other thread can answer it."""
         if self.mine() and not self._has_ended():
             request.give(frame_now(self.run, request.state))
         self._finish_dead()
 
     def _finish_dead(self) -> None:
-        """Where the thread has ended before it came to all that waits, that is done now."""
+        """Serve all that waits if the thread has ended."""
         if self._has_ended():
             self.error = self._finish() or self.error
 
     def _has_ended(self) -> bool:
-        """Whether there was a thread, and is none any more."""
+        """Return whether the thread was started and has ended."""
         return self._ended or (self._thread.ident is not None and not self._thread.is_alive())
 
     def do(self, edit: Edit, *, gesture: str = "") -> None:
-        """Let an edit be done at the next call boundary, without waiting for it; see :meth:`Run.do`."""
+        """Apply an edit at the next call boundary, without waiting for it; see :meth:`Run.do`."""
         edit.check(self.run._hands)
         if not self._queue((edit, gesture)):
             self.run.do(edit, gesture=gesture)
 
     def edit(self, change: Callable[[Run], object], what: str) -> None:
-        """Let `change(run)` happen at the next call boundary; it is logged as `what` with its step."""
+        """Call `change(run)` at the next call boundary; the log names it `what`."""
         self.do(Call(change, what))
 
     # ---- going to past steps
 
     def travel(self, step: int, *, nearest: bool = False) -> None:
-        """Let the run go to a step that was done (training stops), without waiting. Who asks last is obeyed.
+        """Stop training and go to a step that was done, without waiting. The last request wins.
 
-        Beyond the first or newest step, that one is meant. `nearest`: a step near it will do, if one can
-        stand there at once, for a hand that is still moving. InputError for what is no whole number.
+        A step beyond the first or newest one means that one. `nearest`: a step near it will do, if the run can go
+        there at once; for a mouse that is still moving. InputError: the step is not a whole number.
         """
         journey = Journey(integer("travel: step", step, -FAR), nearest)
         with self._condition:
@@ -305,7 +305,7 @@ class Worker:
 
     @property
     def moving(self) -> bool:
-        """Whether there is somewhere to go, by steps or by :meth:`travel`."""
+        """Whether the run has steps to do or a journey to make."""
         return (
             self.busy
             or self.journey_progress is not None
@@ -314,25 +314,25 @@ class Worker:
 
     @property
     def remark(self) -> str:
-        """What is to be said of how the past is kept, such as that a replay takes long; empty for nothing."""
+        """A remark on the kept past, such as that a replay takes long; empty for none."""
         return self.run.timeline.remark
 
     def cancel(self) -> None:
-        """Let the run stay where it set out."""
+        """Cancel the journey; the run stays at its step."""
         self._cancelled = True
 
     def _superseded(self, served: int) -> bool:
-        """Whether of those that wait, the first so many left out, a journey comes before anything is changed."""
+        """Return whether a journey waits before any change; the first `served` items are ignored."""
         items = (item for item in list(self._waiting)[served:] if not isinstance(item, FrameRequest))
         return isinstance(next(items, None), Journey)
 
     def _prepare(self) -> None:
-        """While nothing is asked for: make the way back short."""
+        """Make the way back shorter while nothing waits."""
         while not self._has_work() and self.run.timeline.prepare():
             pass
 
     def _go(self, journey: Journey, served: int = 0) -> None:
-        """Go where one can stand nearest to where it was asked for."""
+        """Make a journey; stay within the steps that the run can go to."""
         if self._superseded(served) or self._cancelled:
             return
         first, newest = span(self.run)
@@ -341,28 +341,28 @@ class Worker:
 
         def on_the_way(done: float) -> bool:
             self.journey_progress = done
-            late = time.monotonic() - self._set_out > LATE  # not so often that one never arrives
+            late = time.monotonic() - self._set_out > LATE  # not too often, or it would never arrive
             return not (self._cancelled or self._closing or (late and self._superseded(served)))
 
         try:
             self.run.to(self.run.timeline.nearest_quick_step(step) if journey.nearest else step, progress=on_the_way)
         finally:
             try:
-                self._publish()  # before it is said that it has arrived
+                self._publish()  # before the journey counts as finished
             finally:
                 self.journey_progress = None
 
     # ---- the gate of the weights; see :class:`scalarviz.scalar.store.Gate`
 
     def number(self, name: str) -> Any:
-        """A number of the optimiser: an own edit that waits, else as it is."""
+        """Return a number of the optimiser: from an own edit that waits, or the current one."""
         for edit in self._edits(SetOptimizer):
             if name in dict(edit.numbers):
                 return dict(edit.numbers)[name]
         return getattr(self.run.optimizer, name)
 
     def read_numbers(self, what: Literal["value", "grad", "frozen"], span: slice) -> NDArray[Any]:
-        """A read-only copy of flat numbers: the last frame's, with own edits that wait."""
+        """Return a read-only copy of flat numbers: the last frame's, with own edits that wait."""
         if self.mine():
             found: NDArray[Any] = getattr(self.run._store, what)[span].copy()
         else:
@@ -380,9 +380,9 @@ class Worker:
         return found
 
     def moved(self, place: Callable[[int, int], int | None]) -> None:
-        """The run has another network: what waits for a weight waits for that weight there.
+        """Update waiting edits after a change of the network: they follow their weights.
 
-        ``place(start, count)`` says where flat weights begin now, None where they are no longer in the run.
+        ``place(start, count)`` returns the new start of flat weights, or None if they left the run.
         """
         for k, item in enumerate(list(self._waiting)):
             if isinstance(item, tuple) and isinstance(item[0], SetWeights | SetFrozen):
@@ -391,18 +391,18 @@ class Worker:
                 self._waiting[k] = PendingCall(lambda: None) if start is None else (replace(edit, start=start), item[1])
 
     def _edits(self, kind: type[Any]) -> list[Any]:
-        """Edits of a kind that wait, the latest first."""
+        """Return waiting edits of a kind, the latest first."""
         waiting = (item[0] for item in reversed(list(self._waiting)) if isinstance(item, tuple))
         return [edit for edit in waiting if isinstance(edit, kind)]
 
-    # ---- whose turn it is
+    # ---- turns
 
     def mine(self) -> bool:
-        """Whether this is the thread that trains, or none does."""
+        """Return whether this is the thread that trains, or no thread does."""
         return threading.current_thread() is self._server or self._thread.ident is None
 
     def call(self, function: Callable[[], R]) -> R:
-        """What `function` returns or raises, called at the next call boundary; waits for it."""
+        """Call `function` at the next call boundary; wait, and return its result or raise its error."""
         asked = PendingCall(function)
         if not self._queue(asked):  # closed meanwhile: the run may have another worker
             gate = self.run._store.gate_here()
@@ -414,25 +414,25 @@ class Worker:
                 self._finish_dead()
             return cast(R, asked.result())
         finally:
-            asked.cancel()  # nobody waits any more
+            asked.cancel()  # no caller waits any more
             del asked  # an error holds this frame
 
     def _queue(self, item: Item) -> bool:
-        """Let it wait for its turn; False if there is no turn any more."""
+        """Let an item wait for its turn; False if there are no more turns."""
         with self._condition:
             if not self._over:
                 self._waiting.append(item)
                 self._condition.notify_all()
             return not self._over
 
-    # ---- what waits, in its order
+    # ---- serving the waiting items, in order
 
     def _publish(self, state: bool = False) -> None:
         self.latest = frame_now(self.run, state or self.state_wanted)
 
     def _boundary(self) -> None:
         with self._serving:
-            served, edited, fresh = 0, False, False  # fresh: the latest frame is of now
+            served, edited, fresh = 0, False, False  # fresh: the latest frame is current
             try:
                 while served < len(self._waiting):
                     item, served = self._waiting[served], served + 1
@@ -442,14 +442,14 @@ class Worker:
                         edited, fresh, self._begun = True, False, -1
                         self._go(item, served)
                     elif isinstance(item, PendingCall):
-                        self._begun = served  # it may do steps: who waits for a frame gets one meanwhile
+                        self._begun = served  # it may do steps; requests for frames are answered meanwhile
                         fresh = item.run(before_answer=self._publish) or fresh
                     else:
                         edited, fresh, self._begun = True, False, -1
                         self.run.do(item[0], gesture=item[1])
             finally:
                 try:
-                    if edited and not fresh:  # an edit waits, for whoever reads, until a frame holds it
+                    if edited and not fresh:  # readers see a waiting edit until a frame holds it
                         self._publish()
                 finally:
                     self._begun = 0
@@ -457,22 +457,22 @@ class Worker:
                         self._waiting.popleft()
 
     def _answer(self, request: FrameRequest, fresh: bool) -> bool:
-        """Give it the numbers of now; returns whether the latest are."""
+        """Answer with the current numbers; return whether the latest frame is current."""
         if request.done:
             return fresh
         try:
             if not fresh or (request.state and not self.latest.state):
                 self._publish(request.state)
-        except BaseException as error:  # it belongs to whoever asked
+        except BaseException as error:  # the caller that waits gets it
             request.fail(error)
             return False
         request.give(self.latest)
         return True
 
-    # ---- frames in the middle of something
+    # ---- frames in the middle of steps or a call
 
     def _first(self) -> list[FrameRequest]:
-        """Those that wait for a frame and for nothing else before it."""
+        """Return the requests for frames that wait for nothing else before them."""
         if len(self._waiting) <= self._begun or self._begun < 0:
             return []
         found: list[FrameRequest] = []
@@ -484,13 +484,13 @@ class Worker:
         return found
 
     def answer(self) -> None:
-        """Between two calls of the engine, in steps that another thread asked for: who waits for a frame gets one."""
+        """Answer requests for frames between two calls of the engine, in steps that another thread asked for."""
         fresh = False
         for request in self._first():
             fresh = self._answer(request, fresh)
 
     def _readback(self) -> Readback | None:
-        """The engine asks, in its thread and in the middle of a call, whether anybody waits who is new."""
+        """Return a readback for new requests, or None; the engine calls this in its thread, in the middle of a call."""
         new = [request for request in self._first() if not (request.known_to_engine or request.state)]
         for request in new:
             request.known_to_engine = True
@@ -513,19 +513,19 @@ class Worker:
                     return
             try:
                 self._boundary()
-                with self._condition:  # what was asked for before these steps is done before them
+                with self._condition:  # earlier requests are served before these steps
                     steps = self._target - self.run.steps if self.busy and not self._waiting else 0
                 if steps and not self._closing:
                     self.run.step(steps, progress=self._after_call)
                     self.stopped = self.run.stopped_by
-                    self._publish()  # where it comes to rest is always shown
+                    self._publish()  # the last frame is always shown
             except BaseException as error:  # whatever it is, the viewer shows it; the thread stays for edits
                 said = error if isinstance(error, Exception) else StateError(f"{error!r} in the training thread")
                 try:
                     with suppress(MemoryError):  # then the last frame stays
                         self._publish()
                 finally:
-                    self.error = said  # not before the numbers of its moment are there
+                    self.error = said  # not before a frame of that moment exists
 
     def _has_work(self) -> bool:
         return bool(self._closing or self._waiting or self.busy)
@@ -537,13 +537,13 @@ class Worker:
 
 @dataclass
 class _Readback:
-    """Some requests that an engine was told of."""
+    """Requests for frames that an engine knows of."""
 
     worker: Worker
     requests: list[FrameRequest]
 
     def give(self, now: Midway) -> None:
-        """The engine gives numbers to those that nobody has answered yet."""
+        """Answer the open requests with numbers of the engine."""
         requests = [request for request in self.requests if not request.done]
         if requests:
             frame = self.worker.latest = frame_now(self.worker.run, midway=now)

@@ -1,14 +1,14 @@
-"""Many runs: what is tried, who computes it, and the file of their results. Nothing is drawn here.
+"""Many runs: plan them, compute them, and store their results. Nothing is drawn here.
 
 Open `sweep` first: ``sv.sweep(build, grid, seeds)`` calls the function there. The rest:
 
-* what is tried: `plan` (values and seeds as text, all of it checked), `build` (a scene, its text, or a function), `job`
+* plan: `plan` (values and seeds as text, all of it checked), `build` (a scene, its text, or a function), `job`
   (one run, and how it is computed), `result`
-* who computes: `pool` (processes of this machine), `cluster` (a dask scheduler's); `sweep` gives them the jobs, again
-  where one dies
-* the file: `results` (``sv.sweep.Results``), `writing`, `about` (what it says of the sweep), `rows` (what it is on
+* compute: `pool` (processes of this machine), `cluster` (a dask scheduler's); `sweep` gives them the jobs, and
+  again if a process dies
+* store: `results` (``sv.sweep.Results``), `writing`, `about` (the description of the sweep), `rows` (the format on
   disk)
-* in numbers: `groups` (the runs that share an option, as a table too, and how long a sweep goes on)
+* summarise: `groups` (the runs that share an option, also as a table, and the time left)
 """
 
 import sys
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class _Sweeps(ModuleType):
-    """The folder is called as its function, which is loaded then."""
+    """Makes the package callable as its function, which is loaded at the first call."""
 
     def __call__(self, *args: Any, **named: Any) -> "Sweep":
         from .sweep import sweep

@@ -1,4 +1,4 @@
-"""`About`: what a sweep tries, as its file says it."""
+"""`About`: the description of a sweep in its file."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ from ..errors import FileFormatError
 from .result import Label
 
 MOST_WORDS = 1 << 24
-"""Characters of it as JSON."""
+"""Most characters of the description as JSON."""
 MOST_RUNS = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What all runs of a sweep have in common, and which runs there are."""
+    """Facts that all runs of a sweep share, and the list of runs."""
 
-    name: str  # the scene's ("xor"), its file's as it was named, or that of the function which builds a run
-    build_text: str  # of the scene's file or the function; it is shown and compared, never run by whoever reads it
+    name: str  # name of the scene ("xor"), of its file, or of the function that builds a run
+    build_text: str  # text of the scene's file or the function; it is shown and compared, never executed
     grid: dict[str, list[Label]]
     seeds: list[int]
-    steps: int  # of each run, where no option says otherwise
+    steps: int  # steps of each run, unless an option changes them
     total: int
-    made: str = ""  # when it was begun and by which version
-    fixed: dict[str, Label] = field(default_factory=dict)  # the other options that were given
-    keyframes: int = 0  # how many are kept of each run
+    made: str = ""  # when it was begun, and by which version
+    fixed: dict[str, Label] = field(default_factory=dict)  # the other given options
+    keyframes: int = 0  # number of keyframes per run
     __pydantic_config__: ClassVar[Mapping[str, object]] = {"strict": True, "extra": "forbid"}
 
     def place(self, number: int) -> tuple[dict[str, Label], int]:
-        """Options and seed of a run by its number: the last option's value changes fastest."""
+        """Return options and seed of a run by its number: the last option's value changes fastest."""
         options = dict[str, Label]()
-        for name in reversed(self.grid):  # not listed: a file may promise any number of them
+        for name in reversed(self.grid):  # not listed: a file may claim any number of them
             number, at = divmod(number, len(self.grid[name]))
             options[name] = self.grid[name][at]
         return options, self.seeds[number]
 
 
 def written(about: About) -> str:
-    """As JSON."""
+    """Return the description as JSON."""
     return json.dumps(asdict(about))
 
 
 def read_about(text: str) -> About:
-    """What JSON says, checked; FileFormatError where it is not what a sweep says of itself."""
+    """Read and check a description; FileFormatError if it is not valid."""
     from pydantic import TypeAdapter, ValidationError
 
     try:
@@ -56,17 +56,17 @@ def read_about(text: str) -> About:
     counts = (*about.seeds, about.steps, about.total, about.keyframes)
     if not all(0 <= count < 1 << 64 for count in counts) or not all(about.grid.values()):
         raise FileFormatError("it has an impossible count, or an option without values")
-    # counted, not listed: a file may promise any number of them
+    # counted, not listed: a file may claim any number of them
     if math.prod(map(len, about.grid.values())) * len(about.seeds) != about.total or about.total > MOST_RUNS:
         raise FileFormatError("its number of runs does not match its options and seeds")
     return about
 
 
 def is_label(value: Any) -> bool:
-    """Whether it is what is told of an option's value."""
+    """Return whether a value can be a label."""
     return value is None or isinstance(value, int | float | str | bool)
 
 
 def alike(one: Any, other: Any) -> bool:
-    """Whether two values, lists or dicts of them are equal; what is no number equals itself here."""
+    """Return whether two values, or lists or dicts of them, are equal; NaN equals NaN here."""
     return bool(one == other) or json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)

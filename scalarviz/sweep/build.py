@@ -1,4 +1,4 @@
-"""What builds the runs of a sweep, in other processes too: a scene by name, its text, or a function."""
+"""Builders of the runs of a sweep, also in other processes: a scene by name, its text, or a function."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from ..run.scene.scene_file import LoadedScene, load_scene, scene_of_text, settl
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A run that was made to be trained, and the scene that it is from, if any."""
+    """A run that is ready to train, and its scene, if any."""
 
     run: Run
     scene: Scene | None = None
     loaded: LoadedScene | None = None
-    options: Any = None  # what the scene was built with
-    steps: int | None = None  # where the scene has made another number of what it was given, as of epochs
+    options: Any = None  # the options that the scene was built with
+    steps: int | None = None  # if the scene computed another number, as from epochs
 
     def metrics(self) -> dict[str, float]:
-        """What the scene reports of itself."""
+        """Return the numbers that the scene reports."""
         if self.loaded is None or self.scene is None:
             return {}
         return {name: float(number) for name, number in self.loaded.report(self.scene).items()}
@@ -33,26 +33,26 @@ class Built:
 
 @dataclass(frozen=True, slots=True)
 class SceneBuild:
-    """A scene of the package, or of a file, with flags of its own."""
+    """A scene of the package, or of a file, with its own flags."""
 
     name: str
-    text: str = ""  # what the file held when the sweep began
+    text: str = ""  # the text of the file when the sweep began
 
     @property
     def loaded(self) -> LoadedScene:
-        """Its module; loaded once in a process."""
+        """The scene's module; loaded once per process."""
         return _loaded(self.name, self.text)
 
     def options(self, given: Mapping[str, Any], seed: int) -> Any:
-        """The model of its options; one thread, since many runs share the processors, unless another was given."""
+        """Return the model of its options; one thread by default, since many runs share the processors."""
         model = self.loaded.options
-        for name, value in given.items():  # of an option that may be repeated, as --pair, one value is meant
+        for name, value in given.items():  # an option that may be repeated, such as --pair, gets one value
             if isinstance(value, str) and get_origin(model.model_fields[name].annotation) is list:
                 given = {**given, name: [value]}
         return model(**{"threads": 1, **given, "seed": seed})
 
     def built(self, given: Mapping[str, Any], seed: int) -> Built:
-        """The scene of some options, ready to be trained."""
+        """Build the scene with some options, ready to train."""
         options, loaded = self.options(given, seed), self.loaded
         scene = loaded.build_loaded(options)
         for condition in options.break_on:
@@ -74,19 +74,19 @@ class FunctionBuild:
 
     @property
     def name(self) -> str:
-        """How it is called."""
+        """Qualified name of the function."""
         return str(getattr(self.function, "__qualname__", type(self.function).__qualname__))
 
     @property
     def text(self) -> str:
-        """Its source, where that can be found."""
+        """Source of the function, or an empty text."""
         try:
             return inspect.getsource(self.function)
         except (OSError, TypeError):
             return ""
 
     def built(self, given: Mapping[str, Any], seed: int) -> Built:
-        """What it returns for some options; TypeMismatchError if that is neither a Run nor a Scene."""
+        """Call the function with some options; TypeMismatchError if it returns neither a Run nor a Scene."""
         made = self.function(seed=seed, **{name: value for name, value in given.items() if name != "steps"})
         if isinstance(made, Scene):
             return Built(made.run, made)
@@ -95,10 +95,10 @@ class FunctionBuild:
         raise TypeMismatchError(f"{self.name}(seed={seed}, ...) must return a Run or a Scene, got {shown(made)}")
 
     def check(self, names: list[str]) -> None:
-        """InputError if it does not take the seed, or one of the options `names`."""
+        """Raise InputError if the function does not take the seed, or one of the options `names`."""
         try:
             taken = inspect.signature(self.function).parameters
-        except (TypeError, ValueError):  # of one that says nothing of itself
+        except (TypeError, ValueError):  # a function without a signature
             return
         if "seed" in names:
             raise InputError(f"sweep: {self.name} takes its seed from seeds=; leave seed out of the options")

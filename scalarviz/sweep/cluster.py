@@ -1,4 +1,4 @@
-"""`Cluster`: an Executor whose runs are computed by somebody's dask cluster, several at a time."""
+"""`Cluster`: an Executor that computes runs on a dask cluster, several at a time."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from .result import Result
 
 ADDRESS = re.compile(r"(tls|tcp)://([^\s/:@]+|\[[0-9a-fA-F:.]+\]):(\d{1,5})/?")
 TLS_SETTINGS = ("ca-file", "client.cert", "client.key")
-"""Of dask, under ``distributed.comm.tls``."""
+"""Names of dask settings under ``distributed.comm.tls``."""
 TIMEOUT = 15.0
-"""Seconds after which nobody answers."""
+"""Seconds to wait for the scheduler."""
 LOGS = ("distributed.client", "distributed.core", "distributed.comm", "distributed.batched")
 BESIDE = ("dask", "distributed", "cloudpickle")
-"""Packages whose versions have to be the same on both sides, though they are in no bits."""
+"""Packages that need the same version on both sides, though they change no bit of a result."""
 
 
 def checked(address: object) -> str:
-    """An address, if it can be one; InputError otherwise."""
+    """Return `address` if it is valid; InputError otherwise."""
     match = ADDRESS.fullmatch(address) if isinstance(address, str) else None
     if not match or not 0 < int(match[3]) < 1 << 16:
         raise InputError(
@@ -49,7 +49,7 @@ def checked(address: object) -> str:
 
 
 def warning_of(address: str) -> str:
-    """What is to be said before runs go to an address: one line; empty if nothing is."""
+    """Return a one-line warning about an address without encryption; empty if there is none."""
     if not address.startswith("tcp:"):
         return ""
     return (
@@ -59,10 +59,10 @@ def warning_of(address: str) -> str:
 
 
 def connected(address: str, timeout: float = TIMEOUT) -> Any:
-    """A ``distributed.Client`` of the scheduler at `address`, whose workers have the versions of here.
+    """Return a ``distributed.Client`` of the scheduler at `address`, whose workers have the versions of this machine.
 
-    MissingDependencyError without dask.distributed; InputError where the address is none, certificates are missing,
-    nobody answers, or versions differ.
+    MissingDependencyError without dask.distributed. InputError: the address is not valid, certificates are missing,
+    no scheduler answers, or versions differ.
     """
     address = checked(address)
     try:
@@ -72,7 +72,7 @@ def connected(address: str, timeout: float = TIMEOUT) -> Any:
             f'a sweep on a cluster needs dask.distributed ({error}); install it: pip install "scalarviz[sweep]"'
         ) from None
     security = _security(distributed) if address.startswith("tls:") else None
-    for log in LOGS:  # what is lost is said by us, in one line
+    for log in LOGS:  # we report a lost connection in one line
         logging.getLogger(log).setLevel(logging.CRITICAL)
     try:
         client = distributed.Client(
@@ -91,7 +91,7 @@ def connected(address: str, timeout: float = TIMEOUT) -> Any:
 
 
 def _security(distributed: Any) -> Any:
-    """The certificates that dask's own settings name."""
+    """Return the certificates that dask's own settings name."""
     import dask
 
     missing = [name for name in TLS_SETTINGS if not dask.config.get(f"distributed.comm.tls.{name}", None)]
@@ -105,15 +105,15 @@ def _security(distributed: Any) -> Any:
 
 
 def _reason(error: BaseException) -> str:
-    """The innermost cause, in one line."""
+    """Return the innermost cause, in one line."""
     while error.__cause__ is not None:
         error = error.__cause__
     said = " ".join(str(error).split())[:300] or type(error).__name__
-    return "no answer" if said == "CancelledError" else said  # dask's own, of a connection that was given up
+    return "no answer" if said == "CancelledError" else said  # dask's own, of a closed connection
 
 
 def _check(client: Any, address: str) -> None:
-    """Whether all processes of the cluster have the same versions; later ones check themselves."""
+    """Check that all processes of the cluster have the same versions; later workers check themselves."""
     found = client.get_versions(packages=list(PACKAGES))
     here = {**versions(), **{name: _version(found["client"], name) for name in BESIDE}}
     of_tasks = {name: here[name] for name in ("python", *BESIDE)}
@@ -132,21 +132,21 @@ def _version(said: Any, name: str) -> str:
 
 
 SECONDS = 1.0
-"""What a parcel of runs should take, at least: those of a worker that dies are computed again."""
+"""Shortest time of a parcel of runs; if a worker dies, its parcels are computed again."""
 PACE = 0.004
-"""And for each thread of the workers: a scheduler hands out some hundred parcels a second."""
+"""Shortest time of a parcel per thread of the workers: a scheduler hands out some hundred parcels a second."""
 MOST = 1000
-"""Runs of a parcel."""
+"""Most runs in a parcel."""
 AHEAD = 2
-"""Parcels at the scheduler for each thread of its workers, so that none waits for us."""
+"""Parcels at the scheduler per thread of its workers, so that no thread waits."""
 
 
 DEATHS = 4
-"""Workers that may die of a run, or beside it, before it counts as failed."""
+"""Deaths of workers that computed a run before the run counts as failed."""
 
 
 class Asked(NamedTuple):
-    """A job, who waits for its result, and of how many workers' deaths it may be the reason."""
+    """A job, its future, and the number of workers' deaths that it may have caused."""
 
     job: Job
     future: Future[Result]
@@ -158,9 +158,9 @@ Parcel = list[Asked]
 
 
 class Cluster(Executor):
-    """Computes the jobs of a sweep on the workers of a dask scheduler, as the processes of a pool would.
+    """Computes the jobs of a sweep on the workers of a dask scheduler.
 
-    `said` is told a line where a worker has died, from another thread. `threads` are those of all workers now.
+    `said` gets a line if a worker dies, from another thread. `threads` counts the threads of all current workers.
     """
 
     def __init__(self, address: str, said: Callable[[str], None] = lambda line: None) -> None:
@@ -179,7 +179,7 @@ class Cluster(Executor):
     # ---- as an Executor
 
     def submit(self, function: Any, /, *args: Any, **named: Any) -> Future[Any]:
-        """The result of a job as a future: ``submit(compute, job)``. It can be cancelled until it is sent."""
+        """Return the future result of a job: ``submit(compute, job)``. It can be cancelled until it is sent."""
         if function is not compute or len(args) != 1 or named or not isinstance(args[0], Job):
             raise TypeMismatchError(
                 f"a cluster computes only jobs, such as submit(compute, job), got {shown((function, *args))}"
@@ -193,7 +193,7 @@ class Cluster(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the connection; with `wait` after all results are there. What was not computed is cancelled."""
+        """Close the connection; with `wait`, after all results have arrived. Unfinished jobs are cancelled."""
         with self._turn:
             self._closed = True
             left = [*self._waiting, *self._suspects, *(one for parcel in self._sent.values() for one in parcel)]
@@ -209,9 +209,9 @@ class Cluster(Executor):
     # ---- sending
 
     def _send(self) -> None:
-        """Parcels as long as the workers want some; the caller has the turn.
+        """Send parcels while the workers need some; the caller holds the lock.
 
-        Runs beside which workers died are computed one by one, with nothing beside them: so the reason is found.
+        Runs that were on a worker that died are computed one by one, with nothing beside them, to find the cause.
         """
         if self._suspects:
             if not self._sent:
@@ -224,7 +224,7 @@ class Cluster(Executor):
                 self._send_one(asked)
 
     def _size(self) -> int:
-        """Jobs of the next parcel: as long as the scheduler wants, but enough for all threads at the end."""
+        """Return the number of jobs in the next parcel: large for the scheduler, shared by all threads at the end."""
         fair = math.ceil(len(self._waiting) / (AHEAD * max(1, self.threads)))
         return max(1, min(int(max(SECONDS, PACE * self.threads) / self._seconds), fair, MOST))
 
@@ -239,7 +239,7 @@ class Cluster(Executor):
     async def _bring(self, name: str, sent: Any) -> None:
         """Wait for a parcel and hand out its results.
 
-        Dask's own executor would not do: if the scheduler dies while a result is brought, its future stays open.
+        Dask's own executor would not do: if the scheduler dies during the transfer of a result, its future stays open.
         """
         from distributed.comm.core import CommClosedError
 
@@ -265,14 +265,14 @@ class Cluster(Executor):
                 self._send()
 
     def _failed(self, parcel: Parcel, error: Any, deaths: int) -> None:
-        """Nothing was computed. After workers died each run is computed alone: one may be the reason."""
+        """Handle a failed parcel. After a worker's death each run is computed alone: one may be the cause."""
         if type(error).__name__ != "KilledWorker":
             for one in parcel:
                 one.future.set_exception(error)
             return
         for job, future, before in parcel:
             all_deaths = before + error.allowed_failures + 1
-            if before and all_deaths >= DEATHS:  # it was alone
+            if before and all_deaths >= DEATHS:  # it was computed alone
                 last = getattr(error.last_worker, "address", error.last_worker)
                 said = f"{all_deaths} workers died while computing it, the last one at {last}"
                 future.set_result(failure(replace(job, tries=job.tries + max(deaths - 1, 0)), said))
@@ -296,7 +296,7 @@ class Cluster(Executor):
         )
 
     async def _heard(self, event: tuple[float, Any]) -> None:
-        """Workers have come or gone. The scheduler has the jobs of a dead one computed again."""
+        """Count workers that join or leave. The scheduler repeats the jobs of a dead one."""
         said = event[1] if isinstance(event[1], dict) else {}
         if said.get("action") not in ("add-worker", "remove-worker"):
             return
@@ -309,7 +309,7 @@ class Cluster(Executor):
     def _worker_left(self, said: dict[str, Any]) -> None:
         with self._turn:
             names = [name for name in said.get("processing-tasks", ()) if name in self._sent]
-            for name in names:  # those that it had not begun are counted too: nobody says which
+            for name in names:  # jobs that it had not begun count too; dask does not say which
                 self._deaths[name] = self._deaths.get(name, 0) + 1
             runs = sum(len(self._sent[name]) for name in names)
         if runs:
@@ -317,10 +317,10 @@ class Cluster(Executor):
             self._said(f"the worker {said.get('worker')} {how}; its {runs:,} runs go to other workers")
 
 
-# ---- What a sweep does in the processes of somebody else's cluster: it is imported there, by its name.
+# ---- Code that runs on the workers of a dask cluster, imported there by name.
 
 PACKAGES = ("scalarviz", "numpy", "numba", "llvmlite")
-"""Those whose versions are in the bits of a result."""
+"""Packages whose versions can change the bits of a result."""
 ABSENT = "none"
 
 _LOCK = threading.Lock()
@@ -335,19 +335,19 @@ class Computed(NamedTuple):
 
 @cache
 def versions() -> dict[str, str]:
-    """What has to be the same where runs are computed and where their results are read, by name."""
+    """Return the versions, by name, that must be the same where runs are computed and where results are read."""
     python = f"{sys.version_info[0]}.{sys.version_info[1]}"
     return {"python": python, **{package: installed(package) for package in PACKAGES}}
 
 
 def differences(here: dict[str, str], there: dict[str, str]) -> str:
-    """``numpy 2.4.1 there, 2.5.0 here``: what is not the same; empty if all is."""
+    """Return the differing versions, such as ``numpy 2.4.1 there, 2.5.0 here``; empty if all are the same."""
     pairs = ((name, there.get(name, ABSENT), version) for name, version in here.items())
     return "; ".join(f"{name} {other} there, {version} here" for name, other, version in pairs if other != version)
 
 
 def work(jobs: Sequence[Job], wanted: dict[str, str]) -> Computed:
-    """Compute some runs, one after the other; InputError where other versions are here than are `wanted`."""
+    """Compute jobs one after another; InputError if this machine's versions differ from `wanted`."""
     if other := differences(wanted, versions()):
         raise InputError(f"a worker on {platform.node()} has other versions than the sweep: {other}")
     _others_draw()
@@ -357,5 +357,5 @@ def work(jobs: Sequence[Job], wanted: dict[str, str]) -> Computed:
 
 @cache
 def _others_draw() -> None:
-    """Threads of the cluster draw random numbers while a graph is recorded; the graph does not."""
+    """Silence the warning about random numbers during a trace: other threads of the worker draw them, not the model."""
     warnings.filterwarnings("ignore", re.escape(SAID.partition("(")[0]), RuntimeWarning)

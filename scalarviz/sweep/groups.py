@@ -1,4 +1,4 @@
-"""`Group`: the runs that share an option's value: how many learnt, and the quartiles of their loss."""
+"""`Group`: runs that share the value of an option: how many reached the goal, and the quartiles of their loss."""
 
 from __future__ import annotations
 
@@ -24,38 +24,38 @@ Quartiles = tuple[float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Some runs; `value` is that of the option that they share, None for all runs."""
+    """Runs that share the value of an option; `value` is None for all runs."""
 
     value: Any
     results: tuple[Result, ...]
 
     @property
     def losses(self) -> list[float]:
-        """The loss of each run that came to an end; infinite where it diverged."""
+        """The loss of each run that has not failed; infinite if it diverged."""
         return [loss_of(result) for result in self.results if result.state != "failed"]
 
     @property
     def quartiles(self) -> Quartiles:
-        """Of the losses."""
+        """Quartiles of the losses."""
         return quartiles(self.losses)
 
     def of_metric(self, name: str) -> Quartiles:
-        """The quartiles of a metric, of the runs that are done and have it."""
+        """Return the quartiles of a metric over the runs that are done and have it."""
         return quartiles([r.metrics[name] for r in self.results if r.state == "done" and name in r.metrics])
 
     @property
     def learnt(self) -> int | None:
-        """How many reached what their scene is about; None where nobody can say."""
+        """Number of runs that reached the goal of their scene; None without a goal."""
         told = [r.reached for r in self.results if r.reached is not None]
         return sum(told) if told else None
 
     def count(self, state: str) -> int:
-        """How many are ``"done"``, ``"diverged"``, ``"failed"``."""
+        """Return the number of runs that are ``"done"``, ``"diverged"`` or ``"failed"``."""
         return sum(result.state == state for result in self.results)
 
 
 def groups(results: Iterable[Result], option: str = "") -> list[Group]:
-    """The runs by the values of an option, in the order in which these first come; without one, all as one group."""
+    """Group runs by the values of an option, in order of first appearance; without `option`, all runs in one group."""
     return _grouped(results, lambda result: result.options.get(option) if option else None)
 
 
@@ -68,23 +68,23 @@ def _grouped(results: Iterable[Result], value_of: Callable[[Result], Any]) -> li
 
 
 def swept(results: Sequence[Result]) -> list[str]:
-    """The options of which there are several values, in the order of the grid."""
+    """Return the options with several values, in the order of the grid."""
     names = dict.fromkeys(name for result in results for name in result.options)
     return [name for name in names if len(groups(results, name)) > 1]
 
 
 def metrics_of(results: Iterable[Result]) -> list[str]:
-    """The names of all metrics, in the order in which they come first."""
+    """Return the names of all metrics, in order of first appearance."""
     return list(dict.fromkeys(name for result in results for name in result.metrics))
 
 
 def loss_of(result: Result) -> float:
-    """Its loss; infinite where it diverged, or where the loss is no number."""
+    """Return the loss of a run; infinite if it diverged or its loss is NaN."""
     return math.inf if result.state == "diverged" or math.isnan(result.loss) else result.loss
 
 
 def by_loss(results: Iterable[Result]) -> list[Result]:
-    """From the lowest loss to the highest, then the diverged, then the failed; equal ones by their number."""
+    """Sort runs from the lowest loss to the highest, then diverged, then failed; equal ones by number."""
 
     def key(result: Result) -> tuple[bool, float, int]:
         return result.state == "failed", loss_of(result), result.number
@@ -93,7 +93,7 @@ def by_loss(results: Iterable[Result]) -> list[Result]:
 
 
 def quartiles(numbers: Iterable[float]) -> Quartiles:
-    """The quartiles of some numbers, between two of them in proportion, as NumPy's ``linear``; infinite ones count.
+    """Return the quartiles of some numbers, interpolated as NumPy's ``linear``; infinite ones count.
 
     Without numbers they are NaN.
     """
@@ -111,14 +111,14 @@ def _between(ordered: Sequence[float], place: float) -> float:
 
 
 MOST_LINES = 40
-"""Lines of a table in a terminal: of more combinations each option is told by itself."""
+"""Most lines of a table in a terminal; with more combinations, each option gets its own lines."""
 
 MOST_LETTERS = 100
-"""Of a value of an option, or of the name of a metric, in a terminal."""
+"""Most characters of an option's value or a metric's name in a terminal."""
 
 
 def write_table(path: StrPath, results: Iterable[Result]) -> None:
-    """Write a CSV file: number, options, seed, loss, metrics and the rest of each run, by number."""
+    """Write a CSV file with one line per run, by number: options, seed, loss, metrics and the rest."""
     rows = sorted(results, key=lambda result: result.number)
     options = list(dict.fromkeys(name for result in rows for name in result.options))
     metrics = metrics_of(rows)
@@ -134,25 +134,25 @@ def write_table(path: StrPath, results: Iterable[Result]) -> None:
             *(_cell(_count(result.metrics.get(name))) for name in metrics), f"{result.seconds:.6f}", result.processor,
             result.tries, result.error,
         ])  # fmt: skip
-    write_bytes(path, text.getvalue().encode("utf-8", "backslashreplace"))  # names of files may be no text
+    write_bytes(path, text.getvalue().encode("utf-8", "backslashreplace"))  # names of files may not be valid text
 
 
 def _cell(value: Any) -> Any:
-    """Empty where there is nothing to say, and for what is no number; 1 and 0 for yes and no."""
+    """Return a value as a cell: empty for None and NaN, 1 and 0 for booleans."""
     if isinstance(value, bool):
         return int(value)
     return "" if value is None or (isinstance(value, float) and math.isnan(value)) else value
 
 
 def _count(number: float | None) -> Any:
-    """A metric that counts as the whole number that it is."""
+    """Return a whole number as an int."""
     return int(number) if number is not None and number.is_integer() else number
 
 
 def summary(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
-    """What many runs came to: the heads of the columns, and a line for each combination of the options.
+    """Summarise runs: return the headings of a table, and a line for each combination of the options.
 
-    Of more than `MOST_LINES` combinations a line for each value of each option.
+    With more than `MOST_LINES` combinations there is a line for each value of each option.
     """
     names = swept(results)
     ordered = sorted(results, key=lambda result: result.number)
@@ -181,7 +181,7 @@ def _numbers(group: Group, more: Sequence[str], metrics: Sequence[str]) -> list[
 
 
 def _short_text(value: Any) -> str:
-    """A value of an option, or a number, in few letters."""
+    """Return a value of an option, or a number, as a short text."""
     if isinstance(value, float):
         return "" if math.isnan(value) else f"{value:.4g}"
     if isinstance(value, bool):
@@ -190,16 +190,16 @@ def _short_text(value: Any) -> str:
 
 
 class Left:
-    """How many seconds are left, by the runs that were done since somebody began to look.
+    """Estimates the seconds left from the runs that ended since `began`.
 
-    `total` and `before` are the runs that there will be and those done then, `began` the seconds of a clock then.
+    `total` and `before` count all runs, and those done at `began`, a time of a clock in seconds.
     """
 
     def __init__(self, total: int, before: int, began: float) -> None:
         self._total, self._before, self._began = total, before, began
 
     def text(self, done: int, now: float) -> str:
-        """``3 min left``, by the same clock; empty as long as nothing can be said."""
+        """Return ``3 min left``, by the same clock; empty without an estimate."""
         since = done - self._before
         if since <= 0 or done >= self._total:
             return ""
@@ -213,15 +213,15 @@ def _time(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-# ---- `Kept`: what has a file of results, as a sweep that goes on and the file itself; whoever draws asks for no more.
+# ---- `StoredResults`: the base of a running sweep and of a results file, which is all that views need.
 
 ALL = "all runs"
-"""What its runs are called together."""
+"""Title of all runs together."""
 
 
 class StoredResults(ABC):
-    """Results in a file, and what built their runs where that is known."""
+    """Results in a file, and the builder of their runs if it is known."""
 
     @abstractmethod
     def shown(self) -> tuple[StrPath, Build | None]:
-        """The file, and what builds its runs; None: the scene of the package that the file names, if it is one."""
+        """Return the file and the builder of its runs; None: the package's scene that the file names, if any."""

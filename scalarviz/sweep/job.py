@@ -1,4 +1,4 @@
-"""`Job`: one run of a sweep, as it goes to whoever computes it, and `compute`, which does."""
+"""`Job`: one run of a sweep, as an executor gets it; `compute` trains it."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from .result import Arrays, Label, Result, State, thinned
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a process needs to know of a run; it can be pickled."""
+    """All that a process needs to compute a run; it can be pickled."""
 
     number: int
     build: Build
-    options: dict[str, Any]  # all that were given, the swept ones and the others
+    options: dict[str, Any]  # all given options, swept or not
     seed: int
-    steps: int  # where its scene says no other number itself
-    keyframes: int = 0  # of so many moments, evenly from the beginning to the end, the weights are kept
-    labels: dict[str, Label] = field(default_factory=dict)  # what is told of the swept options
-    tries: int = 1  # how many times it was begun, this one included
+    steps: int  # unless its scene computes another number
+    keyframes: int = 0  # number of moments, evenly from start to end, whose weights are kept
+    labels: dict[str, Label] = field(default_factory=dict)  # labels of the swept options
+    tries: int = 1  # how many times it was begun, this time included
 
     def stops(self, steps: int) -> list[int]:
-        """The steps after which weights are kept, rising, of a run that has so many in all."""
+        """Return the steps after which weights are kept, rising; `steps` is the total."""
         if self.keyframes < 2:
             return [steps] * self.keyframes
         return sorted({round(steps * k / (self.keyframes - 1)) for k in range(self.keyframes)})
 
 
 def compute(job: Job) -> Result:
-    """Build a run, train it, look at it. Whatever goes wrong is a result too; only the end of the process is none.
+    """Build a run, train it and evaluate it. Errors become a failed result; only the end of the process does not.
 
     The weights have the bits that the same run has alone.
     """
@@ -53,12 +53,12 @@ def compute(job: Job) -> Result:
         except DivergedError as diverged:
             return _looked_at(job, built, "diverged", diverged.fact, keyframes, began)
         return _looked_at(job, built, "done", "", keyframes, began)
-    except (Exception, SystemExit) as failed:  # what a scene or a function does ends its run alone
+    except (Exception, SystemExit) as failed:  # an error of a scene or function ends only its run
         return failure(job, error_words(failed), time.perf_counter() - began)
 
 
 def failure(job: Job, error: str, seconds: float = 0.0) -> Result:
-    """The result of a run that cannot be had, and why."""
+    """Return a failed result with its error."""
     return Result(
         job.number, job.labels, job.seed, "failed", seconds=seconds, processor=processor_type(), tries=job.tries,
         error=error,
@@ -66,7 +66,7 @@ def failure(job: Job, error: str, seconds: float = 0.0) -> Result:
 
 
 def _train(job: Job, built: Built, keyframes: dict[int, Arrays]) -> None:
-    """Do all steps, or those to a breakpoint; on the way weights are kept, where they are asked for."""
+    """Do all steps, or those up to a breakpoint, and keep weights on the way if asked for."""
     run, steps = built.run, built.steps or job.steps
     first, stops = run.steps, job.stops(steps)
     for stop in [*stops, steps]:
@@ -77,7 +77,7 @@ def _train(job: Job, built: Built, keyframes: dict[int, Arrays]) -> None:
 
 
 def error_words(error: BaseException) -> str:
-    """An error in one line; of one that is not the package's, also where it was raised."""
+    """Return an error in one line; for errors from outside the package, with the place where it was raised."""
     words = " ".join(str(error).split())
     if isinstance(error, ScalarvizError):
         return words
@@ -87,7 +87,7 @@ def error_words(error: BaseException) -> str:
 
 
 def _looked_at(job: Job, built: Built, state: State, error: str, keyframes: dict[int, Arrays], began: float) -> Result:
-    """The result of a run that stands at its end."""
+    """Return the result of a run at its end."""
     run = built.run
     with np.errstate(invalid="ignore", over="ignore"):  # a diverged run holds infinities
         loss = float(RunSource(run).whole_loss())
@@ -101,7 +101,7 @@ def _looked_at(job: Job, built: Built, state: State, error: str, keyframes: dict
 
 
 def _curve(run: Run) -> NDArray[np.float64]:
-    """The losses on the way, on the scale of the loss of all samples: a sum over a batch is smaller by its share."""
+    """Return the losses of all steps, scaled to all samples: a sum over a batch is smaller by its share."""
     source = RunSource(run)
     facts = source.facts
     share = facts.batch_size / facts.samples if facts.reduction == "sum" else 1.0
@@ -109,18 +109,18 @@ def _curve(run: Run) -> NDArray[np.float64]:
 
 
 def _metrics(built: Built, state: State) -> dict[str, float]:
-    """What the scene says in numbers; of a diverged run only what can still be said."""
+    """Return the numbers that the scene reports; empty if that fails for a diverged run."""
     try:
         with np.errstate(invalid="ignore", over="ignore"):
             return built.metrics()
     except Exception:
-        if state == "diverged":  # it was written for numbers
+        if state == "diverged":  # it was written for finite numbers
             return {}
         raise
 
 
 def _reached(built: Built, state: State) -> bool | None:
-    """What the scene's story says of the end; nothing where it has no such question."""
+    """Return whether the run reached the goal of its scene's story; None without a goal."""
     story = built.scene.story if built.scene is not None else None
     if story is None or story.reached is None:
         return None

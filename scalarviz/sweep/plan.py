@@ -1,4 +1,4 @@
-"""What a sweep is to do: its options and seeds, checked before anything is computed, and its jobs."""
+"""Check the options and seeds of a sweep before anything is computed, and list its jobs."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ OF_PICTURES = frozenset(
     {"headless", "at", "duration", "fps", "paused", "size", "theme", "presenter", "cmap", "every", "micro", "json_line"}
     | {"story"}
 )
-"""Options of every scene that say how it is shown or told, and change no run."""
+"""Options of every scene that change only its picture or its texts, not its run."""
 
 
 class Plan(NamedTuple):
-    """A sweep, checked; `combinations` has, of each run of a seed, all options as given, swept ones as told, steps."""
+    """A checked sweep; `combinations` has, per run of one seed: all given options, labels of swept ones, steps."""
 
     about: About
     build: Build
     combinations: list[tuple[dict[str, Any], dict[str, Label], int]]
 
     def job(self, number: int) -> Job:
-        """The run with a number."""
+        """Return the job of a run by its number."""
         seed, at = divmod(number, len(self.combinations))
         options, labels, steps = self.combinations[at]
         return Job(number, self.build, options, self.about.seeds[seed], steps, self.about.keyframes, labels)
@@ -53,7 +53,7 @@ class Plan(NamedTuple):
 def plan_of(
     build: Any, grid: Mapping[str, Any] | None, seeds: Any, steps: int | None, fixed: Mapping[str, Any], keyframes: int
 ) -> Plan:
-    """The plan of what was asked for; InputError or TypeMismatchError for all that would stop every run."""
+    """Return the checked plan; InputError or TypeMismatchError for anything that would stop every run."""
     made = _build(build)
     values = {
         _field(made, name): _values(made, given, name)
@@ -89,7 +89,7 @@ def plan_of(
 
 
 def _build(build: Any) -> Build:
-    """What builds the runs."""
+    """Return the builder of the runs."""
     if not isinstance(build, str):
         if not callable(build):
             raise TypeMismatchError(
@@ -110,7 +110,7 @@ def _build(build: Any) -> Build:
 
 
 def check_sent(build: Build) -> None:
-    """InputError for a function that another process cannot know: of a notebook, prompt or function."""
+    """Raise InputError for a function that other processes cannot import: from a notebook, a prompt or a function."""
     if not isinstance(build, FunctionBuild):
         return
     why = ""
@@ -129,7 +129,7 @@ def check_sent(build: Build) -> None:
 
 
 def _field(build: Build, name: str) -> str:
-    """The option that a name means: the field's, or that of its flag without dashes."""
+    """Return the option that a name means: a field, or its flag without dashes."""
     if isinstance(build, FunctionBuild):
         return name
     fields = sweepable(build.loaded.options)
@@ -148,7 +148,7 @@ def _field(build: Build, name: str) -> str:
 
 
 def sweepable(options: Any) -> list[str]:
-    """The fields of a scene's options that change a run."""
+    """Return the fields of a scene's options that change a run."""
     return [
         name
         for name, field in options.model_fields.items()
@@ -157,7 +157,7 @@ def sweepable(options: Any) -> list[str]:
 
 
 def _values(build: Build, given: Any, name: str) -> list[Any]:
-    """The values of a swept option; of a text those that a scene reads itself, and a function gets numbers."""
+    """Return the values of a swept option. A scene parses texts itself; a function gets numbers if possible."""
     what = f"sweep: {name}"
     if isinstance(given, str):
         texts = values_of(given, what)
@@ -184,7 +184,7 @@ def _seeds(given: Any) -> list[int]:
 
 
 def _checked(build: Build, given: dict[str, Any], seed: int) -> tuple[int, dict[str, Any]]:
-    """How many steps a run with these options has, and what its options are then."""
+    """Return the number of steps of a run with these options, and the validated options."""
     if isinstance(build, FunctionBuild):
         build.check([name for name in given if name != "steps"])
         if "steps" not in given:
@@ -200,7 +200,7 @@ def _checked(build: Build, given: dict[str, Any], seed: int) -> tuple[int, dict[
 
 
 def _apart(error: ValidationError) -> str:
-    """What to say where somebody listed numbers with commas between them."""
+    """Return a hint for values that were separated by commas, or an empty text."""
     first = error.errors()[0]
     parts = [part.strip() for part in str(first["input"]).split(",")]
     if not first["loc"] or len(parts) < 2 or not all(isinstance(plain_value(part), int | float) for part in parts):
@@ -209,7 +209,7 @@ def _apart(error: ValidationError) -> str:
 
 
 def _label(given: Any, made: Any) -> Label:
-    """What is told of a value: a number or a switch as such, everything else as it was typed."""
+    """Return a label for a value: numbers and switches unchanged, everything else as typed."""
     if made is not None and is_label(made):
         return made  # type: ignore[no-any-return]
     if is_label(given):
@@ -220,14 +220,14 @@ def _label(given: Any, made: Any) -> Label:
 
 
 MOST = 10_000
-"""Values of one option."""
+"""Largest number of values of one option."""
 _RANGE = re.compile(r"([^.:\s](?:[^:\s]*?[^.:\s])?)\.\.([^.:\s][^:\s]*?)(?::(log)?(\d{1,6}))?")
 _DIGITS = 12
-"""Significant ones of a value in a range: what one would have typed, not 0.30000000000000004."""
+"""Significant digits of a value in a range: as a person would type it, not 0.30000000000000004."""
 
 
 def values_of(text: str, what: str) -> list[str]:
-    """The values that a text lists, as texts; InputError: a range or a quotation that is none, too many, one twice."""
+    """Return the values in a text, as texts. InputError: a bad range or quotation, too many values, a duplicate."""
     values: list[str] = []
     for part in _parts(text, what):
         found = _RANGE.fullmatch(part)
@@ -246,7 +246,7 @@ def values_of(text: str, what: str) -> list[str]:
 
 
 def _parts(text: str, what: str) -> list[str]:
-    """What stands between blanks; quotation marks hold together."""
+    """Split a text at blanks; quotation marks keep words together."""
     reader = shlex.shlex(text, posix=True, punctuation_chars=False)
     reader.whitespace_split, reader.escape, reader.commenters = True, "", ""
     try:
@@ -264,7 +264,7 @@ def _number(text: str) -> float | None:
 
 
 def plain_value(text: str) -> int | float | str:
-    """What a text is for a function: a number where it is one."""
+    """Return the number in a text, or the text if there is none."""
     number = _number(text)
     if number is None:
         return text
@@ -272,7 +272,7 @@ def plain_value(text: str) -> int | float | str:
 
 
 def _range(first: float, last: float, logs: bool, count: str | None, said: str) -> list[str]:
-    """The values of a range, as texts."""
+    """Return the values of a range, as texts."""
     if count is None:
         if first != int(first) or last != int(last):
             raise InputError(
@@ -296,7 +296,7 @@ def _range(first: float, last: float, logs: bool, count: str | None, said: str) 
 
 
 def seeds_of(text: str) -> list[int]:
-    """Seeds: ``20`` is the first twenty, ``5..9`` and ``0 7 42`` are these."""
+    """Return seeds: ``20`` is the first twenty; ``5..9`` and ``0 7 42`` list them."""
     values = values_of(text, "--seeds")
     if not values or not all(value.isascii() and value.isdigit() and int(value) < 1 << 64 for value in values):
         raise InputError(f"--seeds must be a count, such as 20, or a list, such as 5..9 or '0 7 42', got {shown(text)}")

@@ -1,7 +1,6 @@
-"""`Pool`: processes of this machine that compute jobs, over a pipe each; one that dies takes one job along.
+"""`Pool`: processes of this machine that compute jobs, each over a pipe; a process that dies loses one job.
 
-Nothing is shared but the pipes: no semaphore, so Python's resource tracker, a process that may be killed as well, has
-no name to lose.
+The processes share only pipes, no semaphore. So nothing is lost if Python's resource tracker, a process too, is killed.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ from ..checks import integer
 from ..errors import StateError
 
 AHEAD = 3
-"""Jobs to give the pool for each process: one is computed, one waits in its pipe, and one goes there next."""
+"""Jobs to give the pool per process: one is computed, one waits in its pipe, and one is next."""
 _SENT = 2
 """Jobs that a process has at a time, so that it never waits."""
 _STARTS = 3
-"""So many processes in a row may end before they began to work, for each that there should be."""
+"""Failed starts in a row, per process of the pool, before the pool gives up."""
 _NO_START = (
     "the processes of the sweep end before they start to work; in a script, call sweep under "
     'if __name__ == "__main__":, or use workers=0 to compute in this process'
@@ -43,11 +42,11 @@ _DIED = "its process ended early: it was killed, crashed, or ran out of memory"
 
 
 class WorkerDiedError(StateError):
-    """The process that computed a job ended before it was done: it was killed, or crashed."""
+    """The process of a job ended before the job was done: it was killed, or crashed."""
 
 
 class Pool(Executor):
-    """An executor whose processes are spawned when jobs come."""
+    """An executor that spawns its processes when jobs arrive."""
 
     def __init__(self, workers: int) -> None:
         self.workers = integer("Pool: workers", workers, 1, 1024)
@@ -59,7 +58,7 @@ class Pool(Executor):
         _pools.add(self)
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **named: Any) -> Future[Any]:
-        """The future result of a call in a process: `WorkerDiedError` where that died. StateError once it is closed."""
+        """Return the future of a call in a process; `WorkerDiedError` if that dies. StateError: the pool is closed."""
         future: Future[Any] = Future()
         try:
             call = bytes(ForkingPickler.dumps(partial(function, *args, **named)))
@@ -81,7 +80,7 @@ class Pool(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
-        """End all processes at once; what is not done is cancelled."""
+        """End all processes at once and cancel unfinished calls."""
         self._close("this pool of processes is closed", StateError("the pool was closed before it finished"))
         for slot in self._slots if wait else ():
             slot.thread.join()
@@ -100,7 +99,7 @@ class Pool(Executor):
             if not task.future.cancel():
                 task.answer(None, error)
 
-    # ---- each slot has a thread, which does this
+    # ---- the thread of each slot
 
     def _work(self, slot: _Slot) -> None:
         while (call := self._next(slot)) is not None:
@@ -116,7 +115,7 @@ class Pool(Executor):
         slot.end()
 
     def _next(self, slot: _Slot) -> bytes | None:
-        """The call to send, empty where an answer is to be waited for; None where there will be no more.
+        """Return the next call to send, b"" to wait for an answer, or None at the end.
 
         No process gets a second job while another one has none.
         """
@@ -137,7 +136,7 @@ class Pool(Executor):
     def _received(self, slot: _Slot, answer: bytes) -> None:
         try:
             result, error = pickle.loads(answer)
-        except Exception as unread:  # of whoever wrote the class of a result
+        except Exception as unread:  # an error of the class of a result
             result, error = None, unread
         with self._changed:
             task = slot.tasks.pop(0)
@@ -146,7 +145,7 @@ class Pool(Executor):
         task.answer(result, error)
 
     def _died(self, slot: _Slot, error: Exception) -> None:
-        """A process is no more, or none could begin: what it died in has failed, what it had besides is for another."""
+        """Fail the job that a dead process had begun, and give its other jobs back; also if no process could start."""
         why, begun, sent = "", slot.pid != 0, slot.sent
         slot.end()
         with self._changed:
@@ -173,7 +172,7 @@ class _Task(NamedTuple):
     future: Future[Any]
 
     def answer(self, result: Any, error: BaseException | None) -> None:
-        """Tell who waits for it, unless the pool was closed meanwhile."""
+        """Answer the caller, unless the pool was closed meanwhile."""
         with suppress(InvalidStateError):
             if error is None:
                 self.future.set_result(result)
@@ -182,7 +181,7 @@ class _Task(NamedTuple):
 
 
 class _Slot:
-    """One process after the other: what the present one has to do, and how much of it was sent."""
+    """A sequence of processes, one at a time: the tasks of the current one, and how many of them were sent."""
 
     def __init__(self, work: Callable[[_Slot], None]) -> None:
         self.thread = threading.Thread(target=work, args=(self,), daemon=True)
@@ -192,16 +191,16 @@ class _Slot:
         self._process: SpawnProcess | None = None
 
     def start(self) -> None:
-        """Begin a process and wait until it works; EOFError or OSError where it does not."""
+        """Start a process and wait until it works; EOFError or OSError if it does not."""
         context = get_context("spawn")
         (calls, to), (back, answers) = context.Pipe(duplex=False), context.Pipe(duplex=False)
         self._pipes = to, back
         process = context.Process(target=work, args=(calls, answers))
         with calls, answers, _starting, warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of a tracker that was killed: names may leak. There is none
+            warnings.simplefilter("ignore", UserWarning)  # a killed tracker warns that names may leak; there are none
             with shielded():
                 if os.name == "posix":
-                    resource_tracker.ensure_running()  # the first time it lets Ctrl-C in again
+                    resource_tracker.ensure_running()  # its first start unblocks Ctrl-C
             with shielded():
                 process.start()
         self._process = process
@@ -209,23 +208,23 @@ class _Slot:
         self.pid = process.pid or 0
 
     def send(self, call: bytes) -> None:
-        """Give the process a call; OSError where it is no more."""
+        """Send the process a call; OSError if it has ended."""
         assert self._pipes is not None
         self._pipes[0].send_bytes(call)
         self.sent += 1
 
     def answer(self) -> bytes:
-        """Wait for what it says next; EOFError or OSError where it is no more."""
+        """Wait for the next answer of the process; EOFError or OSError if it has ended."""
         assert self._pipes is not None
         return self._pipes[1].recv_bytes()
 
     def kill(self) -> None:
-        """End the process, whatever it does; its thread hears of that."""
+        """Kill the process; its thread notices."""
         if (process := self._process) is not None:
             process.kill()
 
     def end(self) -> None:
-        """Clear away a process that is no more, or is not needed any more."""
+        """Kill the process, if it still runs, and close its pipes."""
         self.kill()
         if self._process is not None:
             self._process.join()
@@ -241,13 +240,13 @@ _pools: weakref.WeakSet[Pool] = weakref.WeakSet()
 
 @atexit.register
 def _close_all() -> None:
-    """Python ends: multiprocessing would wait for all that is being computed."""
+    """Close all pools at exit; otherwise multiprocessing would wait for running jobs."""
     for pool in list(_pools):
         pool.shutdown(wait=False)
 
 
 def work(calls: Connection, answers: Connection) -> None:
-    """What a process does: it answers calls until their pipe is closed or its other end is gone."""
+    """Main loop of a process: answer calls until their pipe closes or its other end is gone."""
     for number in _of_terminal():
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -273,7 +272,7 @@ def _listen(calls: Connection, heard: Callable[[bytes], None]) -> None:
 
 
 def _answer(call: bytes) -> bytes:
-    """What a call gives, and what it raises, pickled."""
+    """Return the result of a call, or its error, pickled."""
     try:
         return bytes(ForkingPickler.dumps((pickle.loads(call)(), None)))
     except BaseException as error:
@@ -285,9 +284,9 @@ def _answer(call: bytes) -> bytes:
 
 @contextmanager
 def shielded() -> Iterator[None]:
-    """Processes that this thread starts meanwhile hear no terminal until they have begun.
+    """Block terminal signals for processes that this thread starts in the block.
 
-    Python's resource tracker never hears its end then: it would print errors.
+    Python's resource tracker then never sees a hang-up, which would make it print errors.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
@@ -300,5 +299,5 @@ def shielded() -> Iterator[None]:
 
 
 def _of_terminal() -> set[int]:
-    """Signals of a terminal, Ctrl-C and its end, which all processes get: who started the others decides."""
+    """Return the signals that a terminal sends to all processes: Ctrl-C and hang-up. Only the parent answers them."""
     return {getattr(signal, name) for name in ("SIGINT", "SIGHUP") if hasattr(signal, name)}

@@ -1,4 +1,4 @@
-"""`Result`: what one run of a sweep came to."""
+"""`Result`: the outcome of one run of a sweep."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Arrays = Mapping[str, NDArray[Any]]
 State = Literal["done", "diverged", "failed"]
 STATES: tuple[State, ...] = ("done", "diverged", "failed")
 MOST_POINTS = 200
-"""Points of a curve."""
+"""Most points of a curve."""
 SHOWN_POINTS = 10
-"""Points that a printed result tells."""
+"""Points of a curve in a printed result."""
 NO_CURVE: NDArray[np.float64] = np.zeros((0, 2))
 Label = int | float | str | bool | None
-"""What is told of an option's value: a number, a word, whether it is on."""
+"""The label of an option's value: a number, a word, or whether it is on."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,39 +28,39 @@ class Result:
     Attributes
     ----------
     number : int
-        Of the run in its sweep, from 0: all options of the first seed, then all of the second one ...
+        Number of the run in its sweep, from 0: all options of the first seed, then all of the second, ...
     options : dict of str to int, float, str, bool or None
-        Its values of those that are swept; what is no number is told as the text that was given.
+        Its values of the swept options; values that are not numbers are the text that was given.
     seed : int
     state : {"done", "diverged", "failed"}
-        A diverged one has steps, a curve and weights up to there; a failed one nothing but its `error`.
+        A diverged run has steps, a curve and weights up to its last good step; a failed run has only its `error`.
     steps : int
-        That were done.
+        Number of steps done.
     loss : float
-        Of all samples, at the weights at the end; NaN where there is none.
+        Loss of all samples at the final weights; NaN without one.
     metrics : dict of str to float
-        What the scene reports of itself.
+        The numbers that the scene reports.
     reached : bool or None
-        Whether it learnt what its scene's story says; None where that says nothing of it.
+        Whether the run reached the goal of its scene's story; None without a goal.
     curve : ndarray, shape (K, 2)
-        Steps and losses: all of up to 200 steps, else the means of 200 equal stretches, each with its last step. A loss
-        that sums over its batch is told as if the batch were all samples, as `loss` is.
+        Steps and losses: all of them up to 200 steps; otherwise the means of 200 equal stretches, each with its last
+        step. A loss that sums over its batch is scaled to all samples, as `loss` is.
     weights : dict of str to ndarray
-        At the end; read from a file where they are asked for (:meth:`Results.weights`).
+        Final weights. From a file, read them with :meth:`Results.weights`.
     keyframes : dict of int to dict of str to ndarray
-        Weights after some of the steps, where these were asked for; read from a file likewise.
+        Weights after some of the steps, if asked for. From a file, read them with :meth:`Results.keyframes`.
     seconds : float
-        That the run took, building and looking at it included.
+        Duration of the run, including building and evaluating it.
     optimizer : dict of str to ndarray
-        Its optimiser's state at the end, by ``"<state>.<tensor>"``; read from a file likewise.
+        The optimiser's final state, by ``"<state>.<tensor>"``. From a file, read it with :meth:`Results.rule`.
     rule : str
-        How it trained, as a file of weights says it, where the state alone does not: what is needed to train on.
+        Other settings that training on needs, as a file of weights stores them.
     processor : str
-        What computed: engine and type of processor. Equal ones give equal bits.
+        Engine and type of processor. Equal ones give equal bits.
     tries : int
-        How many times it was begun: more than 1 where a process died.
+        How many times the run was begun: more than 1 if a process died.
     error : str
-        Why it diverged or failed, one line; else empty.
+        Why it diverged or failed, in one line; empty otherwise.
     """
 
     number: int
@@ -82,7 +82,7 @@ class Result:
     rule: str = ""
 
     def __repr__(self) -> str:
-        """All that is known of the run; of its curve the last points, of arrays their names and shapes."""
+        """Return all that is known of the run: the last points of its curve, names and shapes of its arrays."""
         said = []
         for one in fields(self):
             value = getattr(self, one.name)
@@ -103,14 +103,14 @@ class Result:
 
 
 def thinned(step: NDArray[np.int64], loss: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A curve (K, 2) of at most `MOST_POINTS` points out of all losses (N,) and their steps (N,).
+    """Return a curve (K, 2) of at most `MOST_POINTS` points from all losses (N,) and their steps (N,).
 
-    Of more, each point is the mean of a stretch at the stretch's last step: single samples' losses jump.
+    With more steps, each point is the mean of a stretch at its last step, because losses of single samples jump.
     """
     count = len(step)
     if count <= MOST_POINTS:
         return np.column_stack([step, loss]).astype(np.float64)
     bounds = np.linspace(0, count, MOST_POINTS + 1).round().astype(np.int64)
-    with np.errstate(invalid="ignore", over="ignore"):  # of a diverged run
+    with np.errstate(invalid="ignore", over="ignore"):  # a diverged run holds infinities
         means = np.add.reduceat(loss, bounds[:-1]) / np.diff(bounds)
     return np.column_stack([step[bounds[1:] - 1], means]).astype(np.float64)

@@ -1,4 +1,4 @@
-"""`Results`: the file of a sweep's results, read; also while it is written."""
+"""`Results`: read the file of a sweep's results, also while it is written."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["About", "Result", "Results"]
 
 
 class Results(StoredResults):
-    """A file of results at one moment; a context manager. Open it again to see what was written since.
+    """A results file at one moment; a context manager. Open it again to see later results.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Results(StoredResults):
     ----------
     path : path-like
     about : About
-        What the sweep tries.
+        The combinations that the sweep tries.
     damaged : dict of int to str
         Runs whose results cannot be read, and why; filled by :meth:`results`. They count as missing.
 
@@ -39,7 +39,7 @@ class Results(StoredResults):
     InputError
         There is no such file, or it cannot be read.
     FileFormatError
-        It is no file of results, or one of another version, or nothing of it can be read.
+        It is not a results file, has another version, or is damaged.
     """
 
     def __init__(self, path: StrPath) -> None:
@@ -56,11 +56,11 @@ class Results(StoredResults):
 
     @classmethod
     def read(cls, path: StrPath) -> Results:
-        """The results in a file, as the class itself gives them: ``with Results.read(path) as results``."""
+        """Open a results file, as the class itself does: ``with Results.read(path) as results``."""
         return cls(path)
 
     def results(self) -> Iterator[Result]:
-        """Every result that is there, by number, without its weights."""
+        """Yield every result in the file, by number, without its weights."""
         with self._catching_errors():
             rows = self._opened.database.execute(f"SELECT {', '.join(COLUMNS)}, checksum FROM result ORDER BY number")
             for row in rows:
@@ -72,7 +72,7 @@ class Results(StoredResults):
                     self.damaged[row[0]] = str(error)
 
     def _check_place(self, result: Result) -> None:
-        """FileFormatError if the sweep has no run of that number with these options and that seed."""
+        """Raise FileFormatError if the sweep has no run of that number with these options and that seed."""
         if result.number >= self.about.total:
             raise FileFormatError("its sweep has no such run")
         options, seed = self.about.place(result.number)
@@ -80,17 +80,17 @@ class Results(StoredResults):
             raise FileFormatError("its sweep has other options or another seed for that run")
 
     def missing(self) -> list[int]:
-        """Numbers of the runs that are to be computed: those without a result, and those that failed."""
+        """Return the numbers of the runs to compute: runs without a result, and failed runs."""
         there = {result.number for result in self.results() if result.state != "failed"}
         return [number for number in range(self.about.total) if number not in there]
 
     def shown(self) -> tuple[StrPath, None]:
-        """The file; what builds its runs is found by its name."""
+        """Return the file, and None: the builder of its runs is found by name."""
         return self.path, None
 
     @property
     def left_out(self) -> str:
-        """What stands beside the file and was not read, in words; empty for nothing."""
+        """Files beside this one that were not read, in words; empty for none."""
         return self._opened.left_out
 
     @property
@@ -101,7 +101,7 @@ class Results(StoredResults):
         return bool(found) and is_written(str(found[0][0]))
 
     def weights(self, number: int) -> dict[str, Any]:
-        """The weights of a run at its end, by name; none of one that failed or has no result.
+        """Return the weights of a run at its end, by name; empty for a failed or missing run.
 
         Raises
         ------
@@ -115,7 +115,7 @@ class Results(StoredResults):
         return {}
 
     def keyframes(self, number: int) -> dict[int, dict[str, Any]]:
-        """The weights of a run after some of its steps, by step, in order; none where they were not asked for.
+        """Return the weights of a run after some of its steps, by step, in order; empty if none were asked for.
 
         Raises
         ------
@@ -127,7 +127,7 @@ class Results(StoredResults):
         return {row[1]: self._arrays(row) for row in self._rows(number, ">", AT_THE_END)}
 
     def rule(self, number: int) -> tuple[dict[str, Any], str]:
-        """The arrays of the optimiser of a run at its end, and how it trained; empty where it needs none to train on.
+        """Return the optimiser's arrays of a run at its end, and its settings; empty if training on needs neither.
 
         Raises
         ------
@@ -141,7 +141,7 @@ class Results(StoredResults):
         return {}, ""
 
     def torn(self) -> set[int]:
-        """Numbers of the runs of which weights or what their optimiser remembers are damaged; reads all of them."""
+        """Return the numbers of runs with damaged weights or optimiser state; reads all of them."""
         with self._catching_errors():
             rows = self._opened.database.execute("SELECT number, step, tensors, checksum FROM weights")
             return {row[0] for row in rows if row[0] in range(self.about.total) and not sound(row)}
@@ -169,7 +169,7 @@ class Results(StoredResults):
 
     @contextmanager
     def _catching_errors(self) -> Iterator[None]:
-        """Errors of SQLite as one of ours, which names the file."""
+        """Turn errors of SQLite into FileFormatError with the file's name."""
         try:
             yield
         except DAMAGED as error:
@@ -179,11 +179,11 @@ class Results(StoredResults):
 
     @property
     def changed(self) -> bool:
-        """Whether something was written since it was opened."""
+        """Whether the file changed since it was opened."""
         return self._opened.changed
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._opened.close()
 
     def __enter__(self) -> Self:

@@ -1,7 +1,7 @@
-"""A result as rows of its file, and back: what is read was written by anybody, so it is checked.
+"""Convert a result to rows of its file and back. A file may come from anyone, so every row is checked.
 
-The file is one of SQLite with exactly these tables, as recordings are. Blobs of curves are little-endian float64
-(K, 2); those of weights are safetensors, with the numbers' own dtypes.
+The file is an SQLite database with exactly these tables, as recordings are. Blobs of curves are little-endian float64
+(K, 2); blobs of weights are safetensors, in the dtypes of the arrays.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ TABLES = {
         "checksum INTEGER NOT NULL, PRIMARY KEY (number, step)) WITHOUT ROWID"
     ),
 }
-"""By name.
+"""Tables of the file, by name.
 
-* ``meta``: ``about`` (JSON of :class:`~scalarviz.sweep.about.About`), ``writer`` (who writes now), ``log``.
-* ``result``: a row a run that has ended, as :class:`~scalarviz.sweep.result.Result`. A loss that is NULL is not a
-  number; ``seed`` is decimal digits (it may have 64 bits); ``metrics`` is JSON, in which null is not a number.
-* ``weights``: those at the end under step -1, those of keyframes under their steps; under step -2 the arrays of the
-  optimiser, and in their metadata how the run trained, where it needs these to train on.
-* ``checksum``: of the other columns, in order, as :mod:`scalarviz.run.sources.recording.file` has it.
+* ``meta``: ``about`` (JSON of :class:`~scalarviz.sweep.about.About`), ``writer`` (the process that writes), ``log``.
+* ``result``: one row per ended run, as :class:`~scalarviz.sweep.result.Result`. A NULL loss is NaN;
+  ``seed`` is decimal digits (it may have 64 bits); ``metrics`` is JSON, in which null is NaN.
+* ``weights``: weights at the end under step -1, keyframes under their steps. Step -2 has the optimiser's arrays, with
+  its settings in their metadata, if training on needs them.
+* ``checksum``: of the other columns, in order, see :mod:`scalarviz.run.sources.recording.file`.
 """
 
 AT_THE_END = -1
-"""The step under which the weights of the end stand."""
+"""Step number of the weights at the end."""
 OF_OPTIMIZER = -2
-"""The step under which the optimiser's arrays of the end stand."""
+"""Step number of the optimiser's arrays at the end."""
 
 RESULTS = Format("file of results", "scalarviz sweep SCENE --results FILE makes one", 0x73767377, VERSION, TABLES)
 
@@ -58,15 +58,15 @@ COLUMNS = (
     "number", "options", "seed", "state", "steps", "loss", "metrics", "reached", "curve", "seconds", "processor",
     "tries", "error",
 )  # fmt: skip
-"""Of the table of results, without the checksum."""
+"""Columns of the table ``result``, without the checksum."""
 ORDER = f"{OURS}order"
-"""The name of the list of the arrays' names as they stand in their network."""
+"""Key of the list of array names in the order of their network."""
 LONGEST_ERROR = 1000
 _WHOLE = 1 << 53
 
 
 def row_of(result: Result) -> tuple[Cell, ...]:
-    """The row of a result in the table of results, its checksum last."""
+    """Return the row of a result for the table ``result``, its checksum last."""
     metrics = {name: None if math.isnan(number) else number for name, number in result.metrics.items()}
     row: tuple[Cell, ...] = (
         result.number, json.dumps(result.options), str(result.seed), result.state, result.steps,
@@ -79,7 +79,7 @@ def row_of(result: Result) -> tuple[Cell, ...]:
 
 
 def read_row(row: tuple[Any, ...]) -> Result:
-    """The result of a row, without its weights; FileFormatError where it is not what was written."""
+    """Return the result of a row, without its weights; FileFormatError if the row is damaged."""
     *cells, said = row
     try:
         if checksum(cells) != said:
@@ -117,7 +117,7 @@ def _number(said: float | None) -> float:
 
 
 def weights_row(number: int, step: int, tensors: Arrays, said: str = "") -> tuple[Cell, ...]:
-    """A row of the table of weights; `said` stands beside the numbers."""
+    """Return a row of the table ``weights``; `said` goes into the metadata."""
     from safetensors.numpy import save
 
     # safetensors stores the buffer as it lies: one that is not contiguous would come back with other numbers
@@ -128,7 +128,7 @@ def weights_row(number: int, step: int, tensors: Arrays, said: str = "") -> tupl
 
 
 def read_weights(row: tuple[Any, ...]) -> dict[str, Any]:
-    """The arrays of a row of the table of weights, by name; FileFormatError where it is not what was written."""
+    """Return the arrays of a row of the table ``weights``, by name; FileFormatError if the row is damaged."""
     from safetensors.numpy import load
 
     if not sound(row):
@@ -140,7 +140,7 @@ def read_weights(row: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def sound(row: tuple[Any, ...]) -> bool:
-    """Whether a row of the table of weights has the checksum that it says."""
+    """Return whether a row of the table ``weights`` matches its checksum."""
     *cells, said = row
     try:
         return bool(checksum(cells) == said)
@@ -149,17 +149,17 @@ def sound(row: tuple[Any, ...]) -> bool:
 
 
 def read_said(row: tuple[Any, ...]) -> str:
-    """What stands beside the arrays of a row that :func:`read_weights` has read."""
+    """Return the settings in the metadata of a row that :func:`read_weights` has read."""
     return _beside(row[2]).get(KEY, "")
 
 
 def _beside(blob: bytes) -> dict[str, str]:
-    """The texts beside arrays that safetensors has read."""
+    """Return the metadata of a safetensors blob."""
     length = int.from_bytes(blob[:8], "little")
     return dict(json.loads(blob[8 : 8 + length]).get("__metadata__", {}))
 
 
 def _in_order(tensors: dict[str, Any], order: str) -> dict[str, Any]:
-    """The arrays as they stand in their network; safetensors gives them in another order every time."""
+    """Return the arrays in the order of their network; safetensors returns them in any order."""
     names = {name: place for place, name in enumerate(json.loads(order))}
     return {name: tensors[name] for name in sorted(tensors, key=lambda name: (names.get(name, len(names)), name))}

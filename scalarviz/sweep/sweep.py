@@ -1,4 +1,4 @@
-"""`sweep`: many runs at once, and their results as they come."""
+"""`sweep`: train many runs at once and iterate over their results."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ from .results import Results
 from .writing import ResultsFile
 
 _AHEAD_ELSEWHERE = 20_000
-"""Jobs that an executor of somebody else has at a time."""
+"""Largest number of jobs that a user's own executor holds at a time."""
 
 
 class Sweep(Iterator[Result], StoredResults):
-    """A sweep that goes on: iterate over it for the results, as they come. A context manager, which ends it.
+    """A running sweep: iterate over it to get the results. It is a context manager; leaving it ends the sweep.
 
-    Those that its file has already come first.
+    Results that its file already has come first.
 
     Attributes
     ----------
     about : About
-        What is tried.
+        The combinations that the sweep tries.
     before : int
-        Results that the file had already.
+        Number of results that the file already had.
     futures : dict of int to Future
-        Of each run that is to be computed, by its number, until its result was given out (who kept them all would keep
-        all weights): ``future.cancel()`` leaves out one that has not begun.
+        One Future per run to compute, by the run's number. It is removed with its result, because kept Futures would
+        keep all weights. ``future.cancel()`` leaves out a run that has not begun.
     """
 
     def __init__(self, plan: Plan, executor: Executor, ahead: int, owned: bool, file: ResultsFile | None) -> None:
@@ -70,7 +70,7 @@ class Sweep(Iterator[Result], StoredResults):
             if self._waits and self._driver.results.empty() and not self._driver.turn():
                 self._driver.results.put(None)
             found = self._driver.results.get() if self._end.alive else None
-        except BaseException:  # Ctrl-C: nothing goes on unseen
+        except BaseException:  # Ctrl-C: no process continues unseen
             self.close()
             raise
         if isinstance(found, Result):
@@ -82,7 +82,7 @@ class Sweep(Iterator[Result], StoredResults):
         raise StopIteration
 
     def shown(self) -> tuple[Path, Build]:
-        """Its file, and what builds its runs."""
+        """Return the results file, and the builder of the runs."""
         if self._file is None:
             raise InputError("showing a sweep needs its file: give sweep(..., results='runs.svs')")
         if self._waits and self._end.alive:
@@ -93,12 +93,12 @@ class Sweep(Iterator[Result], StoredResults):
         return self._file, self._build
 
     def __repr__(self) -> str:
-        """What is tried, how many runs that are, and how many of them are yet to be given out."""
+        """Return the swept options, the number of runs, and how many results are still to come."""
         yet = len(self.futures) if self._end.alive else 0
         return f"Sweep({self.about.name!r}, {self.about.total:,} runs, {yet:,} yet to come)"
 
     def close(self) -> None:
-        """End the sweep; what is not done is not computed. Its file can be gone on with."""
+        """End the sweep; runs that are not done are not computed. The same call with its file continues it."""
         self._end()
 
     def __enter__(self) -> Self:
@@ -118,7 +118,7 @@ def _end(driver: Driver, executor: Executor | None, file: ResultsFile | None) ->
 
 
 def _stored(file: ResultsFile) -> Iterator[Result]:
-    """What a file has already, with the weights."""
+    """Yield the results that a file already has, with weights."""
     missing = set(file.missing)
     with Results(file.path) as there:
         for result in there.results():
@@ -142,38 +142,40 @@ def sweep(
     keyframes: int = 0,
     executor: Executor | None = None,
 ) -> Sweep:
-    """Train every combination of some options with every seed, in processes; an iterator over results as they come.
+    """Train every combination of some options with every seed, in processes, and return an iterator over the results.
 
     Parameters
     ----------
     build : callable or str
         ``build(seed=0, **options)`` returns a Run or a Scene; or the name of a scene (``"xor"``) or of a scene's file.
     grid : mapping of str to sequence or str, optional
-        Values of each swept option: ``{"lr": [0.1, 0.5], "hidden": "8 16,16"}``; texts as :mod:`.plan` reads them.
+        Values of each swept option: ``{"lr": [0.1, 0.5], "hidden": "8 16,16"}``; :mod:`.plan` reads texts.
     seeds : int, sequence of int or str
-        So many, from 0 on, or these.
+        A number of seeds, counted from 0, or the seeds.
     steps : int, optional
-        Of each run; needed for a function, of a scene the default is its own.
+        Steps of each run. A function needs it; a scene has its own default.
     results : path-like, optional
-        A file (.svs) for the results. The same call again goes on with it; more seeds may be added.
+        A file (.svs) for the results. The same call again continues it; more seeds may be added.
     workers : int, optional
-        How many processes; default: one a processor. 0: each run is computed in this one when it is asked for.
+        Number of processes; default: one per processor. 0: this process computes each run when you ask for its result.
     options : mapping of str to object, optional
         Other options, the same for all runs.
     keyframes : int
-        Of how many moments of each run the weights are kept.
+        Number of moments of each run whose weights are kept.
     executor : concurrent.futures.Executor, optional
-        Who computes, instead of processes of this machine; it is left open.
+        Computes the runs instead of processes of this machine; the sweep does not shut it down.
 
     Raises
     ------
     InputError, TypeMismatchError
-        What would stop every run, before one is computed; a file of another sweep, or one that another process writes.
+        An error that would stop every run, found before the first run; a file of another sweep, or one that another
+        process writes.
 
     Notes
     -----
-    The weights of a run are those, bit by bit, that it has alone on the same type of processor. A process that dies is
-    replaced, and its run begun again, at most three times. A script calls it under ``if __name__ == "__main__":``.
+    The weights of a run have the same bits as those of the run alone on the same type of processor. A process that
+    dies is replaced, and its run starts again, at most three times in all. In a script, call it under
+    ``if __name__ == "__main__":``.
 
     Examples
     --------
@@ -191,7 +193,7 @@ def sweep(
 
 
 def _owner(plan: Plan, workers: int | None, executor: Executor | None) -> tuple[Executor, int]:
-    """Who computes, and how many jobs it has at a time; no process begins before the first job comes."""
+    """Return the executor, and how many jobs it holds at a time; no process starts before the first job."""
     if executor is not None:
         if not isinstance(executor, Executor):
             raise TypeMismatchError(f"sweep: executor must be a concurrent.futures.Executor, got {shown(executor)}")
@@ -214,10 +216,10 @@ def _check_not_imported() -> None:
 
 
 class InlineExecutor(Executor):
-    """Calls what it is given; for whoever wants no other process (a debugger, a notebook's own functions)."""
+    """Calls functions in this process: for a debugger, or for functions defined in a notebook."""
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **named: Any) -> Future[Any]:
-        """The future of a call that is done already."""
+        """Call the function and return a finished future."""
         future: Future[Any] = Future()
         try:
             future.set_result(function(*args, **named))
@@ -226,16 +228,16 @@ class InlineExecutor(Executor):
         return future
 
 
-# ---- `Driver`: gives the jobs of a sweep to an executor, again where a process died, and takes the results down.
+# ---- `Driver`: gives jobs to an executor, retries those whose process died, and stores the results.
 
 TRIES = 3
-"""How often a run is begun whose process dies."""
+"""How often a run is tried if its process dies."""
 
 
 class Driver:
-    """One sweep at work: its executor has `ahead` jobs at a time, results go to the file before anybody sees them.
+    """One sweep at work: the executor holds `ahead` jobs at a time, and results go to the file first.
 
-    `results` are as they come; an exception is what ended the sweep, None that all are there or were cancelled.
+    `results` yields Results; an exception ends the sweep, and None says that all runs are done or cancelled.
     """
 
     def __init__(self, jobs: Iterable[Job], executor: Executor, ahead: int, file: ResultsFile | None) -> None:
@@ -249,28 +251,28 @@ class Driver:
         self._stopped = False
 
     def start(self) -> None:
-        """Work in a thread of its own."""
+        """Work in a new thread."""
         self._thread = threading.Thread(target=self._loop, name="scalarviz-sweep", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Give nothing more away; what is being computed is for the executor's owner to end."""
+        """Give no more jobs to the executor; its owner ends the running ones."""
         self._stopped = True
         self._done.put(None)
 
     def join(self) -> None:
-        """Wait until nothing is done any more; whoever waits for a run is told that there will be none."""
+        """Wait until the work has ended; futures that are still open then raise StateError."""
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
         self._cancel(StateError("the sweep was closed before this run was done"))
 
     def _cancel(self, error: Exception) -> None:
-        for future in list(self.futures.values()):  # who iterates takes some away meanwhile
+        for future in list(self.futures.values()):  # iterating removes some meanwhile
             if not future.cancel() and not future.done():
                 future.set_exception(error)
 
     def turn(self) -> bool:
-        """Give jobs away, and wait for one of them to end; False where none is left."""
+        """Give jobs to the executor and wait until one ends; False if none is left."""
         self._give()
         if not self._out:
             return False
@@ -285,7 +287,7 @@ class Driver:
         try:
             while self.turn():
                 pass
-        except Exception as error:  # the disk is full, the pool cannot begin: the sweep ends with that
+        except Exception as error:  # such as a full disk, or a pool that cannot start
             if not self._stopped:
                 self._cancel(error)
                 self.results.put(error)
@@ -306,7 +308,7 @@ class Driver:
     def _take(self, job: Job, given: Future[Result]) -> None:
         try:
             result = given.result()
-        except BaseException as error:  # of whoever computes: compute itself raises nothing but what ends a process
+        except BaseException as error:  # `compute` itself raises only what ends a process
             if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
                 raise  # Ctrl-C while it is computed here
             if job.tries < TRIES:

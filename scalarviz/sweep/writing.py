@@ -1,4 +1,4 @@
-"""`ResultsFile`: the file of a sweep's results while one process writes it, however that ends."""
+"""`ResultsFile`: writes the file of a sweep's results, so that a crash damages nothing."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from .results import Results
 from .rows import AT_THE_END, COLUMNS, ENDING, OF_OPTIMIZER, RESULTS, TABLES, row_of, weights_row
 
 _WAIT = 10.0
-"""Seconds that are waited for another process which writes in this moment."""
+"""Seconds to wait for another process that is writing."""
 _LOG = 64 << 20
-"""Bytes that the log keeps between two checkpoints at most."""
+"""Most bytes that the log keeps between two checkpoints."""
 
 
 class ResultsFile:
-    """Results go in as they come, each in a transaction: what a killed process leaves is whole.
+    """Writes each result in its own transaction, so that a killed process leaves a valid file.
 
-    `path` is a new file, or one of the same sweep, which is gone on with; `about` may add seeds to it. `missing` are
-    the runs to compute: those without a result, and those that failed. InputError for a file of another sweep, one
+    `path` is a new file, or one of the same sweep to continue; `about` may add seeds to it. `missing` lists
+    the runs to compute: runs without a result, and failed ones. InputError for a file of another sweep, one
     that another process writes, or one that cannot be written.
     """
 
@@ -57,7 +57,7 @@ class ResultsFile:
             raise
 
     def _claim_file(self) -> None:
-        """Be the one who writes."""
+        """Claim the file for this process."""
         with self._catching_errors():
             self._database.execute("BEGIN IMMEDIATE")
             found = self._database.execute("SELECT value FROM meta WHERE name = 'writer'").fetchone()
@@ -67,18 +67,18 @@ class ResultsFile:
                     f"{self._said} is being written by another sweep, process {str(found[0]).split()[0]}: wait for "
                     "it, end it, or give another name"
                 )
-            # a log that begins later is not this file's log of before
+            # the file's former log must not be taken for a new one
             self._database.execute("DELETE FROM meta WHERE name = 'log'")
             values = {"writer": signed(), "about": written(self.about)}
             self._database.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
             self._database.execute("COMMIT")
             self._database.execute("PRAGMA journal_mode = WAL").fetchone()
-            self._database.execute("PRAGMA synchronous = NORMAL")  # a process that is killed loses nothing
+            self._database.execute("PRAGMA synchronous = NORMAL")  # a killed process loses nothing
             self._database.execute(f"PRAGMA journal_size_limit = {_LOG}")
             begin(self._database, self._file.path)
 
     def add(self, result: Result) -> None:
-        """Write a result in place of one that its run may have had; InputError: the disk is full, the file is gone."""
+        """Write a result in place of an earlier one of its run. InputError: the disk is full, or the file is gone."""
         if not self._file.is_same_file:
             raise InputError(f"{self._said} was removed or replaced during its sweep; no result can be written")
         marks = ", ".join("?" * (len(COLUMNS) + 1))
@@ -97,33 +97,33 @@ class ResultsFile:
 
     @contextmanager
     def _catching_errors(self, hint: str = "") -> Iterator[None]:
-        """Errors of SQLite as one of ours."""
+        """Turn errors of SQLite into InputError."""
         try:
             yield
         except sqlite3.Error as error:
             raise InputError(f"cannot write {self._said}: {error}{hint}") from None
 
     def close(self) -> None:
-        """Make it one file without a log, which another sweep may go on with."""
+        """Merge the log into the file; another sweep may continue it."""
         finish(self._database, self._file)
 
 
 def check_results(path: StrPath) -> Path:
-    """The file, links followed, if results can be written to `path`; touches nothing. Else InputError."""
+    """Return the file, links followed, if results can be written to `path`; InputError otherwise. Touches nothing."""
     target = check_target(path)
     if target.suffix.lower() != ENDING:
         raise InputError(
             f"{path_text(path)}: the file of results must end in {ENDING}; try {target.stem or 'runs'}{ENDING}"
         )
     check_length(target, path)
-    return target.absolute()  # wherever the program goes meanwhile
+    return target.absolute()  # the program may change its folder
 
 
 def check_same(there: About, about: About, said: str) -> None:
-    """InputError where they are not the same sweep, but for more seeds."""
+    """Raise InputError unless both are the same sweep; `about` may have more seeds."""
     for part in ("name", "build_text", "grid", "steps", "fixed", "keyframes"):
         before, now = getattr(there, part), getattr(about, part)
-        if not alike(before, now) or (part == "grid" and list(before) != list(now)):  # runs are counted by its order
+        if not alike(before, now) or (part == "grid" and list(before) != list(now)):  # the order numbers the runs
             what = f"{part} {shown(before, 200)}, not {shown(now, 200)}"
             what = "another version of the scene's text" if part == "build_text" else what
             raise InputError(
@@ -141,7 +141,7 @@ def _few(seeds: list[int]) -> str:
 
 
 def _create(target: Path, about: About) -> None:
-    """A file without results: whole, or not there. Where another sweep was quicker its file stays."""
+    """Create a file without results atomically. If another sweep was quicker, its file stays."""
     with replacing(target, _put) as fresh, closing(sqlite3.connect(fresh, isolation_level=None)) as database:
         database.execute("BEGIN")
         database.execute(f"PRAGMA application_id = {RESULTS.application}")
@@ -153,9 +153,9 @@ def _create(target: Path, about: About) -> None:
 
 
 def _put(fresh: Path, target: Path) -> None:
-    """Give a new file its name, unless there is one by now."""
+    """Give a new file its name, unless that exists by now."""
     if not target.exists():
-        for suffix in ("-wal", "-journal", "-shm"):  # of a former file of this name: SQLite would write it into this
+        for suffix in ("-wal", "-journal", "-shm"):  # of a former file: SQLite would write it into this one
             Path(f"{target}{suffix}").unlink(missing_ok=True)
     try:
         os.link(fresh, target)

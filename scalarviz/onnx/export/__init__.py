@@ -1,6 +1,6 @@
-"""From a module to an ONNX file: what it computes of one sample is recorded and written down for N of them.
+"""From a module to an ONNX file: trace the module for one sample and write its operations for N samples.
 
-Open `module` first: it records, finds the layers that write their own nodes (``write_onnx``), and says which
-numbers are computed together; `operations` and `sums` write what stands between the layers, many numbers at once.
-`sheet` is what all of them write on. The batch is axis 0, "N".
+Open `module` first: it traces, finds the layers that write their own nodes (``write_onnx``), and groups numbers that
+one node computes. `operations` and `sums` write the operations between the layers, many numbers at once.
+All of them write to a `sheet`. The batch is axis 0, "N".
 """

@@ -1,10 +1,10 @@
 """`exported`: a module as the bytes of an ONNX file, opset 17, IR 8, with a batch of any size.
 
-The module is recorded as a tape, with the calls of the layers that write their own nodes. A unit is one call
-of a layer, or one row of the tape that no layer makes. Units with the same key can be one node. Of those
-whose operands are there, the key is written next for which the fewest units are still to come (not counted
-are those that are made of others with this key, as a layer's in the next one): so the products of a layer at
-all places of a sentence are written as one, however long the way to the last place is.
+The module is traced to a tape, with the calls of the layers that write their own nodes. A unit is one call
+of a layer, or one row of the tape that no layer makes. Units with the same key can be one node. Among keys with
+units that are ready, the next one written has the fewest units still to come. (Units that depend on others with the
+same key do not count, such as a layer's in the next one.) So the products of a layer at all positions of a
+sentence are one node, however long the way to the last position is.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .sums import Places, Rows
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Numbers of a sample that stand together: rows of the tape, in C order, and their shape."""
+    """Numbers of a sample that belong together: rows of the tape, in C order, and their shape."""
 
     rows: Rows
     shape: Shape
@@ -40,7 +40,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a layer; `more` is what it was given that is no Value."""
+    """One call of a layer; `more` holds its arguments that are not Values."""
 
     module: Any
     inputs: tuple[Group, ...]
@@ -50,7 +50,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A module, recorded in evaluation; calls stand in the order in which they ended."""
+    """A module, traced in evaluation mode; calls are in the order in which they ended."""
 
     tape: Tape
     inputs: tuple[Group, ...]
@@ -59,7 +59,7 @@ class Recorded:
 
 
 def recorded(module: Any, shapes: Sequence[Shape]) -> Recorded:
-    """Call a module with one sample of symbols, of these shapes."""
+    """Call a module with one sample of symbols with these shapes."""
     kept: list[tuple[Any, list[Any], list[Any], Any]] = []
     parts: list[tuple[list[Value], Shape]] = []
 
@@ -91,7 +91,7 @@ def recorded(module: Any, shapes: Sequence[Shape]) -> Recorded:
 
 
 def writes_itself(module: Any) -> bool:
-    """Whether a module has a ``write_onnx`` that goes with its forward: no subclass has changed what is computed."""
+    """Return whether a module's ``write_onnx`` fits its forward: no subclass has changed the computation."""
     kinds = type(module).__mro__
     forward, written = (next((k for k in kinds if name in vars(k)), None) for name in ("forward", "write_onnx"))
     if forward is None or written is None or "forward" in vars(module):
@@ -108,7 +108,7 @@ def _sample(row: list[Value], shape: Shape) -> Any:
 
 
 def _parts(result: Any) -> list[tuple[list[Value], Shape]]:
-    """What a module returned: a tuple of lists is several outputs."""
+    """Return the outputs of a module; a tuple of lists is several outputs."""
     if isinstance(result, tuple) and not all(isinstance(x, Value) or np.isscalar(x) for x in result):
         return [part for x in result if x is not None for part in _parts(list(x) if isinstance(x, tuple) else x)]
     values = every(result, "the module")
@@ -116,7 +116,7 @@ def _parts(result: Any) -> list[tuple[list[Value], Shape]]:
 
 
 def _shape(result: Any, count: int) -> Shape:
-    """The shape of what was returned; of ragged lists that of a row."""
+    """Return the shape of an output; ragged lists become a row."""
     if isinstance(result, Value):
         return ()
     try:
@@ -135,7 +135,7 @@ def _as_lists(x: Any) -> Any:
 
 
 MOST_TURNS = 1 << 26
-"""Numbers that are looked at to find the turns; of larger graphs every unit has turn 0."""
+"""Most numbers to examine for turns; in larger graphs every unit has turn 0."""
 LEAVES = ("input", "const", "param", "buffer")
 
 
@@ -143,27 +143,27 @@ LEAVES = ("input", "const", "param", "buffer")
 class Unit:
     """One call, or one row."""
 
-    key: Any  # what it has in common with others that one node can compute
+    key: Any  # units with equal keys can be one node
     call: Call | None
-    row: int  # the first that it makes
-    turn: int = 0  # how many units with its key stand behind each other on the longest way to it
-    waits: int = 0  # how many that it needs are not written yet
+    row: int  # its first row
+    turn: int = 0  # number of units with its key on the longest way to it
+    waits: int = 0  # number of units that it needs and that are not written yet
     users: list[int] = field(default_factory=list)
 
 
 class Units:
-    """The plan of a recording: the units that its outputs are made of."""
+    """The plan of a trace: the units that its outputs need."""
 
     def __init__(self, recorded: Recorded) -> None:
         self.nodes, self.calls = recorded.tape.nodes, recorded.calls
-        self.owner = self._owners()  # by row, the number of the call that makes it, or -1
+        self.owner = self._owners()  # per row: the number of the call that makes it, or -1
         self.lanes = np.zeros(len(self.nodes), bool)
         self.units: list[Unit] = []
         self._unit: NDArray[np.int64] = np.full(len(self.nodes), -1)
         self._find(self._needed(recorded))
 
     def _owners(self) -> NDArray[np.int64]:
-        """The outermost call that made each row; what a layer hands on is made by nobody."""
+        """Return, per row, the outermost call that made it; -1 for rows that a layer passes on."""
         owner = np.full(len(self.nodes), -1)
         leaf = np.array([node.code in LEAVES for node in self.nodes], bool)
         for number, call in enumerate(self.calls):
@@ -174,14 +174,14 @@ class Units:
         return owner
 
     def _below(self, row: int) -> NDArray[np.int64]:
-        """The rows that one is made of."""
+        """Return the rows that a row is computed from."""
         number = int(self.owner[row])
         if number < 0:
             return np.fromiter(self.nodes[row].operands(), np.int64)
         return np.concatenate([given.rows for given in self.calls[number].inputs])
 
     def _needed(self, recorded: Recorded) -> NDArray[np.bool_]:
-        """What the outputs are made of."""
+        """Return which rows the outputs need."""
         needed, done = np.zeros(len(self.nodes), bool), set[int]()
         stack = [int(row) for group in recorded.outputs for row in group.rows]
         while stack:
@@ -197,7 +197,7 @@ class Units:
         return needed
 
     def _find(self, needed: NDArray[np.bool_]) -> None:
-        """Every unit, each behind those that it needs."""
+        """Find all units, each after those that it needs."""
         of_call: dict[int, int] = {}
         for row in np.flatnonzero(needed).tolist():
             node, number = self.nodes[row], int(self.owner[row])
@@ -231,7 +231,7 @@ class Units:
                 np.maximum(longest[user], row, out=longest[user])
 
     def batches(self) -> Iterator[list[Unit]]:
-        """Units with one key, each batch behind what it needs."""
+        """Yield batches of units with one key, each after all that it needs."""
         if len(self.units) * len({unit.key for unit in self.units}) < MOST_TURNS:
             self._count_turns()
         ready: dict[Any, list[int]] = defaultdict(list)
@@ -261,21 +261,21 @@ class Units:
                 ready[unit.key].append(number)
 
     def _key(self, row: int) -> Any:
-        """What rows have in common that one node can compute."""
+        """Return the key of a row: rows with equal keys can be one node."""
         node = self.nodes[row]
         if node.terms is not None:
             squares = node.terms.weights == node.args
             weights = self._any(node.terms.weights) if node.terms.kind == "row" else False
-            size = (len(node.args) - 1).bit_length()  # sums of 5 to 8 terms are filled up with zeros
+            size = (len(node.args) - 1).bit_length()  # sums of 5 to 8 terms are padded with zeros
             return "dot", node.terms.kind, size, squares, node.terms.bias is None, self._any(node.args), weights
         return node.code, len(node.args), self._kinds(node.args) if len(node.args) < 4 else self._any(node.args)
 
     def _kinds(self, rows: Any) -> str:
-        """What each of a few operands is: samples, a constant, or a number of weights alone."""
+        """Return the kind of each of a few operands: samples (l), a constant (c), or weights alone (p)."""
         return "".join("l" if self.lanes[r] else "c" if self.nodes[r].code == "const" else "p" for r in rows)
 
     def _any(self, rows: Any) -> bool:
-        """Whether there are samples in one of many operands."""
+        """Return whether any of many operands depends on samples."""
         return bool(self.lanes[np.fromiter(rows, np.int64)].any())
 
     def _call_key(self, call: Call, number: int, lanes: bool) -> Any:
@@ -284,10 +284,10 @@ class Units:
         return id(call.module), call.inputs[0].shape, lanes
 
 
-OPSET, IR, LIKE = 17, 8, 13  # from `LIKE` on our nodes mean the same, where that version has them
-"""What onnxruntime and everybody else reads."""
+OPSET, IR, LIKE = 17, 8, 13  # from `LIKE` on our nodes mean the same, if that version has them
+"""Versions that onnxruntime and other tools read."""
 LARGEST = 2**31 - 2**20
-"""Bytes of a file: protobuf has no larger message."""
+"""Largest file in bytes: protobuf has no larger message."""
 TYPES = {"float32": FLOAT, "float64": DOUBLE, "int64": INT64}
 
 
@@ -295,9 +295,9 @@ Ends = tuple[str, str, tuple[Any, ...]]  # name, type and shape of an input or o
 
 
 def encoded(sheet: Sheet, inputs: Sequence[Ends], outputs: Sequence[Ends], title: str, opset: int = OPSET) -> bytes:
-    """The file of a sheet with such inputs and outputs; refused if it is too large for ONNX.
+    """Return the bytes of a file with a sheet's nodes; refuse one that is too large for ONNX.
 
-    It has another `opset` where its nodes are in that one too.
+    The file has the version `opset` if that has all its nodes.
     """
     size = sum(array.nbytes for array in sheet.constants.values())
     if size > LARGEST:
@@ -341,10 +341,10 @@ def _node(node: Node) -> Any:
 def exported(
     module: Any, shapes: Sequence[Shape], known: Known, names: Mapping[int, str], dtype: str, origin: Any
 ) -> bytes:
-    """The file of a module that takes one sample of these shapes, in Values.
+    """Return the ONNX file of a module that takes one sample of these shapes, in Values.
 
-    `known` are names and numbers of its weights and buffers, `names` the paths of the modules below it, by
-    their id; `origin` is the file that it was loaded from. A module that does what ONNX has not, or asks a
+    `known` holds names and numbers of its weights and buffers; `names` the paths of the modules below it, by
+    their id; `origin` is the file that it was loaded from. A module with operations that ONNX lacks, or that asks a
     Value for its number, is refused.
     """
     found = recorded(module, shapes)
@@ -361,13 +361,13 @@ def exported(
 
 
 def _others(tape: Tape, known: Known) -> dict[Any, Any]:
-    """Weights that are used but do not belong to the module, by a number."""
+    """Return weights that are used but do not belong to the module, with numbered names."""
     blocks = [block for block in tape.blocks if block not in known]
     return {block: (f"weight_{k}", np.array(block.values)) for k, block in enumerate(blocks)}
 
 
 def _kind(found: Recorded, units: Units, group: Group, dtype: str) -> str:
-    """``"int64"`` of an input whose numbers only choose rows of tables, else that of all numbers."""
+    """Return ``"int64"`` for an input whose numbers only select rows of tables, otherwise `dtype`."""
     ids, others = set[int](), {int(row) for part in found.outputs for row in part.rows}
     for unit in units.units:
         if unit.call is not None:
@@ -381,14 +381,14 @@ def _kind(found: Recorded, units: Units, group: Group, dtype: str) -> str:
 
 
 def _named(what: str, given: Sequence[str], groups: Sequence[Group]) -> Sequence[str]:
-    """The names of inputs or outputs: those that are given, where they are as many."""
+    """Return the names of inputs or outputs: the given ones if their number fits."""
     if len(given) == len(groups):
         return given
     return [what] if len(groups) == 1 else [f"{what}_{k}" for k in range(len(groups))]
 
 
 class _Writer:
-    """One file: goes through the levels of a recording."""
+    """Writes one file from a trace."""
 
     def __init__(self, sheet: Sheet, found: Recorded, names: Mapping[int, str], origin: Any) -> None:
         self.sheet, self.found, self.names = sheet, found, names
@@ -397,7 +397,7 @@ class _Writer:
         self.places, self.units = Places.of_tape(sheet, found.tape), Units(found)
 
     def input(self, number: int, group: Group, kind: str) -> Tensor:
-        """Number `number` of what the module gets."""
+        """Return the tensor of input number `number` of the module."""
         tensor = self.sheet.input(self.inputs[number], group.shape)
         self.places.place_rows(group.rows, tensor)
         if kind == "int64":
@@ -405,7 +405,7 @@ class _Writer:
         return tensor
 
     def write(self) -> None:
-        """All nodes that the outputs need."""
+        """Write all nodes that the outputs need."""
         for batch in self.units.batches():
             calls = [unit.call for unit in batch if unit.call is not None]
             if calls:
@@ -414,7 +414,7 @@ class _Writer:
                 write_rows(self.sheet, self.places, self.found.tape, batch[0].key, [unit.row for unit in batch])
 
     def _calls(self, calls: Sequence[Call]) -> None:
-        """Calls of one layer: several of them side by side along an axis before their own."""
+        """Write calls of one layer; several calls are stacked along an extra first axis."""
         module, first = calls[0].module, calls[0]
         side = (len(calls),) if len(calls) > 1 else ()
         given = [
@@ -431,13 +431,13 @@ class _Writer:
         self.places.place_rows(rows[own], made, np.arange(prod(made.shape))[own])
 
     def outputs(self, groups: Sequence[Group]) -> list[Tensor]:
-        """What the module returned: all of it is put together before any of it gets its name."""
+        """Return the outputs of the module; all are assembled before any gets its name."""
         last = [self.sheet.spread(self.places.take(group.rows, group.shape)) for group in groups]
         alone = [sum(x.name == other.name for other in last) == 1 for x in last]
         return [self._named(*each) for each in zip(last, self.ends, alone, strict=True)]
 
     def _named(self, last: Tensor, name: str, alone: bool) -> Tensor:
-        """The tensor under the name of an output: by renaming it where a node makes it for nothing else."""
+        """Return the tensor under the name of an output; it is renamed if nothing else uses it."""
         name = self.sheet.named(name)
         node = next((k for k, node in enumerate(self.sheet.nodes) if last.name in node.outputs), None)
         if node is None or not alone or any(last.name in other.inputs for other in self.sheet.nodes):

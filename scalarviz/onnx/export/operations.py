@@ -1,7 +1,6 @@
-"""What stands between the layers, number by number: all that have one operation are written as one node.
+"""Operations between the layers, number by number: all numbers with one operation become one node.
 
-An operation of the table is written as ONNX has it, else by its formula, so each can be exported, those of a
-user too.
+An operation becomes ONNX's own operator, or else its formula. So every operation can be exported, also a user's.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ SAME_FUNCTIONS = {
     "exp": "Exp", "log": "Log", "sqrt": "Sqrt", "sin": "Sin", "cos": "Cos", "tanh": "Tanh", "erf": "Erf", "abs": "Abs",
     "sigmoid": "Sigmoid", "softplus": "Softplus",
 }  # fmt: skip
-"""Functions of the vocabulary, and two more, that ONNX has too."""
+"""Functions of the formulas, and two more, that ONNX has too."""
 
 
 def formula(sheet: Sheet, text: str, operands: Mapping[str, Operand], shape: Shape) -> Tensor:
-    """What an expression, written as in the table of operations, makes of each number.
+    """Write an expression, in the notation of the table of operations, for each number.
 
-    `operands` are what its names are; at least one is a tensor of the `shape`.
+    `operands` gives the values of its names; at least one is a tensor with that `shape`.
     """
     writer = _Writer(sheet, operands, shape)
     found = writer.number(ast.parse(text, mode="eval").body)
@@ -47,14 +46,14 @@ def formula(sheet: Sheet, text: str, operands: Mapping[str, Operand], shape: Sha
 
 
 class _Writer:
-    """One expression; what occurs twice in it is written once."""
+    """Writes one expression; a part that occurs twice is written once."""
 
     def __init__(self, sheet: Sheet, operands: Mapping[str, Operand], shape: Shape) -> None:
         self.sheet, self.operands, self.shape = sheet, operands, shape
         self.done: dict[str, Operand] = {}
 
     def whole(self, x: Tensor) -> bool:
-        """Whether it is made of an operand, not of numbers alone."""
+        """Return whether a tensor depends on an operand, not on constants alone."""
         return x.shape == self.shape
 
     def node(self, operator: str, *operands: Operand, **more: Any) -> Tensor:
@@ -62,11 +61,11 @@ class _Writer:
         return self.sheet.node(operator, *operands, shape=self.shape if full else (-1,), **more)
 
     def number(self, tree: ast.expr) -> Operand:
-        """A part of the expression as a number."""
+        """Return a part of the expression as a number."""
         return self._once("number", tree, self._number)
 
     def truth(self, tree: ast.expr) -> Operand:
-        """A part of the expression as what a selection asks for."""
+        """Return a part of the expression as a condition."""
         return self._once("truth", tree, self._truth)
 
     def _once(self, kind: str, tree: ast.expr, make: Callable[[ast.expr], Operand]) -> Operand:
@@ -120,9 +119,9 @@ SAME = {
     "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "neg": "Neg", "pow": "Pow", "relu": "Relu",
     "minimum": "Min", "maximum": "Max", "first_max": "Max", "held_max": "Max", **SAME_FUNCTIONS,
 }  # fmt: skip
-"""Operations that are one node; where two names are the same here, their gradients differ."""
+"""Operations that are one node; operations with the same node differ in their gradients."""
 WITH_ALPHA = {"elu": "Elu", "leaky_relu": "LeakyRelu"}
-"""Those with a known number as an attribute of the node."""
+"""Operations whose constant becomes an attribute of the node."""
 WRITTEN = {
     "square": "a * a",
     "silu": "a * sigmoid(a)",
@@ -134,9 +133,9 @@ WRITTEN = {
 
 
 def operation(sheet: Sheet, name: str, operands: Sequence[Operand], shape: Shape) -> Tensor:
-    """An operation of the table with each number.
+    """Write an operation of the table for each number.
 
-    At least one operand is a tensor of the `shape`; the others are too, or numbers.
+    At least one operand is a tensor with that `shape`; the others are such tensors or numbers.
     """
     entry = ops.get(name)
     text = WRITTEN.get(name, entry.value)
@@ -155,7 +154,7 @@ def operation(sheet: Sheet, name: str, operands: Sequence[Operand], shape: Shape
 
 
 def write_rows(sheet: Sheet, places: Places, tape: Tape, key: Any, rows: Sequence[int]) -> None:
-    """Write rows of one key, see `Units`; refuse what ONNX has not."""
+    """Write rows of one key, see `Units` in `module`; refuse operations that ONNX lacks."""
     code, found = key[0], np.array(rows, np.int64)
     if code == "dot":
         sums(sheet, places, tape, found)
@@ -177,9 +176,9 @@ def write_rows(sheet: Sheet, places: Places, tape: Tape, key: Any, rows: Sequenc
 
 
 def operands_of(sheet: Sheet, places: Places, columns: Rows) -> tuple[list[Operand], Shape]:
-    """The operands of an operation, and the shape of what it makes: that of a whole tensor among them, if there is one.
+    """Return the operands of an operation and the shape of its result: that of a whole tensor among them, if any.
 
-    Equal constants are one number, and a weight is read as it is, where another operand is a tensor.
+    Equal constants become one number. A weight is used directly if another operand is a tensor.
     """
     wholes = [places.whole_tensor(column) for column in columns]
     shape = next((whole.shape for whole in wholes if whole is not None), columns.shape[1:])
@@ -196,7 +195,7 @@ def operands_of(sheet: Sheet, places: Places, columns: Rows) -> tuple[list[Opera
 
 
 def _reduced(sheet: Sheet, places: Places, tape: Tape, code: str, rows: Sequence[int]) -> Tensor:
-    """The largest of several, or the mean over the samples."""
+    """Write the maximum of several numbers, or the mean over the samples."""
     columns = np.array([tape.nodes[row].args for row in rows], np.int64)
     if code == "batch_mean":
         x = sheet.spread(places.take(columns.ravel(), (len(rows),)))
@@ -206,7 +205,7 @@ def _reduced(sheet: Sheet, places: Places, tape: Tape, code: str, rows: Sequence
 
 
 def _gathered(sheet: Sheet, places: Places, tape: Tape, rows: Sequence[int]) -> Tensor:
-    """Parameters that numbers choose: of a table as one row, the places ``number * step + first``."""
+    """Write parameters that numbers select, at ``number * step + first`` of a table as one row."""
     nodes = [tape.nodes[row] for row in rows]
     blocks, firsts = places.of_theta(np.array([node.index for node in nodes], np.int64))
     parts, back = [], list[int]()
@@ -226,7 +225,7 @@ def _gathered(sheet: Sheet, places: Places, tape: Tape, rows: Sequence[int]) -> 
 
 
 def _total(sheet: Sheet, places: Places, tape: Tape, row: int) -> Tensor:
-    """The sum of parameters, of their squares or of their absolutes."""
+    """Write the sum of parameters, of their squares or of their absolute values."""
     node = tape.nodes[row]
     index = np.arange(node.index, node.index + int(node.number))
     x: Tensor = places.gather(*places.of_theta(index), index.shape)

@@ -1,4 +1,4 @@
-"""`Sheet`: the nodes and constants of a graph that is being written, with names that nobody else has."""
+"""`Sheet`: nodes and constants of a graph that is being written, with unique names."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ from ..graph import Array, Node
 Shape = tuple[int, ...]
 Made = TypeVar("Made")
 Known = Mapping[Block, tuple[str, NDArray[Any]]]
-"""What the weights are called in the file, and their numbers."""
+"""Name in the file and numbers of each weight."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """What a node makes."""
+    """The output of a node."""
 
     name: str
-    shape: Shape  # of one sample; axis 0 of the tensor stands before it
-    lanes: bool = True  # axis 0 has a place for each of the N samples; else it has length 1, the same for all
+    shape: Shape  # of one sample, without axis 0 of the tensor
+    lanes: bool = True  # axis 0 has the N samples; otherwise length 1, the same for all
 
 
 Operand = Tensor | str | float
-"""A tensor; what has no axis of samples (a weight, a shape), by its name; a number."""
+"""A tensor; the name of one without an axis of samples (a weight, a shape); or a number."""
 
 
 class Sheet:
-    """A graph that grows; the axis of the samples is the first of its tensors, or with `last` the last."""
+    """A graph that is being written; samples are the first axis of its tensors, or with `last` the last one."""
 
     def __init__(self, known: Known, dtype: str, last: bool = False) -> None:
         self.known, self.dtype, self.last = known, np.dtype(dtype), last
         self.exact = last and self.dtype == np.float64  # no number of a training step is rounded to float32
-        self.numbered = 0 if last else 1  # the axis behind which a sample's own begin, as `Tensor.shape` has them
+        self.numbered = 0 if last else 1  # the first axis of a sample's own, as in `Tensor.shape`
         self.nodes: list[Node] = []
-        self.constants: dict[str, Array] = {}  # the weights that are used; what no one trains is a `Constant` node
-        self.scope = ""  # whose nodes are being written: the beginning of their names
+        self.constants: dict[str, Array] = {}  # the used weights; other constants are `Constant` nodes
+        self.scope = ""  # module whose nodes are being written: the start of their names
         self.first = ""
         self.taken = {name for name, _ in known.values()} | {""}
-        self.whole: set[str] = set()  # inputs that are int64
+        self.whole: set[str] = set()  # inputs with dtype int64
         self._numbers: dict[tuple[Any, ...], str] = {}
         self._made: dict[tuple[Any, ...], Any] = {}
 
@@ -54,7 +54,7 @@ class Sheet:
 
     @contextmanager
     def in_scope(self, scope: str) -> Iterator[None]:
-        """Within it the names of nodes begin with that of a module."""
+        """Prefix the names of nodes in the block with the path of a module."""
         before, self.scope = self.scope, scope
         try:
             yield
@@ -62,7 +62,7 @@ class Sheet:
             self.scope = before
 
     def named(self, wish: str) -> str:
-        """A name that nothing has yet."""
+        """Return `wish` or a variant that is not used yet."""
         name, count = wish, 1
         while name in self.taken:
             count += 1
@@ -71,15 +71,15 @@ class Sheet:
         return name
 
     def input(self, name: str, shape: Shape) -> Tensor:
-        """What the file gets; axis 0 of the first tells how many samples there are."""
+        """Add an input; axis 0 of the first one gives the number of samples."""
         tensor = Tensor(self.named(name), shape)
         self.first = self.first or tensor.name
         return tensor
 
-    # ---- what is known
+    # ---- constants
 
     def weight(self, block: Block) -> str:
-        """A parameter or buffer, in its own shape, under its own name."""
+        """Return the name of a parameter or buffer, in its own shape."""
         name, array = self.known[block]
         if name not in self.constants:
             with np.errstate(over="ignore"):
@@ -90,11 +90,11 @@ class Sheet:
         return name
 
     def numbers(self, array: Any) -> str:
-        """Numbers in the file's dtype; equal ones stand there once."""
+        """Return the name of a constant in the file's dtype; equal ones are stored once."""
         return self._constant(np.asarray(array, self.dtype), "number")
 
     def integers(self, array: Any) -> str:
-        """Shapes, axes and places."""
+        """Return the name of an int64 constant: shapes, axes, indices."""
         return self._constant(np.asarray(array, np.int64), "place")
 
     def _constant(self, array: Array, wish: str) -> str:
@@ -107,17 +107,17 @@ class Sheet:
     # ---- nodes
 
     def node(self, operator: str, *operands: Operand, shape: Shape, lanes: bool | None = None, **more: Any) -> Tensor:
-        """A node and what it makes."""
+        """Add a node and return its output."""
         if lanes is None:
             lanes = any(isinstance(x, Tensor) and x.lanes for x in operands)
         return Tensor(self.fixed(operator, *operands, **more), shape, lanes)
 
     def fixed(self, operator: str, *operands: Operand, **more: Any) -> str:
-        """A node of which no axis is that of the samples, as the transpose of a weight; the name of what it makes."""
+        """Add a node without an axis of samples, such as the transpose of a weight; return the name of its output."""
         return self.several(operator, 1, *operands, **more)[0]
 
     def several(self, operator: str, count: int, *operands: Operand, **more: Any) -> list[str]:
-        """A node that makes so many tensors; their names."""
+        """Add a node with `count` outputs; return their names."""
         name = self.named(f"{self.scope}/{operator}" if self.scope else operator)
         outputs = [name, *(self.named(f"{name}_output") for _ in range(count - 1))]
         self.nodes.append(Node(operator, tuple(map(self._name, operands)), tuple(outputs), more, name))
@@ -129,7 +129,7 @@ class Sheet:
         return operand if isinstance(operand, str) else self.numbers(operand)
 
     def reshaped(self, x: Tensor, shape: Shape) -> Tensor:
-        """The same numbers of each sample, in C order, in another shape."""
+        """Return the same numbers of each sample, in C order, in another shape."""
         if x.shape == shape:
             return x
         key, sides = ("reshaped", x.name, shape), self.sided(shape, -1 if self.last else 0)
@@ -138,26 +138,26 @@ class Sheet:
         return self.cached(key, lambda: self.node("Reshape", x, self.integers(sides), shape=shape))
 
     def turned(self, weight: str) -> str:
-        """The transpose of a matrix of weights."""
+        """Return the transpose of a weight matrix."""
         return self.cached(("turned", weight), lambda: self.fixed("Transpose", weight, perm=(1, 0)))
 
     def flat(self, block: Block) -> Tensor:
-        """A weight as a row, the same for every sample."""
+        """Return a weight as a row, the same for every sample."""
         name, sides = self.weight(block), self.integers(self.sided((-1,), 1))
         return Tensor(
             self.cached(("flat", name), lambda: self.fixed("Reshape", name, sides)), (block.size,), lanes=False
         )
 
     def sided(self, shape: Shape, samples: int) -> Shape:
-        """A shape with the axis of the samples."""
+        """Return a shape with the axis of the samples."""
         return (*shape, samples) if self.last else (samples, *shape)
 
     def count(self) -> str:
-        """How many samples there are, shape (1,)."""
+        """Return the number of samples, shape (1,)."""
         return self.cached(("count", self.first), lambda: self.fixed("Shape", self.first, start=0, end=1))
 
     def samples(self) -> str:
-        """The same as a number of the file's dtype."""
+        """Return the number of samples in the file's dtype."""
         return self.cached(("samples", self.count()), lambda: self.fixed("Cast", self.count(), to=self.dtype_code))
 
     @property
@@ -166,7 +166,7 @@ class Sheet:
         return FLOAT if self.dtype.itemsize == 4 else DOUBLE
 
     def spread(self, x: Tensor) -> Tensor:
-        """What is the same for all samples, once for each of them."""
+        """Repeat a tensor that is the same for all samples once per sample."""
         if x.lanes:
             return x
         ones = self.integers((1,) * len(x.shape))
@@ -176,13 +176,13 @@ class Sheet:
         return self.cached(key, lambda: self.node("Expand", x, many, shape=x.shape, lanes=True))
 
     def ids(self, x: Tensor) -> Tensor:
-        """The numbers as int64; an input that is nothing else is that already."""
+        """Return the numbers as int64; an int64 input is returned unchanged."""
         if x.name in self.whole:
             return x
         return self.cached(("ids", x.name), lambda: self.node("Cast", x, shape=x.shape, to=INT64))
 
     def cached(self, key: tuple[Any, ...], make: Callable[[], Made]) -> Made:
-        """What `make` makes, the first time; nodes of no module."""
+        """Return the result of `make`, called at the first use of `key`; its nodes belong to no module."""
         if key not in self._made:
             with self.in_scope(""):
                 self._made[key] = make()

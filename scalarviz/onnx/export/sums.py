@@ -1,7 +1,6 @@
-"""Weighted sums between the layers: products of matrices where the same weights meet several rows, else one by one.
+"""Weighted sums between the layers: matrix products if several rows share weights, otherwise one by one.
 
-`Places` says in which tensor each number of a tape stands, and puts tensors together of numbers from several
-places.
+`Places` knows the tensor of each number of a tape, and builds tensors from numbers in several tensors.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ from .sheet import Operand, Shape, Sheet, Tensor
 Rows = NDArray[np.int64]
 
 CONSTANT = -2
-"""In the place of a tensor's number: a number that is known."""
+"""Stands for the number of a tensor: the row is a constant."""
 PIECES = 8
-"""Runs of neighbours that are cut out one by one; more of them are chosen by a list of places."""
+"""Most slices that are cut out one by one; more are selected by a list of indices."""
 
 
 class Places:
-    """Where so many rows stand."""
+    """The tensor and the index of each row."""
 
     def __init__(self, sheet: Sheet, blocks: Sequence[Block], count: int) -> None:
         self.sheet, self.blocks = sheet, blocks
@@ -43,7 +42,7 @@ class Places:
 
     @classmethod
     def of_tape(cls, sheet: Sheet, tape: Tape) -> Places:
-        """Where the constants and the parameters of a tape stand."""
+        """Return the places of the constants and the parameters of a tape."""
         found = cls(sheet, tape.blocks, len(tape.nodes))
         for row, node in enumerate(tape.nodes):
             if node.code == "const":
@@ -53,22 +52,22 @@ class Places:
         return found
 
     def place_rows(self, rows: Rows, tensor: Tensor, places: Rows | None = None) -> None:
-        """The rows stand in a tensor, one after the other or at these places of it."""
+        """Set the place of rows: a tensor, from its start or at the given `places`."""
         self.tensor[rows] = len(self.tensors)
         self.index[rows] = np.arange(len(rows)) if places is None else places
         self.tensors.append(tensor)
 
     def of_theta(self, indices: Rows) -> tuple[Rows, Rows]:
-        """By index into theta, the tensor (a block's) and the place in it."""
+        """Return the number of the block's tensor and the index in it, by index into theta."""
         block = np.searchsorted(self.starts, indices, "right") - 1
         return block, indices - self.starts[block]
 
     def known(self, rows: Rows) -> NDArray[np.bool_]:
-        """Which of the rows are constants."""
+        """Return which of the rows are constants."""
         return np.asarray(self.tensor[rows] == CONSTANT)
 
     def whole_tensor(self, rows: Rows) -> Tensor | None:
-        """The tensor of a layer or a node, or the input, that the rows are, all of it in its order."""
+        """Return the tensor that equals the rows, complete and in order, or None."""
         number = int(self.tensor[rows[0]])
         found = self.tensors[number] if number >= 0 else None
         if not isinstance(found, Tensor) or not (self.tensor[rows] == number).all():
@@ -76,13 +75,13 @@ class Places:
         return found if np.array_equal(self.index[rows], np.arange(prod(found.shape))) else None
 
     def parameter(self, tensors: Rows, index: Rows, shape: Shape) -> Block | None:
-        """The parameter of that shape that numbers at such places are, all of it in its order."""
+        """Return the parameter with that shape that the numbers at these places are, complete and in order; or None."""
         block = self.blocks[int(tensors[0])]
         whole = (tensors == tensors[0]).all() and np.array_equal(index, np.arange(block.size))
         return block if whole and self.sheet.known[block][1].shape == shape else None
 
     def matrix(self, tensors: Rows, index: Rows, shape: Shape) -> str:
-        """Parameters at such places in a shape without samples: one by its name where it is that."""
+        """Return the name of a matrix of parameters without samples; a whole parameter keeps its own name."""
         block = self.parameter(tensors, index, shape) if 0 <= tensors[0] < len(self.blocks) else None
         if block is not None:
             return self.sheet.weight(block)
@@ -91,7 +90,7 @@ class Places:
         return self.sheet.cached(("matrix", flat.name, shape), lambda: self.sheet.fixed("Reshape", flat, sides))
 
     def weight(self, rows: Rows, shape: Shape) -> Block | None:
-        """The parameter that the rows are: all of it in its order, where it has that shape, or one number for all."""
+        """Return the parameter that the rows are, with that shape or one number for all rows; None if none."""
         tensors, number = self.tensor[rows], int(self.tensor[rows[0]])
         if not (0 <= number < len(self.blocks) and (tensors == number).all()):
             return None
@@ -100,11 +99,11 @@ class Places:
         return block if single else self.parameter(tensors, self.index[rows], shape)
 
     def take(self, rows: Rows, shape: Shape) -> Tensor:
-        """A tensor of the numbers of these rows."""
+        """Return a tensor of the numbers of these rows."""
         return self.gather(self.tensor[rows], self.index[rows], shape, self.number[rows])
 
     def gather(self, tensors: Rows, index: Rows, shape: Shape, numbers: Any = 0.0) -> Tensor:
-        """A tensor of numbers that stand at such places of such tensors, where it is `CONSTANT` of `numbers`."""
+        """Return a tensor of numbers at these indices of these tensors; `CONSTANT` takes them from `numbers`."""
         constant = tensors == CONSTANT
         if constant.all():
             array = np.reshape(np.broadcast_to(numbers, index.shape), self.sheet.sided(shape, 1))
@@ -180,7 +179,7 @@ def sums(sheet: Sheet, places: Places, tape: Tape, rows: Rows) -> None:
 
 
 def _layers(tape: Tape, rows: Rows) -> list[list[list[int]]]:
-    """Rows by what they read, and those that have the same weights together: inputs x sums."""
+    """Group rows by their inputs, and groups with the same weights: inputs x sums."""
     reading: dict[Any, list[int]] = defaultdict(list)
     names: dict[int, Any] = {}
     for row in rows.tolist():
@@ -198,7 +197,7 @@ def _layers(tape: Tape, rows: Rows) -> list[list[list[int]]]:
 
 
 def _layer(sheet: Sheet, places: Places, tape: Tape, layer: Rows) -> None:
-    """``x @ W.T + b`` of some rows x of inputs."""
+    """Write ``x @ W.T + b`` for rows x of inputs."""
     nodes = [tape.nodes[row] for row in layer[0]]
     inputs = np.array([tape.nodes[group[0]].args for group in layer], np.int64)
     many, (count, n) = len(layer) > 1, (len(nodes), inputs.shape[1])
@@ -214,7 +213,7 @@ def _layer(sheet: Sheet, places: Places, tape: Tape, layer: Rows) -> None:
 
 
 def _matrix(sheet: Sheet, places: Places, nodes: list[Node]) -> str:
-    """The weights of several sums, one a row: a parameter by its name where it is that, else put together."""
+    """Return the weights of several sums, one per row: a whole parameter by its name, or a new matrix."""
     weights = np.array([list(terms_of(node).weights) for node in nodes])
     if terms_of(nodes[0]).kind == "const":
         return sheet.numbers(weights)
@@ -222,7 +221,7 @@ def _matrix(sheet: Sheet, places: Places, nodes: list[Node]) -> str:
 
 
 def _bias(sheet: Sheet, places: Places, nodes: list[Node]) -> str | None:
-    """What is added to each of several sums."""
+    """Return the name of the biases of several sums, or None."""
     terms = [terms_of(node) for node in nodes]
     there = terms[0].bias is not None
     found = places.matrix(*places.of_theta(np.array([t.bias for t in terms])), (len(terms),)) if there else None
@@ -233,7 +232,7 @@ def _bias(sheet: Sheet, places: Places, nodes: list[Node]) -> str | None:
 
 
 def _single_sums(sheet: Sheet, places: Places, tape: Tape, rows: Rows) -> None:
-    """Sums that have nothing in common: products, then sums along an axis; shorter ones are filled up with 0."""
+    """Write sums without shared weights: products, then sums along an axis; shorter ones are padded with 0."""
     nodes = [tape.nodes[row] for row in rows]
     terms = [terms_of(node) for node in nodes]
     there = np.array([len(node.args) for node in nodes])[:, None] > np.arange(max(len(node.args) for node in nodes))
@@ -243,7 +242,7 @@ def _single_sums(sheet: Sheet, places: Places, tape: Tape, rows: Rows) -> None:
     weights = np.concatenate([list(t.weights) for t in terms])
     factor: Operand
     if terms[0].kind == "const":
-        whole = np.full(shape, weights[0])  # where there is no term, any number will do
+        whole = np.full(shape, weights[0])  # without a term, any number will do
         whole[there] = weights
         same = (weights == weights[0]).all()
         factor = float(weights[0]) if same else Tensor(sheet.numbers(whole[None]), shape, lanes=False)
@@ -261,7 +260,7 @@ def _single_sums(sheet: Sheet, places: Places, tape: Tape, rows: Rows) -> None:
 
 
 def _filled(places: Places, there: Any, tensors: Rows, index: Rows, numbers: Any = 0.0) -> Tensor:
-    """Numbers where there are some, row by row, and 0 elsewhere."""
+    """Return a tensor with numbers where `there` is set, row by row, and 0 elsewhere."""
     where = np.full(there.shape, CONSTANT), np.zeros(there.shape, np.int64), np.zeros(there.shape)
     for whole, part in zip(where, (tensors, index, numbers), strict=True):
         whole[there] = part

@@ -1,7 +1,7 @@
-"""`TrainingStep`: one step of a run as ONNX, the forward and backward pass and the optimiser's rule.
+"""`TrainingStep`: one step of a run as ONNX: forward and backward pass and the optimiser's rule.
 
 The instructions of a run's programs are written one by one, forward and backward; derivatives are those of the table
-of operations. Samples stand on the last axis, as in the engines; a tensor that is the same for all samples has length
+of operations. Samples are on the last axis, as in the engines. A tensor that is the same for all samples has length
 1 there: a weight, or a mean over the batch.
 """
 
@@ -26,32 +26,32 @@ from .operations import formula, operands_of, operation
 from .sheet import BOOL, DOUBLE, Known, Operand, Shape, Sheet, Tensor
 from .sums import CONSTANT, Places, Rows
 
-NEW = "new."  # ``new.0.weight`` is what ``0.weight`` becomes
-COLUMNS = 3  # so many gradients of a row are added one after the other; more of them are gathered and summed
+NEW = "new."  # prefix of a weight after the step: ``new.0.weight``
+COLUMNS = 3  # up to so many gradients of a row are added one by one; more are gathered and summed
 
 
 class GradientFlow(Places):
-    """Where rows stand, and the gradients that flow back to those that are `wanted`."""
+    """The places of rows, and the gradients that flow back to the `wanted` ones."""
 
     def __init__(self, sheet: Sheet, wanted: Any = (), blocks: Sequence[Block] = ()) -> None:
         super().__init__(sheet, blocks, len(wanted))
         n = self.starts[-1]
         self.tensor[:n], self.index[:n] = self.of_theta(np.arange(n))
         self.wanted = np.asarray(wanted, bool)
-        # by tensor: gradients, which of their rows flow to it, and to which of its places
+        # by tensor: gradients, which of their rows flow to it, and to which of its indices
         self.flowing: dict[int, list[tuple[Tensor, Rows, Rows]]] = defaultdict(list)
 
     def values_at(self, rows: Any) -> Tensor:
-        """The numbers of these rows, in their shape."""
+        """Return the numbers of these rows, in their shape."""
         rows = np.asarray(rows)
         return self.take(rows.ravel(), rows.shape)
 
     def matrix_at(self, rows: Rows) -> str:
-        """These parameters, in their shape without samples."""
+        """Return the name of these parameters, in their shape without samples."""
         return self.matrix(self.tensor[rows.ravel()], self.index[rows.ravel()], rows.shape)
 
     def add(self, rows: Rows, x: Tensor) -> None:
-        """Let a gradient of the shape of `rows` flow to them."""
+        """Add a gradient with the shape of `rows` to them."""
         rows = rows.ravel()
         numbers = np.where(self.wanted[rows], self.tensor[rows], CONSTANT)
         for number in set(numbers.tolist()) - {CONSTANT}:
@@ -62,7 +62,7 @@ class GradientFlow(Places):
             self.flowing[number].append((flat, there, self.index[rows[there]]))
 
     def gradient(self, number: int) -> Tensor | None:
-        """The sum of all that flows back to a tensor, row by row; None where nothing does."""
+        """Return the sum of all gradients of a tensor, row by row; None without any."""
         sheet, target, parts = self.sheet, self._tensor(number), self.flowing[number]
         if not parts:
             return None
@@ -85,7 +85,7 @@ class GradientFlow(Places):
 
 
 class Pass:
-    """A program that is written forward at once, and backward when it is asked."""
+    """A program: the constructor writes its forward pass, `backward` the backward pass."""
 
     def __init__(self, sheet: Sheet, program: Program, theta: GradientFlow, inputs: GradientFlow) -> None:
         self.sheet, self.program, self.theta = sheet, program, theta
@@ -98,11 +98,11 @@ class Pass:
             rows.place_rows(np.arange(i.dst, i.dst + i.count), self._forward(i))
 
     def outputs(self) -> Tensor:
-        """The results of the program."""
+        """Return the results of the program."""
         return self.rows.values_at(self.program.outputs)
 
     def backward(self) -> None:
-        """Write what flows back, from the last instruction to the first."""
+        """Write the backward pass, from the last instruction to the first."""
         for i in reversed(self.program.instructions):
             if self.program.needs_gradient[i.dst]:
                 number = int(self.rows.tensor[i.dst])
@@ -110,7 +110,7 @@ class Pass:
                     self._backward(i, self.rows.tensors[number], upstream)  # type: ignore[arg-type]
 
     def _flat(self, x: Tensor, rows: int) -> Tensor:
-        """So many rows, in each of which places stand before the samples as if they were samples too."""
+        """Return `x` as `rows` rows; positions are merged with the samples."""
         if x.shape == (rows,):
             return x
         name = self.sheet.cached(("flat", x.name, rows), lambda: self._shaped(x.name, (rows, -1)))
@@ -120,13 +120,13 @@ class Pass:
         return self.sheet.fixed("Reshape", name, self.sheet.integers(shape))
 
     def _to_theta(self, places: Rows, gradient: str) -> None:
-        """Let a matrix without samples flow to parameters."""
+        """Add a matrix without samples to the gradients of parameters."""
         self.theta.add(places, Tensor(self._shaped(gradient, (places.size, 1)), (places.size,), lanes=False))
 
-    # ---- what each kind of instruction reads
+    # ---- operands of each kind of instruction
 
     def _layer(self, i: Instruction) -> tuple[Rows, str, Rows, Tensor, Rows]:
-        """The places of the matrix (outputs, n), it, the rows (n, positions), their numbers, the bias's places."""
+        """Return places of the matrix (outputs, n), its name, rows (n, positions), their numbers, the bias's places."""
         outputs, n = len(i.weights), i.args.shape[1]
         span = i.weights[0] + np.arange(outputs * n).reshape(outputs, n)
         rows = i.args[0] if len(i.args) == 1 else np.ascontiguousarray(i.args.T)
@@ -139,7 +139,7 @@ class Pass:
         )
 
     def _factors(self, i: Instruction) -> tuple[Rows, Tensor, GradientFlow | None, Rows]:
-        """The rows (sums, n) of a sum and what they are multiplied by, of which parameters or rows."""
+        """Return the rows (sums, n) of a sum, their factors, and the parameters or rows of the factors."""
         shape = i.count, i.terms
         if i.kind == "weighted":
             return i.args, Tensor(self.sheet.numbers(i.numbers[None, :, None]), (1, i.terms), lanes=False), None, i.args
@@ -148,7 +148,7 @@ class Pass:
         return (i.args if i.kind == "dot" else i.args[0].reshape(shape)), source.values_at(others), source, others
 
     def _table(self, i: Instruction) -> tuple[Rows, Tensor]:
-        """The places (entries, numbers) of the parameters that a gather may read, and the numbers that choose."""
+        """Return the places (entries, numbers) of the parameters that a gather may read, and the selecting numbers."""
         assert i.table is not None
         return i.weights + np.arange(i.table.rows)[:, None] * i.table.step, self.sheet.ids(
             self.rows.values_at(i.args[0])
@@ -228,7 +228,7 @@ class Pass:
                 for args, factor in zip(i.args, (2.0, -2.0), strict=True):
                     text = f"{factor * float(i.numbers[0])!r} * up * (a - b)"
                     rows.add(args, formula(sheet, text, operands, args.shape))
-            case "gather":  # each entry gets the sum of what flows to those that read it: a product with ones and zeros
+            case "gather":  # each entry gets the sum of its readers' gradients: a product with ones and zeros
                 places, ids = self._table(i)
                 entries, width = places.shape
                 turned = sheet.fixed("Transpose", self._shaped(up.name, (len(i.args[0]), width, -1)), perm=(0, 2, 1))
@@ -249,10 +249,10 @@ class Pass:
 
 
 class TrainingStep:
-    """The step that a run does next, on a sheet.
+    """The next step of a run, on a sheet.
 
-    `problem` is an ``engine.problem.Problem``, `known` are names and numbers of its parameters in their order, `tiny`
-    is added to the length of a gradient before it divides.
+    `problem` is an ``engine.problem.Problem``; `known` holds names and numbers of its parameters in order; `tiny`
+    is added to the length of a gradient before a division by it.
     """
 
     def __init__(self, problem: Any, known: Known, tiny: float) -> None:
@@ -261,9 +261,9 @@ class TrainingStep:
         self.inputs: list[Ends] = []
 
     def encoded(self, samples: Sequence[Ends], states: Sequence[str], lr: Any, done: int) -> bytes:
-        """The file.
+        """Return the file.
 
-        `samples` are input and target, `states` the names of the optimiser's arrays, `lr` the rates of now, `done` the
+        `samples` are input and target, `states` the names of the optimiser's arrays, `lr` the current rates, `done` the
         steps that the optimiser has done.
         """
         sheet, problem, plan, real = self.sheet, self.problem, self.problem.plan, self.sheet.dtype.name
@@ -308,7 +308,7 @@ class TrainingStep:
         return encoded(sheet, self.inputs, results, "training step")
 
     def given(self, name: str, kind: str, shape: tuple[Any, ...], start: Any = None) -> str:
-        """An input; one with numbers to start with need not be given."""
+        """Add an input; one with `start` numbers is optional."""
         name = self.sheet.named(name)
         self.inputs.append((name, kind, shape))
         if start is not None:
@@ -316,12 +316,12 @@ class TrainingStep:
         return name
 
     def row(self, tensors: Sequence[str]) -> Tensor:
-        """Tensors one behind the other, as a row whose samples are their numbers."""
+        """Return tensors joined to a row; its samples are their numbers."""
         flat = [self.sheet.fixed("Reshape", name, self.sheet.integers((1, -1))) for name in tensors]
         return Tensor(flat[0] if len(flat) == 1 else self.sheet.fixed("Concat", *flat, axis=1), (1,))
 
     def data(self, samples: Sequence[Ends]) -> GradientFlow:
-        """The samples, with the features that are computed of them alone."""
+        """Return the samples, with the features that depend on them alone."""
         sheet, plan, first = self.sheet, self.problem.plan, 0
         found = GradientFlow(sheet, np.zeros(plan.n_inputs + plan.n_targets + plan.n_features, bool))
         for sample, size in zip(samples, (plan.n_inputs, plan.n_targets), strict=True):
@@ -337,7 +337,7 @@ class TrainingStep:
         return found
 
     def scale(self, data: GradientFlow) -> str:
-        """What the sum of all samples' losses is multiplied by, one number."""
+        """Return the factor of the sum of all samples' losses, one number."""
         sheet, problem, plan = self.sheet, self.problem, self.problem.plan
         loss: Any = getattr(problem.share, "__self__", problem.share)
         if problem.reduction == "sum":
@@ -349,14 +349,14 @@ class TrainingStep:
         classes: Operand = data.values_at([plan.n_inputs])
         ignored = -1.0 if loss.ignore_index is None else float(loss.ignore_index)
         share: Operand = 1.0
-        if loss.weight is not None:  # of each sample the weight of its class
+        if loss.weight is not None:  # for each sample, the weight of its class
             known = formula(sheet, "where(t == i, 0, t)", {"t": classes, "i": ignored}, (1,))
             share = Tensor(sheet.fixed("Gather", sheet.numbers(loss.weight), sheet.ids(known)), (1,))
         shares = formula(sheet, "where(t == i, 0, s)", {"t": classes, "i": ignored, "s": share}, (1,))
         return sheet.fixed("Div", 1.0, sheet.fixed("ReduceSum", shares))
 
     def hyper(self, lr: str, rates: int, t: str, weights: Tensor, gradients: Tensor) -> GradientFlow:
-        """The parameters of the optimiser's rule: rates, the step's number, what limits the gradient, derived ones.
+        """Return the parameters of the optimiser's rule: rates, step number, limit of the gradient, derived ones.
 
         As in a run they are computed in float64: ``1 - beta2**t`` loses four digits in float32.
         """
@@ -364,7 +364,7 @@ class TrainingStep:
         n, places = update.n_parameters, np.arange(update.n_parameters + update.n_derived)
         wide, narrow = (GradientFlow(sheet, np.zeros(len(places), bool)) for _ in range(2))
         sheet.dtype = np.dtype(np.float64)
-        wide.tensor[:] = CONSTANT  # what limits the gradient is not known yet
+        wide.tensor[:] = CONSTANT  # the limit of the gradient is not known yet
         for own, name in (([0, *range(n - rates + 1, n)], lr), ([1], t)):
             column = sheet.fixed("Reshape", sheet.fixed("Cast", name, to=DOUBLE), sheet.integers((-1, 1)))
             wide.place_rows(np.array(own), Tensor(column, (len(own),), lanes=False))
@@ -377,7 +377,7 @@ class TrainingStep:
         return narrow
 
     def factor(self, weights: Tensor, gradients: Tensor) -> Tensor:
-        """What the gradient is multiplied by, so that it is not too long."""
+        """Return the factor that limits the length of the gradient."""
         sheet, limits, trained = self.sheet, self.problem.limits, self.problem.trained[: self.problem.n_weights]
         text = f"where(t > 0, g + {limits.l1!r} * (where(w > 0, 1, 0) - where(w < 0, 1, 0)) + {2 * limits.l2!r} * w, 0)"
         given = {"t": Tensor(sheet.numbers(trained[None]), (1,)), "g": gradients, "w": weights}
@@ -386,7 +386,7 @@ class TrainingStep:
         return Tensor(sheet.fixed("Min", 1.0, share), (1,), lanes=False)
 
     def updated(self, now: Sequence[Tensor], gradients: Tensor, hyper: GradientFlow) -> list[GradientFlow]:
-        """All numbers after the step, then the optimiser's arrays."""
+        """Return all numbers after the step, then the optimiser's arrays."""
         sheet, n, trained = self.sheet, self.problem.n_weights, self.problem.trained[: self.problem.n_weights]
         columns = (Tensor(sheet.numbers(column[None, :n]), (1,)) for column in self.problem.columns)
         inputs = [now[0], gradients, *now[1:], *columns]
@@ -406,7 +406,7 @@ class TrainingStep:
         return found
 
     def follow(self, after: GradientFlow, body: Pass) -> None:
-        """Let a norm's statistics follow the batch."""
+        """Update the statistics of norms with the batch."""
         sheet, frozen = self.sheet, self.problem.store.frozen
         tracks = [track for track in self.problem.plan.body.tracks if not frozen[track.index]]
         for (counts, rate, positions, count), some in groupby(

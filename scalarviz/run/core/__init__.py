@@ -1,7 +1,7 @@
-"""What a run is made of: its graph, its numbers, the engine at work, one moment of it. Nothing here knows a Run.
+"""Parts of a run: its graph, its numbers, the engine at work, one moment of it. Nothing here knows a Run.
 
-* `graph` (a recorded model with its weights, and forward passes by it), `gather` (its weights in one store, its stages)
-* `setup` (how it trains, also as JSON, and its samples), `training` (calls of the engine, and how a run diverges),
+* `graph` (a traced model with its weights, and forward passes by it), `gather` (its weights in one store, its stages)
+* `setup` (training settings, also as JSON, and the samples), `training` (calls of the engine, and divergence),
   `interrupts` (Ctrl-C), `optimizer` (and the loss scale), `history`
-* `frame` (one moment, as a picture sees it)
+* `frame` (one moment, as pictures need it)
 """

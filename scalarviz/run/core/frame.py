@@ -1,4 +1,4 @@
-"""`Frame`, one moment of a run as a picture sees it, and its past: plain arrays, copied, never the live store."""
+"""`Frame`: one moment of a run as pictures need it, and its past. Plain arrays, copied, never the live store."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ FloatArray = NDArray[np.floating]
 BoolArray = NDArray[np.bool_]
 
 UPDATES = ("update", "update/value")
-"""What is known of a step alone, whether or not its gradient is."""
+"""Quantities that a step can have without a gradient."""
 
 Role = Literal["weight", "bias", "value", "buffer", "count"]
 BUFFERS = ("buffer", "count")
-"""What no optimiser trains."""
+"""Roles that no optimiser trains."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class Tensor:
     start : int
         Index of its first element in the flat arrays, C order.
     role : {"weight", "bias", "value", "buffer", "count"}
-        What the block is drawn as. A ``"buffer"`` is read by the network and trained by no optimiser (the running
-        mean of a norm), a ``"count"`` is one that counts, and is not drawn.
+        How the block is drawn. The network reads a ``"buffer"`` and no optimiser trains it (the running mean of a
+        norm). A ``"count"`` is a buffer that counts; it is not drawn.
     """
 
     name: str
@@ -61,20 +61,20 @@ class Tensor:
 
     @property
     def buffer(self) -> bool:
-        """Whether its numbers are no weights: no gradient goes to them."""
+        """Whether its numbers are not weights: they get no gradient."""
         return self.role in BUFFERS
 
     @property
     def span(self) -> slice:
-        """Where the block lies in the flat arrays."""
+        """Slice of the block in the flat arrays."""
         return slice(self.start, self.start + self.size)
 
     def of(self, flat: FloatArray) -> FloatArray:
-        """The block of `flat` in its own shape (a view)."""
+        """Return the block of `flat` in its own shape (a view)."""
         return flat[self.span].reshape(self.shape)
 
     def stored(self, flat: FloatArray) -> NDArray[Any]:
-        """A copy of the block as files have it: counts are int64."""
+        """Return a copy of the block as files have it: counts are int64."""
         block = self.of(flat)
         with np.errstate(invalid="ignore"):
             return block.astype(np.int64) if self.role == "count" else block.copy()
@@ -82,26 +82,26 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What one call of a module made, on the way from input to output, as the picture draws it.
+    """The output of one call of a module, as the picture draws it.
 
     Attributes
     ----------
     name : str
-        Module path (``"0"``), with a number behind it from the second call on (``"0 (2)"``); ``"output"`` for what
-        the model itself returns. Also the key in :attr:`Frame.activations`.
+        Module path (``"0"``), followed by a number from the second call on (``"0 (2)"``); ``"output"`` for the
+        return value of the model. Also the key in :attr:`Frame.activations`.
     kind : str
-        ``"linear"``, the name of the activation (``"sigmoid"``, ``"tanh"``), or what the module calls its stage
+        ``"linear"``, the name of the activation (``"sigmoid"``, ``"tanh"``), or the module's name for its stage
         (``"conv2d"``, ``"max_pool2d"``, ``"softmax"``).
     outputs : int
         Length of its output row (a picture C x H x W in C order).
     weight, bias : Tensor or None
         Only for ``"linear"``.
     shape, input_shape : tuple of int
-        Of what leaves and enters it: (C, H, W) of pictures, (n,) of rows; empty where nobody said.
+        Shapes of output and input: (C, H, W) of pictures, (n,) of rows; empty if unknown.
     sources : tuple of str
-        The stages whose rows it reads, ``"input"`` for the sample, in their order; empty: the stage before it.
+        The stages whose rows it reads, ``"input"`` for the sample, in order; empty: the stage before it.
     whole : bool
-        Of ``"linear"``: whether its columns are those rows, all of them, one after the other.
+        For ``"linear"``: whether its columns are all numbers of those rows, one row after the other.
     """
 
     name: str
@@ -116,7 +116,7 @@ class Stage:
 
 
 def is_chain(stages: Sequence[Stage]) -> bool:
-    """Whether every stage reads the rows of the one before it and of no other, and no layer comes twice."""
+    """Return whether every stage reads only the row of the stage before it, and no layer occurs twice."""
     before = ["input", *(stage.name for stage in stages)]
     called = [stage.weight.start for stage in stages if stage.weight is not None]
     return len(called) == len(set(called)) and all(
@@ -125,33 +125,33 @@ def is_chain(stages: Sequence[Stage]) -> bool:
 
 
 class Curve(NamedTuple):
-    """Step numbers, losses and learning rates, arrays of one length (read only: they are views)."""
+    """Step numbers, losses and learning rates: read-only arrays of one length."""
 
     step: NDArray[np.int64]
     loss: NDArray[np.float64]
     lr: NDArray[np.float64]
 
     def part(self, places: slice | NDArray[Any]) -> Curve:
-        """Some of its steps, by their places."""
+        """Return some of the steps, by their indices."""
         return Curve(self.step[places], self.loss[places], self.lr[places])
 
     def up_to(self, step: int) -> Curve:
-        """Its steps up to one of them."""
+        """Return the steps up to `step`."""
         return self.part(slice(int(np.searchsorted(self.step, step, "right"))))
 
     def after(self, step: int) -> Curve:
-        """Its steps after one of them."""
+        """Return the steps after `step`."""
         return self.part(slice(int(np.searchsorted(self.step, step, "right")), None))
 
     def followed(self, step: int, loss: NDArray[np.float64], lr: NDArray[np.float64]) -> Curve:
-        """It and what came after it, up to `step`; where that does not follow, a line of its own."""
+        """Return this curve followed by losses and rates up to `step`; only the new part if it leaves a gap."""
         more = Curve(np.arange(step - len(loss) + 1, step + 1), loss, lr)
         if len(self.step) and self.step[-1] != more.step[0] - 1:
             return more
         return Curve(*(np.concatenate(parts) for parts in zip(self, more, strict=True)))
 
     def of_weights(self, step: int = 0, loss: float = float("nan")) -> Curve:
-        """The same losses by the weights that they are of: those before their step. Behind them those of a `step`."""
+        """Return each loss at the step of its weights, one earlier; end with `loss` at `step` unless it is NaN."""
         if loss != loss:
             return Curve(self.step - 1, self.loss, self.lr)
         kept = self.up_to(step)
@@ -159,7 +159,7 @@ class Curve(NamedTuple):
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """The same array, which nobody can write to any more."""
+    """Make the array read-only and return it."""
     array.flags.writeable = False
     return array
 
@@ -182,53 +182,52 @@ class Frame:
     values, gradient, update : ndarray, shape (P,)
         Weights after the step; the step's gradient, taken at the values before it; new minus old value.
     computed, frozen : ndarray of bool, shape (P,)
-        Whether a gradient has been computed at all; whether the weight is left alone by the optimiser.
+        Whether a gradient has been computed; whether the optimiser skips the weight.
     activations : mapping of str to ndarray
         ``"input"`` and every :class:`Stage` name to its row for the probe sample.
     dead : mapping of str to ndarray of bool
-        Per rectifier stage, the units that are zero, at these values, for every one of the first samples of the
-        data: 256 of them, of a large net fewer (at least 32).
+        Per rectifier stage: the units that are zero, at these values, for every one of the first 256 samples of the
+        data (fewer for a large network, at least 32).
     saturated : mapping of str to ndarray
-        Per sigmoid and tanh stage and unit, the share of those samples at which it is flat: its slope is below a
-        thousandth of its largest.
+        Per sigmoid and tanh stage: for each unit, the share of those samples with a slope below a thousandth of the
+        largest slope.
     units_step : int or None
-        The step that `dead` and `saturated` are of, None: of this one. A window finds them less often where that takes
-        long.
+        The step of `dead` and `saturated`; None: this step. A window computes them less often if they take long.
     curve : Curve
         The history up to this step.
     edited : bool
-        Whether weights or data were changed from outside since the step: `loss`, `gradient`, `update` and the end of
-        `curve` belong to the numbers before.
+        Whether weights or data were edited since the step. Then `loss`, `gradient`, `update` and the end of
+        `curve` belong to the numbers before the edit.
     next_lr : float or None
-        Learning rate of the coming step, None where nobody trains.
+        Learning rate of the coming step; None without training.
     stopped_by : str
-        The breakpoint that stopped the run after this step, with its numbers; empty where none did.
+        The breakpoint that stopped the run after this step, with its numbers; empty for none.
     past : Past or None
-        Where the run can go from here, and what happened where; None where nothing keeps a past.
+        The steps that the run can go to, and the events at them; None without a kept past.
     units : Units or None
-        Who finds `dead` and `saturated` when they are looked at.
+        Computes `dead` and `saturated` at first use.
     settings : Setup or None
-        How the run trained then: optimiser, batch, penalties; None where nobody trains.
+        Settings of the run at that time: optimiser, batch, penalties; None without training.
     data : Data or None
-        What was learnt from then (numbers of a sample, N), the same object as long as nobody changed it.
+        Training data at that time (numbers of a sample, N); the same object until the data changes.
     state : mapping of str to ndarray, shape (P,)
-        What the optimiser keeps for each weight after the step, by its names (``"exp_avg"``); empty where nobody asked
-        for it, and where there is nothing.
+        The optimiser's state per weight after the step, by name (``"exp_avg"``); empty if not asked for, or if the
+        optimiser has none.
     forward : Forward or None
-        The network that the values are of (``forward.tensors``, ``forward.stages``), where there is one: a run may have
-        another one since.
+        The network of the values (``forward.tensors``, ``forward.stages``), if there is one. The run may have another
+        network since.
     moved : ndarray of bool, shape (P,), or None
         Whether `update` is known; None: where a gradient has been computed.
     together : int
-        How many steps `update` is of: more than one where nobody looked in between.
+        Number of steps that `update` covers; more than one if no frame was taken in between.
     coming : Coming or None
-        Who finds the loss of these values on the batch of the coming step; None where nobody trains.
+        Computes the loss of these values on the batch of the coming step; None without training.
     master : ndarray of float32, shape (P,), or None
-        Of a run in float16: the weights that the optimiser changes, which `values` are rounded from, and which `update`
-        is of. None in another dtype, where they are the values.
+        In a float16 run: the weights that the optimiser changes. `values` are rounded from them, and `update` is
+        of them. None for other dtypes, where `values` are those weights.
     probe_loss, shown_loss : float or None
-        Of a recorded frame: the loss of the probe sample alone, and the one that pictures tell, at these values; None
-        where it was not recorded. A live frame's are worked out when they are looked at.
+        In a recorded frame: the loss of the probe sample alone, and the loss that pictures show, at these values; None
+        if not recorded. A live frame computes them when they are needed.
     """
 
     step: int
@@ -262,48 +261,48 @@ class Frame:
 
     @property
     def exact(self) -> FloatArray:
-        """The weights that the optimiser changes, (P,): the float32 ones of a run in float16."""
+        """The weights that the optimiser changes, (P,): float32 in a float16 run."""
         return self.values if self.master is None else self.master
 
     def known(self, quantity: str) -> BoolArray:
-        """Of which weights there is a number, (P,), of a quantity by its name; the values are always known."""
+        """Return which weights have a number, (P,), for a quantity by its name; values always have one."""
         if quantity == "weight":
             return np.ones(len(self.values), bool)
         return self.moved if self.moved is not None and quantity in UPDATES else self.computed
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copies and pickles hold the numbers; the network stays here."""
+        """Copy and pickle the numbers only, without network, units and data."""
         here = ("forward", "units", "data", "coming")
         return Frame, tuple(None if part.name in here else getattr(self, part.name) for part in fields(self))
 
     @property
     def told_loss(self) -> float:
-        """That of these weights, as far as anybody knows it: recorded, or of the coming batch; else of the step."""
+        """The loss of these weights if known (recorded, or of the coming batch); else the loss of the step."""
         if self.shown_loss is not None:
             return self.shown_loss
         return self.loss if self.coming is None else self.coming.loss
 
     def samples(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
-        """Copies of inputs (N, n_inputs) and targets (N, n_targets) that were learnt from; None where nothing is."""
+        """Return copies of the training inputs (N, n_inputs) and targets (N, n_targets), or None without data."""
         if self.data is None or self.forward is None:
             return None
         n, m = self.forward.tape.n_inputs, self.forward.tape.n_targets
         return self.data[:n].T.copy(), self.data[n : n + m].T.copy()
 
     def with_activations(self, activations: Mapping[str, FloatArray]) -> Frame:
-        """The same frame with the rows of a probe sample."""
+        """Return the same frame with the rows of a probe sample."""
         return replace(self, activations=activations)
 
     def with_units(self, units: Units) -> Frame:
-        """The same frame with the dead and saturated units of another moment."""
+        """Return the same frame with the dead and saturated units of another moment."""
         return replace(self, dead=units.dead, saturated=units.saturated, units_step=units.step, units=units)
 
 
 class Units:
-    """Finds dead and saturated units of one moment, both at the first look, as of a Frame.
+    """Dead and saturated units of one moment, both computed at first use.
 
-    It takes a forward pass of some samples, two steps of a large network: nobody pays who does not look.
-    `data` is never written to; `samples` and `seconds` are 0 as long as nobody has looked.
+    The forward pass of some samples costs about two steps of a large network, so it waits for the first use.
+    `data` is never written to; `samples` and `seconds` are 0 before that.
     """
 
     def __init__(self, forward: Forward, values: NDArray[Any], data: Data, step: int) -> None:
@@ -315,7 +314,7 @@ class Units:
         self._finding = threading.Lock()
 
     def find(self) -> tuple[Mapping[str, BoolArray], Mapping[str, FloatArray]]:
-        """Dead and saturated units; any thread may ask."""
+        """Return dead and saturated units; any thread may call it."""
         with self._finding:
             if self._asked is not None:
                 forward, values, data = self._asked
@@ -328,9 +327,9 @@ class Units:
 
 
 class Coming:
-    """The batch of the coming step, and the loss that it will have: that of the weights shown. Found at the first look.
+    """The batch of the coming step and its loss at the weights shown, computed at first use.
 
-    It is the number that the step itself will compute, penalties and dropout included. `data` is never written to.
+    The loss equals the one that the step will compute, penalties and dropout included. `data` is never written to.
     """
 
     def __init__(self, forward: Forward, values: NDArray[Any], data: Data, setup: Setup, step: int) -> None:
@@ -339,7 +338,7 @@ class Coming:
 
     @property
     def loss(self) -> float:
-        """At the values of the frame; any thread may ask."""
+        """Loss at the values of the frame; any thread may read it."""
         with self._finding:
             if self._loss is None:
                 forward, values, data, setup, step = self._asked
@@ -353,7 +352,7 @@ class Coming:
 
 
 class _Part(Mapping[str, NDArray[Any]]):
-    """One of the two, as a mapping. Copies and pickles are plain dictionaries."""
+    """Dead or saturated units as a mapping. Copies and pickles are plain dictionaries."""
 
     def __init__(self, units: Units, which: int) -> None:
         self._units, self._which = units, which
@@ -374,12 +373,12 @@ class _Part(Mapping[str, NDArray[Any]]):
         return dict, (dict(self),)
 
 
-# ---- What a picture shows of the past: the branches of a run, its edits and its named moments, as data
+# ---- The past: branches of a run, edits and named moments, as data
 
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """A moment that was named."""
+    """A named moment."""
 
     step: int
     name: str
@@ -392,17 +391,17 @@ class Branch:
     Attributes
     ----------
     number : int
-        Counts from 0, the line that the run began with; it stays as long as there is the branch.
+        Counts from 0, the first line of the run; it does not change.
     parent : int or None
-        The branch that it left; None where it began by itself (a loaded file).
+        The branch that it left; None for a branch with its own start (a loaded file).
     first, newest : int
         The step after which it left its parent, or at which it begins; its last step.
     curve, edits : Curve, tuple of Applied
-        Its own, those after `first`.
+        Curve and edits of the branch after `first`.
     current : bool
         Whether the run is on it.
     why : str
-        What made it begin, in words (``"0.weight[2][1] = 2"``); empty for the first.
+        The edit that began it, in words (``"0.weight[2][1] = 2"``); empty for the first.
     """
 
     number: int
@@ -422,23 +421,23 @@ class Branch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Past:
-    """The time around one frame: where it can go, and what happened where."""
+    """The steps around one frame that the run can go to, with edits, branches and names."""
 
     first: int
-    newest: int  # steps at which the run can stand, on the branch of now
+    newest: int  # first and last step of the current branch that the run can go to
     curve: Curve = NO_CURVE
-    edits: tuple[Applied, ...] = ()  # all of that branch, those before it left its parent included
-    branches: tuple[Branch, ...] = ()  # all of them, the oldest first, that of now included
+    edits: tuple[Applied, ...] = ()  # all of that branch, with those before it left its parent
+    branches: tuple[Branch, ...] = ()  # all, the oldest first, the current one included
     flags: tuple[Flag, ...] = ()  # named moments of that branch, by step
     undo: str = ""
-    # what the next undo and redo would do, in the words of the edit; empty where there is nothing
+    # what the next undo and redo would do, in the words of the edit; empty for nothing
     redo: str = ""
-    # where it can stand, in order, if not at every step from `first` to `newest`
+    # the steps that the run can go to, in order, if not every step from `first` to `newest`
     steps: NDArray[np.int64] | None = None
     seed: int | None = None  # what drew the first weights of that branch, where a restart did
 
     def nearest(self, step: int) -> int:
-        """The step nearest to `step` at which one can stand."""
+        """Return the nearest step to `step` that the run can go to."""
         if self.steps is None:
             return step
         after = int(np.searchsorted(self.steps, step))
@@ -446,9 +445,9 @@ class Past:
         return int(near[np.argmin(np.abs(near - step))])
 
     def neighbour(self, step: int, by: int) -> int:
-        """Where one stands `by` steps of those at which one can after `step` (before it, below 0); perhaps nowhere.
+        """Return the step that lies `by` reachable steps after `step` (before it if negative); it may not exist.
 
-        From a step between two of them the first one is the next in that direction.
+        From a step between two reachable ones, the nearer one in that direction counts as the first.
         """
         if self.steps is None:
             return step + by

@@ -1,4 +1,4 @@
-"""The weights of a model in one store: gathered, named, given back; and its stages, what each module made of what."""
+"""Gather the weights of a model in one store, name them and give them back; and find its stages."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ from .frame import Role, Stage, Tensor
 
 
 def blocks_of(model: Any) -> list[Block]:
-    """The parameter blocks of a module, in its own order; none for a plain function."""
+    """Return the parameter blocks of a module, in order; empty for a plain function."""
     return as_blocks(asked(model, "parameters"))
 
 
 def asked(model: Any, method: str) -> list[Any]:
-    """What a method of a module gives; nothing of a plain function, which has no such method."""
+    """Return the list that a module's method returns; empty for a plain function, which has no such method."""
     found = getattr(model, method, None)
     return list(found()) if callable(found) else []
 
 
 def buffers_in(model: Any) -> dict[str, Any]:
-    """The buffers of a module that its graph reads as numbers of the store, by path; none for a plain function."""
+    """Return a module's buffers that its graph reads from the store, by path; empty for a plain function."""
     return {**buffer_blocks(model)} if isinstance(model, Module) else {}
 
 
 def drawn_weights(
     model: Any, tape: Tape, seed: int, by_hand: bool = True
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Flat weights (P,) as the initialisers of their modules draw them, buffers as they begin, and which are known.
+    """Return flat weights (P,) from their initialisers, buffers at their start, and which of them are known.
 
-    `by_hand`: whether weights count that were made by hand, which PyTorch's default draws then.
+    `by_hand`: include weights that were made by hand; PyTorch's default rule draws them.
     """
     start_of, module = starts(tape), isinstance(model, Module)
     begun: dict[Any, Any] = drawn(model, seed) if module else {}
@@ -66,12 +66,12 @@ def drawn_weights(
 
 
 def constants_of(model: Any) -> dict[str, NDArray[Any]]:
-    """Copies of the other buffers of a module by name, arrays of the user; none for a plain function."""
+    """Return copies of a module's other buffers (user arrays) by name; empty for a plain function."""
     return constant_buffers(model) if isinstance(model, Module) else {}
 
 
 def without_constants(model: Any, saved: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """The entries of `saved` that are no constants of `model`; InputError if a constant differs."""
+    """Return the entries of `saved` that are not constants of `model`; InputError if a constant differs."""
     own = constants_of(model)
     differing = [name for name, array in own.items() if name in saved and not np.array_equal(saved[name], array)]
     if differing:
@@ -83,7 +83,7 @@ def without_constants(model: Any, saved: Mapping[str, NDArray[Any]]) -> dict[str
 
 
 def as_blocks(parameters: Iterable[Any]) -> list[Block]:
-    """Blocks of Parameters and Weights, each once; InputError for anything else."""
+    """Return the blocks of Parameters and Weights, each once; InputError for anything else."""
     found: dict[Block, None] = {}
     for parameter in parameters:
         if isinstance(parameter, Weight):
@@ -96,12 +96,12 @@ def as_blocks(parameters: Iterable[Any]) -> list[Block]:
 
 
 def starts(tape: Tape) -> dict[Block, int]:
-    """Where each block of the tape begins in theta."""
+    """Return the start of each block of the tape in theta."""
     return dict(zip(tape.blocks, accumulate((block.size for block in tape.blocks), initial=0), strict=False))
 
 
 def gather(blocks: Iterable[Block], dtype: str, owner: Any) -> Store:
-    """Move `blocks` into one new store owned by `owner`."""
+    """Move `blocks` into one new store that belongs to `owner`."""
     blocks = list(blocks)
     store = Store(sum(b.size for b in blocks), np.dtype(dtype))
     store.owner = weakref.ref(owner)
@@ -113,29 +113,29 @@ def gather(blocks: Iterable[Block], dtype: str, owner: Any) -> Store:
 
 
 def owners_of(blocks: Iterable[Block]) -> list[Any]:
-    """The living runs that train some of `blocks`, each once."""
+    """Return the living runs that train some of `blocks`, each once."""
     owners = (block.store.owner() for block in blocks if block.store.owner is not None)
     return list(dict.fromkeys(owner for owner in owners if owner is not None))
 
 
 def release(blocks: Iterable[Block], store: Store) -> None:
-    """Give every block that still points into `store` a float64 store of its own."""
+    """Give every block in `store` a float64 store of its own."""
     for block in blocks:
         if block.store is store:
             block._move(Store(block.size), 0)
 
 
 def tensors_of(blocks: Iterable[Block], names: Mapping[Block, str]) -> tuple[Tensor, ...]:
-    """Name, shape and place of each block in the flat arrays; those without a name among `names` say their own."""
+    """Return a Tensor for each block in the flat arrays; blocks without an entry in `names` use their own name."""
     tensors: list[Tensor] = []
     taken: Counter[str] = Counter()
     start = 0
     for k, block in enumerate(blocks):
         name, shape = names.get(block) or _name(block, k), _shape(block)
         lone: Role = "bias" if name.rpartition(".")[2] == "bias" else "value"
-        role: Role = getattr(block, "role", lone)  # a Parameter knows what it is, a lone Weight only by its name
+        role: Role = getattr(block, "role", lone)  # a Parameter knows its role, a lone Weight only its name
         taken[name] += 1
-        if taken[name] > 1:  # two layers in a function have no path that tells them apart
+        if taken[name] > 1:  # two layers in a function have no different paths
             name += f" ({taken[name]})"
         tensors.append(Tensor(name, shape, start, role))
         start += block.size
@@ -153,7 +153,7 @@ def _shape(block: Block) -> tuple[int, ...]:
 
 
 def weight_name(tensors: Sequence[Tensor], index: int) -> str:
-    """Name of the scalar at flat `index`, as ``0.weight[4][2]``; InputError if there is none."""
+    """Return the name of the scalar at flat `index`, such as ``0.weight[4][2]``; InputError if there is none."""
     for tensor in tensors:
         if tensor.start <= index < tensor.start + tensor.size:
             place = np.unravel_index(index - tensor.start, tensor.shape) if tensor.shape else ()
@@ -161,7 +161,7 @@ def weight_name(tensors: Sequence[Tensor], index: int) -> str:
     raise InputError(f"there is no weight {index}; the run has {sum(t.size for t in tensors)}")
 
 
-# ---- Which weight is meant: a Weight, a name as messages print it, or a flat index
+# ---- Find a weight by a Weight, a printed name, or a flat index
 
 
 _DOTTED = re.compile(r"\.(\d{1,9})(?=[.\[]|\Z)")
@@ -169,7 +169,7 @@ _PLACES = re.compile(r"(?:\[\d{1,9}\])*\Z")
 
 
 def index_of(tensors: Sequence[Tensor], tape: Tape, given: Any) -> int:
-    """Flat index of a weight that is given as a Weight, a name or an index; negative ones count from the end."""
+    """Return the flat index of a weight, given as a Weight, a name or an index; negative indices count from the end."""
     if isinstance(given, Weight):
         start = starts(tape).get(given._block)
         if start is not None:
@@ -201,7 +201,7 @@ def _named(tensors: Sequence[Tensor], name: str) -> int:
 
 
 def _place_in(tensors: Sequence[Tensor], text: str, name: str) -> int | None:
-    """Flat index of the weight that `text` names, `name` in messages; None if no tensor is called so."""
+    """Return the flat index of the weight that `text` names (`name` in messages), or None if no tensor fits."""
     for tensor in sorted(tensors, key=lambda t: -len(t.name)):
         rest = text.removeprefix(tensor.name)
         if (rest == text and tensor.name) or not _PLACES.match(rest):
@@ -230,26 +230,26 @@ def _names(tensors: Sequence[Tensor], most: int = 8) -> str:
     return listing(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-# ---- The stages of a recorded model, for the picture
+# ---- The stages of a traced model, for the picture
 
 
 class MadeOf:
-    """Which stages a row is made of: those that each way back from it meets first."""
+    """Finds the stages that a row depends on: the first one on each way back."""
 
     def __init__(self, nodes: Sequence[Node], inputs: int) -> None:
         self._nodes = nodes
         self.owner = dict.fromkeys(range(inputs), 0)
         self._bits: list[int] = []  # of the first rows: bit k is stage k
-        self._same: dict[int, int] = {}  # many rows are made of the same, and hold one number
+        self._same: dict[int, int] = {}  # many rows depend on the same stages and share one number
 
     def claim(self, rows: Sequence[int], stage: int) -> None:
-        """The rows that belong to nobody belong to `stage` from now on."""
+        """Assign rows without a stage to `stage`."""
         new = [row for row in rows if row not in self.owner]
         self.owner.update(dict.fromkeys(new, stage))
-        del self._bits[min(new, default=len(self._bits)) :]  # what was found through these holds no more
+        del self._bits[min(new, default=len(self._bits)) :]  # bits found through these rows are outdated
 
     def stages(self, rows: Sequence[int]) -> list[int]:
-        """The stages of all `rows`, ascending."""
+        """Return the stages of all `rows`, ascending."""
         self._pass(max(rows, default=-1) + 1)
         found = reduce(or_, (self._bits[row] for row in rows), 0)
         return [stage for stage in range(found.bit_length()) if found >> stage & 1]
@@ -272,21 +272,21 @@ class MadeOf:
             bits.append(same.setdefault(made, made))
 
 
-# ---- Finding them
+# ---- Finding stages
 
 
 OUTPUTS = -1
-"""In the place of a tap's number: what the model itself returns."""
+"""Instead of a tap's number: the model's own output."""
 INPUT, OUTPUT = "input", "output"
 
 Rows = tuple[int, ...]
 
 
 def stages_of(model: Any, tape: Tape, tensors: Sequence[Tensor], shape: Shape) -> list[tuple[Stage, int]]:
-    """The stages in the order of the tape, each with the number of its tap, or `OUTPUTS`.
+    """Return the stages in the order of the tape, each with the number of its tap, or `OUTPUTS`.
 
-    A stage is what one call of a module or function newly returned: what only reshapes, selects or passes on is none,
-    nor a module that does no more than those it calls.
+    A stage is the new output of one call of a module or function. A call that only reshapes, selects or passes on is
+    no stage, nor is a module that does no more than the modules it calls.
     """
     finder = _Finder(model, tape, tensors, shape)
     for number, (module, rows) in enumerate(tape.taps):
@@ -296,7 +296,7 @@ def stages_of(model: Any, tape: Tape, tensors: Sequence[Tensor], shape: Shape) -
 
 
 class _Finder:
-    """Goes through the taps of a tape; knows which stage made each row, and in which shape it stands now."""
+    """Goes through the taps of a tape; knows the stage of each row and its current shape."""
 
     def __init__(self, model: Any, tape: Tape, tensors: Sequence[Tensor], shape: Shape) -> None:
         self.tape, self.model = tape, model
@@ -310,18 +310,18 @@ class _Finder:
         self.shape: dict[str, Shape] = {INPUT: shape}
 
     def add(self, module: Any, rows: Rows, number: int) -> None:
-        """One call, or the end: a stage of its own if it made anything new."""
+        """Add a stage for one call, or for the end, if it made new rows."""
         if all(row in self.owner for row in rows):
             self._passed_on(module, rows)
             return
         sources = tuple(self.stage_names[stage] for stage in self.made_of.stages(rows))
         if not sources and number != OUTPUTS:
-            return  # made of weights and constants alone: no sample comes by
+            return  # from weights and constants alone
         kind = self._kind(module, rows, sources)
         before = self.shape[sources[0]] if len(sources) == 1 else ()
         made = _made_shape(module, before, len(rows))
         weight, bias = (self._tensor(module, n) if kind == "linear" else None for n in ("weight", "bias"))
-        if kind == "linear" and len(sources) > 1:  # rows that are passed on stand among new ones: one stage has all
+        if kind == "linear" and len(sources) > 1:  # passed-on rows among new ones: one stage has all
             read = self.tape.nodes[rows[0]].args
             sources = next(((name,) for name in reversed(sources) if self.rows[name] == read), sources)
         name = self._name(module)
@@ -332,7 +332,7 @@ class _Finder:
         self.stage_names.append(name)
 
     def _passed_on(self, module: Any, rows: Rows) -> None:
-        """Nothing new: what reshapes a stage's rows says in which shape the next module gets them."""
+        """Note a new shape of a stage's rows for the next module."""
         name = self.stage_names[self.owner[rows[0]]] if rows else ""
         if self.rows.get(name) == rows:
             now = self.shape[name]
@@ -358,7 +358,7 @@ class _Finder:
         return "function" if module is None else type(module).__name__.lower()
 
     def _whole(self, read: Rows, sources: Sequence[str]) -> bool:
-        """Whether a layer reads its sources' rows one after the other, as the picture draws its columns."""
+        """Return whether a layer reads all rows of its sources in order, as the picture draws its columns."""
         if len(sources) > len(read):
             return False
         return read == tuple(row for name in sources for row in self.rows[name])
@@ -369,7 +369,7 @@ class _Finder:
 
     def _name(self, module: Any) -> str:
         path = self.names.get(id(module), "") or OUTPUT
-        if module is not None and id(module) not in self.names:  # made by the forward pass itself
+        if module is not None and id(module) not in self.names:  # created in the forward pass
             path = type(module).__name__.lower()
         if module is self.model and not asked(module, "children"):
             path = self.names.get(id(module), "")  # a network of one layer has no path: ""
@@ -381,7 +381,7 @@ class _Finder:
 
 
 def _made_shape(module: Any, before: Shape, count: int) -> Shape:
-    """The shape of `count` numbers that a module makes of a sample of the shape `before`; a row if it cannot say."""
+    """Return the shape of a module's `count` outputs for a sample of shape `before`; a row if unknown."""
     if hasattr(module, "made_shape") and len(before) == module.dimensions + 1:
         made: Shape = module.made_shape(before)
         return made if prod(made) == count and min(made) > 0 else (count,)

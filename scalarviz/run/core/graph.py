@@ -1,4 +1,4 @@
-"""`Graph`: what a run computes and which weights it has, as one thing that a state holds and a run puts on."""
+"""`Graph`: the computation and the weights of a run as one object, which a state holds and a run can switch to."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from .gather import OUTPUTS, blocks_of, buffers_in, stages_of, starts, tensors_o
 from .optimizer import SCALE_NAME, trained_indices
 
 PROBE_SET = 256
-"""Samples that decide whether a unit is dead, of a net that is not large."""
+"""Most samples that decide whether a unit is dead."""
 FEWEST_PROBES = 32
 PROBE_NUMBERS = 1 << 18
-"""What their forward pass may compute: it is done at every frame, so a large net is asked with fewer samples."""
+"""Most numbers of their forward pass: every frame does it, so a large network uses fewer samples."""
 FLAT = 1e-3
-"""Share of its largest slope below which an activation is called saturated."""
+"""An activation is saturated if its slope is below this share of its largest."""
 _BENDS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
     "tanh": lambda y: 1 - y * y,
     "sigmoid": lambda y: 4 * y * (1 - y),
@@ -63,11 +63,11 @@ class Forward:
 
     @cached_property
     def ids(self) -> Ids:
-        """Which numbers of a sample choose rows of tables."""
+        """Numbers of a sample that select rows of tables."""
         return ids_of(self.tape)
 
     def sample(self, probe: ArrayLike) -> NDArray[np.float64]:
-        """One sample as a row (n_inputs,), a copy."""
+        """Return one sample as a row (n_inputs,), a copy."""
         one: Any = [probe]
         rows: NDArray[np.float64] = fitting(as_samples(one, "probe").astype(np.float64), self.shape, "probe")
         self.ids.check("probe", rows)
@@ -75,11 +75,11 @@ class Forward:
         return row
 
     def activations(self, probe: ArrayLike, values: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """``"input"`` and the row of every stage for one sample, in float64."""
+        """Return ``"input"`` and the row of every stage for one sample, in float64."""
         return {name: row[0] for name, row in self._rows(self.sample(probe)[None], self._tap_of, values).items()}
 
     def _read(self, samples: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Samples as the network reads them."""
+        """Return samples as the network reads them: rounded in a float16 run."""
         if loss_scale_of(self.tape) is None:
             return samples
         read = float16(samples)
@@ -88,7 +88,7 @@ class Forward:
         return read
 
     def rows(self, inputs: ArrayLike, stages: Sequence[str], values: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """The rows of stages (``"input"``: the samples) for samples (N, n_inputs), each (N, outputs), in float64."""
+        """Return rows of stages (``"input"``: the samples) for samples (N, n_inputs), each (N, outputs), in float64."""
         unknown = next((name for name in stages if name != "input" and name not in self._tap_of), None)
         if unknown is not None:
             raise UnknownNameError(f"there is no stage {unknown!r}; allowed: {listing(('input', *self._tap_of))}")
@@ -100,18 +100,18 @@ class Forward:
     def _rows(
         self, samples: NDArray[np.float64], taps: Mapping[str, int], values: NDArray[Any]
     ) -> dict[str, NDArray[Any]]:
-        """``"input"`` and the rows of some taps for checked samples (N, n_inputs), each (N, outputs)."""
+        """Return ``"input"`` and the rows of some taps for checked samples (N, n_inputs), each (N, outputs)."""
         found = self._tap_rows(self._probe_runner, [*taps.values()], samples.T, values)
         return {"input": self._read(samples), **{name: row.T for name, row in zip(taps, found, strict=True)}}
 
     def units(
         self, values: NDArray[Any], data: Data
     ) -> tuple[dict[str, NDArray[np.bool_]], dict[str, NDArray[np.floating]]]:
-        """By stage, which units are dead and which share is saturated at the first samples of `data`.
+        """Return, by stage, which units are dead, and the saturated share of each unit, at the first samples.
 
-        `data` is (numbers of a sample, N); `PROBE_SET` samples are looked at, of a large net fewer, in the
-        run's dtype, as the engine computes them. Dead is a rectifier's unit that is 0 for every one;
-        saturated is the share at which the slope of a sigmoid or tanh is below `FLAT` of its largest.
+        `data` is (numbers of a sample, N). It uses `PROBE_SET` samples, fewer for a large network, in the
+        run's dtype, as the engine does. A rectifier's unit is dead if it is 0 for all of them. The
+        saturated share counts the samples at which the slope of a sigmoid or tanh is below `FLAT` of its largest.
         """
         watched = [(s, tap) for s, tap in zip(self.stages, self.taps, strict=True) if s.kind in ("relu", *_BENDS)]
         if not watched:
@@ -129,7 +129,7 @@ class Forward:
         return dead, flat
 
     def watched(self, data: Data) -> int:
-        """How many samples of `data` :meth:`units` looks at: the first so many."""
+        """Return how many of the first samples of `data` :meth:`units` uses."""
         most = max(FEWEST_PROBES, min(PROBE_SET, PROBE_NUMBERS // self._dead_runner.plan.body.n_rows))
         return min(most, data.shape[1])
 
@@ -144,25 +144,25 @@ class Forward:
         return np.split(found, np.cumsum([len(w) for w in wanted])[:-1])
 
     def predict(self, inputs: ArrayLike, values: NDArray[Any]) -> NDArray[Any]:
-        """The outputs for `inputs` (N, n_inputs), shape (N, n_outputs), in the run's dtype."""
+        """Return the outputs (N, n_outputs) for `inputs` (N, n_inputs), in the run's dtype."""
         samples = fitting(inputs, self.shape, "predict: the inputs")
         self.ids.check("predict", samples)
         runner = self._predict_runner
         return runner.rows(values, samples.T, runner.plan.body.outputs).T
 
     def evaluate(self, x: NDArray[Any], y: NDArray[Any], values: NDArray[Any], draws: Draws | None = None) -> float:
-        """The loss of all samples (N, n_inputs), (N, n_targets) as one batch; `draws`: of dropout masks in training."""
+        """Return the loss of all samples (N, n_inputs), (N, n_targets) as one batch; `draws` gives dropout masks."""
         self.ids.check("evaluate", x, y)
         runner = self._loss_runner
         rows = runner.rows(values, np.concatenate([x, y], axis=1).T, np.array([runner.plan.body.loss]), draws)
         total = rows[0].sum(dtype=np.float64)
         if self.reduction == "sum":
             return float(total)
-        with np.errstate(invalid="ignore"):  # of samples that are all left out
+        with np.errstate(invalid="ignore"):  # if all samples are left out
             return float(total * inverse(len(x) if self.share is None else self.share(y).sum()))
 
     def scale_of_one(self, target: NDArray[Any]) -> float:
-        """By what the loss of a sample is multiplied to be that of a batch of it alone: where classes have weights."""
+        """Return the factor that turns the loss of a sample into that of a batch of one: for class weights."""
         if self.reduction == "sum" or self.share is None:
             return 1.0
         return inverse(float(self.share(np.ravel(target)[None]).sum()))
@@ -190,13 +190,13 @@ PlaceInList = tuple[int, ...]
 
 
 def grouped(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """The same weights, with those of one list (``"w.0"``, ``"w.1"``) as one tensor ``"w"`` of the list's shape.
+    """Return the weights with those of one list (``"w.0"``, ``"w.1"``) as one tensor ``"w"`` of the list's shape.
 
-    Lists of lists become matrices, or, where their rows are of unequal lengths, a tensor each row. What does not
-    stand together in the order of the list stays as it is.
+    Lists of lists become matrices, or, if their rows differ in length, one tensor per row. Weights that are not
+    adjacent in list order stay as they are.
     """
     found: list[Tensor] = []
-    name, members = "", list[tuple[PlaceInList, Tensor]]()  # of the list that is read just now
+    name, members = "", list[tuple[PlaceInList, Tensor]]()  # of the list that is being read
     for tensor in tensors:
         parts = _PLACE.match(tensor.name) if tensor.shape == () else None
         place = () if parts is None else tuple(map(int, parts[2][1:].split(".")))
@@ -209,7 +209,7 @@ def grouped(tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
 
 
 def _follows(place: PlaceInList, following: PlaceInList) -> bool:
-    """Whether a place is the next one in a list of lists: one number counts up, those behind it begin with 0."""
+    """Return whether a place is the next one in nested lists: one index counts up, those after it start with 0."""
     if len(place) != len(following):
         return False
     at = next((k for k, (a, b) in enumerate(zip(place, following, strict=True)) if a != b), len(place))
@@ -221,7 +221,7 @@ def _as_arrays(name: str, members: Sequence[tuple[PlaceInList, Tensor]]) -> list
         return [tensor for _, tensor in members]
     shape = tuple(1 + number for number in members[-1][0])
     role: Role = "bias" if name.rpartition(".")[2] == "bias" else "weight"
-    if len(members) == prod(shape):  # places count up, so that as many as the last one allows are all of them
+    if len(members) == prod(shape):  # places count up, so the list is complete if the last place fits their number
         return [Tensor(name, shape, members[0][1].start, role)]
     rows: dict[PlaceInList, list[Tensor]] = {}
     for place, tensor in members:
@@ -229,42 +229,42 @@ def _as_arrays(name: str, members: Sequence[tuple[PlaceInList, Tensor]]) -> list
     return [Tensor(".".join((name, *map(str, place))), (len(row),), row[0].start, role) for place, row in rows.items()]
 
 
-# ---- `Graph`: what a run computes and which weights it has, as one thing that a state can hold and a run can put on
+# ---- `Graph`: the computation and the weights of a run as one object
 
 
 Place = tuple[Sequential, str, Module]
-"""An activation, and where it stands: in a Sequential under a name."""
+"""An activation and its place: a Sequential and the name in it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Graph:
-    """A recorded model with its loss and the optimiser that holds its weights. Nothing of it is ever changed."""
+    """A traced model with its loss and the optimiser that holds its weights. It never changes."""
 
-    of: weakref.ref[Any]  # the run that it was recorded for
+    of: weakref.ref[Any]  # the run that it was traced for
     model: Callable[..., Any]
     loss: Callable[..., Any]
     optimizer: Optimizer
-    # those of the model's Sequentials, which may have others in another graph of the same model
+    # of the model's Sequentials; another graph of the same model may have others there
     activations: tuple[Place, ...]
     on_rows: Callable[..., Any]  # the model as a function of a flat row
-    part: Callable[..., Any]  # what a sample adds to the loss, of what the model returned and a flat row of targets
+    part: Callable[..., Any]  # a sample's part of the loss, from the model's output and a flat row of targets
     tape: Tape
     plan: Plan
     held: NDArray[np.bool_]  # which weights the optimiser holds and the loss depends on; shape (P,)
-    tensors: tuple[Tensor, ...]  # what the weights are looked at as
-    kept: tuple[Tensor, ...]  # one a block, as the model's state_dict names them; files have these
+    tensors: tuple[Tensor, ...]  # tensors for pictures
+    kept: tuple[Tensor, ...]  # one per block, with the names of the model's state_dict; for files
     forward: Forward  # of the evaluation graph, for predictions and pictures
-    # of `tape`, in which modules are in training; `forward` itself where no module makes a difference
+    # of `tape`, whose modules are in training mode; the same as `forward` if no module depends on the mode
     trained: Forward
 
     @property
     def name_of(self) -> Callable[[int], str]:
-        """Flat index to the name of a weight."""
+        """Maps a flat index to the name of a weight."""
         return partial(weight_name, self.tensors)
 
     @property
     def n_weights(self) -> int:
-        """How many of the flat numbers are weights, the first ones; buffers stand behind them."""
+        """Number of weights. They come first in the flat numbers; buffers follow."""
         return sum(block.size for block in self.tape.blocks if not block.buffer)
 
     @property
@@ -273,21 +273,21 @@ class Graph:
         return list(self.tape.blocks)
 
     def check(self, what: str, inputs: Any, targets: Any) -> None:
-        """Refuse samples (N, n_inputs) and (N, n_targets) that model or loss cannot use; only arrays are looked at."""
+        """Refuse samples (N, n_inputs) and (N, n_targets) that model or loss cannot use; checks only arrays."""
         x, y = (part if isinstance(part, np.ndarray) else None for part in (inputs, targets))
         if y is not None:
             check_targets(self.loss, y, self.tape)
         self.forward.ids.check(what, x, y)
 
     def put_activations(self) -> None:
-        """Let the model's Sequentials have the activations of this graph."""
+        """Set the activations of this graph in the model's Sequentials."""
         for sequential, name, activation in self.activations:
             if vars(sequential).get(name) is not activation:
                 setattr(sequential, name, activation)
 
 
 def weights_of(model: Any, optimizer: Optimizer) -> list[Block]:
-    """The weights of the model and the others that the optimiser holds, each block once."""
+    """Return the weights of the model and others that the optimiser holds, each block once."""
     return list(dict.fromkeys([*blocks_of(model), *(block for block, _ in optimizer.blocks())]))
 
 
@@ -296,14 +296,14 @@ def recorded(
     run: Any, model: Callable[..., Any], loss: Callable[..., Any], optimizer: Optimizer, shapes: tuple[Shape, Shape],
     names: Mapping[Block, str] = MappingProxyType({}),
 ) -> Graph:  # fmt: skip
-    """The graph of a model and a loss for samples of these shapes; the run is left as it is."""
+    """Trace a model and a loss for samples of these shapes, and return the graph; the run does not change."""
     rows, part = on_rows(model, shapes[0]), on_target_rows(batch_part(loss), shapes[1])
     sizes = (int(np.prod(shapes[0])), int(np.prod(shapes[1])))
     scale = None if run._loss_scale is None else run._loss_scale.buffer
     blocks = [*weights_of(model, optimizer), *buffers_in(model).values(), *([] if scale is None else [scale])]
     tape = trace(rows, *sizes, loss=part, blocks=blocks)
     found = sorted(tape.blocks, key=lambda block: block.buffer)
-    if list(tape.blocks) != found:  # weights that nobody knew of
+    if list(tape.blocks) != found:  # weights that were not known before
         tape = trace(rows, *sizes, loss=part, blocks=found)
     check_tables(tape, run._stored)
     if all(block.buffer for block in tape.blocks):
@@ -334,7 +334,7 @@ def recorded(
 
 @contextmanager
 def in_mode(modules: Iterable[Module], training: bool) -> Iterator[None]:
-    """Within it the modules are in training, or not; afterwards each is as it was."""
+    """Set the training mode of modules in the block; restore it afterwards."""
     before = [(module, module.training) for module in modules]
     try:
         for module, _ in before:
@@ -346,7 +346,7 @@ def in_mode(modules: Iterable[Module], training: bool) -> Iterator[None]:
 
 
 def in_training(model: Callable[..., Any], modules: tuple[Module, ...]) -> Callable[..., Any]:
-    """A model whose modules are in training as they were when it was recorded, whatever became of them since."""
+    """Return the model with its modules in training mode, as when it was traced."""
 
     def as_recorded(row: Any) -> Any:
         with in_mode(modules, True):
@@ -356,7 +356,7 @@ def in_training(model: Callable[..., Any], modules: tuple[Module, ...]) -> Calla
 
 
 def activations_of(model: Any) -> Iterator[Place]:
-    """The activations of all Sequentials of a model, in its order."""
+    """Yield the activations of all Sequentials of a model, in order."""
     for _, module in model.named_modules() if isinstance(model, Module) else ():
         if isinstance(module, Sequential):
             for name, part in module._chain().items():

@@ -1,4 +1,4 @@
-"""`History`: step, loss and learning rate of every step of a line, thinned when there are more than a million."""
+"""`History`: step, loss and learning rate of every step of a line, thinned above a million."""
 
 from __future__ import annotations
 
@@ -15,53 +15,53 @@ Arrays = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
 
 
 class History:
-    """Growing arrays of equal length: the steps of one line, those before it left another line included.
+    """Growing arrays of equal length: the steps of one line, with those before it left another line.
 
-    Where training goes on from other numbers (a loaded file, an earlier step), a new line begins and the former ones
-    are kept. So the steps of a line always rise, and nothing that was computed is lost.
+    When training continues from other numbers (a loaded file, an earlier step), a new line begins and the former ones
+    are kept. So the steps of a line always rise, and no computed step is lost.
 
     Parameters
     ----------
     before : tuple of Curve
-        The steps that came before this line, in pieces that other lines hold too.
+        The steps before this line, in pieces that are shared with other lines.
     family : list of History, optional
-        The lines of one run, the oldest first; this one joins them.
+        The lines of one run, the oldest first; this one is added.
 
     Attributes
     ----------
     step : ndarray of int64
-        Counts from 1; the first one of a line that began at a loaded step is the next one.
+        Counts from 1; a line that begins at a loaded step counts from the step after it.
     loss, lr : ndarray of float64
         Loss at the values before the step's update; learning rate of the step.
 
     Notes
     -----
-    Above `LIMIT` entries every second one is dropped (never the first, where the line began, nor the newest), so the
-    curve keeps its shape and memory stays bounded. A line that nobody stands on holds little but its own steps.
+    Above `LIMIT` entries every second one is dropped (never the first of the line, nor the newest), so the
+    curve keeps its shape and memory stays bounded. A line that the run is not on holds little but its own steps.
     """
 
     def __init__(self, before: tuple[Curve, ...] = (), family: list[History] | None = None) -> None:
         self._before = before
         self._start = self._size = sum(len(piece.step) for piece in before)
-        self._own = NO_CURVE  # its own steps, or the first of them, as other lines hold them: never written to
+        self._own = NO_CURVE  # its own steps, or the first of them, shared with other lines: never written to
         self._arrays: Arrays | None = None  # all steps, with room for more; None while the line rests
         self._family = [] if family is None else family
         self._family.append(self)
 
     def wake(self) -> Arrays:
-        """Somebody stands on this line: all its steps are in arrays that can grow."""
+        """Return arrays of all steps that can grow; called when the run goes to this line."""
         if self._arrays is None:
             self._arrays = _joined((*self._before, self._own), max(1024, self._size + 256))
         return self._arrays
 
     def rest(self) -> None:
-        """Nobody does any more: what came before it need not be held twice."""
+        """Drop the copy of the steps before this line; called when the run leaves it."""
         if self._arrays is not None and self._size - self._start < self._start:
             self._share()
             self._arrays = None
 
     def _share(self) -> Curve:
-        """Its own steps, for other lines to hold."""
+        """Return its own steps, for other lines to share."""
         if self._arrays is not None and not self._start:
             return self._span(0, self._size)
         if len(self._own.step) < self._size - self._start:
@@ -69,7 +69,7 @@ class History:
         return self._own
 
     def _span(self, start: int, end: int) -> Curve:
-        arrays = self._arrays  # another thread may look while the line is left
+        arrays = self._arrays  # another thread may read while the run leaves the line
         step, loss, lr = _joined((*self._before, self._own), self._size) if arrays is None else arrays
         return Curve(read_only(step[start:end]), read_only(loss[start:end]), read_only(lr[start:end]))
 
@@ -93,29 +93,29 @@ class History:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays that this line holds alone."""
+        """Bytes of the arrays that only this line holds."""
         return sum(array.nbytes for array in (*self._own, *(self._arrays or ())))
 
     @property
     def lines(self) -> tuple[Curve, ...]:
-        """Every line that was trained and is kept, the oldest first, this one last; each with what came before it."""
+        """Every kept line, the oldest first and this one last; each with the steps before it."""
         return (*(line.curve() for line in self._family if line is not self and len(line)), self.curve())
 
     def fork(self, step: int | None) -> History:
-        """The beginning of another line: the steps up to `step`, or none at all (None)."""
+        """Return a new line with the steps up to `step`, or without any (None)."""
         return History(() if step is None else self._pieces(step), self._family)
 
     def _pieces(self, step: int) -> tuple[Curve, ...]:
-        """The steps up to `step`, as other lines may hold them."""
+        """Return the steps up to `step` in pieces to share."""
         every = (*self._before, self._share())
         return tuple(found for piece in every if len((found := piece.up_to(step)).step))
 
     def forget(self) -> None:
-        """The line is kept no longer."""
+        """Remove this line from its family."""
         self._family.remove(self)
 
     def cut(self, step: int) -> None:
-        """Keep the steps up to `step` alone, and no more room than these need."""
+        """Keep only the steps up to `step`, without spare room."""
         end = int(np.searchsorted(self.step, step, "right"))
         pieces = self._pieces(step) if self._start or not end else (_copied(self._span(0, end)),)
         self._before, self._start, self._size, self._own, self._arrays = pieces, end, end, NO_CURVE, None
@@ -137,12 +137,12 @@ class History:
         arrays = self.wake()
         keep = np.append(0, np.arange(self._size - 1, 0, -2)[::-1])
         thinned = _joined([Curve(*arrays).part(keep)], len(arrays[0]))
-        self._size = len(keep)  # first: whoever looks meanwhile sees fewer of the old ones
+        self._size = len(keep)  # first: other threads see fewer of the old ones meanwhile
         self._arrays = thinned
         self._before, self._start, self._own = (), 0, NO_CURVE
 
     def curve(self, step: int | None = None, first: int | None = None) -> Curve:
-        """The history so far, or up to `step`, or of the steps after `first`; later steps do not change it."""
+        """Return the history so far, or up to `step`, or after `first`; later steps do not change it."""
         before = int(self._before[-1].step[-1]) if self._before else -1
         if self._arrays is None and step is None and first is not None and first >= before:
             return self._own.after(first)
@@ -151,7 +151,7 @@ class History:
         return self._span(start, max(start, end))
 
     def curve_to(self, step: int, loss: float, lr: float | None) -> Curve:
-        """The history up to `step`, with that one, its loss and rate where it was dropped."""
+        """Return the history up to `step`; that one is added with its loss and rate if it was dropped."""
         curve = self.curve(step)
         if lr is None or not len(curve.step) or curve.step[-1] == step:
             return curve
@@ -163,7 +163,7 @@ def _copied(curve: Curve) -> Curve:
 
 
 def _joined(pieces: Iterable[Curve], room: int) -> Arrays:
-    """All pieces in new arrays, with room for so many entries."""
+    """Return all pieces in new arrays with `room` entries."""
     arrays = np.empty(room, np.int64), np.empty(room), np.empty(room)
     at = 0
     for piece in pieces:

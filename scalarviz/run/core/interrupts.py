@@ -1,4 +1,4 @@
-"""Which signals ask a training to end: Ctrl-C, SIGTERM, and SIGHUP, the terminal that closes; and how Ctrl-C waits."""
+"""Signals that end a training (Ctrl-C, SIGTERM, and SIGHUP of a closed terminal), and delays of Ctrl-C."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 from types import FrameType
 from typing import Any, Self
 
-try:  # what Python's own module wraps: its look-up of enumerations costs more than a small training step
+try:  # the C module: the look-up of enumerations in Python's own costs more than a small training step
     import _signal as plain  # type: ignore[import-not-found, unused-ignore]
 except ImportError:  # another Python
     plain = signal
@@ -16,7 +16,7 @@ _INTERRUPT = int(signal.SIGINT)
 
 
 def ending_signals() -> tuple[signal.Signals, ...]:
-    """Those that a run ends well at; SIGHUP only where there is one and nobody (nohup) has it ignored."""
+    """Return the signals that end a run cleanly; SIGHUP only if it exists and is not ignored (nohup)."""
     found = (signal.SIGINT, signal.SIGTERM)
     hangup: signal.Signals | None = getattr(signal, "SIGHUP", None)  # Windows has none
     if hangup is None or signal.getsignal(hangup) is signal.SIG_IGN:
@@ -25,12 +25,12 @@ def ending_signals() -> tuple[signal.Signals, ...]:
 
 
 class DelayedInterrupt:
-    """While the block runs, Ctrl-C waits for its end: what the block changes belongs together.
+    """Delays Ctrl-C until the end of the block, whose changes belong together.
 
-    Outside of the main thread nothing is done: no signal arrives there. Of blocks in one another the innermost says
-    whether Ctrl-C waits; what waited for its end waits for that of the others too.
+    Outside the main thread it does nothing, because no signal arrives there. In nested blocks the innermost decides
+    whether Ctrl-C waits; at its end, the signal also waits for the outer ones.
 
-    `waits`: False while Ctrl-C may come at once all the same.
+    `waits`: False to let Ctrl-C through at once.
     """
 
     __slots__ = ("_former", "_noted", "_outermost", "waits")
@@ -38,13 +38,13 @@ class DelayedInterrupt:
     def __init__(self) -> None:
         self.waits = True
         self._former: Any = None
-        self._outermost: Any = None  # what there was before all blocks
+        self._outermost: Any = None  # the handler before all blocks
         self._noted: tuple[int, FrameType | None] | None = None
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
             former = plain.getsignal(_INTERRUPT)
-            if callable(former):  # neither ignored nor the system's own
+            if callable(former):  # neither ignored nor the system's default
                 outer = getattr(former, "__self__", None)
                 self._former, self._outermost = (
                     former,

@@ -1,8 +1,8 @@
-"""An optimiser for the engines (its recorded update, its state, the weights that it holds), and the loss scale.
+"""An optimiser for the engines (its traced update, its state, its weights), and the loss scale.
 
-In float16 a loss scale keeps small gradients above the smallest number of a float16, by the rule of PyTorch's
-``GradScaler``. Its three numbers stand in the store behind the weights, as a norm's running statistics do: so a file
-holds them, and going back in time brings them back.
+In float16 a loss scale keeps small gradients above the smallest float16, by the rule of PyTorch's
+``GradScaler``. Its three numbers are stored behind the weights, as a norm's running statistics are. So files
+contain them, and going back in time restores them.
 """
 
 from __future__ import annotations
@@ -35,36 +35,36 @@ if TYPE_CHECKING:
 
 
 FIRST_SCALE = 65536
-"""Where a dynamic loss scale begins."""
+"""Start of a dynamic loss scale."""
 GOOD_STEPS = 2000
-"""After so many steps in a row whose gradient is finite it doubles."""
+"""It doubles after this many steps in a row with a finite gradient."""
 LARGEST_SCALE = 2**40
 SCALE_NAME = "loss_scale"
-"""What the three numbers are called in frames and files."""
+"""Name of the three numbers in frames and files."""
 
 Given = int | Literal["dynamic"] | None
 
 
 class LossScale:
-    """The rule by which the loss scale changes."""
+    """The rule that changes the loss scale."""
 
     def __init__(self, given: Given) -> None:
         self.fixed = isinstance(given, int)
         self.buffer = Buffer([given if isinstance(given, int) else FIRST_SCALE, 0, 0], whole=True)
 
     def numbers(self, problem: Problem) -> NDArray[Any]:
-        """The three numbers of a problem, live."""
+        """Return the three live numbers of a problem."""
         return problem.store.value[self.buffer.start : self.buffer.start + self.buffer.size]
 
     def skips(self, problem: Problem) -> bool:
-        """Whether a step is skipped where its gradient is not finite.
+        """Return whether a step with a gradient that is not finite is skipped.
 
-        A loss scale of 1 cannot be halved: then the gradient itself is too large, and the step stands.
+        A loss scale of 1 cannot be halved. Then the gradient itself is too large, and the step counts.
         """
         return not self.fixed and bool(self.numbers(problem)[0] > 1)
 
     def follow(self, problem: Problem) -> bool:
-        """Count the step that was done; False where the optimiser must not have seen its gradient."""
+        """Count the last step; False if the optimiser must not use its gradient."""
         numbers = self.numbers(problem)
         if self.skips(problem) and not np.isfinite(problem.store.grad[problem.trained]).all():
             return False
@@ -72,13 +72,13 @@ class LossScale:
         return True
 
     def skip(self, problem: Problem) -> None:
-        """Halve the loss scale after a step that was taken back, which does not count for the optimiser."""
+        """Halve the loss scale after an undone step, which does not count for the optimiser."""
         numbers = self.numbers(problem)
         numbers[:] = self.after(numbers, skipped=True)
         problem.t_start -= 1
 
     def after(self, numbers: NDArray[Any], *, skipped: bool) -> tuple[float, float, float]:
-        """What the three numbers become in a step: the scale, good steps in a row, and steps that were skipped."""
+        """Return the three numbers after a step: the scale, good steps in a row, and skipped steps."""
         scale, good, lost = numbers
         if skipped:
             return max(1, scale // 2), 0, lost + 1
@@ -88,7 +88,7 @@ class LossScale:
 
 
 def float16_weights(values: NDArray[Any], tensors: Sequence[Tensor]) -> NDArray[Any]:
-    """A copy of flat values (P,) as the network computes with them: weights rounded to float16, buffers as they are."""
+    """Return flat values (P,) as the network uses them: weights rounded to float16, buffers unchanged."""
     found = float16(values)
     for tensor in tensors:
         if tensor.buffer:
@@ -97,14 +97,14 @@ def float16_weights(values: NDArray[Any], tensors: Sequence[Tensor]) -> NDArray[
 
 
 class LossScaleState(NamedTuple):
-    """What a frame of a run in float16 says of its loss scale."""
+    """Loss scale of a frame in float16."""
 
     scale: int
     skipped: int
 
 
 def loss_scale_state(frame: Frame, tensors: Sequence[Tensor] = ()) -> LossScaleState | None:
-    """Loss scale and skipped steps at a frame, which may know its `tensors` itself; None where there is no scale."""
+    """Return loss scale and skipped steps at a frame (`tensors`: those of the source), or None without a scale."""
     for tensor in tensors if frame.forward is None else frame.forward.tensors:
         if tensor.name == SCALE_NAME and tensor.role == "count":
             scale, _, skipped = frame.values[tensor.span]
@@ -113,7 +113,7 @@ def loss_scale_state(frame: Frame, tensors: Sequence[Tensor] = ()) -> LossScaleS
 
 
 def loss_scale_of(given: Given, dtype: str) -> LossScale | None:
-    """The loss scale of a run of `dtype`; None where it has none."""
+    """Return the loss scale of a run of `dtype`, or None."""
     if dtype != HALF:
         if given is not None:
             raise InputError(f"loss_scale={shown(given)} needs dtype='float16', this run has dtype={shown(dtype)}")
@@ -128,9 +128,9 @@ def loss_scale_of(given: Given, dtype: str) -> LossScale | None:
 
 
 def record_update(optimizer: Any, limits: Limits = NO_LIMITS) -> Plan:
-    """The plan of one weight's update: inputs ``w, g, *state``, theta ``[lr, t]``, outputs ``w, *state``.
+    """Return the plan of one weight's update: inputs ``w, g, *state``, theta ``[lr, t]``, outputs ``w, *state``.
 
-    See :func:`.limited.limited_rule` for `limits`. InputError if the optimiser's class overrides ``step()``,
+    See :func:`scalarviz.run.checks.limited_rule` for `limits`. InputError: the optimiser's class overrides ``step()``,
     or ``update`` returns something other than it declares.
     """
     if not isinstance(optimizer, Optimizer):
@@ -144,14 +144,14 @@ def record_update(optimizer: Any, limits: Limits = NO_LIMITS) -> Plan:
 
 
 def record_rules(optimizer: Optimizer, limits: Limits) -> list[Plan]:
-    """The plan of each parameter group by itself, theta ``[lr, t]``; none where there is one group alone."""
+    """Return the plan of each parameter group, theta ``[lr, t]``; empty if there is only one group."""
     if len(optimizer.rules) == 1:
         return []
     return [lower(limited_rule(optimizer, limits, j), encode=False) for j in range(len(optimizer.rules))]
 
 
 def trained_indices(optimizer: Optimizer, tape: Tape) -> NDArray[np.bool_]:
-    """Which elements of theta the optimiser holds and the loss depends on, shape (P,)."""
+    """Return which elements of theta the optimiser holds and the loss depends on, shape (P,)."""
     held = np.zeros(tape.n_parameters, bool)
     held[places_of(optimizer, tape)] = True
     trained = held & _read(tape)
@@ -164,7 +164,7 @@ def trained_indices(optimizer: Optimizer, tape: Tape) -> NDArray[np.bool_]:
 
 
 def _read(tape: Tape) -> NDArray[np.bool_]:
-    """Which parameters the loss reads; the others get no gradient, and an optimiser leaves them alone in a loop too."""
+    """Return which parameters the loss reads. The others get no gradient; an optimiser skips them in a loop, too."""
     read = np.zeros(tape.n_parameters, bool)
     for node in rebuild(replace(tape.only(loss=True), tracks=()), {}).nodes:
         if node.code == "param":
@@ -182,7 +182,7 @@ def _read(tape: Tape) -> NDArray[np.bool_]:
 
 
 def flat_state(optimizer: Optimizer, tape: Tape, dtype: str) -> list[NDArray[Any]]:
-    """One flat array (P,) a state name, holding what the optimiser has gathered so far."""
+    """Return one flat array (P,) per state name, with the optimiser's current state."""
     places = places_of(optimizer, tape)
     arrays, own = [], optimizer.state_arrays()
     for name in optimizer.state:
@@ -193,7 +193,7 @@ def flat_state(optimizer: Optimizer, tape: Tape, dtype: str) -> list[NDArray[Any
 
 
 def columns_of(optimizer: Optimizer, tape: Tape, dtype: str) -> list[NDArray[Any]]:
-    """What the recorded rule reads of each weight beside its state: the number of its parameter group, shape (P,)."""
+    """Return what the traced rule reads per weight beside the state: the number of its parameter group, shape (P,)."""
     if len(optimizer.rules) == 1:
         return []
     flat = np.zeros(tape.n_parameters, dtype)
@@ -202,18 +202,18 @@ def columns_of(optimizer: Optimizer, tape: Tape, dtype: str) -> list[NDArray[Any
 
 
 def begun(optimizer: Optimizer, name: str, like: NDArray[Any]) -> NDArray[Any]:
-    """The flat state of a name as it starts, of the shape and dtype of `like`."""
+    """Return the start of a state by its name, with the shape and dtype of `like`."""
     return np.full_like(like, optimizer.state_start(name))
 
 
 def by_name(optimizer: Optimizer, state: Sequence[NDArray[Any]], tensors: Sequence[Tensor]) -> dict[str, NDArray[Any]]:
-    """Copies of the flat state arrays by ``"<state>.<tensor>"``."""
+    """Return copies of the flat state arrays by ``"<state>.<tensor>"``."""
     named = zip(optimizer.state, state, strict=True)
     return {f"{name}.{t.name}": t.of(array).copy() for name, array in named for t in tensors if not t.buffer}
 
 
 def hand_back(optimizer: Optimizer, tape: Tape, problem: Problem, training: Training) -> None:
-    """Give the optimiser its state and step count as a run has them, so that a hand-written loop can go on."""
+    """Give the optimiser the state and step count of a run, so that a hand-written loop can continue."""
     places = places_of(optimizer, tape)
     named = zip(optimizer.state, problem.state, strict=True)
     state = {name: flat[places].astype(np.float64) for name, flat in named}
@@ -221,13 +221,13 @@ def hand_back(optimizer: Optimizer, tape: Tape, problem: Problem, training: Trai
 
 
 def places_of(optimizer: Optimizer, tape: Tape) -> NDArray[np.int64]:
-    """Index in theta of every held weight, in the optimiser's own order."""
+    """Return the index in theta of every held weight, in the optimiser's order."""
     start_of = starts(tape)
     return np.concatenate([start_of[block] + held for block, held in optimizer.blocks()]).astype(np.int64)
 
 
 def spans_in(weights: Any, tape: Tape) -> tuple[tuple[int, int], ...]:
-    """Start and count of each part of theta that `weights` are; refuses others than those of the tape."""
+    """Return start and count of each part of theta in `weights`; refuse weights that are not on the tape."""
     start_of, found = starts(tape), []
     for block, places in held_by(list(_parts(weights)), "the weights"):
         if block not in start_of:
@@ -238,7 +238,7 @@ def spans_in(weights: Any, tape: Tape) -> tuple[tuple[int, int], ...]:
 
 
 def _parts(weights: Any) -> Iterator[Any]:
-    """Parameters and Weights, those of slices and of lists in lists one by one."""
+    """Yield Parameters and Weights one by one, also from slices and nested lists."""
     if isinstance(weights, Block | str) or not isinstance(weights, Iterable):
         yield weights
     else:
@@ -249,9 +249,8 @@ def _parts(weights: Any) -> Iterator[Any]:
 def restore(tensors: Sequence[Tensor], targets: Mapping[str, NDArray[Any]], saved: Mapping[str, NDArray[Any]]) -> None:
     """Copy `saved` arrays by name into flat arrays that hold `tensors`; nothing is changed if one does not fit.
 
-    `targets` has the prefix of the names (``""`` for the weights, ``"velocity."``) and the flat array that
-    they go to. The InputError lists all names and shapes that differ, or a number that is not finite in the
-    flat array's dtype.
+    `targets` maps a prefix of names (``""`` for the weights, ``"velocity."``) to the flat array. The InputError lists
+    all names and shapes that differ, or a number that is not finite in the flat array's dtype.
     """
     wanted = {
         prefix + t.name: (t, flat) for prefix, flat in targets.items() for t in tensors if not (prefix and t.buffer)
@@ -272,7 +271,7 @@ def restore(tensors: Sequence[Tensor], targets: Mapping[str, NDArray[Any]], save
 
 
 def _finite(name: str, array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """`array` in `dtype`; InputError, which names the number, if one is not finite or becomes so."""
+    """Return `array` in `dtype`; InputError with the place of the first number that is not finite there."""
     with np.errstate(over="ignore", invalid="ignore"):
         cast = array.astype(dtype)
     bad = np.argwhere(~np.isfinite(cast))

@@ -1,6 +1,6 @@
-"""`Setup`: how a run trains. It is all that is set and not learnt: one immutable record, and JSON that says the same.
+"""`Setup`: all training settings of a run in one immutable record, and the same as JSON.
 
-A frame, a state, a keyframe and a file of a run each hold one. Behind it: `Dataset`, the samples.
+Frames, states, keyframes and files of a run each hold one. Also here: `Dataset`, the samples.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ SCHEDULE = "schedule"
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """How a run trains."""
+    """Training settings of a run."""
 
-    optimizer: str  # its class
-    groups: GroupNumbers  # the numbers of its parameter groups, all but their rates
-    pace: PaceMoment  # the rates of the coming step, and where their schedule stands
+    optimizer: str  # name of its class
+    groups: GroupNumbers  # numbers of its parameter groups, except their rates
+    pace: PaceMoment  # the rates of the coming step, and the state of their schedule
     batch_size: int
     samples: int
-    before: int = 0  # steps that the optimiser had done before the run's first
+    before: int = 0  # steps of the optimiser before the run's first
     sampling: Sampling = "epochs"
     limits: Limits = NO_LIMITS  # penalties of the loss and limits of the gradient
     seed: int = 0  # of the order of the samples
 
     def batch(self, step: int) -> slice | NDArray[np.int64]:
-        """The samples of step ``step + 1``, as :meth:`Problem.indices` says them."""
+        """Return the samples of step ``step + 1``, as :meth:`Problem.indices` does."""
         if self.sampling == "epochs" and self.batch_size == self.samples:
             return slice(None)
         return indices(self.seed, step, self.samples, self.batch_size, self.sampling)
@@ -67,18 +67,18 @@ class Setup:
 
 
 def setup_of(problem: Problem, optimizer: Optimizer) -> Setup:
-    """That of now; for the thread that trains."""
+    """Return the current settings; for the thread that trains."""
     return Setup(
         type(optimizer).__name__, optimizer.moment(), optimizer.lr_pace.moment(), problem.batch,
         problem.data.shape[1], problem.t_start, problem.sampling, problem.limits, problem.seed,
     )  # fmt: skip
 
 
-# ---- as JSON, by the names of the tensors; what is left out stays as it is in the run that reads it
+# ---- as JSON, by tensor names; entries that are left out do not change the run that reads it
 
 
 def written(problem: Problem, graph: Graph) -> dict[str, Any]:
-    """The entries of a file that say how a run trains. Numbers that JSON cannot hold, as functions, are left out."""
+    """Return the entries of a file with training settings; numbers that JSON cannot hold are left out."""
     optimizer = graph.optimizer
     groups = [
         {name: plain(number) for name, number in {**numbers, "lr": rate}.items() if storable(_own(number))}
@@ -105,14 +105,14 @@ def written(problem: Problem, graph: Graph) -> dict[str, Any]:
 
 
 def _runs(tensor: Tensor, flat: NDArray[Any]) -> list[tuple[int, int, int]]:
-    """Where equal numbers of a tensor begin and end, and which number that is."""
+    """Return start, end and number of each stretch of equal numbers in a tensor."""
     own = flat[tensor.span]
     ends = [0, *(np.flatnonzero(np.diff(own)) + 1).tolist(), tensor.size]
     return [(start, end, int(own[start])) for start, end in pairwise(ends)]
 
 
 def _pairs(graph: Graph, said: Any, what: str) -> Iterator[tuple[str, Tensor, list[tuple[Any, Any]]]]:
-    """What a file says of tensors, pairs of numbers each; InputError for one that the run has not."""
+    """Yield a file's entries about tensors, each as pairs of numbers; InputError for an unknown tensor."""
     tensors = {t.name: t for t in graph.kept}
     for name, row in mapping(said, what).items():
         if name not in tensors or not isinstance(row, list) or len(row) % 2:
@@ -121,7 +121,7 @@ def _pairs(graph: Graph, said: Any, what: str) -> Iterator[tuple[str, Tensor, li
 
 
 def _groups_of(graph: Graph, said: Any, count: int) -> Any:
-    """The group of each held weight by what a file says of the tensors; that of now where it says nothing."""
+    """Return the group of each held weight, from a file's entry; without an entry, the current groups."""
     optimizer = graph.optimizer
     if not said:
         if count != len(optimizer.rules):
@@ -154,7 +154,7 @@ def _flags(graph: Graph, said: Any) -> NDArray[np.bool_] | None:
 def read(
     problem: Problem, graph: Graph, about: Mapping[str, Any], keep: Collection[str]
 ) -> tuple[Setup, NDArray[np.bool_] | None]:
-    """What a file says, for a run, which is left as it is, and which weights are frozen; None: those of now."""
+    """Return the settings in a file and the frozen weights (None: the current ones); the run does not change."""
     optimizer, groups = graph.optimizer, about["groups"]
     of = _groups_of(graph, about.get("members"), len(groups)) if len(groups) > 1 or len(optimizer.rules) > 1 else _ONE
     rules = optimizer.rules if len(groups) == len(optimizer.rules) else optimizer.rules[:1] * len(groups)
@@ -191,7 +191,7 @@ def _numbers(rule: Optimizer, said: Mapping[str, Any], keep: Collection[str]) ->
 
 
 def _pace(optimizer: Optimizer, said: Mapping[str, Any], rates: tuple[float, ...], own: bool) -> PaceMoment:
-    """The rates and where their schedule stands; `own`: it begins with the rates that the run begins with."""
+    """Return rates and schedule from a file; `own`: the schedule starts from the run's own base rates."""
     if not said:
         return Pace(rates).moment()
     before = optimizer.lr_schedule
@@ -204,7 +204,7 @@ def _pace(optimizer: Optimizer, said: Mapping[str, Any], rates: tuple[float, ...
 
 
 def _of_groups(name: str, about: Mapping[str, Any], computed: tuple[float, ...], groups: int) -> tuple[float, ...]:
-    """What a file says of each parameter group, such as momenta to which a schedule moved them; else what is so."""
+    """Return a file's number for each parameter group, such as a scheduled momentum; otherwise `computed`."""
     said = about.get(name)
     if not said:
         return computed
@@ -214,12 +214,12 @@ def _of_groups(name: str, about: Mapping[str, Any], computed: tuple[float, ...],
 
 
 def names_kept(optimizer: Optimizer) -> tuple[str, ...]:
-    """What may stay as it is when a file is loaded."""
+    """Return the names of settings that may stay when a file is loaded."""
     return *optimizer.hyperparameters(), *LIMITS, SCHEDULE
 
 
 def checked_keep(keep: Any, optimizer: Optimizer) -> tuple[str, ...]:
-    """Names of what stays as it is when a file is loaded."""
+    """Check and return the names of settings that stay when a file is loaded."""
     if isinstance(keep, str) or not isinstance(keep, Collection):
         raise TypeMismatchError(f"load: keep must be a list of names, such as ['lr'], got {shown(keep)}")
     there = names_kept(optimizer)
@@ -230,7 +230,7 @@ def checked_keep(keep: Any, optimizer: Optimizer) -> tuple[str, ...]:
 
 
 def storable(value: Any) -> bool:
-    """Whether a number of an optimiser fits into JSON: a finite number, a switch, a text, nothing, or some of these."""
+    """Return whether JSON can hold an optimiser's number: finite number, boolean, text, None, or a list of these."""
     if isinstance(value, list):
         return all(storable(one) and not isinstance(one, list) for one in value)
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -239,20 +239,20 @@ def storable(value: Any) -> bool:
 
 
 def _own(value: Any) -> Any:
-    """A number of an optimiser as Python has it, where NumPy does."""
+    """Return an optimiser's number as a Python number instead of a NumPy one."""
     if isinstance(value, list | tuple):
         return [_own(one) for one in value]
     return value.item() if isinstance(value, np.generic) else value
 
 
 def plain(value: Any) -> Any:
-    """What JSON can hold of an optimiser's number: of a function or an object its text."""
+    """Return an optimiser's number for JSON; functions and objects as text."""
     own = _own(value)
     return own if storable(own) else shown(value)
 
 
 def sound(about: Mapping[str, Any]) -> str:
-    """The first entry of how a run trains that cannot be one, in words; empty if all can."""
+    """Return the first invalid entry of training settings, in words; empty if all are valid."""
     checks: dict[str, Callable[[Any], object]] = {
         "groups": lambda groups: isinstance(groups, list) and groups and all(map(_storable_dict, groups)),
         "limits": lambda limits: isinstance(limits, dict) and set(limits) <= set(LIMITS),
@@ -275,14 +275,14 @@ def _storable_dict(said: Any) -> bool:
     return isinstance(said, dict) and all(map(storable, said.values()))
 
 
-# ---- `Dataset`: the samples of a run as the engines take them, kept as a base and what was added to it.
+# ---- `Dataset`: the samples of a run as the engines take them, kept as a base and added parts.
 
 Given = NDArray[Any] | Source
-"""Samples: an array (N, numbers), or what is not copied."""
+"""Samples: an array (N, numbers), or data that is not copied."""
 
 
 class Dataset:
-    """Samples, a column each. Never written to: other data is another Dataset, so a past one can be kept at no cost."""
+    """Samples, a column each. It never changes: new data is a new Dataset, so keeping an old one costs nothing."""
 
     __slots__ = ("_outside", "parts")
 
@@ -294,22 +294,22 @@ class Dataset:
         return sum(part.shape[1] for part in self.parts)
 
     def with_more(self, part: Data) -> Dataset:
-        """All of it and `part`; what is there is shared, not copied."""
+        """Return all samples and `part`; the current ones are shared, not copied."""
         return Dataset(*self.parts, part)
 
     def joined(self) -> Data:
-        """All of it as one, shape (numbers of a sample, N)."""
+        """Return all samples as one, shape (numbers of a sample, N)."""
         outside = [part for part in self.parts if isinstance(part, Outside)]
         if not outside or len(self.parts) == 1:
             return joined(self.parts)
-        if self._outside is None:  # one and the same: it knows what became of its files
+        if self._outside is None:  # always the same object, which knows the state of its files
             self._outside = outside[-1].with_sources([_sources(part, outside[-1]) for part in self.parts])
             self._outside.about = self.parts[-1].about
         return self._outside
 
     @property
     def version(self) -> int:
-        """How often it was found changed by others; looks again."""
+        """How often external data was found changed; checks again."""
         data = self.parts[0] if len(self.parts) == 1 else self._outside
         return data.check_changes() if isinstance(data, Outside) else 0
 
@@ -321,13 +321,13 @@ def _sources(part: Data, like: Outside) -> tuple[Source, Source]:
 
 
 def as_sources(inputs: Given, targets: Given) -> tuple[Source, Source]:
-    """What is not copied, beside arrays that go with it."""
+    """Return inputs and targets as sources; arrays stay in memory."""
     x = InMemory(inputs, "the inputs") if isinstance(inputs, np.ndarray) else inputs
     return x, InMemory(targets, "the targets") if isinstance(targets, np.ndarray) else targets
 
 
 def data_of(graph: Graph, dtype: str, whole: bool, inputs: Given, targets: Given, ours: bool = False) -> Data:
-    """Samples with the features of a graph's plan; see :func:`scalarviz.engine.arrays.program.encoded`."""
+    """Return samples with the features of a graph's plan; see :func:`scalarviz.engine.arrays.program.encoded`."""
     if isinstance(inputs, np.ndarray) and isinstance(targets, np.ndarray):
         return encoded(graph.plan, dtype, whole, inputs, targets, ours)
     make = partial(encoded, graph.plan, dtype, False, ours=True)

@@ -1,4 +1,4 @@
-"""`Training`: an engine at work, which cuts the steps into calls of a steady length; and what a divergence is."""
+"""`Training`: an engine at work, which splits the steps into calls of a steady duration; and errors of divergence."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ S = TypeVar("S", bound=Any)
 
 
 def on_training_thread(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
-    """Let a method of a run wait for its turn: while a worker trains, its thread calls it between two engine calls.
+    """Make a method of a run wait for its turn: a worker that trains calls it between two engine calls.
 
-    What it returns or raises comes back to the caller. Without a worker, and in its own thread, nothing is in between.
+    The caller gets its result or error. Without a worker, and in the worker's thread, it is called directly.
     """
 
     @wraps(method)
@@ -42,7 +42,7 @@ def on_training_thread(method: Callable[Concatenate[S, P], R]) -> Callable[Conca
 
 
 def exclusive(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
-    """Let a method of a run wait until no other thread is in one: several may step a run, or change it, by hand."""
+    """Make a method of a run wait until no other thread is in one; several threads may step or change a run."""
 
     @wraps(method)
     def held(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -53,18 +53,18 @@ def exclusive(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S,
 
 
 def in_turn(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
-    """Both: a method that changes a run, or looks at more than one number of it."""
+    """Combine both: for a method that changes a run, or reads more than one number of it."""
     return on_training_thread(exclusive(method))
 
 
-# ---- `Training`: an engine at work. Cuts the steps into calls of a steady length and stops where a run diverges
+# ---- `Training`: an engine at work. It splits the steps into calls and stops when a run diverges
 
 
 CALL_SECONDS = 0.05
-"""Wall time that one engine call should take when nobody watches: Ctrl-C and progress are served between calls."""
+"""Wall time in seconds of an engine call without a view: Ctrl-C and progress are served between calls."""
 
 OVERHEAD = 0.05
-"""The largest share of a call that may be overhead: calls of an engine that copies are made long enough."""
+"""Largest share of overhead in a call; calls of an engine that copies are made long enough."""
 _WORTH = (1 - OVERHEAD) / OVERHEAD
 _LONGEST = 1 << 20
 
@@ -72,13 +72,13 @@ _LONGEST = 1 << 20
 def full_speed(
     problem: Problem, make_trainer: Callable[[Problem], Trainer], seconds: float = 0.01, alone: bool = False
 ) -> float:
-    """Steps a second that the engine does when nothing interrupts it, measured on a copy of the numbers.
+    """Return the engine's steps per second without interruption, measured on a copy of the numbers.
 
-    A run that is shown step by step spends its time in calls of one step each; its own figure would say more
-    about calling than about training. `alone`: each step is a call of its own, as a loss scale follows it.
+    A run that is shown step by step makes calls of one step, so its own speed would mostly measure the calls.
+    `alone`: each step is a call of its own, as with a loss scale.
     """
     trainer = make_trainer(copied(problem))
-    trainer.prepare()  # what it compiles is no step
+    trainer.prepare()  # compiling is not part of a step
 
     def timed(steps: int) -> float:
         start = time.perf_counter()
@@ -99,7 +99,7 @@ def full_speed(
 
 
 def copied(problem: Problem) -> Problem:
-    """The same problem on copies of all numbers that steps change."""
+    """Return the same problem with copies of all numbers that steps change."""
     store = Store(len(problem.store.value), problem.store.value.dtype)
     store.value[:], store.frozen[:] = problem.store.value, problem.store.frozen
     state = [array.copy() for array in problem.state]
@@ -107,20 +107,20 @@ def copied(problem: Problem) -> Problem:
 
 
 class Onlooker(Protocol):
-    """Somebody who may want a call of the engine to end earlier than it did."""
+    """May make a call of the engine end earlier."""
 
     def until(self, first: int, losses: NDArray[np.float64], lr: Rates) -> int | None:
-        """How many steps of a call to keep: those after `first`, with these losses. None keeps all."""
+        """Return how many steps of a call to keep: of those after `first`, with these losses. None keeps all."""
 
     def after(self) -> None:
-        """The training stands after the steps of a call, before anybody else changes anything."""
+        """Called after the steps of a call, before any other change."""
 
 
 class Training:
     """Steps of one problem by one engine.
 
-    `loss` and `lr` are those of the last step; NaN and None before the first, and where the numbers were loaded. The
-    thread that steps or changes the run holds `turn`. Whoever changes the data, or the flags of frozen weights, sets
+    `loss` and `lr` are those of the last step; NaN and None before the first, and after numbers were loaded. The
+    thread that steps or changes the run holds `turn`. A change of the data, or of the flags of frozen weights, sets
     `data_changed` or `flags_changed`; the next step clears them.
     """
 
@@ -130,7 +130,7 @@ class Training:
     ) -> None:  # fmt: skip
         self.problem, self.trainer = problem, trainer
         self.steps = 0
-        self.history = History()  # another one where the run goes on from other numbers
+        self.history = History()  # another one after the run takes other numbers
         self.lr: float | None = None
         self.loss = math.nan
         self._update: NDArray[Any] | None = None  # never written to
@@ -145,7 +145,7 @@ class Training:
         self.turn = RLock()
 
     def change(self, trainer: Trainer) -> None:
-        """Let another engine do the steps from here on; speed and length of a call are found anew."""
+        """Continue with another engine; its speed and the length of a call are measured again."""
         self.trainer.next_readback = None
         self.trainer = trainer
         trainer.next_readback = self._readback
@@ -153,11 +153,11 @@ class Training:
         self._seconds, self._timed = 0.0, 0
 
     def watch(self, asked: NextReadback | None) -> None:
-        """From now on an engine whose calls are long may be asked for numbers in the middle of one; None ends it."""
+        """Let an engine with long calls give numbers in the middle of one; None ends that."""
         self._readback = self.trainer.next_readback = asked
 
     def twin(self, make_trainer: Callable[[Problem], Trainer]) -> Training:
-        """The same training on copies of all numbers: what is done with it leaves this one as it is."""
+        """Return the same training on copies of all numbers; it does not change this one."""
         problem = copied(self.problem)
         twin = Training(problem, make_trainer(problem), self._held, self.pace.twin(), self._name_of, self._scale)
         twin.steps = self.steps
@@ -165,31 +165,31 @@ class Training:
 
     @property
     def steps_per_second(self) -> float:
-        """Speed of the engine so far, everything else left out; NaN before its first step."""
+        """Speed of the engine so far, without anything else; NaN before its first step."""
         return self._timed / self._seconds if self._seconds > 0 else math.nan
 
     @property
     def seconds_a_step(self) -> float:
-        """What a step takes, as measured last; infinite before the first."""
+        """Seconds of a step, as last measured; infinite before the first."""
         return self._seconds_a_step
 
     def update(self) -> NDArray[Any]:
-        """What the last step did to the weights, a copy."""
+        """Return a copy of the last step's change of the weights."""
         with np.errstate(invalid="ignore", over="ignore"):  # a diverged run holds infinities
             return self.problem.store.value - self.problem.previous if self._update is None else self._update.copy()
 
     def keep_update(self) -> None:
-        """Remember what the last step did to the weights: they are about to be set from outside."""
+        """Keep the last step's update, because weights will be set from outside."""
         if self._update is None:
             self._update = self.update()
 
     @property
     def edited(self) -> bool:
-        """Whether weights or data were changed from outside since the last step: its loss is not that of these."""
+        """Whether weights or data were changed since the last step: its loss does not belong to them."""
         return self.data_changed or self.problem.store.revision != self._revision
 
     def advance(self, most: int, *, again: bool = False) -> int:
-        """Call the engine once for at most `most` steps, as many as fit into `call_seconds`; returns how many.
+        """Call the engine once for at most `most` steps, as many as fit into `call_seconds`; return how many.
 
         Ctrl-C, or an error of the model, leaves the numbers of a whole step.
         """
@@ -201,7 +201,7 @@ class Training:
         reading = time.perf_counter() - begun
         count, lr = self._rates(count)
         with DelayedInterrupt() as whole:
-            # one compiled step alone is never undone, and stands at the bad step anyhow; what was done does not diverge
+            # a single compiled step is never undone, as it ends at the bad step anyhow; repeated steps do not diverge
             several = count > 1 and (not again or self.onlooker is not None)
             kept = several or trainer.breakable or self._scale is not None
             if kept:
@@ -210,7 +210,7 @@ class Training:
             losses = self._called(trainer, count, lr, kept, whole)
             self._clocked(trainer, count, reading + time.perf_counter() - start)
             at = None if self.onlooker is None else self.onlooker.until(self.steps, losses, lr)
-            if at is not None and at < len(losses):  # those up to where the onlooker stops are done again
+            if at is not None and at < len(losses):  # steps up to where the onlooker stops are repeated
                 trainer.rewind()
                 losses = self._called(trainer, at, lr, True, whole)
             if again:
@@ -222,7 +222,7 @@ class Training:
         return len(losses)
 
     def _rates(self, count: int) -> tuple[int, Rates]:
-        """The rates of the coming steps: of one alone where a schedule gives none for a later one."""
+        """Return the rates of the coming steps; of only one if the schedule gives none for later ones."""
         try:
             return count, self.pace.table(count, self.problem.epoch)
         except (InputError, TypeMismatchError):
@@ -231,7 +231,7 @@ class Training:
             return 1, self.pace.table(1, self.problem.epoch)
 
     def _count(self, trainer: Trainer, most: int) -> int:
-        """How many steps a call should have: one where the loss scale follows each."""
+        """Return the number of steps of a call; one if a loss scale follows each step."""
         if self._scale is not None:
             return 1
         soonest = self.pace.steps_until_change(self.problem.epoch)
@@ -249,7 +249,7 @@ class Training:
     def _called(
         self, trainer: Trainer, count: int, lr: Rates, kept: bool, whole: DelayedInterrupt
     ) -> NDArray[np.float64]:
-        """The losses of `count` steps; where they are broken off all is as it was `kept`."""
+        """Return the losses of `count` steps; if they are interrupted, the `kept` numbers are restored."""
         try:
             whole.waits = not trainer.breakable
             losses = self._train(trainer, count, lr)
@@ -264,7 +264,7 @@ class Training:
         return losses
 
     def _skip(self, trainer: Trainer, scale: LossScale) -> None:
-        """Take back a step whose gradient float16 cannot hold; the gradient stays, so that it can be looked at."""
+        """Undo a step whose gradient float16 cannot hold; the gradient stays visible."""
         gradient = self.problem.store.grad.copy()
         trainer.rewind()
         self.problem.store.grad[:] = gradient
@@ -283,12 +283,12 @@ class Training:
         self._finish_steps(losses, lr)
 
     def first(self, flags: NDArray[np.bool_]) -> tuple[int, str] | None:
-        """Index and name of the first flat number with a flag."""
+        """Return index and name of the first flat number with a flag."""
         found = np.flatnonzero(flags)
         return (int(found[0]), self._name_of(int(found[0]))) if len(found) else None
 
     def set_position(self, step: int, loss: float = math.nan, lr: float | None = None) -> None:
-        """The numbers are those after step `step` now; which history goes on is for whoever put them there."""
+        """Note that the numbers are those after `step`; the caller sets the matching history."""
         self.steps, self.loss, self.lr = step, loss, lr
 
     def _finish_steps(self, losses: NDArray[np.float64], lr: Rates) -> None:
@@ -303,21 +303,21 @@ class Training:
 
 
 def _of_steps(seconds: float, trainer: Trainer) -> float:
-    """What the steps of a call took. No overhead is known more exactly than time is measured: some share is theirs."""
+    """Return the time of a call's steps. The overhead is not exactly known, so at least a share counts as theirs."""
     return max(seconds - trainer.call_overhead, OVERHEAD * seconds)
 
 
-# ---- Divergence: a loss or weight has become NaN or infinite. Which step it was, what is said of it, and the way back.
+# ---- Divergence: a loss or weight is NaN or infinite. Find the step, describe it, and the way back.
 
 
 def is_finite(trainer: Trainer, losses: NDArray[np.float64]) -> bool:
-    """Whether a call left numbers to go on with."""
+    """Return whether all numbers after a call are finite."""
     good = math.isfinite(losses[0]) if len(losses) == 1 else bool(np.isfinite(losses).all())
     return good and trainer.finite()
 
 
 def stop_at_divergence(training: Training, kept: bool, losses: NDArray[np.float64], lr: Rates) -> None:
-    """Replay a call to its first step with a loss or weight that is not finite (the same bits), then raise."""
+    """Replay a call up to its first step with a loss or weight that is not finite (the same bits), then raise."""
     bad = np.flatnonzero(~np.isfinite(losses))
     last = int(bad[0]) + 1 if len(bad) else len(losses)
     given = training.problem.previous
@@ -334,7 +334,7 @@ def stop_at_divergence(training: Training, kept: bool, losses: NDArray[np.float6
 
 
 def _first(training: Training) -> str:
-    """The first number that is not finite: a weight, or, where all are finite, one that follows the batches."""
+    """Return words for the first number that is not finite: a weight, otherwise a statistic of the batches."""
     values = training.problem.store.value
     wrong = training.first(~np.isfinite(values))
     if wrong is None:
@@ -347,9 +347,9 @@ def _first(training: Training) -> str:
 
 
 def diverged(training: Training, said: str, given: NDArray[Any], lr: float) -> DivergedError:
-    """What happened in a step that was taken at the weights `given`, and the way back from there.
+    """Return the error for a step that was taken at the weights `given`, with the way back.
 
-    A gradient that is a NaN makes NaNs of the optimiser's state, which setting a weight to a number does not mend.
+    A NaN in the gradient spreads to the optimiser's state, which setting a weight does not repair.
     """
     problem, scale = training.problem, training._scale
     spoilt = np.any([np.isnan(array) for array in problem.state], axis=0) & problem.trained
@@ -370,7 +370,7 @@ def diverged(training: Training, said: str, given: NDArray[Any], lr: float) -> D
     if scale is not None and scale.fixed and not np.isfinite(problem.store.grad).all():
         now = int(scale.numbers(problem)[0])
         said += f", and a fixed loss_scale={now:,} stays when a gradient overflows; use loss_scale='dynamic'"
-    # the way back: the last step after which the loss was no larger than at first; just before now it may be huge
+    # the way back: the last step with a loss no larger than the first; just before now it may be huge
     steps, losses = training.history.step, training.history.loss
     good = training.steps if np.isnan(losses[0]) else int(steps[np.flatnonzero(losses <= losses[0])[-1]])
     return DivergedError(said, good - 1)

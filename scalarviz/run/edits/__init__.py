@@ -1,8 +1,8 @@
-"""Edits: whatever changes a run from outside, as data that prints, writes and reads.
+"""Edits: changes of a run from outside, as data that can be printed, written and read.
 
-Open `base` first: what an edit is, what it may do, and its JSON. The kinds stand in `numbers` (of weights, of how the
-run trains) and `change` (another model or data, several edits as one). `RunHands` in `scalarviz.run.editing` is how an
-edit reaches into a run.
+Open `base` first: the interface of an edit, and its JSON. The kinds are in `numbers` (of weights and training
+settings) and `change` (another model or data, several edits as one). An edit changes a run through `RunHands` in
+`scalarviz.run.editing`.
 """
 
 from .base import Applied, Edit, read_edit, write_edit

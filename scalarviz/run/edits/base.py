@@ -1,4 +1,4 @@
-"""What an edit is: a change of a run from outside, as data."""
+"""`Edit`: a change of a run from outside, as data."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from ..editing import RunHands
 
 Names = Callable[[int], str]
-"""Flat index of a weight to its name."""
+"""Maps the flat index of a weight to its name."""
 
 
 def numbered(index: int) -> str:
-    """How a weight is called where nobody knows its name."""
+    """Return a name for a weight without a known name."""
     return f"weight {index}"
 
 
 class Edit:
-    """Base of the edits. Two are equal if they are of one kind and every number has the same bits."""
+    """Base of the edits. Two are equal if they have one kind and every number has the same bits."""
 
     __slots__ = ()
 
     kinds: ClassVar[dict[str, type[Edit]]] = {}
-    """Every kind by its name, as it is written."""
+    """Every kind by its name, as in files."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -43,26 +43,26 @@ class Edit:
             Edit.kinds[cls.__name__] = cls
 
     def resolved(self, hands: RunHands) -> Edit:
-        """The same in absolute numbers, for a run as it is now."""
+        """Return the same edit in absolute numbers, for the run as it is now."""
         return self
 
     def check(self, hands: RunHands) -> None:
         """Raise InputError unless the edit fits the run; nothing is changed."""
 
     def apply(self, hands: RunHands) -> None:
-        """Do it, between two steps."""
+        """Apply the edit, between two steps."""
         raise TypeError(f"{type(self).__name__} must say what it does")
 
     def words(self, name: Names = numbered) -> str:
-        """One line; `name` gives the name of the weight at a flat index."""
+        """Return one line; `name` gives the name of the weight at a flat index."""
         raise TypeError(f"{type(self).__name__} must say what it does in words")
 
     def sets(self) -> Any:
-        """What it sets: another edit of its kind that sets the same leaves nothing of it. None: each one stays."""
+        """Return a key of what it sets: a later edit of the same kind and key replaces it. None: each one stays."""
         return None
 
     def continues(self, earlier: Edit) -> bool:
-        """Whether it leaves nothing of `earlier`, an edit of the same gesture after the same step."""
+        """Return whether it replaces `earlier`, an edit of the same gesture after the same step."""
         return type(earlier) is type(self) and self.sets() is not None and earlier.sets() == self.sets()
 
     @property
@@ -82,11 +82,11 @@ class Edit:
         return hash(self._bits())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copies and pickles are made as an edit is made: checked, and with arrays that nobody changes."""
+        """Copy and pickle through the constructor: checked, with arrays of its own."""
         return type(self), tuple(self.parts().values())
 
     def parts(self) -> dict[str, Any]:
-        """What it was made with, by name."""
+        """Return its constructor arguments, by name."""
         return {field.name: getattr(self, field.name) for field in fields(self) if field.init}  # type: ignore[arg-type]
 
     def __str__(self) -> str:
@@ -94,17 +94,17 @@ class Edit:
 
 
 class Setting:
-    """An edit of one thing: another of its kind leaves nothing of it."""
+    """An edit of one setting: a later one of its kind replaces it."""
 
     __slots__ = ()
 
     def sets(self) -> Any:
-        """The same for all of its kind."""
+        """Return the same key for all edits of its kind."""
         return ()
 
 
 def bits(part: Any) -> Any:
-    """Something hashable that differs where a bit does: 0.0 and -0.0, float32 and float64, two shapes."""
+    """Return a hashable object that differs if any bit does: 0.0 and -0.0, float32 and float64, two shapes."""
     if isinstance(part, np.ndarray):
         return part.dtype.str, part.shape, part.tobytes()
     if isinstance(part, Edit):
@@ -115,7 +115,7 @@ def bits(part: Any) -> Any:
 
 
 def full_name(part: Any) -> str:
-    """Module and name of a function, of a class, or of an object's class."""
+    """Return module and name of a function, of a class, or of an object's class."""
     kind = type(part)
     return f"{getattr(part, '__module__', kind.__module__)}.{getattr(part, '__qualname__', kind.__qualname__)}"
 
@@ -130,7 +130,7 @@ def set_fields(edit: Edit, **parts: Any) -> None:
 
 
 def within(hands: RunHands, start: int, count: int) -> None:
-    """Raise InputError unless there are weights from `start` on."""
+    """Raise InputError unless there are `count` weights from `start` on."""
     stop = start + count
     if stop > hands.n_weights:
         raise InputError(
@@ -139,16 +139,16 @@ def within(hands: RunHands, start: int, count: int) -> None:
 
 
 def several(name: Names, start: int, count: int) -> str:
-    """``0.weight[4][2] and 7 more``."""
+    """Return words such as ``0.weight[4][2] and 7 more``."""
     return name(start) + (f" and {count - 1:,} more" if count > 1 else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """An edit that was done after `step` steps, in absolute numbers; `what` is one line, with names of weights.
+    """An edit that was applied after `step` steps, in absolute numbers; `what` is one line, with names of weights.
 
-    Edits of one `gesture` after the same step stand as one. `does` is what it came to, where the edit itself
-    cannot be done again: a function of the user's own.
+    Edits of one `gesture` after the same step count as one. `does` holds the resulting edits if the edit itself
+    cannot be repeated: a user's function.
     """
 
     step: int
@@ -163,7 +163,7 @@ class Applied:
         return sum(edit.nbytes for edit in (self.edit, *(self.does or ())))
 
 
-# ---- Edits as JSON: one object a line, arrays with dtype and shape, every bit kept
+# ---- Edits as JSON: one object per line, arrays with dtype and shape, every bit kept
 #
 # ::
 #
@@ -175,7 +175,7 @@ _ARRAY = {"dtype", "shape", "base64"}
 
 
 def write_edit(edit: Edit) -> str:
-    """One line of JSON; a function is written by its name, which :func:`read_edit` refuses."""
+    """Return one line of JSON; a function is written as its name, which :func:`read_edit` refuses."""
     try:
         return json.dumps(_encoded(edit), allow_nan=False)
     except ValueError:
@@ -183,7 +183,7 @@ def write_edit(edit: Edit) -> str:
 
 
 def read_edit(text: str) -> Edit:
-    """The edit that `text` says; nothing is done with it yet."""
+    """Return the edit in `text`; it is not applied."""
     try:
         said = json.loads(text)
     except (ValueError, TypeError, RecursionError) as error:
@@ -192,7 +192,7 @@ def read_edit(text: str) -> Edit:
 
 
 def _edit(said: Any, text: str) -> Edit:
-    """The edit that JSON says; `text` is what stood there."""
+    """Return the edit in decoded JSON; `text` is for messages."""
     if not isinstance(said, dict) or not isinstance(said.get(KIND), str) or said[KIND] not in Edit.kinds:
         raise FileFormatError(f"not an edit: {shown(text)}; {KIND!r} must be one of {listing(Edit.kinds)}")
     kind = Edit.kinds[said.pop(KIND)]

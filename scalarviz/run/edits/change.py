@@ -1,4 +1,4 @@
-"""`Change`: another activation, model, loss or optimiser, in the middle of a run; with it numbers of how it trains."""
+"""`Change`: another activation, model, loss or optimiser in the middle of a run, and edits of the data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ACTIVATIONS: dict[str, type[nn.Activation]] = {
         nn.ReLU6,
     )
 }  # fmt: skip
-"""Those that have a name."""
+"""Activations by name."""
 LOSSES: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
@@ -42,21 +42,21 @@ OPTIMIZERS: dict[str, type[optim.Optimizer]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Change(Edit):
-    """What a run computes becomes another, from the next step on; weights, steps and history stay.
+    """Change activation, model, loss, optimiser or batch from the next step on; weights, steps and history stay.
 
-    Every part may be left out. Names are data; an edit with an object of yours is written by that object's name, and
-    not read back.
+    Every part may be left out. Names are data. An edit with an object of yours is written with that object's name, and
+    cannot be read back.
     """
 
-    activation: Any = None  # of the hidden modules of a Sequential: those that a layer with weights follows
-    model: Any = None  # layers that still fit are taken over
+    activation: Any = None  # of the hidden modules of a Sequential: those before a layer with weights
+    model: Any = None  # layers that still fit keep their numbers
     loss: Any = None
-    # its state begins with 0 and its steps with 1. Of a name or a class it holds what the one before held
+    # it starts with state 0 at step 1. A name or a class takes the weights of the former optimiser
     optimizer: Any = None
     numbers: tuple[tuple[str, Any], ...] = ()  # of the optimiser
     batch_size: int | None = None
     sampling: Sampling | None = None
-    # what the run goes on with, once the edit has been done: nothing is made twice
+    # the prepared parts, once the edit has been applied: nothing is made twice
     made: Any = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -112,7 +112,7 @@ def _title(part: Any) -> str:
 
 
 def _part(given: Any, what: str, table: Mapping[str, Any], fits: bool, wanted: str) -> Any:
-    """A name in the table (upper and lower case are one) for text and a class that stands there; else what `fits`."""
+    """Return a table's name for a text (in any case) or a class in it; otherwise `given`, if it `fits`."""
     if isinstance(given, str):
         for name in table:
             if name.lower() == given.strip().lower():
@@ -126,7 +126,7 @@ def _part(given: Any, what: str, table: Mapping[str, Any], fits: bool, wanted: s
 
 
 def _activation(given: Any) -> Any:
-    """A name where there is one: of text, of a class, of a module with the usual constants."""
+    """Return the activation's name if it has one: for a text, a class, or a module with default constants."""
     if isinstance(given, type) and issubclass(given, nn.Activation):
         given = given()
     given = _part(given, "activation", ACTIVATIONS, isinstance(given, nn.Activation), "an nn.Activation")
@@ -150,11 +150,11 @@ def _optimizer(given: Any) -> Any:
     return _part(given, "optimizer", OPTIMIZERS, fits, "an Optimizer or its class")
 
 
-# ---- Edits of what a run learns from. A scene's own kind may have an `about`: what its samples are of (`Data.about`)
+# ---- Edits of the data. A scene's own kind may have an `about`, which describes its samples (`Data.about`)
 
 
 def _samples(array: Any, what: str) -> Any:
-    """Samples in the shape in which they were given; what is not copied as a source."""
+    """Return samples in their given shape; data that is not copied, as a source."""
     source = as_source(array, what)
     if source is not None:
         return source
@@ -164,7 +164,7 @@ def _samples(array: Any, what: str) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SetTargets(Setting, Edit):
-    """Other targets for the same inputs, shape (N, n_targets)."""
+    """Replace the targets of the same inputs, shape (N, n_targets)."""
 
     targets: NDArray[Any]
 
@@ -185,7 +185,7 @@ class SetTargets(Setting, Edit):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AddSamples(Edit):
-    """More samples: `inputs` (K, n_inputs) with `targets` (K, n_targets)."""
+    """Add samples: `inputs` (K, n_inputs) with `targets` (K, n_targets)."""
 
     inputs: Any
     targets: Any
@@ -206,7 +206,7 @@ class AddSamples(Edit):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Refill(Setting, Edit):
-    """Other data altogether: `inputs` (N, n_inputs) with `targets` (N, n_targets), any N."""
+    """Replace all data: `inputs` (N, n_inputs) with `targets` (N, n_targets), any N."""
 
     inputs: Any
     targets: Any
@@ -227,13 +227,13 @@ class Refill(Setting, Edit):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Several(Edit):
-    """Edits that belong together, such as other data and a network for it. If one cannot be done, none is.
+    """Edits that belong together, such as new data and a network for it. All are applied, or none.
 
-    Each has to fit the run as those before it leave it.
+    Each has to fit the run as the edits before it leave it.
     """
 
     edits: tuple[Edit, ...]  # at least one; at most one of them a :class:`Change`, and none a :class:`Call`
-    said: str = ""  # what they are in words ("300 points of a spiral"); default: those of its parts
+    said: str = ""  # in words ("300 points of a spiral"); default: those of its parts
 
     def __post_init__(self) -> None:
         given: Any = self.edits
@@ -249,11 +249,11 @@ class Several(Edit):
         return Several(tuple(edit.resolved(hands) for edit in self.edits), self.said)
 
     def check(self, hands: RunHands) -> None:
-        """Raise unless the first one fits; the others are checked when it is their turn."""
+        """Raise unless the first edit fits; the others are checked when it is their turn."""
         self.edits[0].check(hands)
 
     def apply(self, hands: RunHands) -> None:
-        """Do all of them; if one cannot be done, the run is as it was."""
+        """Apply all edits; if one fails, the run does not change."""
         for edit in self.edits:
             edit.check(hands)
             edit.apply(hands)

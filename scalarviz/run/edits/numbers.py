@@ -1,4 +1,4 @@
-"""Edits of numbers: weights, whether they are trained, the optimiser, the batch; and the engine and any function."""
+"""Edits of numbers: weights, frozen flags, optimiser, batch; and of the engine; and calls of functions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def _numbers(array: Any, what: str) -> NDArray[Any]:
-    """A flat array of real numbers, at least one; floats keep their dtype, so that no bit is lost."""
+    """Return a flat array of real numbers, at least one; floats keep their dtype, so that no bit is lost."""
     found = real_array(array, what)
     if found.dtype.itemsize > 8:
         with np.errstate(over="ignore"):
@@ -36,7 +36,7 @@ def _numbers(array: Any, what: str) -> NDArray[Any]:
 
 
 def _signed(number: Any, *, plus: bool = False) -> str:
-    """A number in a line, with a minus sign that is no hyphen."""
+    """Return a number as text with a real minus sign."""
     return f"{float(number):{'+' if plus else ''}.6g}".replace("-", "\N{MINUS SIGN}")
 
 
@@ -109,16 +109,16 @@ class SetFrozen(Edit):
         return self.start, len(self.flags)
 
 
-# ---- Edits of many weights that need not lie side by side: a row, a column, a neuron, a layer. Each is one edit
+# ---- Edits of many weights that need not be adjacent: a row, a column, a neuron, a layer. Each is one edit
 
 
 Spans = tuple[tuple[int, int], ...]
-"""Parts of the flat weights: the first of each, and how many."""
+"""Parts of the flat weights: start and count of each."""
 _PARTS = (SetWeights, AddToWeights, SetFrozen)
 
 
 def spans_of(spans: Any, what: str) -> Spans:
-    """Checked spans, at least one, sorted, none over another."""
+    """Return checked spans, sorted: at least one, without overlap."""
     if not isinstance(spans, tuple | list) or not spans:
         raise TypeMismatchError(f"{what}: the spans must be pairs (start, count), at least one, got {shown(spans)}")
     found = []
@@ -137,7 +137,7 @@ def _apart(spans: list[tuple[int, int]], what: str) -> None:
 
 
 def spans_words(said: str, spans: Spans, name: Names) -> str:
-    """The words that came with it, else the first weight and how many more."""
+    """Return the given words, or the first weight and how many more."""
     return said or several(name, spans[0][0], sum(count for _, count in spans))
 
 
@@ -146,7 +146,7 @@ class Together(Edit):
     """Several edits of weights as one. All are applied, or none."""
 
     edits: tuple[Edit, ...]  # no two may set the same weights, nor the same flags
-    said: str = ""  # what it is in words (``"zero row 2 of 0.weight"``); default: those of its parts
+    said: str = ""  # in words (``"zero row 2 of 0.weight"``); default: those of its parts
 
     def __post_init__(self) -> None:
         given: Any = self.edits
@@ -189,7 +189,7 @@ class ScaleWeights(Edit):
 
     spans: Spans  # start and count of each part
     factor: float
-    said: str = ""  # what the weights are called together (``"row 2 of 0.weight"``)
+    said: str = ""  # name of the weights together (``"row 2 of 0.weight"``)
 
     def __post_init__(self) -> None:
         factor = as_number(self.factor, "ScaleWeights: the factor")
@@ -244,7 +244,7 @@ class SetOptimizer(Edit):
     """Set numbers of the optimiser: learning rate, momentum, betas, weight decay, eps, or those of your own class."""
 
     numbers: tuple[tuple[str, Any], ...]  # by the names of the constructor's arguments
-    group: int | None = None  # of one parameter group alone; default: of all
+    group: int | None = None  # a parameter group; default: all
 
     def __post_init__(self) -> None:
         given: Any = self.numbers
@@ -265,7 +265,7 @@ class SetOptimizer(Edit):
         hands.check_numbers(dict(self.numbers), self.group)
 
     def apply(self, hands: RunHands) -> None:
-        """Set them; where the update becomes another one, its state goes on by name."""
+        """Set the numbers; if the rule changes, its state continues by name."""
         hands.put_numbers(dict(self.numbers), self.group)
 
     def words(self, name: Names = numbered) -> str:
@@ -312,7 +312,7 @@ class SetSchedule(Setting, Edit):
             raise TypeMismatchError(f"SetSchedule: expected an LRScheduler or None, got {kind}")
 
     def check(self, hands: RunHands) -> None:
-        if self.schedule is not None:  # is it for as many parameter groups?
+        if self.schedule is not None:  # checks the number of parameter groups
             self.schedule.bound(hands.run.optimizer)
 
     def apply(self, hands: RunHands) -> None:
@@ -323,7 +323,7 @@ class SetSchedule(Setting, Edit):
 
 
 def _plain(number: Any, row: bool = False) -> Any:
-    """Something that can be written: numbers, truth values, words, and outside of a `row` rows of them."""
+    """Return something that can be written: numbers, booleans, texts, and (unless `row`) rows of them."""
     if isinstance(number, np.generic):
         number = number.item()
     if isinstance(number, list | tuple) and not row:
@@ -382,7 +382,7 @@ class SetSampling(Edit):
         return f"sampling = {self.sampling}{size}"
 
     def continues(self, earlier: Edit) -> bool:
-        """Whether it sets all that `earlier` does."""
+        """Return whether it sets all that `earlier` does."""
         return isinstance(earlier, SetSampling) and (self.batch_size is None) <= (earlier.batch_size is None)
 
 
@@ -412,7 +412,7 @@ class Call(Edit):
     """Call a function of the run. A file stores its name only, so it cannot be read back."""
 
     function: Callable[[Any], object]  # ``function(run)``, called between two steps
-    what: str = ""  # what the log says; default: the function's name
+    what: str = ""  # text in the log; default: the function's name
 
     def __post_init__(self) -> None:
         function(self.function, "Call: what it calls")
@@ -432,16 +432,16 @@ class Call(Edit):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SetNumbers(Edit):
-    """Set optimiser numbers of some weights alone: they become parameter groups of their own.
+    """Set optimiser numbers of some weights alone; they become parameter groups of their own.
 
-    The rate is that of the next step. A schedule goes on with it as with a rate that is set by hand: it scales the
-    schedule of these weights, or ends it where the schedule's own rate is 0. ``run.lr`` scales it with the others.
+    The rate is that of the next step. It scales the schedule of these weights, or ends it if the schedule's own rate
+    is 0, as a rate set by hand does. ``run.lr`` scales it with the others.
     """
 
-    # start and count of each part of the flat weights. Those that the optimiser does not hold stay so
+    # start and count of each part of the flat weights. Weights that the optimiser does not hold stay so
     spans: Spans
     numbers: tuple[tuple[str, Any], ...]  # by the names of the optimiser's arguments
-    said: str = ""  # what the weights are called together (``"row 2 of 0.weight"``)
+    said: str = ""  # name of the weights together (``"row 2 of 0.weight"``)
 
     def __post_init__(self) -> None:
         numbers = SetOptimizer(self.numbers).numbers

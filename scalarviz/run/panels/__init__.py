@@ -1,9 +1,9 @@
-"""What stands beside the cubes, as plain descriptions: a scene lists them, a view draws each by a drawer of its kind.
+"""Panels beside the cubes, as plain descriptions: a scene lists them, and a view has a drawer for each kind.
 
-A kind of your own is a subclass of :class:`Panel` and a drawer that is registered for it
-(``scalarviz.view.register_panel``); for most wishes an :class:`Image` or a :class:`Table` will do.
+For a kind of your own, write a subclass of :class:`Panel` and register a drawer for it
+(``scalarviz.view.register_panel``). Often an :class:`Image` or a :class:`Table` is enough.
 
-Open `base` first; `kinds` are those of single tasks.
+Open `base` first; `kinds` are panels for single tasks.
 """
 
 from .base import Beside, GradientTree, GraphPanel, Image, Made, Panel, Place, RecordedPictures, Table, as_rows

@@ -1,4 +1,4 @@
-"""`Panel`: the base of all kinds, and the kinds that any network can have: pictures, tables, trees, graphs."""
+"""`Panel`: the base of all panels, and panels for any network: pictures, tables, trees, graphs."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from ..source import Moment
 
 
 class Described:
-    """A description that refuses values of another type than its annotations say; see `check_field`."""
+    """A description that refuses values of other types than its annotations allow; see `check_field`."""
 
     __slots__ = ()
 
     def __post_init__(self) -> None:
         ours = next(one for one in type(self).__mro__ if one.__module__.startswith(__package__))
-        for name, allowed in _allowed(ours).items():  # a kind of the user's own checks its own fields
+        for name, allowed in _allowed(ours).items():  # a user's subclass checks its own fields
             check_field(getattr(self, name), allowed, type(self).__name__, name)
         self._check()
 
@@ -37,13 +37,13 @@ class Described:
 
 @cache
 def _allowed(kind: type) -> dict[str, tuple[Any, ...]]:
-    """The types that each field may have."""
+    """Return the types that each field may have."""
     hints = {field.name: get_type_hints(kind)[field.name] for field in fields(kind)}
     return {name: get_args(hint) if isinstance(hint, UnionType) else (hint,) for name, hint in hints.items()}
 
 
 def check_field(given: Any, allowed: tuple[Any, ...], kind: str, name: str) -> None:
-    """Refuse what is no text, flag, function, description or tuple, where one is wanted."""
+    """Refuse a value that does not fit the types allowed for a field: text, flag, function, description or tuple."""
     hint, what = allowed[0], f"{kind}: {name}"
     if given is None and NoneType in allowed:
         return
@@ -77,7 +77,7 @@ _EXAMPLES = {"Axis": 'Axis("x", -1.0, 1.0)', "PointEdits": "PointEdits(add, remo
 
 
 def pair(given: Any, what: str) -> tuple[float, float]:
-    """`given` as two finite numbers, the first one smaller; InputError otherwise."""
+    """Return `given` as two finite numbers, the first one smaller; InputError otherwise."""
     try:
         one, other = given
         fine = not any(isinstance(number, str | bytes) or number is np.ma.masked for number in (one, other))
@@ -90,7 +90,7 @@ def pair(given: Any, what: str) -> tuple[float, float]:
 
 
 def arrays_of(description: object, *names: str) -> list[NDArray[Any]]:
-    """Fields of a description as arrays of real numbers."""
+    """Return fields of a description as arrays of real numbers."""
     kind = type(description).__name__
     return [real_array(getattr(description, name), f"{kind}: {name}") for name in names]
 
@@ -104,7 +104,7 @@ class Beside:
     stage : str
         Name of the stage (``"2"``); ``"input"`` is the sample itself.
     unit : int or None
-        Number of the output beside which it stands; None: beside the whole row.
+        Number of the output that the panel stands beside; None: beside the whole row.
     """
 
     stage: str
@@ -117,20 +117,20 @@ PLACES = ("column", "overlay", "above")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel(Described):
-    """The base of all kinds.
+    """The base of all panels.
 
     Attributes
     ----------
     place : "column", "overlay", "above", Beside or "among"
-        In the column beside the cubes, over the upper right corner of their scene, above them all as wide as their
-        scene, or beside a stage or a unit. Some kinds draw among the cubes and stand nowhere else.
+        In the column beside the cubes; over the upper right corner of the cubes; above them in full width; or beside a
+        stage or a unit. Some kinds draw only among the cubes.
     at : callable or None
-        ``at(moment)``: the panel as it is at a moment, of the same kind and place (its axes may be others after an
-        edit); the same object as long as nothing of it is another. None: always as it is.
+        ``at(moment)``: the panel at a moment, of the same kind and place (an edit may change its axes). It returns the
+        same object until something changes. None: the panel never changes.
     """
 
     speaks_of: ClassVar[Literal["", "colours", "sheet"]] = ""
-    """What a panel of this kind says about a sample: three numbers are a colour; it is a sheet with ink on it."""
+    """How panels of this kind describe a sample: as a colour (three numbers), or as a sheet with ink on it."""
     among: ClassVar[bool] = False
     """Whether panels of this kind draw among the cubes."""
 
@@ -146,7 +146,7 @@ class Panel(Described):
         Described.__post_init__(self)
 
 
-# ---- Panels that a function of the user's own fills: pictures, and tables of words
+# ---- Panels that a user's function fills: pictures, and tables of words
 
 
 Rows = Sequence[Sequence[str]]
@@ -154,17 +154,17 @@ Rows = Sequence[Sequence[str]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Image(Panel):
-    """A picture that a function of yours makes of every moment.
+    """A picture that your function makes of every moment.
 
     Attributes
     ----------
     paint : callable
-        ``paint(moment) -> H x W x 3``, uint8 or floats in 0..1. If it raises, the error stands in the picture's place
-        in one line and everything else goes on. It is called as often as a quarter of the time allows.
+        ``paint(moment) -> H x W x 3``, uint8 or floats in 0..1. If it raises, one line with the error replaces the
+        picture, and everything else continues. Its calls take at most a quarter of the time.
     note : str
-        Stands to the right of the title.
+        Text to the right of the title.
     smooth : bool
-        Whether enlarged pixels flow into each other.
+        Whether enlarged pixels blend into each other.
     """
 
     title: str
@@ -182,9 +182,9 @@ class Table(Panel):
     rows : sequence of rows, or callable
         A row is a sequence of str, all of one length; or ``rows(moment)`` makes them of every moment.
     heads : tuple of str
-        One over each column; empty for none.
+        One heading per column; empty for none.
     lines : int
-        Rows for which it asks room where a function makes them, 1 to 12.
+        Rows to reserve room for if a function makes them, 1 to 12.
     """
 
     title: str
@@ -199,7 +199,7 @@ class Table(Panel):
 
 
 def as_rows(given: Any, columns: int = 0) -> list[tuple[str, ...]]:
-    """Checked rows of a table; `columns` words each, 0 for as many as the first has."""
+    """Return checked rows of a table with `columns` words each; 0: as many as the first row has."""
     if isinstance(given, str) or not isinstance(given, Sequence):
         raise InputError(f"rows must be a list of rows, got {type(given).__name__} {shown(given)}")
     rows: list[tuple[str, ...]] = []
@@ -215,7 +215,7 @@ def as_rows(given: Any, columns: int = 0) -> list[tuple[str, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A panel at the step of a frame; `image` is its list, or a PNG or WebP of width x height pixels."""
+    """A panel at the step of a frame; `image` is a PNG or WebP of width x height pixels, or its list."""
 
     panel: str
     step: int
@@ -226,16 +226,16 @@ class Picture:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordedPictures(Panel):
-    """What a panel looked like at some steps: shown is the last one that is not after the step, with its own step.
+    """Pictures of a panel at some steps; it shows the last one that is not after the current step, with its step.
 
-    `title` is that of the panel; `pictures` are by step, one at least.
+    `title` is that of the panel; `pictures` are in order of step, at least one.
     """
 
     title: str
     pictures: tuple[Picture, ...]
 
     def at_step(self, step: int) -> int | None:
-        """The number of the picture that is shown at a step; None before the first."""
+        """Return the index of the picture for a step; None before the first."""
         found = bisect_right([picture.step for picture in self.pictures], step) - 1
         return found if found >= 0 else None
 
@@ -247,18 +247,19 @@ class RecordedPictures(Panel):
 class GradientTree(Panel):
     """A line for each stage of a chain, and under each layer its weight and bias, with numbers and gradients.
 
-    Inside an opened step the gradients come in two passes: first by each stage's output, from the loss back along the
-    chain; then each layer's leaves, where a weight's is the outer product of its output's and its input.
+    Inside an opened step the gradients appear in two passes. First come those of each stage's output, from the loss
+    back along the chain. Then come those of each layer's leaves; a weight's is the outer product of the gradient of its
+    output and its input.
     """
 
     title: str = "model"
 
 
-# ---- The graph of a result, with the numbers of the moment that is shown
+# ---- The graph of a result, with the numbers of the shown moment
 
 
 class Made(NamedTuple):
-    """What a :class:`GraphPanel` shows of one moment: the results, and a note of what they are ("row 3 of 60")."""
+    """The results that a :class:`GraphPanel` shows at one moment, and a note about them ("row 3 of 60")."""
 
     roots: Sequence[Value]
     note: str = ""
@@ -271,10 +272,10 @@ class GraphPanel(Panel):
     Attributes
     ----------
     make : callable
-        ``make(moment) -> Value``, a list of Values, or :class:`Made`: computed anew of the numbers of the moment, with
-        Values and Weights of its own, never with those of the run. Gradients are there if it calls ``backward()``.
+        ``make(moment) -> Value``, a list of Values, or :class:`Made`. It computes from the numbers of the moment, with
+        Values and Weights of its own, never with those of the run. Call ``backward()`` in it to show gradients.
     chains : bool
-        Whether sums of sums are drawn as they are.
+        Draw sums of sums as they are.
     """
 
     title: str
@@ -282,7 +283,7 @@ class GraphPanel(Panel):
     chains: bool = False
 
     def made(self, moment: Moment) -> Made:
-        """What it is of a moment; InputError if `make` returned something else."""
+        """Return the results at a moment; InputError if `make` returned something else."""
         given: Any = self.make(moment)
         made = given if isinstance(given, Made) else Made(given)
         roots = every(made.roots, "make")

@@ -1,4 +1,4 @@
-"""The kinds of panels that belong to a task: pictures, planes, curves of the loss, words, handwritten digits."""
+"""Panels for one kind of task: pictures, planes, loss curves, words, handwritten digits."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Pictures(Panel):
     source, target : ndarray, shape (H, W, 3)
         sRGB in 0..1. Same shape.
     label : str
-        What the source is ("photo").
+        Name of the source ("photo").
     target_of : callable or None
-        The target (H, W, 3) of any picture (H, W, 3): with it a picture that is opened in the window can be shown
-        instead.
+        Makes the target (H, W, 3) of any picture (H, W, 3). With it, a picture opened in the window can replace the
+        source.
     """
 
     speaks_of = "colours"
@@ -55,10 +55,10 @@ class Pictures(Panel):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColourCube(Panel):
-    """Sample colours drawn at their RGB place, painted with the network's output and with the target.
+    """Sample colours at their RGB places, painted with the network's output and with the target.
 
-    In a window a click on a colour shows its way through the network; Shift and a click on one, then on its new target,
-    teaches the network that.
+    In a window, click a colour to show its way through the network. Shift-click a colour, then its new target, to
+    teach the network that pair.
 
     Attributes
     ----------
@@ -79,27 +79,27 @@ class ColourCube(Panel):
             )
 
 
-# ---- The output of a network over a plane of two of its inputs, as a map, and the points that it learns from
+# ---- The output of a network over a plane of two of its inputs, as a map, and the training points
 
 
 MOST_CELLS = 512
 MOST_CLASSES = 8
-"""As many as have a colour of their own."""
+"""Number of class colours."""
 
 
 def itself(points: Float) -> Float:
-    """The points of the plane are what the network gets."""
+    """Return the points of the plane unchanged as inputs of the network."""
     return points
 
 
 @dataclass(frozen=True, slots=True)
 class Axis(Described):
-    """One direction of a plane.
+    """One axis of a plane.
 
     Attributes
     ----------
     name : str
-        Of what grows along it.
+        Name of the quantity along it.
     least, most : float
         Its finite ends, in this order, in the numbers of the points.
     shown : (float, float) or None
@@ -119,11 +119,11 @@ class Axis(Described):
 
     @property
     def ends(self) -> tuple[float, float]:
-        """What is printed at its ends."""
+        """The numbers that are printed at the ends."""
         return self.shown or (self.least, self.most)
 
     def units(self, place: float) -> float:
-        """A place on it in the numbers that are printed."""
+        """Return the printed number for a place on the axis."""
         low, high = self.ends
         return low + (place - self.least) / (self.most - self.least) * (high - low)
 
@@ -164,16 +164,16 @@ class Points:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PointEdits(Described):
-    """What a hand may do with the points of a plane; each gives the edit that does it, or None.
+    """Edits of the points of a plane by hand; each function returns an edit, or None.
 
     Attributes
     ----------
     add : callable
-        ``add((across, up)) -> Edit | None``: one more point there.
+        ``add((across, up)) -> Edit | None``: add a point there.
     remove : callable
-        ``remove(index) -> Edit | None``: without the point of that number (of :class:`Points`).
+        ``remove(index) -> Edit | None``: remove the point with that number (of :class:`Points`).
     adds : callable or None
-        ``adds() -> str``: what the next point will be, which the pointer says over an empty place.
+        ``adds() -> str``: describes the next point; the pointer shows it over an empty place.
     """
 
     add: Callable[[tuple[float, float]], Edit | None]
@@ -183,29 +183,29 @@ class PointEdits(Described):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlaneMap(Panel):
-    """What a network says over a plane, at the moment that is shown: orange to blue, or a colour for each class.
+    """The output of a network over a plane at the shown moment: orange to blue, or a colour for each class.
 
-    In a window a click on an empty place adds a point and the right button takes one away, where the scene says how; a
-    click on a point shows its way through the network.
+    In a window, click an empty place to add a point and right-click a point to remove it, if the scene allows it. Click
+    a point to show its way through the network.
 
     Attributes
     ----------
     inputs : callable
-        ``inputs(points) -> samples``: what the network gets, (N, n_inputs), for points of the plane (N, 2).
+        ``inputs(points) -> samples``: the network's inputs (N, n_inputs) for points of the plane (N, 2).
     output : int
         The number of the output that is drawn.
     span : (float, float)
-        The outputs that are wholly orange and wholly blue.
+        The outputs that are fully orange and fully blue.
     says : (str, str)
-        What those two mean ("outside", "inside").
+        Words for those two ("outside", "inside").
     cells : int or None
-        Squares in each direction. None: as many as a tenth of the time allows, in a film always the same.
+        Squares in each direction. None: as many as fit into a tenth of the time; in a film always the same number.
     points : callable or None
-        ``points(moment) -> Points``: those that lie over it.
+        ``points(moment) -> Points``: the points over the map.
     classes : tuple of str
-        Names of two to eight classes, one for each output: the map shows the likeliest and how sure that is.
+        Names of two to eight classes, one per output: the map shows the likeliest class and its probability.
     edits : PointEdits or None
-        What a hand may do with the points.
+        Edits of the points by hand.
     """
 
     title: str
@@ -229,23 +229,23 @@ class PlaneMap(Panel):
             integer("PlaneMap: cells", self.cells, 1, MOST_CELLS)
 
 
-# ---- What stands among the cubes of a network of few inputs: a small map beside every neuron, and its features
+# ---- Panels among the cubes of a network of few inputs: a small map beside every neuron, and its features
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NeuronMaps(Panel):
     """A small map beside every hidden neuron of a chain of layers: its output over the plane, in the signed map.
 
-    Of layers of up to eight units the flow turns at each layer, so that there is room for them. In a window pointing at
-    one shows it large, with the weights that lead into it.
+    If layers have at most eight units, the flow turns at each layer to make room for the maps. In a window, point at a
+    map to enlarge it and to see the weights that lead into its neuron.
 
     Attributes
     ----------
     inputs : callable
-        ``inputs(points) -> samples``: what the network gets, (N, n_inputs), for points of the plane (N, 2).
+        ``inputs(points) -> samples``: the network's inputs (N, n_inputs) for points of the plane (N, 2).
     change : callable or None
-        ``change(hidden) -> Edit | None``: hidden layers of so many units each, a tuple of int; with it + and - stand
-        beside a layer that is pointed at.
+        ``change(hidden) -> Edit | None``: set the units of the hidden layers, a tuple of int. With it, + and - appear
+        beside the layer under the pointer.
     """
 
     among: ClassVar[bool] = True
@@ -259,21 +259,21 @@ class NeuronMaps(Panel):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Features(Panel):
-    """What a network gets of a point of the plane: a column of small maps left of the cubes, each with a switch.
+    """The inputs of a network for points of the plane: a column of small maps left of the cubes, each with a switch.
 
     Attributes
     ----------
     names : tuple of str
         From top to bottom, at least one.
     values : callable
-        ``values(points) -> (N, n)``: each of them over points of the plane (N, 2), whether it is on or not.
+        ``values(points) -> (N, n)``: every feature over points of the plane (N, 2), on or off.
     on : callable
-        ``on(moment)``: for each of them whether the network gets it.
+        ``on(moment)``: for each feature, whether the network gets it.
     rows : callable or None
-        ``rows(moment)``: for each of them the number of its row of cubes in the first layer, or None. Default: those
-        that are on, one after the other.
+        ``rows(moment)``: for each feature, the number of its row of cubes in the first layer, or None. Default: the
+        features that are on, in order.
     change : callable or None
-        ``change(name) -> Edit | None``: switches one of them; None: a hand cannot.
+        ``change(name) -> Edit | None``: switch a feature on or off; None: not by hand.
     """
 
     among: ClassVar[bool] = True
@@ -292,27 +292,27 @@ class Features(Panel):
             raise InputError(f"Features: names must be one or more different names, got {shown(self.names)}")
 
 
-# ---- A picture that is painted by a network which is told places
+# ---- A picture that a network paints from coordinates
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Painting(Panel):
-    """What a network makes of every place of a picture, what it should make, and the error.
+    """The picture that a network paints, the wanted one, and the error.
 
-    The network is given (x, y) of the middle of a pixel, in 0..1 from the upper left corner, and makes its colour.
+    The network gets (x, y) of the centre of a pixel, in 0..1 from the upper left corner, and returns its colour.
 
     Attributes
     ----------
     wanted : callable
-        ``wanted(moment) -> (H, W, 3)``, sRGB in 0..1: what is to be painted. The same array as long as it is the same.
+        ``wanted(moment) -> (H, W, 3)``, sRGB in 0..1: the target picture. The same array until the target changes.
     size : (int, int)
-        H and W at first: for them room is asked.
+        H and W at first; they determine the room for the panel.
     gain : float
-        How many times the error is enlarged around mid-grey.
+        Factor that enlarges the error around mid-grey.
     other : callable or None
-        ``other(picture) -> Edit`` to learn another picture (H, W, 3), sRGB in 0..1, that was opened; None: it cannot.
+        ``other(picture) -> Edit``: learn another picture (H, W, 3), sRGB in 0..1, that was opened; None: not possible.
     epochs : callable or None
-        ``epochs(moment) -> float``: how often the run had been through the picture; None: nobody says.
+        ``epochs(moment) -> float``: epochs done; None: not shown.
     """
 
     wanted: Callable[[Moment], Float]
@@ -325,7 +325,7 @@ class Painting(Panel):
         positive(self.gain, "Painting: gain")
 
     def likeness(self, moment: Moment) -> float:
-        """The psnr at evenly spread pixels, `ASKED` at most: the same ones however large the picture is drawn."""
+        """Return the PSNR at evenly spread pixels, about `ASKED`; they do not depend on the size of the drawing."""
         wanted = self.wanted(moment)
         step = max(1, int(np.ceil(np.sqrt(wanted.shape[0] * wanted.shape[1] / ASKED))))
         rows, columns = (np.arange(0, size, step) for size in wanted.shape[:2])
@@ -339,10 +339,9 @@ ASKED = 2_048
 
 
 def psnr(painted: ArrayLike, wanted: ArrayLike) -> float:
-    """Peak signal-to-noise ratio in dB of colours in 0..1 against others of the same shape.
+    """Return the peak signal-to-noise ratio in dB of colours in 0..1 against others of the same shape.
 
-    Infinite where they are the same, NaN where one is no number; InputError if shapes differ or there are no
-    colours.
+    Infinite if they are the same, NaN if a number is NaN. InputError: shapes differ or there are no colours.
     """
     ours, theirs = (real_array(a, what) for a, what in ((painted, "psnr: the first"), (wanted, "psnr: the second")))
     if ours.shape != theirs.shape or not ours.size:
@@ -357,16 +356,16 @@ def _wide(colours: NDArray[Any]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TestCurve(Described):
-    """A second, dashed loss curve, measured on data that is not trained on.
+    """A second, dashed loss curve, measured on held-out data.
 
     Attributes
     ----------
     inputs, targets : ndarray
         As for ``Run.evaluate``.
     accuracy : bool
-        The targets are numbers of classes: the share that is read rightly stands beside the curve.
+        The targets are class numbers; the accuracy stands beside the curve.
     headline : bool
-        Whether its newest number stands in the HUD too.
+        Whether the HUD shows the newest number too.
     """
 
     label: str
@@ -383,11 +382,11 @@ class TestCurve(Described):
             )
 
     def of(self, moment: Moment) -> Samples:
-        """The data of a moment: always the same."""
+        """Return the data, the same at every moment."""
         return self.inputs, self.targets
 
     def share(self, moment: Moment) -> float | None:
-        """Share of the samples that is read rightly at a moment, where there are classes."""
+        """Return the accuracy at a moment, in 0..1; None without classes."""
         if not self.accuracy:
             return None
         return float(np.mean(np.argmax(moment.predict(self.inputs), axis=1) == np.ravel(self.targets)))
@@ -404,7 +403,7 @@ class HeldOut(Described):
     right : callable or None
         ``right(moment, outputs, targets)``: which outputs are right, bool (N,); None if there are no classes.
     headline : bool
-        Whether the HUD also shows that share, or the loss.
+        Whether the HUD also shows the accuracy, or the loss.
     """
 
     label: str
@@ -414,15 +413,15 @@ class HeldOut(Described):
 
     @property
     def accuracy(self) -> bool:
-        """Whether there may be a share that is read rightly."""
+        """Whether there may be an accuracy."""
         return self.right is not None
 
     def of(self, moment: Moment) -> Samples:
-        """The data of a moment."""
+        """Return the held-out data at a moment."""
         return self.samples(moment)
 
     def share(self, moment: Moment) -> float | None:
-        """Share of the samples that is read rightly at a moment; None where there are none, or no classes."""
+        """Return the accuracy at a moment, in 0..1; None without samples or classes."""
         inputs, targets = self.samples(moment)
         if self.right is None or not len(inputs):
             return None
@@ -432,12 +431,12 @@ class HeldOut(Described):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LossCurve(Panel):
-    """The loss of every step so far. In the column it takes the room that the others leave.
+    """The loss of every step so far. In the column it takes the room that other panels leave.
 
     Attributes
     ----------
     label : str
-        What it is measured on ("1,024 colours").
+        The samples that it is measured on ("1,024 colours").
     test : TestCurve, HeldOut or None
         A second curve.
     """
@@ -446,35 +445,35 @@ class LossCurve(Panel):
     test: TestCurve | HeldOut | None = None
 
 
-# ---- Points of one input with a number each, and what a network says of every input as a curve
+# ---- Points with one input and one number each, and the network's output as a curve
 
 
 def alone(numbers: Float) -> Float:
-    """Numbers of the input (N,) as samples of one number each, (N, 1)."""
+    """Return numbers of the input (N,) as samples (N, 1)."""
     return numbers[:, None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CurveFit(Panel):
-    """The curve of a network of one input over the points that it learns from, at the moment that is shown.
+    """The output of a network with one input, as a curve over the training points, at the shown moment.
 
-    Between the curve and each of a few points stands its error. In a window a click on a point shows its way through
-    the network; a click on an empty place adds a point and the right button takes one away, where the scene says how.
+    If there are few points, a line shows the error of each. In a window, click a point to show its way through the
+    network. Click an empty place to add a point and right-click a point to remove it, if the scene allows it.
 
     Attributes
     ----------
     title : str
         Empty: the names of both axes.
     across, up : Axis or str
-        Of the input, and of what is to be found; a name alone: an axis that is as long as the points need.
+        The axes of input and target. A name alone gives an axis that fits the points.
     inputs : callable
-        ``inputs(numbers) -> samples``: what the network gets, (N, n_inputs), for numbers of the input (N,). Default:
+        ``inputs(numbers) -> samples``: the network's inputs (N, n_inputs) for numbers of the input (N,). Default:
         those numbers.
     points : callable or None
-        ``points(moment) -> Points``: the first number of each place is its input, its target what is to be found there.
-        None: the samples that are learnt from, of one number and one target each.
+        ``points(moment) -> Points``: the first number of each place is its input, its target the wanted output.
+        None: the training samples, with one input and one target each.
     edits : PointEdits or None
-        What a hand may do with the points; the second number of a place is what is to be found there.
+        Edits of the points by hand; the second number of a place is the target.
     """
 
     title: str = ""
@@ -487,18 +486,18 @@ class CurveFit(Panel):
 
 @dataclass(frozen=True, slots=True)
 class Histogram(Panel):
-    """How often which numbers occur: of the tensor under the pointer or of the selected one, else of all.
+    """A histogram of the numbers of the tensor under the pointer, of the selected one, or of all tensors.
 
     Attributes
     ----------
     label : str
-        What all of them are called.
+        Title for all tensors.
     """
 
     label: str = "all numbers"
 
 
-# ---- Panels of the smallest networks: the loss over one weight or two, and the four calls of a step
+# ---- Panels of the smallest networks: the loss over one or two weights, and the four calls of a step
 
 
 Span = tuple[float, float]
@@ -506,18 +505,18 @@ Span = tuple[float, float]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LossOver(Panel):
-    """The loss over one weight as a curve with the tangent, over two as a map with isolines; a ball is where they are.
+    """The loss over one weight (a curve with its tangent) or two (a map with isolines); a ball marks the weights.
 
-    Nothing is modelled: the network's loss of all samples is worked out at each place, all other weights as they are.
+    Each place shows the loss of all samples, computed by the network with all other weights unchanged.
 
     Attributes
     ----------
     weights : tuple of int
-        Flat numbers of one weight or two.
+        Flat indices of one or two weights.
     names : tuple of str
-        What each is called.
+        Name of each.
     spans : tuple of (float, float)
-        From where to where each is shown; farther where the ball leaves that.
+        Range of each; it grows if the ball leaves it.
     """
 
     weights: tuple[int, ...]
@@ -536,14 +535,14 @@ class LossOver(Panel):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingLoop(Panel):
-    """The four calls of a training step, with their numbers; inside an opened step that which happens now.
+    """The four calls of a training step, with their numbers; inside an opened step, the current call.
 
     Attributes
     ----------
     weights : tuple of int
-        Flat numbers of the weights whose values and gradients stand there, one to three.
+        Flat indices of the one to three weights whose values and gradients are shown.
     names : tuple of str
-        What each is called.
+        Name of each.
     """
 
     weights: tuple[int, ...]
@@ -554,7 +553,7 @@ class TrainingLoop(Panel):
 
 
 def _check_weights(panel: LossOver | TrainingLoop, most: int) -> None:
-    """Refuse other weights than one to `most` flat numbers with a name each."""
+    """Refuse all but one to `most` flat indices with a name each."""
     weights: Any = panel.weights
     kind = type(panel).__name__
     if not isinstance(weights, tuple | list) or not weights:
@@ -568,20 +567,20 @@ def _check_weights(panel: LossOver | TrainingLoop, most: int) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reading:
-    """How a network reads a word of n letters, the beginning included.
+    """How a network reads a word of n letters, the start symbol included.
 
     Attributes
     ----------
     attention : ndarray, shape (heads, n, n)
-        The share that a letter (row) takes of each one up to itself.
+        The attention of each letter (row) to each letter up to itself.
     likely : ndarray, shape (n, letters + 1)
-        The probability of each letter to come next; the last one is the end.
+        The probability that each letter comes next; the last one is the end.
     stream : tuple of ndarray, shapes (n, width)
-        The numbers of each letter after each part that adds to them; empty where nobody said.
+        The numbers of each letter after each part that adds to them; empty if unknown.
     hidden : (str, ndarray) or None
         The tensor whose rows make a network's inner numbers, and these numbers (n, rows).
     uses : tuple of (str, tuple of int)
-        Tensors of which each letter uses one row, and which; the last one says what comes next.
+        Tensors of which each letter uses one row, and the row numbers; the last tensor gives the next letter.
     """
 
     attention: Float
@@ -592,7 +591,7 @@ class Reading:
 
 
 class Invented(NamedTuple):
-    """A word that a network made up, and how probable each of its letters was."""
+    """A word that a network generated, and the probability of each of its letters."""
 
     word: str
     likely: tuple[float, ...]
@@ -600,23 +599,23 @@ class Invented(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WordBoard(Panel):
-    """A word to type: who looks back at whom in it, what comes next after each letter, and new words.
+    """A word to type: the attention between its letters, the next letter after each, and new words.
 
     Attributes
     ----------
     word : str
-        The one that stands there at first.
+        The word at the start.
     letters : str
-        Those that there are.
+        The allowed letters.
     most : int
-        The longest word.
+        Length of the longest word.
     look : callable
         ``look(moment, word) -> Reading``.
     make : callable
-        ``make(moment, temperature, number) -> Invented``: a word that the network makes up; the same for the same
+        ``make(moment, temperature, number) -> Invented``: a word that the network generates; the same for the same
         moment and number (0, 1, ...).
     temperature : float
-        At first.
+        The temperature at the start.
     """
 
     word: str
@@ -641,7 +640,7 @@ class WordBoard(Panel):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DigitBoard(Panel):
-    """Digits that are not trained on, each in the column of the class that it is read as.
+    """Held-out digits, each in the column of its predicted class.
 
     Attributes
     ----------
@@ -671,7 +670,7 @@ class DigitBoard(Panel):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DigitPad(Panel):
-    """The one sample whose way is drawn as a sheet to draw on, and what it is read as.
+    """The probe sample as a sheet to draw on, and the predicted class.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""`Line`: one line of steps with its edits; `Keyframes`: which moments are kept; `Ahead`: some of them beforehand."""
+"""`Line`: steps with their edits; `Keyframes`: the kept moments; `KeyframeMaker`: makes some of them beforehand."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 # ---- `Line`: one line of steps of a run, which may have left another one, with its edits and keyframes
 #
-# A *place* on a line is a step and a count of edits: those of the line that have been done, from its very beginning.
-# A run that stands somewhere has done all edits of its step; only where a line leaves another one may some be left
+# A *place* on a line is a step and a count of edits: the line's applied edits, from its very beginning.
+# At its place a run has applied all edits of its step; only where a line leaves another one may some be left
 # out.
 
 
@@ -36,17 +36,17 @@ class Key:
     step: int  # step and edits: its place
     edits: int
     state: State
-    at: float = 0.0  # seconds of the engine's work at which it was taken
-    whole: bool = False  # whether one can stand at the place itself: where not, the next step shows all there is
-    fine: bool = False  # whether it was taken for somebody who goes back and forth here
-    nbytes: int = field(init=False)  # what it takes
+    at: float = 0.0  # seconds of the engine's work before it
+    whole: bool = False  # whether the run can stand at the place itself; otherwise the next step completes the numbers
+    fine: bool = False  # whether it was taken for short ways back and forth
+    nbytes: int = field(init=False)  # its size
 
     def __post_init__(self) -> None:
         self.nbytes = self.state.nbytes + OVERHEAD
 
 
 class Place(NamedTuple):
-    """A step of a line, and how many of the line's edits are done there."""
+    """A step of a line, and the number of the line's edits applied there."""
 
     line: Line
     step: int
@@ -55,18 +55,18 @@ class Place(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Twig:
-    """One line as a part of the tree that lines are, in memory or in a recording."""
+    """One line as part of a tree, in memory or in a recording."""
 
     number: int
     parent: Self | None
-    first: int  # first and before: the place where it left its parent, or at which it begins
+    first: int  # its place in the parent, or its start
     before: int
-    why: str = ""  # what made it begin
+    why: str = ""  # the edit that began it
     newest: int = 0  # its last step
-    flags: dict[int, str] = field(default_factory=dict)  # moments that were named, by step
+    flags: dict[int, str] = field(default_factory=dict)  # named moments, by step
 
     def path_to(self, step: int, edits: int) -> Iterator[tuple[Self, int, int]]:
-        """It up to a place, and those that it comes from, each with the last place that belongs to the way there."""
+        """Yield it and the lines that it comes from, each with the last place on the way to a place."""
         twig: Self | None = self
         while twig is not None:
             yield twig, step, edits
@@ -79,7 +79,7 @@ class Twig:
         return min(twig.first for twig, _, _ in self.path_to(0, 0))
 
     def flags_to(self, step: int) -> tuple[Flag, ...]:
-        """The named moments of the way to a step, by step."""
+        """Return the named moments on the way to a step, by step."""
         found: dict[int, str] = {}
         for twig, last, _ in self.path_to(step, 0):
             found |= {at: name for at, name in twig.flags.items() if at <= last}
@@ -90,32 +90,32 @@ class Twig:
 class Line(Twig):
     """One line of a run."""
 
-    history: History  # of all its steps, its parent's before it left included
+    history: History  # of all its steps, those before it left its parent included
     edits: list[Applied] = field(default_factory=list)  # likewise
-    jumped_from: tuple[Line, int] | None = None  # where the run stood before it began a line of its own by jumping
+    jumped_from: tuple[Line, int] | None = None  # the place before a jump began this line
     keys: list[Key] = field(default_factory=list)  # its own, by place
-    tip: State | None = None  # all of its last moment, while the run stands elsewhere
-    cut: bool = False  # whether it was cut down to the part that other lines branch from
+    tip: State | None = None  # its whole last moment, while the run stands elsewhere
+    cut: bool = False  # whether only the part that other lines branch from is kept
     rest: int = 0  # bytes of its own steps and edits, while the run stands on another line
-    # edits that stay as they are, although the hand that made the last of them goes on: something refers to
+    # edits that stay as they are, although their gesture continues: something refers to them
     # them
     settled: int = 0
-    # whether it began by a change to other numbers altogether: where it begins is a place of its own
+    # whether it began by a change to other numbers: its start is its own place
     jumped: bool = False
-    seed: int | None = None  # what drew its first weights, where a restart did
+    seed: int | None = None  # what drew its first weights, after a restart
 
     @property
     def own_edits(self) -> list[Applied]:
-        """The edits since it left."""
+        """The edits since it left its parent."""
         return self.edits[self.before :]
 
     @property
     def open_edit(self) -> Applied | None:
-        """Its last edit, where another one may still take its place."""
+        """Its last edit, if another one may still replace it."""
         return self.edits[-1] if len(self.edits) > max(self.before, self.settled) else None
 
     def settle(self, edits: int) -> None:
-        """Somebody refers to a place after so many edits: they stay as they are."""
+        """Keep the first `edits` edits as they are, because something refers to a place after them."""
         self.settled = max(self.settled, edits)
 
     @property
@@ -129,27 +129,27 @@ class Line(Twig):
         return self.newest == self.first and len(self.edits) == self.before
 
     def count_edits(self, step: int) -> int:
-        """How many edits are done where one stands at `step`."""
+        """Return the number of edits applied at `step`."""
         return bisect_right(self.edits, step, key=lambda edit: edit.step)
 
     def path(self) -> Iterator[tuple[Line, int, int]]:
-        """It and those that it comes from, each with the last place that belongs to the way here."""
+        """Yield it and the lines that it comes from, each with the last place on the way here."""
         return self.path_to(self.newest, len(self.edits))
 
     def owner(self, step: int, edits: int) -> Line:
-        """The line of the way here that a place belongs to."""
+        """Return the line on the way here that a place belongs to."""
         found = self
         while found.parent is not None and not found.has(step, edits):
             found = found.parent
         return found
 
     def has(self, step: int, edits: int) -> bool:
-        """Whether a place of the way here is its own, and not of a line that it comes from."""
+        """Return whether a place on the way here belongs to this line."""
         begins = self.first, self.before
         return step >= self.first and ((step, edits) > begins or (self.jumped and (step, edits) == begins))
 
     def nearest(self, step: int, edits: int) -> Key | None:
-        """The last keyframe of the way here from which one gets to a place."""
+        """Return the last keyframe on the way here that leads to a place."""
         for line, last, most in self.path():
             index = bisect_right(line.keys, min(step, last), key=lambda key: key.step)
             while index > 0:
@@ -160,7 +160,7 @@ class Line(Twig):
         return None
 
     def last_key(self, step: int, edits: int) -> Key | None:
-        """The last keyframe of the way here that is not behind a place, of that place itself too."""
+        """Return the last keyframe on the way here up to a place, the place itself included."""
         for line, last, most in self.path():
             for key in reversed(line.keys):
                 if key.step <= min(step, last) and key.edits <= min(edits, most):
@@ -176,24 +176,24 @@ class Line(Twig):
         return True
 
 
-# ---- `Keyframes`: which moments are kept, within a budget of bytes
+# ---- `Keyframes`: the kept moments, within a budget of bytes
 #
-# Keyframes stand `SPACING` seconds of the engine's work apart, so that a replay from one to the next takes so long.
-# Where they are more than the budget holds, those of left branches go first, then every second one, and the spacing
-# doubles. So the longest replay is as short as the budget allows, wherever one goes. The beginning of a line, and its
-# newest moment, are always kept.
+# Keyframes are `SPACING` seconds of the engine's work apart, so that a replay from one to the next takes that long.
+# If they exceed the budget, those of left branches go first, then every second one, and the spacing doubles. So the
+# longest replay is as short as the budget allows, wherever the run goes. The beginning and the newest moment of a line
+# are always kept.
 
 
 BUDGET = 64 << 20
-"""Bytes."""
+"""Budget in bytes."""
 SPACING = 0.1
 """Seconds of the engine's work between two keyframes."""
 FINE = 0.008
-"""Likewise, where somebody goes back and forth."""
+"""Seconds between two fine keyframes, for short ways back and forth."""
 FINE_SHARE = 8
-"""The finer ones may fill the budget divided by this."""
+"""The fine ones may fill the budget divided by this."""
 LEFT_SHARE = 4
-"""Where left branches fill more than this part of it, they go before the spacing of the others doubles."""
+"""If left branches fill more than the budget divided by this, they go before the spacing of the others doubles."""
 
 
 class Keyframes:
@@ -209,13 +209,13 @@ class Keyframes:
         self._fine = self._size = 0
 
     def pass_time(self, seconds: float) -> None:
-        """The engine has worked so long."""
+        """Count seconds of the engine's work."""
         self.clock += seconds
         self._since += seconds
         self._since_fine += seconds
 
     def begin(self) -> None:
-        """Somebody stands at a kept moment: time counts from here."""
+        """Count time from here, a kept moment."""
         self._since = self._since_fine = 0.0
 
     @property
@@ -225,12 +225,12 @@ class Keyframes:
 
     @property
     def due_fine(self) -> bool:
-        """Likewise for one that serves who goes back and forth."""
+        """Whether it is time for a fine keyframe."""
         return self._since_fine >= FINE and self.fine_room >= 4
 
     @property
     def fine_room(self) -> int:
-        """How many of these may be kept."""
+        """Number of fine keyframes that fit into their budget."""
         return self.budget // FINE_SHARE // max(self._size, 1)
 
     def add(self, line: Line, key: Key) -> None:
@@ -244,7 +244,7 @@ class Keyframes:
             self._fine += key.nbytes * key.fine
 
     def keep_tip(self, line: Line, kept: State | None) -> None:
-        """Keep the newest moment of a line, or (None) no longer."""
+        """Keep the newest moment of a line, or drop it (None)."""
         if line.tip is not None:
             self.nbytes -= line.tip.nbytes + OVERHEAD
         line.tip = kept
@@ -252,12 +252,12 @@ class Keyframes:
             self.nbytes += kept.nbytes + OVERHEAD
 
     def keep_rest(self, line: Line, nbytes: int) -> None:
-        """Count what else a line holds while nobody stands on it: its own steps and edits."""
+        """Count the bytes of a line's own steps and edits while the run stands elsewhere."""
         self.nbytes += nbytes - line.rest
         line.rest = nbytes
 
     def drop(self, line: Line, going: Callable[[Key], bool]) -> None:
-        """Let go of keyframes of a line."""
+        """Drop keyframes of a line."""
         kept = []
         for key in line.keys:
             if going(key):
@@ -268,7 +268,7 @@ class Keyframes:
         line.keys = kept
 
     def fit(self, lines: list[Line], current: Line, step: int) -> bool:
-        """Let go of what can be computed again until the budget is kept; False if that is not enough."""
+        """Drop moments that can be computed again until the budget is kept; False if that is not enough."""
         if self._fine > self.budget // FINE_SHARE:
             self._drop_far(lines, step)
         if self.nbytes <= self.budget:
@@ -292,12 +292,12 @@ class Keyframes:
         return self.nbytes <= self.budget
 
     def _drop_left(self, line: Line, last: tuple[int, int]) -> None:
-        """Keyframes that are not on the way to where the run stands, which leaves this line at a place."""
+        """Drop keyframes beside the way to the run's place, which leaves this line at `last`."""
         self.drop(line, lambda key: not key.whole and (key.step > last[0] or key.edits > last[1]))
 
     def _drop_close(self, line: Line) -> None:
-        """Keyframes that follow the last one that stays by less than the spacing."""
-        last, going = 0.0, set[int]()  # a spacing longer than all work so far lets go of all
+        """Drop keyframes that follow the last kept one by less than the spacing."""
+        last, going = 0.0, set[int]()  # a spacing longer than all work so far drops all
         for key in line.keys:
             if key.whole or (key.at - last >= self.spacing and key.nbytes <= self.budget):
                 last = key.at
@@ -306,7 +306,7 @@ class Keyframes:
         self.drop(line, lambda key: id(key) in going)
 
     def _drop_far(self, lines: list[Line], step: int) -> None:
-        """The half of the fine keyframes that are farther from where the run stands."""
+        """Drop the half of the fine keyframes that is farther from the run's step."""
         fine = [key for line in lines for key in line.keys if key.fine]
         fine.sort(key=lambda key: abs(key.step - step))
         going = {id(key) for key in fine[len(fine) // 2 :]}
@@ -314,30 +314,30 @@ class Keyframes:
             self.drop(line, lambda key: id(key) in going)
 
 
-# ---- `Ahead`: keyframes are made ahead of need
+# ---- `KeyframeMaker`: keyframes made ahead of need
 #
-# Keyframes stand far apart; whoever goes back step by step past one of them would wait for a whole replay there. So the
+# Keyframes are far apart; a way back step by step would wait for a whole replay at each of them. So the
 # gaps before the run's place are replayed beforehand, beside the run, and get finer keyframes.
 
 
 REACH = 0.25
 """Seconds of the engine's work before the run's place that are prepared."""
 SLICE = 0.005
-"""Seconds that one part of the work takes."""
+"""Seconds of one part of the work."""
 _HOPS = 256
 
 
 class KeyframeMaker:
-    """Prepares the way back."""
+    """Makes fine keyframes on the way back."""
 
     def __init__(self, traveller: Traveller, training: Training, keyframes: Keyframes) -> None:
         self._run, self._training, self._keyframes = traveller, training, keyframes
         self._twin: Training | None = None
-        self._gap: tuple[Line, int, int] | None = None  # the line, the step that it ends at, and what the past was then
+        self._gap: tuple[Line, int, int] | None = None  # line, last step, and revision of the past
         self._refused: Key | None = None
 
     def prepare(self, place: Place, revision: int) -> bool:
-        """A part of the work for a run that stands at a place; False if nothing is left to do."""
+        """Do a part of the work for a run at a place; False if nothing is left to do."""
         gap = self._next(place)
         if gap is None:
             self._twin = self._gap = None
@@ -353,7 +353,7 @@ class KeyframeMaker:
         return True
 
     def _next(self, place: Place) -> tuple[Key, int] | None:
-        """The first gap on the way back that takes too long, unless edits lie in it."""
+        """Return the first gap on the way back that takes too long, unless edits lie in it."""
         line, end, edits = place
         second, reached = self._training.seconds_a_step, 0.0
         reach = min(REACH, FINE * (self._keyframes.fine_room // 2))

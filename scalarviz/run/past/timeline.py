@@ -1,9 +1,9 @@
-"""`Timeline`: where a run stands in its own past, and how it gets from there to anywhere else.
+"""`Timeline`: the past of a run, and the way from its current place to any other.
 
-A run is a tree of lines. It stands at the end of one (then steps are new), or before it (then steps follow
-what was recorded, edits included). An edit before the end begins a line of its own, and what came after is
-kept as a branch. To go back, the nearest keyframe before the place is restored, and the same engine does the
-steps and edits again from there, so that every bit is that of the first time.
+A run is a tree of lines. It stands at the end of one, where steps are new, or before the end, where steps repeat the
+recorded ones, edits included. An edit before the end begins a new line, and the later steps are kept as a branch. To
+go back, the nearest keyframe before the place is restored. The same engine then repeats the steps and edits from
+there, so that every bit equals that of the first time.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from ..travel import Traveller
 
 Progress = Callable[[float], bool | None]
-"""Told how much of a way is done, 0 to 1; False gives it up."""
+"""Called with the finished share of a way, 0 to 1; returning False cancels."""
 
 
 FRAME = 0.016
-"""Seconds that one may wait for a step without seeing that one waits."""
+"""Seconds that a user does not notice as waiting."""
 
 
 class Timeline:
-    """The past of one run: all lines that are kept, the oldest first, and the one on which it stands.
+    """The past of one run: all kept lines, the oldest first, and the current one.
 
-    `revision` changes whenever the past does, new steps left out. `away` says where the run is going at this
-    very moment; empty where it stands.
+    `revision` changes whenever the past does, except by new steps. `destination` says where the run is going at this
+    moment; empty while it stands.
     """
 
     def __init__(self, traveller: Traveller, training: Training) -> None:
@@ -52,7 +52,7 @@ class Timeline:
         self.redoable: list[tuple[Line, int, str]] = []
         self._seen: tuple[tuple[int, int, str], Past] | None = None
 
-    # ---- what there is
+    # ---- queries
 
     @property
     def is_behind(self) -> bool:
@@ -61,7 +61,7 @@ class Timeline:
 
     @contextmanager
     def travelling(self, where: str) -> Iterator[None]:
-        """While the block runs the run stands nowhere: whoever is told of the way may not change it."""
+        """Mark the run as travelling during the block; functions that are called on the way may not change it."""
         former, self.destination = self.destination, where
         try:
             yield
@@ -75,12 +75,12 @@ class Timeline:
 
     @property
     def log(self) -> list[Applied]:
-        """The edits on the way to where the run stands."""
+        """The edits before the current place of the run."""
         return self.line.edits[: self.line.count_edits(self._training.steps)]
 
     @property
     def budget(self) -> int:
-        """Bytes that keyframes may fill; setting a smaller one lets go of some at once."""
+        """Most bytes of keyframes; a smaller budget drops some at once."""
         return self.keyframes.budget
 
     @budget.setter
@@ -94,12 +94,12 @@ class Timeline:
 
     @property
     def nbytes(self) -> int:
-        """What is held."""
+        """Bytes of all kept moments."""
         return self.keyframes.nbytes
 
     @property
     def remark(self) -> str:
-        """What a user should know of what is kept, one clause; empty where nothing is to be said."""
+        """A remark for the user about the kept moments, one clause; empty for none."""
         held, budget = self.nbytes, self.budget
         if held > budget:
             return f"start and newest step take {_mb(held)}, above the budget of {_mb(budget)}"
@@ -116,7 +116,7 @@ class Timeline:
         )
 
     def branches(self) -> tuple[Branch, ...]:
-        """Every line that steps were done on, and that of now."""
+        """Return every line with steps, and the current one."""
         shown = (line for line in self.lines if line is self.line or (line.newest > line.first and not line.cut))
         return tuple(map(self._branch, shown))
 
@@ -127,11 +127,11 @@ class Timeline:
         return Branch(line.number, parent, line.first, newest, curve, tuple(line.own_edits), now, line.why)
 
     def past(self) -> Past | None:
-        """What a picture shows; None where nothing is kept any more."""
+        """Return the past as pictures need it; None after `close`."""
         if self._closed:
             return None
         line, newest = self.line, max(self.line.newest, self._training.steps)
-        now = self.revision, newest, self.undone  # which depends on where one stands
+        now = self.revision, newest, self.undone  # which depends on the current place
         if self._seen is None or self._seen[0] != now:
             first, _ = self.span
             flags = line.flags_to(line.newest)
@@ -142,7 +142,7 @@ class Timeline:
         return self._seen[1]
 
     def name(self, label: str, step: int | None = None) -> None:
-        """Give a moment of this line (default: that of now) a name; an empty one takes it away."""
+        """Name a moment of this line (default: the current one); an empty text removes the name."""
         text(label, "name: the label")
         step = self._training.steps if step is None else integer("name: step", step, 0)
         first, newest = self.span
@@ -156,12 +156,12 @@ class Timeline:
         self.revision += 1
 
     def place(self) -> Place:
-        """Where the run stands."""
+        """Return the current place of the run."""
         steps = self._training.steps
         return Place(self.line, steps, self.line.count_edits(steps))
 
     def _undoable(self) -> tuple[Line | None, int]:
-        """The line that began by a jump which is to be undone, or None and how many edits were done before the last."""
+        """Return the line that began by a jump to undo, or None and the index of the last edit."""
         line: Line | None = self.line
         done = self.line.count_edits(self._training.steps)
         while line is not None and done <= line.before:
@@ -171,7 +171,7 @@ class Timeline:
         return None, done - 1
 
     def _left_by(self, edits: int) -> Place | None:
-        """Where the edit of this number left a line with a future of its own, which is there again without it."""
+        """Return the place at which an edit left a line with later steps, which return without the edit; or None."""
         line = next((line for line, _, _ in self.line.path() if line.before <= edits), None)
         if line is None or line.parent is None or line.jumped_from is not None or line.jumped or line.before != edits:
             return None
@@ -181,16 +181,16 @@ class Timeline:
 
     @property
     def undone(self) -> str:
-        """What :meth:`undo` would take back, in words; empty for nothing."""
+        """The edit that :meth:`undo` would take back, in words; empty for none."""
         line, edits = self._undoable()
         if line is not None:
             return line.why
         return self.line.edits[edits].what if edits >= 0 else ""
 
-    # ---- entries: whoever comes in looks first at what changed in between
+    # ---- entries: each one first looks for changes since the last
 
     def enter(self) -> None:
-        """Take down what was changed and not announced; the first time, where the run begins."""
+        """Log unannounced changes; the first call keeps the start of the run."""
         if self._closed or self.destination:
             return
         self.begin()
@@ -201,7 +201,7 @@ class Timeline:
                     self.note(change)
 
     def begin(self) -> None:
-        """Keep the moment at which the run begins, before anybody can change it; later this does nothing."""
+        """Keep the moment at which the run begins, before a change; later calls do nothing."""
         if self._begun or self._closed:
             return
         with DelayedInterrupt():
@@ -211,9 +211,9 @@ class Timeline:
             self.keyframes.add(self.line, Key(steps, 0, self._run.whole(), whole=True))
 
     def note(self, done: Applied) -> None:
-        """An edit was done where the run stands: before the end of its line that begins another one.
+        """Log an edit at the current place; before the end of its line it begins another one.
 
-        It replaces the last edit of the same gesture, step and line if it leaves nothing of that.
+        It replaces the last edit of the same gesture, step and line if it continues that.
         """
         if self._closed:
             return
@@ -231,11 +231,11 @@ class Timeline:
     # ---- steps
 
     def advance(self, most: int) -> int:
-        """At most so many steps, one call of the engine: new ones, or before the end those that follow there."""
+        """Do at most `most` steps in one call of the engine: new ones, or recorded ones before the line's end."""
         self.enter()
         if self._closed:
             return self._run.advance(most)
-        with DelayedInterrupt():  # the steps are done and taken down, or neither
+        with DelayedInterrupt():  # the steps are done and logged, or neither
             return self._follow(most) if self.is_behind else self._go_on(most)
 
     def _go_on(self, most: int) -> int:
@@ -253,13 +253,13 @@ class Timeline:
         return done
 
     def _keep(self, line: Line, edits: int, fine: bool = False) -> None:
-        """Keep where the run stands: on a line, after so many of its edits."""
+        """Keep the current place: on a line, after `edits` of its edits."""
         steps = self._training.steps
         key = Key(steps, edits, self._run.keyframe(), self.keyframes.clock, fine=fine)
         self.keyframes.add(line.owner(steps, edits), key)
 
     def _keep_changed(self) -> None:
-        """Where its data was changed by others, what follows can be done again from here."""
+        """Keep this place again if external data changed: later steps can be repeated from here."""
         steps, line = self._training.steps, self.line
         here = steps, line.count_edits(steps)
         key = line.last_key(*here)
@@ -274,7 +274,7 @@ class Timeline:
             self._fit()
 
     def _follow(self, most: int) -> int:
-        """Steps that were done before: one call of the engine, at most to the next edit, which is done too."""
+        """Repeat recorded steps in one call of the engine, at most to the next edit, which is applied too."""
         line, run = self.line, self._run
         done = line.count_edits(self._training.steps)
         self._check_data(line, self._training.steps + 1, line.last_key(self._training.steps, done))
@@ -286,7 +286,7 @@ class Timeline:
             try:
                 self._edits(line, done, line.count_edits(self._training.steps))
             except BaseException:
-                if before is not None:  # without its edits one cannot stand at a step
+                if before is not None:  # a step without its edits is no valid place
                     run.put(before)
                     run.announce()
                 raise
@@ -302,16 +302,16 @@ class Timeline:
         return count
 
     def _edits(self, line: Line, first: int, last: int) -> None:
-        """Do edits again; whoever calls puts the run back where one of them fails."""
+        """Repeat edits; if one fails, the caller restores the run."""
         with DelayedInterrupt():
             for done in line.edits[first:last]:
                 for edit in (done.edit,) if done.does is None else done.does:
                     self._run.redo_edit(edit)
 
-    # ---- going somewhere
+    # ---- travel
 
     def prepare(self) -> bool:
-        """Work some milliseconds on making the way back short; False if nothing is left to do."""
+        """Prepare the way back for some milliseconds; False if nothing is left to do."""
         if self._closed or not self._begun:
             return False
         more = self._keyframe_maker.prepare(self.place(), self.revision)
@@ -319,9 +319,9 @@ class Timeline:
         return more
 
     def to(self, step: int, branch: Branch | int | None = None, progress: Progress | None = None) -> bool:
-        """Stand at a step of a branch, after all edits made there; InputError if it has no such step.
+        """Go to a step of a branch, after all edits there. InputError: there is no such step.
 
-        False if it was given up; the run stands where it stood then.
+        Return False if it was cancelled; the run then stays at its place.
         """
         step = integer("to: step", step, 0)
         if progress is not None:
@@ -334,7 +334,7 @@ class Timeline:
         return self._go(line, step, line.count_edits(step), progress)
 
     def back(self, n: int) -> None:
-        """Go so many steps back."""
+        """Go `n` steps back."""
         n, here, first = integer("back: n", n, 0), self._training.steps, self.span[0]
         if here - n < first:
             raise InputError(f"back: cannot go {n:,} steps back from step {here:,}; the first step is {first:,}")
@@ -345,7 +345,7 @@ class Timeline:
         self.to(self.find(branch).newest, branch)
 
     def _go(self, line: Line, step: int, edits: int, progress: Progress | None = None, why: str | None = None) -> bool:
-        """Stand at a place; with a `why` a line of its own begins there."""
+        """Go to a place; `why` begins a new line there."""
         run = self._run
         if why is None and Place(line, step, edits) == self.place():
             return True
@@ -386,7 +386,7 @@ class Timeline:
             self.keyframes.keep_tip(self.line, None)
 
     def _travel(self, line: Line, step: int, edits: int, progress: Progress | None) -> bool:
-        """From the nearest kept moment to a place; False if it was given up."""
+        """Go from the nearest kept moment to a place; False if it was cancelled."""
         run = self._run
         if line.tip is not None and (step, edits) == (line.newest, len(line.edits)):
             run.put(line.tip)
@@ -400,7 +400,7 @@ class Timeline:
             raise StateError(f"step {step:,} is no longer kept; a larger run.timeline.budget keeps more of its branch")
         else:
             bare = step > key.step and not run.same_data(key.state)
-            if bare:  # its data was changed since: no step can be done again
+            if bare:  # its data has changed since: no step can be repeated
                 key = self._bare_key(line, step, edits, key)
             run.put(key.state)
             done = key.edits
@@ -418,11 +418,11 @@ class Timeline:
             self._replay(min(step, upcoming) - self._training.steps)
             if progress is not None and progress((self._training.steps - start) / (step - start)) is False:
                 return False
-            if self.keyframes.due_fine and self._training.steps < step:  # for whoever goes back and forth around there
+            if self.keyframes.due_fine and self._training.steps < step:  # for short ways back and forth around there
                 self._keep(line, done, fine=True)
 
     def _bare_key(self, line: Line, step: int, edits: int, nearest: Key) -> Key:
-        """The keyframe of a step itself, which knows nothing of the step before it."""
+        """Return the keyframe of the step itself, which has no trace of the step before it."""
         key = line.last_key(step, edits)
         if key is None or key.step != step:
             self._check_data(line, step, key or nearest)
@@ -430,7 +430,7 @@ class Timeline:
         return key
 
     def _check_data(self, line: Line, step: int, key: Key | None) -> None:
-        """Raise where steps from a kept moment on would not be what they were."""
+        """Raise StateError if steps after a kept moment would differ because their data changed."""
         if key is None or self._run.same_data(key.state):
             return
         after = [other.step for other in line.keys if other.step >= step]
@@ -441,7 +441,7 @@ class Timeline:
         )
 
     def nearest_quick_step(self, step: int) -> int:
-        """The step nearest to `step` of this line at which one can stand at once, or after one step more."""
+        """Return the step nearest to `step` on this line that takes no time, or one step, to reach."""
         first, newest = self.span
         if step >= newest:
             return newest
@@ -453,10 +453,10 @@ class Timeline:
             return max(step, first)
         return first if key is None else min(max(step, first), key.step if key.whole else key.step + 1)
 
-    # ---- back to before
+    # ---- undo and redo
 
     def undo(self) -> str:
-        """Go to before the last edit that was done; returns its words, StateError if there is none."""
+        """Go to before the last edit and return its words; StateError if there is none."""
         here, (jumped, edits), redo = self.place(), self._undoable(), self.redoable
         if jumped is None and edits < 0:
             raise StateError("undo: there is no edit before this step")
@@ -478,7 +478,7 @@ class Timeline:
         return what
 
     def redo(self) -> str:
-        """Go back to where :meth:`undo` came from; returns the edit's words, StateError if there is nothing."""
+        """Go back to where :meth:`undo` came from and return the edit's words; StateError if there is nothing."""
         if not self.redoable:
             raise StateError("redo: nothing to redo since the last edit")
         line, step, what = self.redoable[-1]
@@ -490,7 +490,7 @@ class Timeline:
 
     @contextmanager
     def jump(self, why: str, place: Place | None = None, seed: int | None = None) -> Iterator[None]:
-        """Around a change to other numbers, drawn by `seed`: they begin a line of their own, perhaps from a place."""
+        """Begin a new line around a change to other numbers, which `seed` may have drawn; it may start at `place`."""
         self.enter()
         if self._closed:
             yield
@@ -518,7 +518,7 @@ class Timeline:
     # ---- lines
 
     def _fork(self, place: Place, why: str, came: tuple[Line, int] | None = None) -> Line:
-        """Another line leaves one at a place; the run stands there."""
+        """Begin a line at a place of another one; the run stands there."""
         way, step, edits = place
         parent, history = way.owner(step, edits), way.history.fork(step)
         way.settle(edits)
@@ -530,7 +530,7 @@ class Timeline:
         return line
 
     def _kept_place(self, place: Place) -> Place | None:
-        """The same place on a line that is kept; None if there is none."""
+        """Return the same place on a kept line; None if there is none."""
         line, step, edits = place
         while line not in self.lines:
             if line.parent is None or step > line.first or edits > line.before:
@@ -555,7 +555,7 @@ class Timeline:
         self.revision += 1
 
     def _needed(self, line: Line) -> bool:
-        """Whether another line comes from it, or one can return to it."""
+        """Return whether another line comes from it, or undo and redo can return to it."""
         others = any(line in (other.parent, other.jumped_from and other.jumped_from[0]) for other in self.lines)
         return others or any(line is entry[0] for entry in self.redoable)
 
@@ -568,7 +568,7 @@ class Timeline:
         self.revision += 1
 
     def _nothing_to_redo(self) -> None:
-        """Lines that were only there to return to are not kept."""
+        """Forget the undone moments, and lines that were kept only for them."""
         if self.redoable:
             self.redoable = []
             for line in [line for line in self.lines if line.empty and line.parent is not None]:
@@ -577,7 +577,7 @@ class Timeline:
         self.revision += 1
 
     def _fit(self) -> None:
-        """Keep the budget: left branches are let go of where nothing else helps, the oldest first."""
+        """Keep the budget; if nothing else helps, left branches are dropped, the oldest first."""
         while not self.keyframes.fit(self.lines, self.line, self._training.steps):
             left = [line for line in self.lines if line is not self.line and not (line.cut and self._leavers(line))]
             if not left:
@@ -588,7 +588,7 @@ class Timeline:
         return [Place(line, other.first, other.before) for other in self.lines if other.parent is line]
 
     def _cut(self, line: Line) -> None:
-        """Let go of a left branch, but for what others come from."""
+        """Drop a left branch, except for the part that others come from."""
         self.redoable = [entry for entry in self.redoable if entry[0] is not line]
         for other in self.lines:
             if other.jumped_from is not None and other.jumped_from[0] is line:
@@ -606,7 +606,7 @@ class Timeline:
         self.revision += 1
 
     def find(self, branch: Branch | int) -> Line:
-        """The line of a branch; InputError if it is kept no longer, or never was."""
+        """Return the line of a branch; InputError if it is no longer kept, or never was."""
         number = branch.number if isinstance(branch, Branch) else branch
         if isinstance(number, bool) or not isinstance(number, int):
             raise TypeMismatchError(f"branch must be one of run.branches or its number, got {type(branch).__name__}")
@@ -619,7 +619,7 @@ class Timeline:
         )
 
     def close(self) -> None:
-        """Let go of the past; the log stays."""
+        """Drop the past; the log stays."""
         self.line.edits[:] = self.log
         for line in self.lines:
             self.keyframes.drop(line, lambda key: True)

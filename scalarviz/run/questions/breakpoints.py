@@ -1,4 +1,4 @@
-"""`Breakpoints`: conditions that a run stops at, looked at while it does steps; when one last became true."""
+"""`Breakpoints`: conditions at which a run stops, checked while it does steps; and a search for past steps."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .conditions import OF_LOSSES, Before, Condition, Named, Numbers, Reason, re
 from .expression import brief
 
 Progress = Callable[[float], bool | None]
-"""Called with how much is done, 0 to 1; the search stops where it returns False."""
+"""Called with the finished share, 0 to 1; the search stops if it returns False."""
 Here = tuple[Condition | None, Numbers]
 PROGRESS_EVERY = 100
 """Steps between two of these calls."""
 
 
 def in_losses(condition: Condition, history: History, first: int, end: int) -> tuple[bool, int | None]:
-    """The last step after `first` and before `end` at which a condition of losses became true."""
+    """Return the last step after `first` and before `end` at which a condition of losses became true."""
     span = slice(*np.searchsorted(history.step, [first, end - 1], side="right"))
     steps, losses, rates = history.step[span], history.loss[span], history.lr[span]
     known = len(steps) == max(end - 1 - first, 0)
@@ -38,10 +38,10 @@ def in_losses(condition: Condition, history: History, first: int, end: int) -> t
 
 
 def search(timeline: Timeline, here: Callable[[], Here], progress: Progress | None, end: int) -> int | None:
-    """The last step before `end` at which a condition became true; steps are done again from each keyframe back.
+    """Return the last step before `end` at which a condition became true; repeats steps from each keyframe, backwards.
 
-    The run moves along `timeline` meanwhile and returns to its step. `here` gives the condition, read for the model
-    of the present step (None where that has no such weight), and the numbers.
+    The run moves along `timeline` meanwhile and returns to its step. `here` returns the condition, parsed for the
+    current model (None if that lacks the weight), and the numbers.
     """
     at, first, last = timeline.place().step, timeline.span[0], end - 1
     found, stop = None, last
@@ -75,10 +75,10 @@ def search(timeline: Timeline, here: Callable[[], Here], progress: Progress | No
 
 
 class Breakpoint:
-    """A condition that a run stops at when it becomes true.
+    """A condition at which a run stops when it becomes true.
 
-    `number` counts from 1 and never changes. It has stopped the run `hits` times, last at `step`; `once` disables it
-    after the first hit. `trouble` says why it is not checked: the model was changed and lacks that weight.
+    `number` counts from 1 and never changes. `hits` counts the stops, the last one at `step`; `once` disables it
+    after the first hit. `trouble` says why it is not checked: the changed model lacks its weight.
     """
 
     def __init__(self, number: int, condition: Condition, once: bool) -> None:
@@ -88,7 +88,7 @@ class Breakpoint:
 
     @property
     def text(self) -> str:
-        """The condition as it was written."""
+        """The condition as written."""
         return self.condition.text
 
     @property
@@ -101,14 +101,14 @@ class Breakpoint:
         self._enabled = flag(enabled, "enabled")
 
     def reread(self, named: Named) -> None:
-        """The run has other weights now: the text is read anew."""
+        """Parse the text again after the weights of the run changed."""
         try:
             self.condition, self.trouble = Condition.read(self.text, named, f"breakpoint {self.number}:"), ""
         except InputError as error:
             self.trouble = str(error).partition("\n")[0]
 
     def hit(self, step: int) -> None:
-        """It has become true at `step`."""
+        """Count a hit at `step`."""
         self.hits, self.step = self.hits + 1, step
         if self.once:
             self._enabled = False
@@ -131,7 +131,7 @@ class Breakpoints(Sequence[Breakpoint]):
         self._last = 0
 
     def set(self, condition: Condition, once: bool) -> Breakpoint:
-        """One more."""
+        """Add a breakpoint."""
         self._last += 1
         self._all = (*self._all, Breakpoint(self._last, condition, once))
         return self._all[-1]
@@ -143,7 +143,7 @@ class Breakpoints(Sequence[Breakpoint]):
 
     @property
     def remark(self) -> str:
-        """What the enabled ones cost, one clause; empty where that is next to nothing."""
+        """Words about breakpoints that slow training down, one clause; empty for none."""
         slow = [str(point.number) for point in self.enabled if not point.condition.of_losses]
         return f"checks breakpoint{'s' * (len(slow) > 1)} {' and '.join(slow[:3])} after every step" if slow else ""
 
@@ -161,7 +161,7 @@ class Breakpoints(Sequence[Breakpoint]):
         return iter(self._all)
 
     def numbered(self, which: Breakpoint | int) -> Breakpoint:
-        """The breakpoint of that number, or itself."""
+        """Return the breakpoint with that number, or itself."""
         if isinstance(which, bool) or not isinstance(which, Breakpoint | int):
             raise TypeMismatchError(f"expected a breakpoint or its number, got {type(which).__name__} {shown(which)}")
         for point in self._all:
@@ -200,7 +200,7 @@ class Breakpoints(Sequence[Breakpoint]):
         return "\n".join(lines)
 
 
-# ---- `Watch`: the breakpoints of a run, looked at while it does steps
+# ---- `Watch`: checks the breakpoints of a run while it does steps
 
 
 MOST_SAID = 2
@@ -212,12 +212,12 @@ class Stop:
     """Why a run stopped: the conditions that became true in its last step."""
 
     step: int
-    breakpoints: tuple[Breakpoint, ...]  # those of the conditions
-    numbers: tuple[str, ...]  # what was in each condition
-    weights: tuple[int, ...] = ()  # flat indices of the weights in question, of the first condition first
+    breakpoints: tuple[Breakpoint, ...]  # those that were hit
+    numbers: tuple[str, ...]  # the numbers in each condition
+    weights: tuple[int, ...] = ()  # flat indices of the weights in the conditions, in order
 
     def __str__(self) -> str:
-        """One line, as ``breakpoint 1 at step 57: grad > 10 (grad 12.3 in 0.weight[2][1])``."""
+        """Return one line, such as ``breakpoint 1 at step 57: grad > 10 (grad 12.3 in 0.weight[2][1])``."""
         said = [
             f"breakpoint {point.number} at step {self.step:,}: {brief(point.text)}{numbers and f' ({numbers})'}"
             for point, numbers in zip(self.breakpoints[:MOST_SAID], self.numbers[:MOST_SAID], strict=True)
@@ -230,19 +230,19 @@ class Stop:
 
 
 class Watch:
-    """Looks at breakpoints (one at least) before and after one call of the engine: an `Onlooker` of a training."""
+    """Checks breakpoints (at least one) before and after one call of the engine: an `Onlooker` of a training."""
 
     def __init__(self, points: Sequence[Breakpoint], read: Callable[[], Numbers]) -> None:
-        self._points, self._read = tuple(points), read  # `read` gives the numbers of the run as it stands
+        self._points, self._read = tuple(points), read  # `read` gives the current numbers of the run
         self.single = not all(point.condition.of_losses for point in points)  # the call may do one step only
         numbers = read()
         self._former = {name: numbers.read(name) for name in OF_LOSSES}
         self._before = [point.condition.keep(numbers.read) for point in points] if self.single else []
-        self._at = 0  # the step by which one became true
-        self.stop: Stop | None = None  # what stops the run where it stands after the call
+        self._at = 0  # the step at which one became true
+        self.stop: Stop | None = None  # the stop at the run's step after the call
 
     def until(self, first: int, losses: NDArray[np.float64], lr: Rates) -> int | None:
-        """How many steps of the call to keep: up to the first at which a condition became true; None keeps all."""
+        """Return the steps of the call to keep: up to the first at which a condition became true; None keeps all."""
         if self.single:
             return None
         count, former = len(losses), self._former
@@ -261,10 +261,10 @@ class Watch:
         return at + 1
 
     def after(self) -> None:
-        """After the call: find what stops the run here, and count hits."""
+        """Find the stop after the call, and count hits."""
         numbers = self._read()
         step = int(numbers.read("step"))
-        if not self.single and step != self._at:  # none did, or it diverged before
+        if not self.single and step != self._at:  # none was hit, or the run diverged before
             return
         found: list[tuple[Breakpoint, Reason]] = []
         for point, before in zip(self._points, self._before, strict=True):

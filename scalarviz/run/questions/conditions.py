@@ -1,4 +1,4 @@
-"""`Condition`: a text about a run that is true or false after every step, and what its names stand for."""
+"""`Condition`: a text about a run that is true or false after every step, and the meaning of its names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .expression import Array, Expression, Kept, Load, Read, fault
 from .parser import CONSTANTS, Vocabulary, is_plain, parse
 
 OF_LOSSES = frozenset({"loss", "lr", "step"})
-"""Names that the losses of a call suffice for."""
+"""Names that need only the losses of a call."""
 
 _NUMBERS, _TRUTH = ("loss", "lr", "step", "grad"), "nan"
 
@@ -33,26 +33,26 @@ class Named:
 
     @cached_property
     def rectifiers(self) -> tuple[Stage, ...]:
-        """The stages whose units may be dead."""
+        """Stages whose units may be dead."""
         return tuple(stage for stage in self.stages if stage.kind == "relu")
 
     @cached_property
     def layers(self) -> Mapping[str, Stage]:
-        """What ``dead(...)`` may be asked of, by the rectifier's own name or that of the layer before it."""
+        """The stages that ``dead(...)`` takes, by the rectifier's own name or that of the layer before it."""
         sources = sources_of(self.stages)
         layers = {source: stage for stage in self.rectifiers for source in sources[stage.name] if source != "input"}
         return layers | {stage.name: stage for stage in self.rectifiers}
 
     def unit(self, place: int) -> str:
-        """``dead(1)[2]``: the unit at a place of ``dead``."""
+        """Return the name of a unit at an index of ``dead``, such as ``dead(1)[2]``."""
         return [f"dead({stage.name})[{k}]" for stage in self.rectifiers for k in range(stage.outputs)][place]
 
     def key(self, tensor: Tensor) -> str:
-        """How a condition names a tensor: in quotes where its name is a word of the language."""
+        """Return the name of a tensor in a condition; in quotes if it is a word of the language."""
         return f'"{tensor.name}"' if tensor.name in (*_NUMBERS, _TRUTH, "dead", *CONSTANTS) else tensor.name
 
     def weight(self, index: int) -> str:
-        """How a condition names the weight at a flat index: in quotes where that is needed."""
+        """Return the name of the weight at a flat index in a condition, in quotes if needed."""
         tensor = next(t for t in self.tensors if t.start <= index < t.start + t.size)
         places = weight_name(self.tensors, index).removeprefix(tensor.name)
         quote = "" if is_plain(self.key(tensor)) else '"' if '"' not in tensor.name else "'"
@@ -60,7 +60,7 @@ class Named:
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """What a condition may use."""
+        """The names that a condition may use."""
         known = {"dead": tuple(self.layers)} if self.rectifiers else {}
         missing = {} if known else {"dead": "the model has no ReLU, so no unit can be dead"}
         return Vocabulary(
@@ -72,12 +72,12 @@ class Named:
 
     @cached_property
     def tensor(self) -> Mapping[str, tuple[Tensor, bool]]:
-        """By its name in a condition: a tensor, and whether its gradient is meant."""
+        """By its name in a condition: a tensor, and whether the name means its gradient."""
         values = {self.key(tensor): (tensor, False) for tensor in self.tensors}
         return values | {f"grad({tensor.name})": (tensor, True) for tensor in self.tensors}
 
     def shaped(self, name: str) -> Array:
-        """An array of the shape of what a name stands for, without the memory."""
+        """Return an array with the shape of a name's value, without its memory."""
         if name in self.tensor:
             return np.broadcast_to(0.0, self.tensor[name][0].shape)
         if name in (*_NUMBERS, _TRUTH):
@@ -88,16 +88,16 @@ class Named:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Numbers:
-    """The numbers of a run as they are now; made anew for every moment."""
+    """The numbers of a run at one moment; a new object for every moment."""
 
     named: Named
     training: Training
     forward: Forward
-    next_lr: Callable[[], float]  # the learning rate of the coming step, for as long as there was none
+    next_lr: Callable[[], float]  # the learning rate of the coming step, before the first step
     _found: dict[str, Array] = field(default_factory=dict)
 
     def read(self, name: str) -> Array:
-        """What a name stands for."""
+        """Return the value of a name."""
         if name not in self._found:
             self._found[name] = np.asarray(self._read(name))
         return self._found[name]
@@ -135,7 +135,7 @@ class Numbers:
         return gradient if store.computed.all() else gradient[store.computed != 0]
 
     def weight_of(self, name: str) -> int | None:
-        """The weight that ``grad`` or ``nan`` is of: of the largest gradient, or the first that is not finite."""
+        """Return the weight of ``grad`` or ``nan``: that of the largest gradient, or the first that is not finite."""
         store = self.training.problem.store
         if name == "grad":
             sizes = np.where(store.computed != 0, np.abs(store.grad), -1)
@@ -147,7 +147,7 @@ class Numbers:
         return None
 
 
-# ---- `Condition`: a text about a run that is true or false after every step, and when it becomes true
+# ---- `Condition`: a text about a run that is true or false after every step
 
 
 Before = NDArray[np.bool_] | Kept
@@ -155,74 +155,74 @@ Before = NDArray[np.bool_] | Kept
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Condition:
-    """An expression of the names of a run.
+    """An expression with names of a run.
 
     A condition without ``before``, ``changes`` and ``crosses`` is a state: it *becomes* true at a step before which it
-    was false. One with them compares a step with the one before, and becomes true at every step at which it holds. One
-    of whole tensors (``0.weight > 1``) becomes true whenever it does for one more element.
+    was false. A condition with them compares a step with the one before, and becomes true at every step at which it
+    holds. A condition on whole tensors (``0.weight > 1``) becomes true whenever it does for one more element.
     """
 
     expression: Expression
 
     @classmethod
     def read(cls, text: str, named: Named, what: str) -> Condition:
-        """Read a text."""
+        """Parse a text."""
         expression = parse(text, named.vocabulary, what, "truth")
         if not expression.names:
             raise fault(
                 text, 0, f"it contains no name, so it never changes; allowed: {named.vocabulary.listed()}", what
             )
-        expression.run(named.shaped, expression.keep(named.shaped))  # wrong [places] and shapes are said now
+        expression.run(named.shaped, expression.keep(named.shaped))  # reports wrong [places] and shapes now
         return cls(expression)
 
     @property
     def text(self) -> str:
-        """As it was written."""
+        """The condition as written."""
         return self.expression.text
 
     @property
     def of_losses(self) -> bool:
-        """Whether the losses of a call suffice for it, so that the engine runs at full speed."""
+        """Whether it needs only the losses of a call, so that the engine runs at full speed."""
         return self.expression.names <= OF_LOSSES and not self.expression.reduces
 
     def evaluate(self, read: Read, kept: Kept = ()) -> NDArray[np.bool_]:
-        """Whether it is true, element by element, where names stand for what `read` gives."""
+        """Return whether it is true, per element, with the values of `read`."""
         return self.expression.run(read, kept).astype(bool, copy=False)
 
     def keep(self, read: Read) -> Before:
-        """What has to be known before a step, to say whether the step makes it true."""
+        """Return what has to be known before a step to tell whether the step makes it true."""
         return self.expression.keep(read) if self.expression.needs_before else self.evaluate(read)
 
     def became_true(self, read: Read, before: Before) -> tuple[NDArray[np.bool_], Before]:
-        """Whether it became true since :meth:`keep` gave `before`, element by element; and what that gives now."""
+        """Return whether it became true since :meth:`keep` returned `before`, per element; and the new `before`."""
         if isinstance(before, tuple):
             return self.evaluate(read, before), self.expression.keep(read)
         now = self.evaluate(read)
         return now & ~before, now
 
     def became_true_at(self, steps: Mapping[str, Array], former: Mapping[str, Array]) -> NDArray[np.bool_]:
-        """Whether each of many steps makes it true; `steps` has a number a step, `former` those before them."""
+        """Return whether each of many steps makes it true; `steps` has a number per step, `former` those before."""
         before = {name: np.append(former[name], array[:-1]) for name, array in steps.items()}
         risen, _ = self.became_true(steps.__getitem__, self.keep(before.__getitem__))
         return np.broadcast_to(risen, len(steps["step"]))
 
 
-# ---- Why a condition became true: the numbers in it, and which weights they are of
+# ---- Why a condition became true: its numbers, and their weights
 
 
 SHOWN = 4
-"""The most numbers that are said."""
+"""Most numbers in a text."""
 
 
 class Reason(NamedTuple):
     """Why a condition is true."""
 
     text: str  # the first few numbers: ``grad 12.3 in 0.weight[2][1]``, ``0.weight[2][1] 0.01, before -0.02``
-    weights: tuple[int, ...]  # flat indices of the weights in question
+    weights: tuple[int, ...]  # flat indices of the weights
 
 
 def reason(expression: Expression, numbers: Numbers, where: NDArray[np.bool_], before: Before) -> Reason:
-    """The numbers in a condition at the first element `where` it became true."""
+    """Return the numbers in a condition at the first element `where` it became true."""
     former = iter(before if isinstance(before, tuple) else ())
     place = tuple(int(i) for i in np.argwhere(where)[0]) if where.ndim else ()
     parts: dict[tuple[str, bool], str] = {}
@@ -230,7 +230,7 @@ def reason(expression: Expression, numbers: Numbers, where: NDArray[np.bool_], b
     for load in expression.loads:
         array = next(former) if load.before else expression.value(load, numbers.read)
         if array.ndim and array.shape != where.shape:
-            continue  # max(...) of it: no one element says why
+            continue  # max(...) of an array: no single element is the reason
         here = place if array.ndim else ()
         name = load.written + "".join(f"[{index}]" for index in here)
         if load.written == "dead" and here:
@@ -245,13 +245,13 @@ def reason(expression: Expression, numbers: Numbers, where: NDArray[np.bool_], b
             weights[index] = None
             if load.key in ("grad", "nan"):
                 value += f" in {weight_name(numbers.named.tensors, index)}"
-        value += " of its batch, before the step" if load.key == "loss" else ""  # other weights than those of now
+        value += " of its batch, before the step" if load.key == "loss" else ""  # of former weights
         parts[name, False] = f"{name} {value}"
     return Reason(", ".join(list(parts.values())[:SHOWN]), tuple(weights))
 
 
 def _weight(load: Load, numbers: Numbers, place: tuple[int, ...]) -> int | None:
-    """The flat index of the weight that a number is of, if it is of one."""
+    """Return the flat index of the weight that a number belongs to, or None."""
     if load.key in ("grad", "nan"):
         return numbers.weight_of(load.key)
     if load.key not in numbers.named.tensor:

@@ -1,4 +1,4 @@
-"""What is wrong with a network in training, in words, and what each of its layers does in a few numbers."""
+"""Find what keeps a network from learning, in words, and summarise each of its layers in a few numbers."""
 
 from __future__ import annotations
 
@@ -14,40 +14,40 @@ from numpy.typing import NDArray
 from ..core.frame import Frame, Stage, Tensor, is_chain
 
 MOSTLY = 0.95
-"""Share of units and samples from which on a stage is called saturated."""
+"""Share of units and samples above which a stage is called saturated."""
 HARDLY = 1e-2
-"""Share of the next layer's gradient below which next to nothing of it has come through a saturated stage."""
+"""A saturated stage blocks the gradient if less than this share of the next layer's comes through."""
 LOST = 1e-4
-"""Share of the loss below which a gradient is next to nothing, behind a saturated last stage."""
+"""Behind a saturated last stage, a gradient below this share of the loss counts as lost."""
 WRONG = 1e-2
-"""A loss above which a saturated last stage is no success."""
+"""Loss above which a saturated last stage is no success."""
 
 Kind = Literal["not finite", "dead", "saturated", "no gradient"]
 
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Something that keeps a network from learning."""
+    """A problem that keeps a network from learning."""
 
     kind: Kind
-    where: str  # name of the tensor that it is about
+    where: str  # name of its tensor
     text: str  # one line without a full stop
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A layer's weights, and the stages that its sums alone go through."""
+    """A layer's weights, and the stages that only its sums go through."""
 
     weight: Tensor
-    after: tuple[Stage, ...]  # up to the next layer, or to where the way forks or meets another
-    last: bool  # whether these lead to the output
+    after: tuple[Stage, ...]  # up to the next layer, a fork or a merge
+    last: bool  # whether they lead to the output
 
 
 def diagnose(frame: Frame, tensors: Sequence[Tensor], stages: Sequence[Stage]) -> tuple[Trouble, ...]:
-    """What is wrong at a frame, from input to output; empty for a network that learns.
+    """Return the problems at a frame, from input to output; empty for a network that learns.
 
-    A cause is named once, at the layer before it; what follows from it is not. The frame's gradient counts only where
-    it was computed, and for these values. Without stages only numbers that are not finite are found.
+    A cause is named once, at the layer before it; its consequences are not. The frame's gradient counts only if
+    it was computed for these values. Without stages, only numbers that are not finite are found.
     """
     weights = [tensor for tensor in tensors if not tensor.buffer]
     known = not frame.edited and frame.step > 0 and all(bool(frame.computed[t.span].all()) for t in weights)
@@ -64,12 +64,12 @@ def diagnose(frame: Frame, tensors: Sequence[Tensor], stages: Sequence[Stage]) -
         if trouble is not None:
             found.append(trouble)
         if trouble is not None and trouble.kind == "dead" and chain:
-            break  # what comes after it sees zeros alone
+            break  # later layers see only zeros
     return tuple(found)
 
 
 def _not_finite(frame: Frame, tensors: Sequence[Tensor], known: bool) -> Trouble | None:
-    """The first tensor with such values, or else with such gradients: the others follow from it."""
+    """Return the first tensor with values, or else with gradients, that are not finite; the others follow from it."""
     for what, flat in (("weights", frame.values), ("gradients", frame.gradient))[: 1 + known]:
         for tensor in tensors:
             block = tensor.of(flat)
@@ -86,13 +86,13 @@ def _not_finite(frame: Frame, tensors: Sequence[Tensor], known: bool) -> Trouble
 
 
 def sources_of(stages: Sequence[Stage]) -> dict[str, tuple[str, ...]]:
-    """By a stage's name, those whose rows it reads; ``"input"`` is the sample."""
+    """Return, by a stage's name, the stages whose rows it reads; ``"input"`` is the sample."""
     before = ["input", *(stage.name for stage in stages)]
     return {stage.name: stage.sources or (name,) for stage, name in zip(stages, before, strict=False)}
 
 
 def layers_of(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> list[Layer]:
-    """Layers with weights, from input to output, without those called more than once: one call may learn alone."""
+    """Return the layers with weights, from input to output, without those called more than once."""
     named, sources = {t.name: t for t in tensors}, sources_of(stages)
     readers = {stage.name: [s for s in stages if stage.name in sources[s.name]] for stage in stages}
     weights = {s.name: s.weight or named.get(f"{s.name}.weight" if s.name else "weight") for s in stages}
@@ -113,7 +113,7 @@ def layers_of(tensors: Sequence[Tensor], stages: Sequence[Stage]) -> list[Layer]
 
 
 def _dead(frame: Frame, layer: Layer, known: bool) -> Trouble | None:
-    """Rectifiers that are all 0 for all samples looked at, and let nothing through for any other."""
+    """Return the trouble of a layer whose rectifiers are 0 for all checked samples, and block the gradient."""
     for stage in layer.after:
         units = frame.dead.get(stage.name)
         if units is not None and len(units) and bool(np.all(units)) and not (known and _size(frame, layer.weight) > 0):
@@ -124,12 +124,12 @@ def _dead(frame: Frame, layer: Layer, known: bool) -> Trouble | None:
 
 
 def _when(frame: Frame) -> str:
-    """Said of units of another moment than the gradients."""
+    """Return words for units from another step than the gradients."""
     return "" if frame.units_step in (None, frame.step) else f" (seen at step {frame.units_step:,})"
 
 
 def _saturated(frame: Frame, layer: Layer, behind: Sequence[Layer], known: bool) -> Trouble | None:
-    """Activations so flat that hardly any of the gradient behind them comes through, where that does harm."""
+    """Return the trouble of a layer whose flat activations block most of the gradient, if that does harm."""
     own, after = _size(frame, layer.weight), max((_size(frame, other.weight) for other in behind), default=0.0)
     if known:
         harm = frame.loss > WRONG and own < LOST * frame.loss if layer.last else own < HARDLY * after
@@ -146,7 +146,7 @@ def _saturated(frame: Frame, layer: Layer, behind: Sequence[Layer], known: bool)
 
 
 def _without_gradient(frame: Frame, layers: Sequence[Layer], at: int) -> Trouble | None:
-    """All gradients of a layer 0, and not those behind it: something between them lets none through."""
+    """Return the trouble of a layer whose gradients are all 0 although those behind it are not."""
     layer = layers[at]
     if at + 1 == len(layers) or _size(frame, layer.weight) != 0:
         return None
@@ -155,43 +155,43 @@ def _without_gradient(frame: Frame, layers: Sequence[Layer], at: int) -> Trouble
     if not following.of(frame.values).any():
         why = f": all weights of {following.name} are 0"
     if _size(frame, following) == 0 or not (why or all(s.kind in _SMOOTH for s in layer.after)):
-        return None  # told behind it, or the few samples of this step miss every unit
+        return None  # reported at the layer behind it, or this step's few samples miss every unit
     return Trouble("no gradient", layer.weight.name, f"no gradient reaches {layer.weight.name}{why}")
 
 
 _SMOOTH = ("tanh", "sigmoid", "softplus", "gelu", "silu", "elu", "log_sigmoid")
-"""Activations whose slope is 0 at single points at most; a rectifier's unit may rest for the samples of one step."""
+"""Activations whose slope is 0 at single points at most; a rectifier's unit may be 0 for the samples of one step."""
 
 
 def _size(frame: Frame, tensor: Tensor) -> float:
-    """Root mean square of a tensor's gradient."""
+    """Return the root mean square of a tensor's gradient."""
     return _norm(frame.gradient, [tensor]) / math.sqrt(max(tensor.size, 1))
 
 
-# ---- What each layer does at one moment, in a few numbers: how large its gradient and its update are
+# ---- Each layer at one moment in a few numbers: the size of its gradient and of its update
 
 
 @dataclass(frozen=True, slots=True)
 class LayerRow:
     """One layer: all weights of one module."""
 
-    name: str  # module path; of a lone weight its own name
+    name: str  # module path; the name of a lone weight
     count: int  # of weights
-    weight: float  # weight, gradient and update: euclidean norms, in float64; None where nothing was computed
+    weight: float  # weight, gradient and update: Euclidean norms, in float64; None if not computed
     gradient: float | None
     update: float | None
-    dead: int | None = None  # units of its rectifier that are zero for all samples looked at; None where it has none
-    flat: float | None = None  # mean share of samples at which the units of its sigmoid or tanh are flat, likewise
-    units: int = 0  # that it has
+    dead: int | None = None  # units of its rectifier that are zero for all checked samples; None without one
+    flat: float | None = None  # mean share of samples at which its sigmoid or tanh is flat; None without one
+    units: int = 0  # number of its units
 
     @property
     def ratio(self) -> float | None:
-        """The update beside the weights; None without one, and where all weights are 0."""
+        """Norm of the update divided by that of the weights; None without an update, or if all weights are 0."""
         return None if self.update is None or not self.weight else self.update / self.weight
 
 
 def layer_rows(frame: Frame, tensors: Sequence[Tensor], stages: Sequence[Stage]) -> list[LayerRow]:
-    """The layers at a frame, in the order of their tensors; buffers are no weights."""
+    """Return the layers at a frame, in the order of their tensors, without buffers."""
     groups: dict[str, list[Tensor]] = {}
     for tensor in tensors:
         if not tensor.buffer:

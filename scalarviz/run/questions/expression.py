@@ -1,4 +1,4 @@
-"""`Expression`: a text that was read, as instructions for a stack; its functions and faults."""
+"""`Expression`: a parsed text, as instructions for a stack; its functions and errors."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from ...errors import ExpressionError, OutOfRangeError, listing, shown
 from ...scalar import ops
 
 WIDTH = 72
-"""Letters of a line with a caret under it; of a longer text the part around the caret is shown."""
+"""Characters of a line with a caret under it; of a longer text, the part around the caret is shown."""
 NAMES = 12
-"""The most names that a message lists."""
+"""Most names that a message lists."""
 
 
 def fault(text: str, place: int, said: str, what: str = "the expression") -> ExpressionError:
-    """The error for `text` at `place` (counted from 0)."""
+    """Return the error for `text` at `place` (counted from 0)."""
     start = max(0, min(place - WIDTH // 2, len(text) - WIDTH))
     stop = min(len(text), start + WIDTH)
     line = "".join(letter if letter.isprintable() else " " for letter in text[start:stop])  # tabs and line ends too
@@ -35,49 +35,49 @@ def fault(text: str, place: int, said: str, what: str = "the expression") -> Exp
 
 
 def brief(text: str, most: int = WIDTH) -> str:
-    """A text in one line of at most so many letters."""
+    """Return a text in one line of at most `most` characters."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[: most - 3]}..."
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """``; did you mean 'loss'?``, or nothing where no name is near."""
+    """Return ``; did you mean 'loss'?``, or an empty text if no name is near."""
     every = list(names)
     found = get_close_matches(name[:100], every, 1) or get_close_matches(name[:100].lower(), every, 1)
     return f"; did you mean {found[0]!r}?" if found else ""
 
 
 def some(names: Iterable[str]) -> str:
-    """A list of names for a message, cut where it would be long."""
+    """Return a list of names for a message, cut if it is long."""
     every = list(names)
     more = f" and {len(every) - NAMES:,} more" if len(every) > NAMES else ""
     return listing(every[:NAMES]) + more if every else "none"
 
 
-# ---- Functions of an expression: operators, the operations table by name, and a few of whole arrays
+# ---- Functions: operators, the operations table by name, and a few functions of whole arrays
 
 
 Array = NDArray[Any]
 Kind = Literal["number", "truth"]
-"""What a part of an expression is: numbers (float64) or truths (bool), one or an array of them."""
+"""Kind of a part: numbers (float64) or truths (bool), one or an array of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """Something that takes arrays and gives one."""
+    """A function of arrays that returns an array."""
 
     name: str
-    least: int  # least and most: how many it takes
+    least: int  # least and most: number of operands
     most: int
-    compute: Callable[..., Any]  # its operands are float64 where it `takes` numbers, else bool
+    compute: Callable[..., Any]  # its operands are float64 if it `takes` numbers, otherwise bool
     takes: Kind = "number"
     gives: Kind = "number"
-    reduces: bool = False  # whether one number comes out of an array, when it is given one operand
-    op: str = ""  # the operation that it is in a graph; empty where there is none
+    reduces: bool = False  # whether it reduces an array to one number if it gets one operand
+    op: str = ""  # its operation in a graph; empty for none
 
 
 MANY = 1000
-"""What a function without a limit of its own takes at most."""
+"""Most operands of a function without its own limit."""
 
 
 def _of_table(op: str, name: str = "") -> Function:
@@ -95,7 +95,7 @@ def _extreme(name: str, ufunc: np.ufunc) -> Function:
 
 
 def _norm(x: Array) -> Any:
-    """The root of the sum of squares, which overflows only where it is too large itself."""
+    """Return the root of the sum of squares; it overflows only if the result does."""
     top = np.abs(x).max() if x.size else np.float64(0)
     return top if top == 0 or not np.isfinite(top) else top * np.sqrt(np.sum(np.square(x / top)))
 
@@ -112,19 +112,19 @@ OWN = {
         Function("all", 1, 1, lambda x: x.all(), "truth", "truth", reduces=True),
         Function("sign", 1, 1, np.sign),
         Function("nan", 1, 1, lambda x: ~np.isfinite(x), gives="truth"),
-        Function("before", 1, 1, lambda x: x),  # read as names that are of the step before
+        Function("before", 1, 1, lambda x: x),  # its operand is read as of the step before
     )
 }
-"""Those that are not in the operations table."""
+"""Functions that are not in the operations table."""
 
 
 def function(name: str) -> Function | None:
-    """The function of that name, or None; an operation that was registered later is found too."""
+    """Return the function of that name, or None; finds operations that were registered later, too."""
     return OWN.get(name) or (_of_table(name) if name in ops.TABLE else None)
 
 
 def names(*, of_graphs: bool = False) -> list[str]:
-    """All of them, for messages and help; or those that have derivatives."""
+    """Return all names, for messages and help; with `of_graphs`, only those with derivatives."""
     return [
         *(name for name, own in OWN.items() if own.op or not of_graphs),
         *(name for name in ops.TABLE if name not in OWN),
@@ -132,7 +132,7 @@ def names(*, of_graphs: bool = False) -> list[str]:
 
 
 def chain(links: Sequence[Function]) -> Function:
-    """``a < b < c``: each two neighbours are compared."""
+    """Return the function of ``a < b < c``, which compares each two neighbours."""
     if len(links) == 1:
         return links[0]
 
@@ -143,12 +143,12 @@ def chain(links: Sequence[Function]) -> Function:
 
 
 def _crossed(a: Array, b: Array, a_before: Array, b_before: Array) -> Array:
-    """Where `a` was on one side of `b` and is now on it or on the other side."""
+    """Return where `a` was on one side of `b` and is now on it or on the other side."""
     return np.asarray(((a_before < b_before) & (a >= b)) | ((a_before > b_before) & (a <= b)))
 
 
 def _changed(now: Array, before: Array) -> Array:
-    """Where two arrays differ; NaN is not another number than NaN."""
+    """Return where two arrays differ; NaN equals NaN."""
     return np.asarray((now != before) & ~((now != now) & (before != before)))
 
 
@@ -170,38 +170,38 @@ OPERATORS = COMPARISONS | {
 }
 
 
-# ---- `Expression`: a text that was read, as a list of instructions for a stack; evaluated by NumPy
+# ---- `Expression`: a parsed text as a list of instructions for a stack; evaluated by NumPy
 #
-# A list, because a tree of 2,000 sums would be deeper than Python walks.
+# A list, because a tree of 2,000 sums would be too deep for Python.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Push:
-    """A number onto the stack."""
+    """Push a number onto the stack."""
 
     number: Array  # shape ()
-    start: int  # where it stands in the text
-    name: str = ""  # that it was written as
+    start: int  # its place in the text
+    name: str = ""  # its name in the text
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The number, or an element or part of the array, that a name stands for."""
+    """Push the value of a name, or an element or part of it."""
 
     key: str  # ``"loss"``, ``"0.weight"``, ``"grad(0.weight)"``
     indices: tuple[int, ...]
-    before: bool  # as it was before the step
+    before: bool  # its value before the step
     start: int
 
     @property
     def written(self) -> str:
-        """As ``grad(0.weight)[2][1]``."""
+        """The name with its indices, such as ``grad(0.weight)[2][1]``."""
         return self.key + "".join(f"[{index}]" for index in self.indices)
 
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """The last `count` of the stack make place for what the function gives."""
+    """Replace the last `count` values of the stack by the function's result."""
 
     function: Function
     count: int
@@ -210,14 +210,14 @@ class Apply:
 
 Instruction = Push | Load | Apply
 Kept = tuple[Array, ...]
-"""What the names of an expression stood for before the step, in the order in which it asks."""
+"""The values before the step of an expression's names, in the order of its loads."""
 Read = Callable[[str], Array]
-"""Gives what a name stands for."""
+"""Returns the value of a name."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Expression:
-    """A text with names, to be evaluated for whatever these stand for.
+    """A text with names, to be evaluated for values of these.
 
     Examples
     --------
@@ -228,7 +228,7 @@ class Expression:
     """
 
     text: str
-    what: str  # how messages call it
+    what: str  # name in messages
     instructions: tuple[Instruction, ...]
     kind: Kind
 
@@ -237,7 +237,7 @@ class Expression:
 
     @cached_property
     def loads(self) -> tuple[Load, ...]:
-        """Where it asks for what a name stands for, in the order in which it asks."""
+        """Its loads of names, in order."""
         return tuple(i for i in self.instructions if isinstance(i, Load))
 
     @cached_property
@@ -247,25 +247,25 @@ class Expression:
 
     @cached_property
     def needs_before(self) -> bool:
-        """Whether it asks how something was before the step."""
+        """Whether it needs values from before the step."""
         return any(load.before for load in self.loads)
 
     @cached_property
     def reduces(self) -> bool:
-        """Whether it makes one number of an array somewhere."""
+        """Whether it reduces an array to one number somewhere."""
         return any(isinstance(i, Apply) and i.count == 1 and i.function.reduces for i in self.instructions)
 
     def evaluate(self, numbers: Mapping[str, ArrayLike]) -> Array:
-        """Its result for these numbers, by name; NumPy broadcasts arrays.
+        """Return the result for these numbers, by name; NumPy broadcasts arrays.
 
         Results are those of IEEE float64: ``1 / 0`` is inf and ``(-8) ** 0.5`` is NaN.
 
-        Raises ExpressionError: shapes that cannot be joined, or an index that an array does not have.
+        Raises ExpressionError: shapes that cannot be combined, or an index that an array does not have.
         """
         return self.run(lambda key: np.asarray(numbers[key], np.float64))
 
     def run(self, read: Read, kept: Kept = ()) -> Array:
-        """Its result for the arrays that `read` gives; `kept`: what :meth:`keep` gave before the step."""
+        """Return the result for the arrays of `read`; `kept` is the result of :meth:`keep` before the step."""
         former = iter(kept)
         stack: list[Array] = []
         with np.errstate(all="ignore"):
@@ -280,11 +280,11 @@ class Expression:
         return stack[0] if self.kind == "truth" else stack[0].astype(np.float64, copy=False)
 
     def keep(self, read: Read) -> Kept:
-        """Copies of the arrays before the step that :meth:`run` will need."""
+        """Return copies of the arrays before the step that :meth:`run` will need."""
         return tuple(self.value(load, read).copy() for load in self.loads if load.before)
 
     def value(self, load: Load, read: Read) -> Array:
-        """What one of its names stands for: a number or an array."""
+        """Return the value of one of its names: a number or an array."""
         found = read(load.key)
         for place in load.indices:
             if not found.ndim:

@@ -1,6 +1,6 @@
-"""The grammar of texts: Python's `ast` parses one, a checker refuses what is not allowed, and an `Expression` is made.
+"""The grammar of texts: Python's `ast` parses a text, and a checker makes an `Expression` of what is allowed.
 
-From what binds least to what binds most, as in Python::
+From the weakest to the strongest operator, as in Python::
 
     a or b    a and b    not a
     a < b    <=    >    >=    ==    !=    0 < a < 1    a crosses b    a changes
@@ -11,12 +11,12 @@ From what binds least to what binds most, as in Python::
     12.5    name    name[2][1]    "any name"    function(a, b)    before(a)    (a)
 
 Operands of ``and``, ``or`` and ``not`` are comparisons. Operands of arithmetic are numbers; a comparison counts as 1
-or 0. ``before(a)`` is `a` before the step. ``a changes`` is ``a != before(a)``. ``a crosses b`` is true where `a`
+or 0. ``before(a)`` is `a` before the step. ``a changes`` is ``a != before(a)``. ``a crosses b`` is true if `a`
 was on one side of `b` and is now on it or on the other side.
 
 Python parses a text in which each word takes eight characters: a number or name is ``_``, ``a changes`` is
-``a is None`` and ``a crosses b`` is ``a in b``, since these bind like comparisons. So a node's column says which
-word it is, and only parentheses and operators of what a user writes reach Python.
+``a is None`` and ``a crosses b`` is ``a in b``, since these bind like comparisons. So a node's column identifies the
+word, and only the parentheses and operators of the user's text reach Python.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ from .expression import (
 )
 
 LONGEST = 10_000
-"""Characters that a text may have."""
+"""Most characters of a text."""
 DEEPEST = 64
-"""How deep operands may be nested in parentheses and behind signs and powers."""
+"""Deepest nesting of operands in parentheses and after signs and powers."""
 CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf}
-"""Names that are numbers, where a vocabulary has no others of that name."""
+"""Names that are numbers, unless a vocabulary has the same name."""
 _COMPARE = "compare it, as in loss > 1"
 
 
@@ -68,24 +68,24 @@ _COMPARE = "compare it, as in loss > 1"
 class Vocabulary:
     """The names that a text may use.
 
-    A name with quotes round it (``'"loss"'``) is what that name means in quotes only.
+    A name with quotes in it (``'"loss"'``) is the meaning of that name in quotes only.
     """
 
-    names: Collection[str]  # what stands for a number or an array
-    # names that are written with another in parentheses, as ``grad(0.weight)``: what may stand there
+    names: Collection[str]  # names of a number or an array
+    # names with another in parentheses, such as ``grad(0.weight)``: the allowed inner names
     of: Mapping[str, Collection[str]] = field(default_factory=dict)
-    truths: Collection[str] = ()  # which of `names` and `of` stand for truths
-    absent: Mapping[str, str] = field(default_factory=dict)  # names that people expect, and why they are missing
-    free: bool = False  # whether every other word that could name a variable stands for a number too
+    truths: Collection[str] = ()  # names in `names` and `of` that are truths
+    absent: Mapping[str, str] = field(default_factory=dict)  # names that users expect, and why they are missing
+    free: bool = False  # whether every other identifier is a number too
 
     def listed(self) -> str:
-        """For messages."""
+        """Return the names for a message."""
         return some([*self.names, *(f"{name}(...)" for name in self.of)])
 
 
-# ---- From letters to words: numbers, names with [places] behind them (``0.weight[2][1]`` is one word), signs
+# ---- Words: numbers, names with [places] after them (``0.weight[2][1]`` is one word), signs
 
-Word = re.Match[str]  # lastgroup: what it is
+Word = re.Match[str]  # lastgroup: its kind
 
 # Nothing here is tried twice (possessive, atomic), so that no text takes longer than its length.
 _NAME, _QUOTED = r"\w++(?:\.\w++)*+", r""""[^"]*+"|'[^']*+'"""
@@ -95,7 +95,7 @@ _PLACES = rf"(?:\s*+\[{_INDEX}(?:,{_INDEX})*+\])*+"
 
 @cache
 def _words(of: tuple[str, ...]) -> re.Pattern[str]:
-    """Every word, where these names take another in parentheses."""
+    """Return the pattern of all words; the names in `of` take another name in parentheses."""
     pattern = rf"""(?P<space>\s++)
     | (?P<number>(?>[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++)(?:[eE][+-]?+[0-9]++)?+(?![\w.]))
     | (?P<sign>(?:and|or|not|crosses|changes)(?![\w.])|\*\*|<=|>=|==|!=|[-+*/<>(),])
@@ -121,18 +121,18 @@ _IN_CALL, _IN_GROUP = "an operator, a comma or )", "an operator or )"
 
 
 def is_plain(name: str) -> bool:
-    """Whether a text takes a name for that name, without quotes round it."""
+    """Return whether a text can contain the name without quotes."""
     found = _words(()).fullmatch(name)
     return found is not None and found["name"] == name
 
 
 def parse(text: str, vocabulary: Vocabulary, what: str = "the expression", kind: Kind | None = None) -> Expression:
-    """Read a text.
+    """Parse a text and return the expression.
 
-    `what`: how messages call it. `kind`: what it has to be; a comparison is a number too (1 or 0).
+    `what` names it in messages. `kind` is the required kind; a comparison is a number too (1 or 0).
 
-    Raises ExpressionError: where it stops to make sense, what stands there, what may, and the nearest name.
-    InputError: more than 10,000 characters. TypeMismatchError: no text.
+    Raises ExpressionError with the place, the text there, what is allowed, and the nearest name.
+    InputError: more than 10,000 characters. TypeMismatchError: not a text.
     """
     checked_text(text, what)
     if len(text) > LONGEST:
@@ -149,7 +149,7 @@ def parse(text: str, vocabulary: Vocabulary, what: str = "the expression", kind:
 
 
 class _Reader:
-    """One text on its way; instructions are written as its tree is walked."""
+    """Reads one text; writes instructions while it walks the tree."""
 
     def __init__(self, text: str, vocabulary: Vocabulary, what: str) -> None:
         self.text, self.vocabulary, self.what = text, vocabulary, what
@@ -166,8 +166,8 @@ class _Reader:
         return self.fault(word, f"expected {wanted}, got {got}")
 
     def python(self) -> str:
-        """The text for Python; refused unless operands and operators take turns and parentheses are closed."""
-        opened, ended, deep = [_END], False, 0  # what else may follow an operand; whether one has ended
+        """Return the text for Python; refuse it unless operands and operators alternate and parentheses are closed."""
+        opened, ended, deep = [_END], False, 0  # what may follow an operand besides; whether one has ended
         last, name = "", False  # the word before, and whether it is a name
         for at, word in enumerate(self.words):
             kind, text = word.lastgroup, word.group()
@@ -208,14 +208,14 @@ class _Reader:
     # ---- the tree
 
     def sign(self, right: ast.expr) -> Word:
-        """The operator before an operand."""
+        """Return the operator before an operand."""
         at = right.col_offset // _WIDE - (not isinstance(right, ast.Constant))  # None is half of ``changes``
         while self.words[at].group() == "(":
             at -= 1
         return self.words[at]
 
     def visit(self, node: ast.expr) -> Kind:
-        """Write the instructions of a part of the tree; what the part is."""
+        """Write the instructions of a part of the tree and return its kind."""
         word = self.words[node.col_offset // _WIDE]
         match node:
             case ast.BoolOp(values=[first, *rest]):
@@ -245,7 +245,7 @@ class _Reader:
         raise self.refuse(word, _OPERAND)  # nothing else can be written with these words
 
     def joined(self, first: ast.expr, rest: Sequence[ast.expr]) -> Kind:
-        """``a + b - c``."""
+        """Write ``a + b - c``."""
         kind = self.visit(first)
         for right in rest:
             sign = self.sign(right)
@@ -253,14 +253,14 @@ class _Reader:
         return kind
 
     def compared(self, node: ast.Compare) -> Kind:
-        """``a < b``, ``a < b < c``, ``a crosses b``, ``a changes``; they are read from left to right."""
+        """Write ``a < b``, ``a < b < c``, ``a crosses b``, ``a changes``, from left to right."""
         begin, kind, links = len(self.out), self.visit(node.left), list[Function]()
         for right in node.comparators:
             sign = self.sign(right)
             name = sign.group()
             if name in COMPARISONS:
                 if links:
-                    self.out.pop()  # what the chain was up to here
+                    self.out.pop()  # the chain so far
                 links.append(COMPARISONS[name])
                 self.visit(right)
                 self.out.append(Apply(chain(links), len(links) + 1, sign.start()))
@@ -291,7 +291,7 @@ class _Reader:
         return "truth" if (word["of"] or key) in self.vocabulary.truths else "number"
 
     def named(self, word: Word) -> Kind:
-        """What a name stands for, with the places behind it."""
+        """Write a name with the places after it."""
         vocabulary, name = self.vocabulary, word["name"] or word["quoted"][1:-1]
         key = f'"{name}"' if word["quoted"] and f'"{name}"' in vocabulary.names else name
         if key not in vocabulary.names:
@@ -320,7 +320,7 @@ class _Reader:
         return f"there is no {shown(name)}{near or ';'} allowed: {vocabulary.listed()}"
 
     def part(self, word: Word) -> Kind:
-        """``grad(0.weight[2][1])``, and the same as ``grad(0.weight)[2][1]``."""
+        """Write ``grad(0.weight[2][1])``, or the same as ``grad(0.weight)[2][1]``."""
         of, inner = word["of"], word["inner"]
         name, allowed = inner if inner[0] not in "\"'" else inner[1:-1], self.vocabulary.of[of]
         if name not in allowed:
@@ -329,7 +329,7 @@ class _Reader:
         return self.load(f"{of}({name})", word["first"] + word["then"], word)
 
     def called(self, word: Word, args: Sequence[ast.expr]) -> Kind:
-        """A function with its operands."""
+        """Write a function with its operands."""
         name, vocabulary, begin = word.group(), self.vocabulary, len(self.out)
         place = self.words[args[0].col_offset // _WIDE].start()
         function = functions.function(name)
@@ -377,7 +377,7 @@ _REFUSED = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Formula:
-    """A text that makes a Value of numbers.
+    """A text that computes a Value from numbers.
 
     Examples
     --------
@@ -390,21 +390,21 @@ class Formula:
     """
 
     expression: Expression
-    known: tuple[str, ...]  # known, others: the names in it, in order: those that were given, and the rest
+    known: tuple[str, ...]  # known, others: its names, in order: given ones, and the rest
     others: tuple[str, ...]
 
     @property
     def text(self) -> str:
-        """As it was written."""
+        """The text as written."""
         return self.expression.text
 
     @property
     def constants(self) -> dict[str, float]:
-        """The numbers in it that were written as names: ``pi``, ``e``, ``inf``."""
+        """Constants that were written as names: ``pi``, ``e``, ``inf``."""
         return {i.name: float(i.number) for i in self.expression.instructions if isinstance(i, Push) and i.name}
 
     def __call__(self, numbers: Mapping[str, Number]) -> Value:
-        """The result, with its graph; `numbers` has one for each name."""
+        """Return the result with its graph; `numbers` has a number for each name."""
         stack: list[Any] = []
         for instruction in self.expression.instructions:
             match instruction:
@@ -422,12 +422,12 @@ class Formula:
 
 
 def formula(text: str, names: Iterable[str] = (), what: str = "the formula") -> Formula:
-    """Read a text in which every other word is a number as well.
+    """Parse a text in which every unknown word is a number as well.
 
-    The grammar is that of `parser`, without what looks back, joins conditions or is of arrays. `names` are known
-    beforehand; one of several words is written in quotes. `what`: how messages call it.
+    The grammar is that of `parser`, without looks back, joined conditions and arrays. `names` are known
+    beforehand; a name of several words is written in quotes. `what` names the text in messages.
 
-    Raises ExpressionError: the text is no formula. InputError, TypeMismatchError: it is too long, or no text.
+    Raises ExpressionError: the text is no formula. InputError, TypeMismatchError: it is too long, or not a text.
     """
     known = tuple(names)
     expression = parse(text, Vocabulary(known, free=True), what, "number")
@@ -441,7 +441,7 @@ def formula(text: str, names: Iterable[str] = (), what: str = "the formula") -> 
 
 
 def _refusal(instruction: Instruction) -> str:
-    """Why a formula cannot have what a condition can; empty where it can."""
+    """Return why a formula cannot have an instruction that a condition can have; empty if it can."""
     match instruction:
         case Load(before=True) | Apply(function=Function(name="crosses" | "changes")):
             return "'before', 'changes' and 'crosses' need an earlier step, which a formula does not have"

@@ -1,4 +1,4 @@
-"""The colour range of a frame: one definition for the cubes, the legend and the film. Pure NumPy.
+"""The colour range of a frame, the same for the cubes, the legend and the film. Pure NumPy.
 
 The range is ``+-V`` with ``V = min(max|x|, 3 * rms)`` over the finite values (treescope's rule): one outlier does not
 turn everything else grey, and the share beyond V is shown as clipped. Weights far beyond all others, such as the
@@ -23,44 +23,46 @@ Scale = Literal["linear", "symlog", "log"]
 SCALES = ("linear", "symlog", "log")
 
 KNEE = 80.0
-"""Of the symmetric-log scale: V/10 lies half-way between 0 and V, since log(1 + 80/10) / log(1 + 80) = 1/2."""
+"""Constant of the symmetric-log scale: V/10 lies half-way between 0 and V, since log(1 + 80/10) / log(1 + 80) = 1/2."""
 
 TIME_CONSTANT, AT_ONCE = 0.5, 1.1
 """Seconds in which V covers 63 % of the way to a larger target; growth up to which it follows at once."""
 
 SMALLEST = 2.0**-126
-"""The least V: the shader computes in float32, whose normal numbers end here."""
+"""Smallest V: the shader computes in float32, whose normal numbers end here."""
 
 LARGEST = 2.0**125
-"""The largest end of a range to both sides: 1 by its whole span is the smallest normal number of the shader's."""
+"""Largest end of a symmetric range: 1 / span is still a normal number of the shader."""
 
 FAR, SHARE, SAMPLED = 1e4, 0.9, 2**12
-"""A weight so many times as large as this share of all weights is at most is no neighbour of theirs. Of more weights so
-many are asked, evenly spread."""
+"""A weight above FAR times the SHARE quantile of all sizes has no neighbours. At most about SAMPLED weights, evenly
+spread, are examined.
+"""
 
 EMPTY = 1.0
-"""V where there is nothing finite or nothing but zeros: any V shows zero as the neutral."""
+"""V without finite values other than zeros: any V shows zero as the neutral colour."""
 
 
 def symlog(x: ArrayLike) -> Floats:
-    """Symmetric log of x/V: ``sign(x) log(1 + 80|x|) / log(81)``; odd, -1..1 to -1..1, steep around 0."""
+    """Return the symmetric log of x/V: ``sign(x) log(1 + 80|x|) / log(81)``; odd, -1..1 to -1..1, steep around 0."""
     ratio = np.asarray(x, np.float64)
     return np.sign(ratio) * np.log1p(KNEE * np.abs(ratio)) / log1p(KNEE)
 
 
 def symlog_inverse(y: ArrayLike) -> Floats:
-    """The x whose :func:`symlog` is y (for the ticks of a legend)."""
+    """Return the x whose :func:`symlog` is y (for the ticks of a legend)."""
     position = np.asarray(y, np.float64)
     return np.sign(position) * np.expm1(np.abs(position) * log1p(KNEE)) / KNEE
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """From a value to its place on a colour scale."""
+    """Maps a value to its place on a colour scale."""
 
     low: float  # low and high: values at the ends; ``-V`` and ``V`` for signed quantities
     high: float
     # ``symlog`` needs ``low == -high`` and is for gradients, whose layers differ by decades; ``log`` needs
+    # ``low > 0`` and is for magnitudes: smaller values, 0 too, are at the low end
     # ``low > 0`` and is for magnitudes: what is below lies at the low end, 0 too
     scale: Scale = "linear"
 
@@ -76,18 +78,18 @@ class Range:
 
     @classmethod
     def symmetric(cls, v: float, scale: Scale = "linear") -> Range:
-        """``-v .. v``, as far as the shader can tell its places apart; what lies beyond is clipped."""
-        reach = min(v, LARGEST) if np.isfinite(v) else v  # what has no end is refused
+        """Return ``-v .. v``, within the limits of the shader; values beyond are clipped."""
+        reach = min(v, LARGEST) if np.isfinite(v) else v  # infinity and NaN are refused
         return cls(-reach, reach, scale)
 
     @classmethod
     def decades(cls, v: float, count: int) -> Range:
-        """So many decades up to `v`, logarithmic, as far as float32 reaches."""
+        """Return a logarithmic range of `count` decades up to `v`, within the limits of float32."""
         low = max(v * 10.0**-count, SMALLEST)
         return cls(low, v, "log") if v > low else cls(10.0**-count, EMPTY, "log")
 
     def unit(self, values: ArrayLike) -> Floats:
-        """Fractions of the way from the low to the high colour: 0..1 inside the range, beyond it when clipped."""
+        """Return fractions of the way from the low to the high colour: 0..1 in the range, beyond it when clipped."""
         x = np.asarray(values, np.float64)
         if self.scale == "symlog":
             return np.asarray(symlog(x / self.high) * 0.5 + 0.5)
@@ -96,7 +98,7 @@ class Range:
         return (x - self.low) / (self.high - self.low)
 
     def value(self, unit: ArrayLike) -> Floats:
-        """The values at fractions `unit` of the scale: the inverse of :meth:`unit`."""
+        """Return the values at fractions `unit` of the scale: the inverse of :meth:`unit`."""
         u = np.asarray(unit, np.float64)
         if self.scale == "symlog":
             return np.asarray(symlog_inverse(2.0 * u - 1.0) * self.high)
@@ -106,12 +108,12 @@ class Range:
 
 
 def settled(values: object) -> bool:
-    """Whether these are numbers of an array that nobody can change any more: what is known of them stays true."""
+    """Return whether an array can no longer change, so that results about it stay valid."""
     return isinstance(values, np.ndarray) and values.flags.owndata and not values.flags.writeable
 
 
 def extent(values: ArrayLike, most: float = inf) -> float:
-    """``V = min(max|x|, 3 * rms)`` over the finite values up to `most`; 1.0 where there are none, or only zeros."""
+    """Return ``V = min(max|x|, 3 * rms)`` over the finite values up to `most`; 1.0 without any but zeros."""
     x = np.abs(np.asarray(values, np.float64)).ravel()
     finite = np.isfinite(x) & (x <= most)
     if not finite.all():
@@ -126,7 +128,7 @@ def extent(values: ArrayLike, most: float = inf) -> float:
 
 
 def weight_reach(weights: ArrayLike) -> float:
-    """The largest size at which a weight still has neighbours; infinite where there are none, or only zeros."""
+    """Return the largest size at which a weight still has neighbours; infinite without finite weights other than 0."""
     flat = np.asarray(weights).ravel()
     x = np.abs(flat[:: max(1, flat.size // SAMPLED)].astype(np.float64))
     x = x[np.isfinite(x) & (x > 0.0)]
@@ -135,28 +137,28 @@ def weight_reach(weights: ArrayLike) -> float:
 
 
 def weight_extent(weights: ArrayLike) -> float:
-    """V of weights: that of those which have neighbours."""
+    """Return V of the weights that have neighbours."""
     return extent(weights, weight_reach(weights))
 
 
 def clipped_share(values: ArrayLike, v: float) -> float:
-    """Share of all values beyond +-v; infinities count, NaN does not (it has a mark of its own)."""
+    """Return the share of all values beyond +-v; infinities count, NaN does not (it has its own mark)."""
     x = np.asarray(values)
     return float(np.count_nonzero(np.abs(x) > v)) / x.size if x.size else 0.0
 
 
 class RangeTracker:
-    """V over time: never inward, so that a colour keeps its meaning while one watches, and slowly where it jumps.
+    """V over time: it never shrinks, so that a colour keeps its meaning, and grows slowly after a jump.
 
-    Weights that grow steadily would run ahead of a slow range for ever, and the largest would be marked as clipped.
+    Weights that grow steadily would stay ahead of a slow range, and the largest would always be marked as clipped.
     """
 
     def __init__(self) -> None:
         self._now: list[float] = []
-        self.growing = False  # whether some are still on their way outward
+        self.growing = False  # whether some are still growing
 
     def follow(self, wanted: Sequence[float], seconds: float | None) -> list[float]:
-        """The present V of each that grows with the others, by the time passed; without a clock what is wanted."""
+        """Return the current V of each, for the time passed; without a clock, the targets."""
         now = self._now
         if seconds is None or len(now) != len(wanted):
             self._now = [*wanted]

@@ -1,7 +1,7 @@
 """The controls that every run has (learning rate, batch, optimiser, penalties, activation, layers), and its command.
 
-"Copy as command" gives the line that is typed to see a moment of a scene again. It follows from the options of the
-scene, from its controls and from how the run trains; a scene whose data change live adds what only it knows
+"Copy as command" gives the command line that shows a moment of a scene again. It follows from the options of the
+scene, from its controls and from the training settings. A scene whose data change live adds its own flags
 (`OwnFlags`).
 """
 
@@ -38,7 +38,7 @@ def _model(reader: Reader) -> Any:
 
 
 def _number(name: str, reader: Reader) -> float | None:
-    """A number of the optimiser of a moment; None where it has none of that name."""
+    """Return a number of the optimiser at a moment, or None."""
     found = reader.settings.numbers.get(name) if reader.settings else None
     return float(found) if isinstance(found, float | int) else None
 
@@ -47,11 +47,11 @@ def _number(name: str, reader: Reader) -> float | None:
 
 
 class Chain(NamedTuple):
-    """Linear layers with the same activations behind each hidden one.
+    """Linear layers with the same activations after each hidden one.
 
-    `sizes` are inputs of the first layer, units of each hidden one, outputs. `first`, `between` and `last`
-    stand before the first layer, behind each hidden one and behind the last one; none has weights. `rule`
-    drew the weights, None where that is not known.
+    `sizes` are inputs of the first layer, units of each hidden one, outputs. `first`, `between` and `last` are
+    the modules before the first layer, after each hidden one and after the last one; none has weights. `rule`
+    drew the weights; None if unknown.
     """
 
     sizes: tuple[int, ...]
@@ -63,7 +63,7 @@ class Chain(NamedTuple):
 
 
 def chain_of(reader: Reader) -> Chain | None:
-    """The network of a moment as such a chain; None for any other."""
+    """Return the network of a moment as such a chain; None for any other network."""
     model = _model(reader)
     if type(model) is not nn.Sequential:
         return None
@@ -87,7 +87,7 @@ def chain_of(reader: Reader) -> Chain | None:
 
 
 def _hidden(reader: Reader) -> tuple[int, ...] | None:
-    """Units of each hidden layer at a moment; None where layers cannot be changed by hand."""
+    """Return the units of each hidden layer at a moment; None if layers cannot be changed by hand."""
     chain = chain_of(reader)
     return None if chain is None else chain.sizes[1:-1]
 
@@ -95,9 +95,9 @@ def _hidden(reader: Reader) -> tuple[int, ...] | None:
 def hidden_edit(
     hidden: tuple[int, ...], reader: Reader, begin: Callable[[Sequence[int]], Initializer] | None = None
 ) -> Edit | None:
-    """Other hidden layers: those of equal shapes go on, the others begin as those of a new network of the run's seed.
+    """Return an edit to other hidden layers: equal shapes keep their numbers, others are drawn with the run's seed.
 
-    `begin` says of hidden layers what draws the weights; None: what drew those that there are. None is returned where
+    `begin` returns the initialiser for some hidden layers; None: that of the current ones. The result is None if
     nothing changes, or layers cannot be changed.
     """
     kept = tuple(min(max(int(units), 1), MOST_UNITS) for units in hidden[:MOST_LAYERS])
@@ -118,42 +118,42 @@ LAYERS = Layers(
     "layers", "--hidden", "Units of each hidden layer. Two layers can separate what one layer cannot.",
     anew=True, value=_hidden, change=hidden_edit,
 )  # fmt: skip
-"""Those of a network of plain layers."""
+"""The control for a network of plain layers."""
 
 
-# ---- The optimiser: which rule makes steps of gradients, and its momentum
+# ---- The optimiser: the rule and its momentum
 #
-# A rule that comes back has the numbers that it had, its rate among them; one that was not there yet begins with the
-# rate that is usual for it, in the scene if that knows one.
+# A rule that is chosen again gets its former numbers, with its rate. A new rule begins with its usual rate, from the
+# scene if that has one.
 
 
 MOMENTUM = "momentum"
 USUAL_MOMENTUM = 0.9
 RULES = ("SGD", MOMENTUM, "Adam", "AdamW")
 _PLAIN = ("SGD", MOMENTUM)
-_RATE = {"SGD": 0.1, MOMENTUM: 0.1}  # where the rule before was of another family, and the scene knows none
+_RATE = {"SGD": 0.1, MOMENTUM: 0.1}  # after a rule of another family, if the scene has none
 _USUAL_RATE = 0.01
 
 Had = Mapping[str, Mapping[str, Any]]
-"""By the names of rules that there were the numbers that they had last."""
+"""The last numbers of former rules, by name."""
 
 
 def optimizer_rule(reader: Reader) -> str | None:
-    """The rule of a moment; of plain descent with momentum that. None where nothing is trained."""
+    """Return the rule of a moment; SGD with momentum is "momentum". None without training."""
     if reader.settings is None:
         return None
     return MOMENTUM if reader.settings.optimizer == "SGD" and _number(MOMENTUM, reader) else reader.settings.optimizer
 
 
 def keep_rule(had: MutableMapping[str, Mapping[str, Any]], reader: Reader) -> None:
-    """Note the numbers of the rule of a moment in `had`."""
+    """Keep the numbers of a moment's rule in `had`."""
     rule, settings = optimizer_rule(reader), reader.settings
     if rule is not None and settings is not None and settings.optimizer in OPTIMIZERS:
         had[rule] = settings.numbers
 
 
 def _rule_edit(value: str, reader: Reader, had: Had) -> Edit | None:
-    """Momentum is a number of SGD's and keeps what it has; a rule of the same family keeps the rate."""
+    """Return the edit to a rule. Momentum keeps SGD's other numbers; a rule of the same family keeps the rate."""
     now, settings = optimizer_rule(reader), reader.settings
     if value == now or settings is None:
         return None
@@ -170,8 +170,8 @@ def _rule_edit(value: str, reader: Reader, had: Had) -> Edit | None:
 
 
 def unusual_numbers(kind: str, numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """The numbers that are not what the constructor takes by itself, but for the rate."""
-    usual = inspect.signature(OPTIMIZERS[kind]).parameters if kind in OPTIMIZERS else None  # None: somebody's own
+    """Return the numbers that differ from the constructor's defaults, except the rate."""
+    usual = inspect.signature(OPTIMIZERS[kind]).parameters if kind in OPTIMIZERS else None  # None: a user's class
     return {
         name: number
         for name, number in numbers.items()
@@ -180,7 +180,7 @@ def unusual_numbers(kind: str, numbers: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _set_momentum(momentum: float, reader: Reader, before: Mapping[str, Any] = {}) -> Edit:
-    """Without momentum SGD cannot look ahead, and with it again it does so where it did before."""
+    """Return the edit of SGD's momentum; Nesterov ends without momentum, and returns if it was on before."""
     now = reader.settings.numbers if reader.settings else {}
     ahead = bool(momentum and before.get("nesterov") and not now.get("dampening"))
     changes = ahead or (not momentum and now.get("nesterov"))
@@ -220,32 +220,32 @@ def _penalty_edit(kind: str, reader: Reader) -> Edit | None:
 
 
 def is_sequence(reader: Reader) -> bool:
-    """Whether the network is an nn.Sequential, whose parts can be exchanged."""
+    """Return whether the network is an nn.Sequential, whose parts can be exchanged."""
     return isinstance(_model(reader), Sequential)
 
 
 def activation_of(reader: Reader) -> str | None:
-    """That of all hidden activations, where they are one."""
+    """Return the hidden activation if all are the same, or None."""
     stages = reader.stages
     last = max((k for k, stage in enumerate(stages) if stage.weight is not None), default=0)
     kinds = {stage.kind for stage in stages[:last] if stage.kind in ACTIVATIONS and stage.weight is None}
     return kinds.pop() if len(kinds) == 1 and is_sequence(reader) else None
 
 
-# ---- All of them
+# ---- All controls
 
 
 RATES = (1e-4, 10.0)
-"""Ends of the learning rate's track; a rate that is typed may lie outside."""
+"""Ends of the learning rate's track; a typed rate may lie outside."""
 _CLOSE = ("tanh", "relu", "gelu", "sigmoid")
 _BATCHES = (1, 16, 128, 1024)
 
 
 def own_controls(reader: Reader, bends: Sequence[str] = (), had: Had | None = None) -> tuple[Control, ...]:
-    """Those of the run of a moment, from top to bottom: which there are follows from how many samples there are.
+    """Return the controls of a moment's run, from top to bottom; the batch sizes follow from the number of samples.
 
-    `bends` are activations that are offered beside the usual ones, `had` what optimisers had that come back. None where
-    nothing is trained. Each says itself whether it can be had at a moment: its value is None where not.
+    `bends` are more activations to offer; `had` holds numbers of former optimisers. Empty without training. The value
+    of each control is None at moments at which it does not apply.
     """
     if reader.settings is None:
         return ()
@@ -293,7 +293,7 @@ def own_controls(reader: Reader, bends: Sequence[str] = (), had: Had | None = No
 
 def _batch(samples: int) -> Control:
     sizes = [size for size in _BATCHES if size < samples]
-    if len(sizes) < 2:  # of few samples: one, half of them, all
+    if len(sizes) < 2:  # for few samples: one, half of them, all
         sizes = sorted({1, samples // 2} - {0, samples}) if samples > 5 else list(range(1, samples))
     does = "Samples that each step averages. Few are fast and noisy; many are slow and smooth."
     if samples < 2:  # nothing to choose
@@ -306,7 +306,7 @@ def _batch(samples: int) -> Control:
 
 
 def tick_values(slider: Slider, most: int = 6) -> tuple[float, ...]:
-    """Values that are printed below a track: decades, or the ends and what lies between them."""
+    """Return the values below a track: decades, or the ends and the middle."""
     if not slider.log:
         middle = (slider.least + slider.most) / 2
         return (slider.least, float(f"{middle:.2g}"), slider.most)
@@ -315,15 +315,15 @@ def tick_values(slider: Slider, most: int = 6) -> tuple[float, ...]:
     return tuple(10.0**power for power in range(first, last + 1, every))
 
 
-# ---- the line that is typed to see a moment of a scene again
+# ---- the command line that shows a moment of a scene again
 
 
 LASTING = ("linear", "cosine", "decay", "cycle")
-"""Schedules that last as long as the run, if they do not say how long."""
+"""Schedules that last as long as the run, unless they say how long."""
 
 
 class Command:
-    """``command(reader)`` is the line that shows a moment of a new scene again; None where there is none."""
+    """``command(reader)`` returns the command line that shows a moment of a scene again; None without one."""
 
     def __init__(self, scene: Scene, word: str) -> None:
         self._scene, self._word = scene, word
@@ -342,7 +342,7 @@ class Command:
         words, arguments = list[str](), list[str]()
         base: Any = type(options).__bases__[0]
         common = base.model_fields
-        for name in sorted(said, key=common.__contains__):  # those of the scene first
+        for name in sorted(said, key=common.__contains__):  # flags of the scene first
             field, value = self._fields[name], said[name]
             if value is None or _plain(value) == self._usual(name, said):
                 continue
@@ -357,11 +357,11 @@ class Command:
         return line + (f"  # without {missing}" if missing else "")
 
     def _repeats(self, name: str) -> bool:
-        """Whether an option makes the same again; others say what is written, or how it is watched."""
+        """Return whether an option changes the run; others name files to write, or change the view."""
         return not extra_of(self._fields[name]).get("written") and name not in self._scene.options.aside
 
     def _usual(self, name: str, said: Mapping[str, Any]) -> str:
-        """What an option is without being given, as it would be typed."""
+        """Return the default of an option, as it would be typed."""
         usual = self._fields[name].get_default(call_default_factory=True)
         if name == "schedule":
             return _plan_text(usual)
@@ -371,10 +371,10 @@ class Command:
             usual = getattr(self._scene.options, "rates", {}).get(said["optimizer"], self._first.numbers["lr"])
         return _plain(usual)
 
-    # ---- what is known of any run
+    # ---- options of any run
 
     def _trained(self, setup: Setup, reader: Reader) -> dict[str, Any]:
-        """The options that say how a run trains, of those that the scene has."""
+        """Return the options for training settings, as far as the scene has them."""
         options, limits, past = reader.options, setup.limits, reader.frame.past
         rule, steps = (optimizer_rule(reader) or "").lower(), reader.frame.step - (past.first if past else 0)
         rules = extra_of(self._fields["optimizer"]).get("metavar", "") if "optimizer" in self._fields else ""
@@ -389,12 +389,12 @@ class Command:
         if "schedule" in self._fields:
             found["schedule"] = _plan_text(options.schedule, steps or options.steps, options.steps)
         known = {name: value for name, value in found.items() if value is not None}
-        if options.load is not None:  # the file's where no flag was given
+        if options.load is not None:  # the file's without a flag
             known |= {name: None for name in ("lr", "schedule", "weights_seed") if name not in options.model_fields_set}
         return {name: value for name, value in known.items() if name in self._fields}
 
     def _rate(self, reader: Reader, options: Any) -> float | None:
-        """What ``--lr`` says: the rate of the first step, unless the schedule begins lower."""
+        """Return the value of ``--lr``: the rate of the first step, unless the schedule begins lower."""
         past, setup, began = reader.frame.past, reader.settings, float(self._first.numbers["lr"])
         rates = [] if past is None or reader.frame.step == past.first else past.curve.lr[:1].tolist()
         found = rates[0] if rates else None if setup is None else setup.numbers.get("lr")
@@ -408,14 +408,14 @@ class Command:
         return few if math.isclose(few, said, rel_tol=1e-15) else said  # 0.03 and not 0.030000000000000002
 
     def _controlled(self, reader: Reader) -> dict[str, Any]:
-        """What the controls of the scene are set to, of options that one control alone sets."""
+        """Return the values of the scene's controls for options that only one control sets."""
         flags = [one.flag for one in self._scene.controls]
         alone = [one for one in self._scene.controls if flags.count(one.flag) == 1 and not isinstance(one, Button)]
         found = {one.flag: one.value(reader) for one in alone}
         named = {name: found.get(flag_of(name, field)) for name, field in self._fields.items()}
         return {name: value for name, value in named.items() if value is not None}
 
-    # ---- what no flag says
+    # ---- parts that no flag covers
 
     def _lost(self, reader: Reader, setup: Setup, said: Mapping[str, Any]) -> Iterator[str]:
         own, first, fields, options = self._scene.own_flags, self._first, self._fields, reader.options
@@ -444,7 +444,7 @@ class Command:
             yield "frozen weights"
 
     def _unsaid(self, reader: Reader) -> Iterator[Edit]:
-        """The edits on the way but those before the first step that flags say as well."""
+        """Yield the edits up to the moment, except those before the first step that flags cover."""
         past = reader.frame.past
         for done in () if past is None else past.edits:
             begun = past is not None and done.step == past.first == 0
@@ -463,12 +463,12 @@ class Command:
 
 
 def _network(stages: Sequence[Stage]) -> list[tuple[str, int]]:
-    """Its stages, by kind and size."""
+    """Return the kind and size of each stage."""
     return [(stage.kind, stage.outputs) for stage in stages]
 
 
 def _plan_text(plan: tuple[str, int | None] | None, steps: int = 0, asked: int = 0) -> str:
-    """The schedule so that the rates go as they went, also where it is stopped earlier than after `asked` steps."""
+    """Return the schedule for the same rates, also if the run stops before `asked` steps."""
     if plan is None:
         return "constant"
     name, own = plan
@@ -477,7 +477,7 @@ def _plan_text(plan: tuple[str, int | None] | None, steps: int = 0, asked: int =
 
 
 def _plain(value: Any) -> str:
-    """A value as it is typed; a number with as few digits as bring the very same one back."""
+    """Return a value as typed; a float with as few digits as it needs."""
     if isinstance(value, tuple):
         return ",".join(map(_plain, value))
     if not isinstance(value, float):

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 WIDEST = 400.0
-"""Pixels of a room between plates, at most."""
+"""Largest width of a room between plates, in pixels."""
 
 
 def _check(fits: bool, given: object, wanted: str) -> None:
-    """Raise TypeMismatchError unless it fits; `wanted` says what is allowed."""
+    """Raise TypeMismatchError unless `fits`; `wanted` says what is allowed."""
     if not fits:
         raise TypeMismatchError(f"{wanted}, got {type(given).__name__} {shown(given)}")
 
@@ -42,10 +42,9 @@ def _is_row(given: object, kind: type) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """One tensor in a plan, by its name (``"0.weight"``), with the title that it has in the picture.
+    """The place of one tensor in a plan: its name (``"0.weight"``) and its title in the picture.
 
-    `turned`: its inputs are drawn downwards, its outputs across, so that its rows are those of a plate beside
-    it.
+    With `turned`, inputs run downwards and outputs across, so that its rows line up with those of a plate beside it.
     """
 
     tensor: str
@@ -60,7 +59,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Room between plates, in which a panel draws; panels find it by `name`.
+    """An empty space between plates in which a panel draws; panels find it by `name`.
 
     `width` is in pixels of the 1280x720 grid, more than 0 and at most `WIDEST`.
     """
@@ -98,13 +97,13 @@ class Group:
 
     @property
     def plates(self) -> list[Placed]:
-        """All of them, column by column."""
+        """All plates, column by column."""
         return [placed for column in self.columns if isinstance(column, tuple) for placed in column]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The groups of a network, from left to right; `stream` is said of the line below them, if there is one."""
+    """The groups of a network, from left to right; `stream` labels the line below them, if there is one."""
 
     groups: tuple[Group, ...]
     stream: str = ""
@@ -121,16 +120,16 @@ class Plan:
 
     @property
     def rooms(self) -> list[Room]:
-        """Those that are left to pictures, in order."""
+        """The rooms for panels, in order."""
         return [c for group in self.groups for c in group.columns if isinstance(c, Room)]
 
     @property
     def plates(self) -> list[Placed]:
-        """All of them, in order."""
+        """All plates, in order."""
         return [placed for group in self.groups for placed in group.plates]
 
     def check(self, tensors: Sequence[Tensor]) -> None:
-        """Refuse a plan of another network: of unknown tensors, without all of them, or with one that is no matrix."""
+        """Check that the plan has every tensor of the network and no other, and only matrices; raise otherwise."""
         known = {tensor.name: tensor for tensor in tensors if tensor.role != "count"}
         for placed in self.plates:
             if placed.tensor not in known:
@@ -143,11 +142,11 @@ class Plan:
             raise InputError(f"Plan: {listing(left_out)} are missing; every tensor needs a place")
 
 
-# ---- `Story`: what will happen, and what has happened
+# ---- `Story`: the sentences before the first step and after the last one
 
 
 LONGEST = 120
-"""Characters of a sentence: it is read within four seconds."""
+"""Most characters of a sentence: a viewer reads it within four seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,17 +195,17 @@ class Story:
             raise InputError(f"Story: fall must be more than 0 and less than 1, got {shown(self.fall)}; try 0.5")
 
     def opening(self, weights: int) -> str:
-        """The headline above the sentence, for so many weights."""
+        """Return the headline above the sentence, for a number of weights."""
         return self.headline or weights_text(weights)
 
 
 def weights_text(count: int) -> str:
-    """The sentence ``12 weights.`` of a count."""
+    """Return the sentence ``12 weights.`` for a count."""
     return f"{count:,} weight{'' if count == 1 else 's'}."
 
 
 def plain_story(run: Run) -> Story:
-    """What can be said of any run."""
+    """Return a story that fits any run."""
     samples: Any = run._problem.data.shape[1]
     they = "It" if run.n_weights == 1 else "They"
     return Story(f"{they} should learn {samples:,} example{'' if samples == 1 else 's'}.")
@@ -218,22 +217,22 @@ def plain_story(run: Run) -> Story:
 Float = NDArray[np.floating]
 
 SIDES = (160, 8192)
-"""Fewest and most pixels of a picture's side: less shows nothing, a framebuffer holds no more."""
+"""Fewest and most pixels of a picture's side: a smaller one shows nothing, a framebuffer holds no larger one."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnFlags:
-    """What a scene alone knows of its flags at a moment.
+    """Flags that only the scene can tell from a moment.
 
     Attributes
     ----------
     flags : callable
-        ``flags(reader)``: values of options by their names, None for one that is left out. None in the place of all:
-        the moment has no line.
+        ``flags(reader)``: values of options by name; None leaves an option out. If it returns None, the moment has no
+        command line.
     lost : callable
-        ``lost(reader)``: what no flag says, as phrases.
+        ``lost(reader)``: what no flag can say, as phrases.
     edits : tuple of type
-        Kinds of edits that these flags say if they were done before the first step.
+        Kinds of edits that these flags cover if they were made before the first step.
     """
 
     flags: Callable[[Reader], Mapping[str, Any] | None]
@@ -243,54 +242,54 @@ class OwnFlags:
 
 @dataclass(slots=True)
 class Scene:
-    """Data + network + loss + optimiser (all in `run`) + what to show.
+    """Data + network + loss + optimiser (all in `run`), and what to show.
 
     Attributes
     ----------
     name : str
         As on the command line.
     run : Run
-        What trains.
+        The run to train.
     probe, probe_target : ndarray or None
-        The one sample whose way through the network is drawn, and its target, shapes (n_in,) and (n_targets,).
-        Without a probe it is the first sample of the data, with its target.
+        The sample whose way through the network is drawn, and its target, shapes (n_in,) and (n_targets,).
+        Default: the first sample of the data, with its target.
     input_names, output_names : tuple of str
-        One name an input (``("r", "g", "b")``), one an output.
+        One name per input (``("r", "g", "b")``), one per output.
     panels : sequence of Panel
-        All that stands beside the cubes, from top to bottom (:mod:`scalarviz.run.panels`). Default: the loss curve.
+        Panels beside the cubes, from top to bottom (:mod:`scalarviz.run.panels`). Default: the loss curve.
     notes : list of str
         Lines for the console.
     story : Story or None
-        What is said before the first step and after the last one. Default: how many weights should learn how much.
+        The sentences before the first step and after the last one. Default: a story with the number of samples.
     plan : Plan or None
-        Where the tensors stand (:mod:`scalarviz.run.scene.scene`). Default: what the network's stages say.
+        Places of the tensors. Default: from the network's stages.
     controls : sequence of Control
-        What a hand may set beside what every run has (:mod:`scalarviz.run.controls`), from top to bottom.
+        Controls beside those of every run (:mod:`scalarviz.run.controls`), from top to bottom.
     command : callable or None
-        ``command(reader)``: the command line that shows the same as the moment does; None or an empty text: there is
-        none. A scene that is loaded by its name or its path has one by itself.
+        ``command(reader)``: the command line that shows the same as the moment; None or an empty text for none.
+        A scene that is loaded by its name or its path has one by itself.
     table : callable or None
-        ``table(table)``: the edit that lets the run learn a :class:`scalarviz.io.CsvTable` that was pasted into the
-        window or dropped on it; raises InputError for one that will not do. None: it takes none.
+        ``table(table)``: the edit that makes the run learn a :class:`scalarviz.io.CsvTable` that was pasted into the
+        window or dropped on it; InputError if the table does not fit. None: the scene takes no table.
     hide : tuple of str
-        Controls that are left out of the panel, by their names ("learning rate", "layers", "seed").
+        Controls to leave out of the panel, by name ("learning rate", "layers", "seed").
     options : object or None
-        What it was built with; controls and command find it as ``reader.options``.
+        The options that the scene was built with; controls and command find them as ``reader.options``.
     whole_loss : bool
-        The loss that is told is that of all samples at the numbers shown: the one of a small batch says little of the
-        others. For data that are small.
+        Show the loss of all samples at the current weights. For small data: the loss of a small batch says little about
+        the other samples.
     steps_a_frame : int or None
-        Steps of each frame of a window or film after the first two seconds, which have one. Default: as many as let
-        the most be seen in the time that there is.
+        Steps per frame of a window or film after the first two seconds, which have one step per frame. Default: chosen
+        to show the most in the available time.
     own_flags : OwnFlags or None
-        What ``command`` says of data that change live, which only the scene knows.
+        Flags for data that change live, which only the scene knows.
 
     Raises
     ------
     TypeMismatchError, InputError
-        A field is of another kind, or two controls have one name.
+        A field has another type, or two controls have one name.
     UnknownNameError
-        The plan names a tensor which the run has not.
+        The plan names a tensor that the run does not have.
     """
 
     name: str
@@ -348,20 +347,20 @@ class Scene:
 
     @property
     def told(self) -> Story:
-        """Its story, or what can be said of any run."""
+        """The scene's story, or one that fits any run."""
         return self.story or plain_story(self.run)
 
 
-# ---- What is said of a scene's options: how a field of their pydantic model is called
+# ---- Names and errors of a scene's options: the fields of their pydantic model
 
 
 def extra_of(field: Any) -> dict[str, Any]:
-    """What a field says of itself beyond what pydantic knows."""
+    """Return the extra entries of a field that pydantic does not use."""
     return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
 
 
 def flag_of(name: str, field: Any) -> str:
-    """How a field is called on the command line."""
+    """Return the name of a field on the command line."""
     extra = extra_of(field)
     if extra.get("argument"):
         return name.upper()
@@ -369,7 +368,7 @@ def flag_of(name: str, field: Any) -> str:
 
 
 def sentence(model: Any, error: Any) -> str:
-    """One line for the first thing that is wrong, of a pydantic model and its ValidationError."""
+    """Return one line about the first error in a pydantic ValidationError; `model` is the class."""
     first = error.errors()[0]
     name = str(first["loc"][0]) if first["loc"] else ""
     flag = flag_of(name, model.model_fields[name]) + ": " if name in model.model_fields else ""
@@ -377,6 +376,6 @@ def sentence(model: Any, error: Any) -> str:
     if first["type"] == "missing":
         what = model.model_fields[name].description if name in model.model_fields else ""
         return f"{flag}got no value" + (f"; expected: {what}" if what else "")
-    if first["type"] == "value_error":  # one of our own: it names what it got
+    if first["type"] == "value_error":  # one of our own: it names the value
         return flag + str(said)
     return f"{flag}{said[:1].lower()}{said[1:]}, got {shown(first['input'])}"

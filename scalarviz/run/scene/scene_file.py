@@ -1,4 +1,4 @@
-"""Scenes by name, a user's own scene file by path, or the text of one."""
+"""Load a scene by name, from a user's file, or from its text."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from .scene import Scene
 
 WRITER = "scene"
-"""The note in a file of weights that says which scene wrote it."""
+"""Note in a file of weights with the name of the scene that wrote it."""
 PACKAGE = Path(__file__).resolve().parents[2]
 OWN = "scalarviz.scenes.own_"
-"""What a user's file is called as a module: a copy of a scene imports what stands beside that (`from . import kit`)."""
+"""Module name of a user's file: a copy of a scene can import its neighbours (`from . import kit`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedScene:
-    """A scene's module, checked: it has ``build(options)`` and may have ``finish`` and ``report``.
+    """A checked module of a scene: it has ``build(options)`` and may have ``finish`` and ``report``.
 
     `name` names the files in ``out/`` and the JSON's scene; `options` is the pydantic model of its flags.
     """
@@ -42,12 +42,12 @@ class LoadedScene:
 
     @property
     def summary(self) -> str:
-        """The first line of its docstring, for help."""
+        """First line of its docstring, for help."""
         return (self.module.__doc__ or self.name).strip().partition("\n")[0]
 
     @collection_paused()
     def build(self, options: Any) -> Scene:
-        """Call the module's ``build``; FileFormatError, which names the file, if it returns no scene."""
+        """Call the module's ``build``; FileFormatError with the file's name if it returns no scene."""
         from .scene import Scene
 
         with self._catching_errors("build(options)"):
@@ -62,7 +62,7 @@ class LoadedScene:
         return scene
 
     def build_loaded(self, options: Any) -> Scene:
-        """The scene of some options, its weights those of ``--load``."""
+        """Build the scene, with the weights of ``--load``."""
         from .own_controls import Command
 
         scene = self.build(options)
@@ -74,7 +74,7 @@ class LoadedScene:
         return scene
 
     def finish(self, scene: Scene, options: Any) -> list[Path]:
-        """Call the module's ``finish``, if it has one; FileFormatError, which names the line, if that fails."""
+        """Call the module's ``finish``, if it has one; FileFormatError with the line if that fails."""
         own = getattr(self.module, "finish", None)
         if own is None:
             return []
@@ -82,7 +82,7 @@ class LoadedScene:
             return [Path(path) for path in own(scene, options)]
 
     def report(self, scene: Scene) -> dict[str, int | float]:
-        """Call the module's ``report``, if it has one; FileFormatError, which names the line, if that fails."""
+        """Call the module's ``report``, if it has one; FileFormatError with the line if that fails."""
         own = getattr(self.module, "report", None)
         if own is None:
             return {}
@@ -91,7 +91,7 @@ class LoadedScene:
 
     @contextmanager
     def _catching_errors(self, what: str) -> Iterator[None]:
-        """Make an error of a user's own file one line; one that our code raises is a defect and keeps its traceback."""
+        """Turn an error in a user's file into one line; an error of our code is a defect and keeps its traceback."""
         try:
             yield
         except ScalarvizError:
@@ -103,31 +103,31 @@ class LoadedScene:
 
 
 def _plain(number: Any) -> int | float:
-    """A number as JSON writes it, whatever type of which library it has."""
+    """Return a number as JSON writes it, whatever its type."""
     return int(number) if isinstance(number, Integral) else float(number)
 
 
 def _is_ours(error: Exception) -> bool:
-    """Whether the package's own code raised it: deepest there, and not called with nonsense from here."""
+    """Return whether the package's own code raised the error, below this file."""
     frames = traceback.extract_tb(error.__traceback__)
     return Path(frames[-1].filename).is_relative_to(PACKAGE) and frames[-1].filename != __file__
 
 
 def _line_of(error: Exception, file: str, what: str = "") -> str:
-    """``my_scene.py, line 7: KeyError: 'r'``: the deepest line of the user's file."""
+    """Return text such as ``my_scene.py, line 7: KeyError: 'r'``, with the deepest line of the user's file."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     place = f"{file}, line {lines[-1]}" if lines else f"{file}, {what}" if what else file
     return f"{place}: {type(error).__name__}: {' '.join(str(error).split())[:400]}"
 
 
 def settled(scene: Scene, options: Any) -> Any:
-    """The options that a scene was built with, where it says so: what it has made of those that were given."""
+    """Return the options that the scene was built with, if it has them; otherwise the given ones."""
     return scene.options if isinstance(scene.options, type(options)) else options
 
 
 @collection_paused()
 def load_scene(name: str) -> LoadedScene:
-    """The scene of the package called `name`, or the file of that path."""
+    """Return the package's scene called `name`, or the file of that path."""
     if not name.endswith(".py"):
         return _checked(name, importlib.import_module(f"scalarviz.scenes.{name}"))
     path = Path(name)
@@ -142,7 +142,7 @@ def load_scene(name: str) -> LoadedScene:
 
 @collection_paused()
 def scene_of_text(name: str, text: str | bytes) -> LoadedScene:
-    """The scene that the file `name` is or was with this text, whatever stands there now, if anything does."""
+    """Return the scene in a text, as if the file `name` held it; the file itself is not read."""
     path = Path(name)
     module = ModuleType(OWN + path.stem.replace(".", "_"))
     module.__file__, module.__package__ = str(path), "scalarviz.scenes"
@@ -163,7 +163,7 @@ def _checked(name: str, module: ModuleType) -> LoadedScene:
 
 @contextmanager
 def _put_in(module: ModuleType, path: Path) -> Iterator[None]:
-    """Let a user's own file be run as a module; its errors become one line each."""
+    """Run a user's file as a module; its errors become one line each."""
     sys.modules[module.__name__] = module  # pydantic resolves annotations through it
     # its own helpers are found; last, since a scene may be called random.py and the program has yet to import much
     sys.path.append(os.path.realpath(path.parent))

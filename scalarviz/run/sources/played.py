@@ -1,4 +1,4 @@
-"""`Played`: a source that stands at frames of a record, one after the other: a recording, or a rehearsed run."""
+"""`Played`: a source that shows recorded frames, one after another: a recording, or a rehearsed run."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 
 
 SECONDS = 5.0
-"""Longest time that a rehearsal takes; a run that needs more is not known beforehand."""
+"""Longest time of a rehearsal; a run that needs more is not rehearsed."""
 REHEARSED = 200
-"""Places at which the weights are looked at."""
-_SURE = 0.1  # of the time, after which the rest of it is known well enough
-_TOO_LONG = 1.5  # times the time: it may yet become quicker
+"""Number of steps at which the weights are compared."""
+_SURE = 0.1  # share of the time after which the rest is estimated
+_TOO_LONG = 1.5  # times the time: it may become quicker
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rehearsal:
-    """What will happen in the next N steps."""
+    """The course of the next N steps."""
 
     loss: NDArray[np.float64]  # of each step (N,)
-    marks: NDArray[np.int64]  # counts of steps, rising from 0 to N, at which the weights were looked at
+    marks: NDArray[np.int64]  # counts of steps, rising from 0 to N, at which the weights were compared
     distances: NDArray[
         np.float64
     ]  # how far the weights have come at each mark, in shares of their size, all moves added up
@@ -55,11 +55,11 @@ def rehearse(
     speed: float = math.inf,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Rehearsal | None:
-    """Do the next `steps` steps of a run on copies of its numbers; the run itself stays as it is, bit for bit.
+    """Do the next `steps` steps of a run on copies of its numbers; the run itself does not change, bit for bit.
 
-    None if `seconds` are too short (an engine does at most `speed` steps a second), `stopped` says so, it diverges, a
-    history keeps fewer steps, or a GPU has no memory for copies. The NumPy engine stands in for objects, which have no
-    second numbers, and for kernels that are not compiled yet.
+    Return None if `seconds` are too short (an engine does at most `speed` steps a second), `stopped` returns True, it
+    diverges, a history keeps fewer steps, or a GPU has no memory for copies. The NumPy engine replaces objects, which
+    have no copy of their numbers, and kernels that are not compiled yet.
     """
     name = run.engine.name
     slow = name == "objects" or not ready(run)
@@ -67,9 +67,9 @@ def rehearse(
         return None
     try:
         twin = run._training.twin(partial(trainer_of, run, "numpy" if slow else name))
-    except DeviceError:  # no memory for a second one; or the run itself will find out, and say so
+    except DeviceError:  # no memory for a second one, or an error that the run itself will report
         return None
-    # evenly, and more of them where a run begins
+    # evenly spaced, with more at the start
     even, early = np.linspace(0, steps, REHEARSED // 2), np.geomspace(1, steps, REHEARSED // 2)
     marks = np.unique(np.rint(np.concatenate([even, early, [steps]])).astype(np.int64))
     twin.call_seconds = min(twin.call_seconds, seconds / 10)
@@ -91,24 +91,24 @@ def rehearse(
 
 
 def _share(before: NDArray[np.floating], after: NDArray[np.floating]) -> float:
-    """How far weights have come, in shares of their own size; 0 where the network is another one."""
+    """Return how far weights have moved, relative to their size; 0 if the network differs."""
     if before.shape != after.shape:
         return 0.0
     now = after.astype(np.float64)
     return float(np.linalg.norm(now - before)) / (float(np.linalg.norm(now)) or 1.0)
 
 
-# ---- `Played`: a source that stands at the frames of a record, one after the other; nothing of it changes any more
+# ---- `Played`: a source that shows the frames of a record, which does not change
 
 
 MARKS = 60
-"""Frames at which the weights are looked at, to know how far they come."""
+"""Most frames at which the weights are compared."""
 LARGEST = 4_000_000
-"""Numbers that are read for that."""
+"""Most numbers that are read for that."""
 
 
 class Played(Source):
-    """Base: stands at the first frame of a record; `what` is its name in messages, `name` in titles and files."""
+    """Base: shows the first frame of a record; `what` is its name in messages, `name` in titles and files."""
 
     can = Abilities(go=True)
 
@@ -116,13 +116,13 @@ class Played(Source):
         self.what, self.name = what, name
         self._place = 0
 
-    # ---- what a subclass says
+    # ---- interface of a subclass
 
     _past: Past
 
     @property
     def past(self) -> Past:
-        """Where it can go; its ``steps`` are those of the frames, rising. Another object once they are others."""
+        """The past of the record; its ``steps`` are those of the frames, rising. A change makes a new object."""
         return self._past
 
     def frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> Frame:
@@ -130,40 +130,40 @@ class Played(Source):
 
     @abstractmethod
     def frame_at(self, place: int) -> Frame:
-        """The frame of a place, counted from 0; its past is :attr:`past`."""
+        """Return the frame at an index, counted from 0; its past is :attr:`past`."""
 
     @abstractmethod
     def loss_at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Losses of the steps of some places, NaN where there is none."""
+        """Return losses of the steps at some indices; NaN if unknown."""
 
     def switch(self, number: int) -> None:
-        """Stand at the newest step of a branch."""
+        """Go to the newest step of a branch."""
         raise self._cannot("go to another branch")
 
     @property
     def probe(self) -> NDArray[np.float64] | None:
-        """The sample (n_inputs,) whose rows every frame has; None where there is none."""
+        """The sample (n_inputs,) whose rows every frame has; None without one."""
         return None
 
     def follow_last_network(self) -> NDArray[np.int64]:
-        """Follow the network of the last frame; returns the places of the frames that are of it, rising."""
+        """Follow the network of the last frame; return the indices of its frames, rising."""
         return np.arange(len(self.steps))
 
-    # ---- where it stands
+    # ---- current frame
 
     @property
     def steps(self) -> NDArray[np.int64]:
-        """Of its frames, rising."""
+        """Steps of its frames, rising."""
         assert self.past.steps is not None  # see `past`
         return self.past.steps
 
     @property
     def place(self) -> int:
-        """The number of the frame that is shown, from 0."""
+        """Index of the shown frame, from 0."""
         return self._place
 
     def show_frame(self, place: int) -> None:
-        """Show a frame by its number, the nearest there is."""
+        """Show the frame with the nearest index."""
         self._place = min(max(place, 0), len(self.steps) - 1)
 
     @property
@@ -171,7 +171,7 @@ class Played(Source):
         return int(self.steps[0]), int(self.steps[-1])
 
     def to(self, step: int) -> None:
-        """Stand at a recorded step; the InputError for any other names its neighbours."""
+        """Go to a recorded step; the InputError for any other names its neighbours."""
         found = int(np.searchsorted(self.steps, step))
         if found == len(self.steps) or self.steps[found] != step:
             raise InputError(f"{self.what} has no step {step:,}; {self._near(step)}")
@@ -186,7 +186,7 @@ class Played(Source):
             f"the nearest are {steps[after - 1]:,} and {steps[after]:,}, of {len(steps):,} from {first:,} to {newest:,}"
         )
 
-    # ---- what is known of it
+    # ---- facts
 
     @property
     def recorded(self) -> bool:
@@ -207,7 +207,7 @@ class Played(Source):
 
     @property
     def spread(self) -> str:
-        """Which steps there are, in words; empty where it is each."""
+        """Words about the recorded steps; empty if every step is recorded."""
         gaps = np.diff(self.steps)
         if not len(gaps) or (gaps == 1).all():
             return ""
@@ -216,7 +216,7 @@ class Played(Source):
         return f"{len(self.steps):,} recorded steps of {self.steps[-1] - self.steps[0] + 1:,}"
 
     def recorded_rehearsal(self, last: int | None = None) -> Rehearsal | None:
-        """What there is to see from each frame to the next, up to a place; None where a loss is missing."""
+        """Return the course from frame to frame, up to the index `last`; None if a loss is missing."""
         count = len(self.steps) - 1 if last is None else last
         loss = self.loss_at(np.arange(1, count + 1))
         if not count or not np.isfinite(loss).all():
@@ -228,7 +228,7 @@ class Played(Source):
         return Rehearsal(loss, marks, way, self.facts is None or self.facts.whole)
 
 
-# ---- `RecordedSource`: a recording as a :class:`Source`: it stands at recorded steps, and nothing trains or predicts
+# ---- `RecordedSource`: a recording as a :class:`Source`: it goes to recorded steps, and neither trains nor predicts
 
 
 NEVER = {
@@ -236,12 +236,12 @@ NEVER = {
     "update": ("updates", "updates were not recorded; record with updates=True"),
     "micro": ("micro", "micro-steps were not recorded; record with micro=True"),
 }
-"""What the file has to hold for a quantity, and why there is none where it does not."""
+"""The part of a file that a quantity needs, and the message without it."""
 _NEEDS = {"|gradient|": "gradient", "update/value": "update"}
 
 
 class RecordedSource(Played):
-    """A recording, standing at its first frame, on the branch of `record`; whoever opened that closes it."""
+    """A recording, at its first frame, on the branch of `record`; the caller that opened `record` closes it."""
 
     def __init__(self, record: Recorded, what: str = "the recording") -> None:
         super().__init__(what, record.path.stem)
@@ -255,9 +255,10 @@ class RecordedSource(Played):
         self._shapes = record.shapes(0)
 
     def grow(self, record: Recorded, *, along: bool = True) -> str:
-        """Go on with a newer moment of the same file, which is closed with this; returns a note for the user, or "".
+        """Continue with newer data of the same file, which this object closes; return a note for the user, or "".
 
-        At the end it goes `along` with the run, to another branch too; else it stays at its step, or the last before.
+        At the end it goes `along` with the run, also to another branch; otherwise it stays at its step, or the last
+        before it.
         """
         along, step = along and self.at_end, int(self.steps[self._place])
         another = along and self.record.branch == self.record.current != record.current
@@ -273,11 +274,11 @@ class RecordedSource(Played):
 
     @property
     def at_end(self) -> bool:
-        """Whether it stands at the last frame."""
+        """Whether it shows the last frame."""
         return self._place == len(self.steps) - 1
 
     def close(self) -> None:
-        """Let go of what was opened here."""
+        """Close the recordings that were opened here."""
         self._close(self._opened)
 
     def _close(self, records: Mapping[int, Recorded]) -> None:
@@ -285,7 +286,7 @@ class RecordedSource(Played):
             if record is not self._given:
                 record.close()
 
-    # ---- where it stands
+    # ---- current frame
 
     def switch(self, number: int) -> None:
         if number not in self._opened:
@@ -299,35 +300,35 @@ class RecordedSource(Played):
     def loss_at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.asarray(self.record.loss[places])
 
-    # ---- what it knows
+    # ---- facts
 
     def lacks(self, quantity: str) -> str:
         part, reason = NEVER.get(_NEEDS.get(quantity, quantity), ("", ""))
         return "" if part in self.record.has or (part == "micro" and self.record.walks) else reason
 
     def sides(self) -> frozenset[bool]:
-        """Of which steps after the frame where it stands there are micro-steps: the sample's alone (True), its own."""
+        """Return which steps after the current frame have micro-steps: the sample's (True), the run's own (False)."""
         return self.record.sides(self._place)
 
     def opened(self, *, alone: bool) -> RecordedStep:
-        """The step after its frame, with the sample alone or its own batch; FileFormatError if it cannot be read."""
+        """Return the step after its frame, with the sample alone or its own batch; FileFormatError if unreadable."""
         return self.record.opened(self._place, alone=alone)
 
     def follow(self, frame: Frame) -> None:
-        """Tensors and stages are those of a frame: a run may have changed its network."""
+        """Take tensors and stages from a frame's network: a run may have changed it."""
         self._shapes = self.record.shapes(self.record.at(frame.step))
 
     def follow_last_network(self) -> NDArray[np.int64]:
         return self._settled(len(self.record) - 1)
 
     def _settled(self, place: int) -> NDArray[np.int64]:
-        """Follow the network of a frame; returns the places of all that are of it."""
+        """Follow the network of a frame; return the indices of all its frames."""
         self._shapes = self.record.shapes(place)
         networks = self.record.networks
         return np.flatnonzero(networks == networks[place])
 
     def follow_network_of(self, tensors: tuple[Tensor, ...]) -> NDArray[np.int64]:
-        """The same for the last network that has these tensors; nothing where none has."""
+        """Follow the last network with these tensors; return the indices of its frames, empty if there are none."""
         networks = self.record.networks
         for place in sorted((int(np.flatnonzero(networks == one)[-1]) for one in np.unique(networks)), reverse=True):
             if self.record.shapes(place).tensors == tensors:
@@ -364,7 +365,7 @@ class RecordedSource(Played):
         return self.record.about.couples
 
     def last_sign_change(self, index: int) -> int | None:
-        """The last recorded step up to here after which a weight has another sign than before; None: it never had."""
+        """Return the last recorded step up to here at which a weight's sign changed; None if it never did."""
         now = np.sign(self._value(self._place, index))
         for place in range(self._place - 1, -1, -1):
             if np.sign(self._value(place, index)) != now:
@@ -372,14 +373,14 @@ class RecordedSource(Played):
         return None
 
     def _value(self, place: int, index: int) -> float:
-        """One weight at one frame; NaN where the network was another one."""
+        """Return one weight at one frame; NaN if the network differed."""
         if self.record.shapes(place) is not self._shapes:
             return float("nan")
         (bytes_,) = self.record.row(place, f"substr(value, {4 * index + 1}, 4)")
         return float(np.frombuffer(bytes_, "<f4")[0])
 
     def weight_record(self, index: int) -> WeightRecord:
-        """How one weight moved along the branch: at its frames, of many at some."""
+        """Return how one weight moved along the branch, at up to `POINTS` frames."""
         places = np.unique(np.linspace(0, len(self.steps) - 1, POINTS).astype(int))
         places = places[[self.record.shapes(int(k)) is self._shapes for k in places]]
         return WeightRecord(index, self.steps[places], np.array([self._value(int(k), index) for k in places]))

@@ -1,4 +1,4 @@
-"""`RecordedPair`: two recordings at the same step, and their difference, number by number."""
+"""`RecordedPair`: two recordings at the same step, and their difference per number."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from .recording.recorded import Recorded
 
 Index = NDArray[np.int64]
 NAMES = "a", "b"
-"""What the two are called where there is little room."""
+"""Short names of the two."""
 NAMED = 8
-"""Tensors that a message names."""
+"""Most tensors that a message names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compared(Frame):
-    """The numbers of `b` less those of `a`, each at its last frame not after `step`, of the tensors that both have."""
+    """The numbers of `b` minus those of `a`, each at its last frame not after `step`, for tensors that both have."""
 
     a: Frame | None = None
     b: Frame | None = None
 
     @property
     def frames(self) -> tuple[Frame, Frame]:
-        """The two."""
+        """The frames of `a` and `b`."""
         assert self.a is not None
         assert self.b is not None
         return self.a, self.b
 
 
 class RecordedPair(Played):
-    """Two recordings from the first step that both have of the network that each ends with; InputError: none.
+    """Two recordings from their first common step, each with its last network; InputError if there is none.
 
     `left_out` says what cannot be compared. `heads` replace step and loss above each; empty for recordings.
     """
@@ -70,7 +70,7 @@ class RecordedPair(Played):
         self._past = self._joined()
 
     def _shared_way(self) -> tuple[Stage, ...]:
-        """The way from input to output, where both have the same one; else none."""
+        """Return the stages from input to output if both have the same ones; otherwise empty."""
         a, b = (one.stages for one in self.pair)
         known = {tensor.name: tensor for tensor in self._tensors}
         layers = [part for stage in a for part in (stage.weight, stage.bias) if part is not None]
@@ -85,7 +85,7 @@ class RecordedPair(Played):
         )  # fmt: skip
 
     def _rowless(self) -> str:
-        """Why there are no rows of activations, in words; around a single layer stand its sums, not rows of cubes."""
+        """Return why there are no rows of activations, in words; a single layer shows its sums instead of rows."""
         a, b = (one.probe for one in self.pair)
         if a is None or b is None:
             missing = [name for name, probe in zip(self.names, (a, b), strict=True) if probe is None]
@@ -101,7 +101,7 @@ class RecordedPair(Played):
         return sum(tensor.role == "weight" for tensor in self._tensors) > 1
 
     def _left_out_words(self) -> Iterator[str]:
-        """What cannot be compared, a clause each."""
+        """Yield what cannot be compared, one clause each."""
         (first, second), (a, b) = self.names, ({tensor.name: tensor for tensor in one.tensors} for one in self.pair)
         for name, tensor in a.items():
             if name not in b:
@@ -109,10 +109,10 @@ class RecordedPair(Played):
             elif b[name].shape != tensor.shape:
                 yield f"{name} is {_shape(tensor)} in {first}, {_shape(b[name])} in {second}"
         yield from (f"{name} is in {second} only" for name in b if name not in a)
-        if self._several and any(one.probe is not None for one in self.pair):  # there are rows of one of them
+        if self._several and any(one.probe is not None for one in self.pair):  # one of them has rows
             yield from filter(None, [self._rowless()])
         every = list(zip(self.names, self.pair, self._steps, strict=True))
-        for name, one, own in every:  # what frames of another network hold is not what the last ones hold
+        for name, one, own in every:  # frames of another network hold other numbers than the last ones
             if own[0] > one.steps[0]:
                 yield f"{name} before step {own[0]:,}: another network"
         for name, one, own in every:
@@ -123,9 +123,9 @@ class RecordedPair(Played):
                 yield f"{count:,} other branch{'es' if count > 1 else ''} of {name}"
 
     def grow(self, which: int, record: Recorded, *, along: bool = True) -> str:
-        """Go on with a newer moment of the file of `a` (0) or `b` (1); returns a note for the user, or "".
+        """Continue with newer data of the file of `a` (0) or `b` (1); return a note for the user, or "".
 
-        At the end it goes `along`, else it stays at its step. Frames of another network are not shown.
+        At the end it goes `along`, otherwise it stays at its step. Frames of another network are not shown.
         """
         one = self.pair[which]
         assert isinstance(one, RecordedSource)  # nothing else is written
@@ -146,7 +146,7 @@ class RecordedPair(Played):
         return said
 
     def _joined(self) -> Past:
-        """The steps at which either was recorded, from the first one that both have; the curve is that of `a`."""
+        """Return the steps at which either was recorded, from the first common one, with the curve of `a`."""
         a, b = self._steps
         begin, ends = int(max(a[0], b[0])), min(a[-1], b[-1])
         if ends < begin:
@@ -164,21 +164,21 @@ class RecordedPair(Played):
         edits.sort(key=lambda edit: edit.step)
         return Past(begin, int(steps[-1]), self.pair[0].curve.after(begin - 1), tuple(edits), steps=steps)
 
-    # ---- where it stands
+    # ---- current frame
 
     @property
     def other_curve(self) -> Curve:
-        """That of `b`."""
+        """The curve of `b`."""
         return self.pair[1].curve.after(self._past.first - 1)
 
     def places(self, step: int) -> tuple[int, int]:
-        """Where the two stand at a step: at their last frames that are not after it."""
+        """Return the frame indices of the two at a step: their last frames not after it."""
         first, second = (int(kept[max(0, int(np.searchsorted(own, step, "right")) - 1)])
                          for own, kept in zip(self._steps, self._kept, strict=True))  # fmt: skip
         return first, second
 
     def to(self, step: int) -> None:
-        """Stand at a step, or at the last one before it; InputError outside of the steps that both have."""
+        """Go to a step, or to the last one before it; InputError outside the common steps."""
         first, newest = self.span
         if not first <= step <= newest:
             raise InputError(f"{self.what} has no step {step:,}; allowed: {first:,} to {newest:,}")
@@ -200,7 +200,7 @@ class RecordedPair(Played):
         )  # fmt: skip
 
     def frame_of(self, which: int, place: int) -> Frame:
-        """A frame of `a` (0) or `b` (1) by its own place, with the tensors that both have, in the order of `a`."""
+        """Return a frame of `a` (0) or `b` (1) by its own index, with the common tensors in the order of `a`."""
         frame, index = self.pair[which].frame_at(place), self._indices[which]
         parts = {name: getattr(frame, name)[index] for name in ("values", "gradient", "update", "computed", "frozen")}
         names = ("input", *(stage.name for stage in self._stages)) if self._stages else ()
@@ -209,40 +209,40 @@ class RecordedPair(Played):
         return replace(frame, **parts, activations=rows, dead={}, saturated={})
 
     def loss_at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
-        """What there is to see in both: the geometric mean of their losses, NaN where one has none."""
+        """Return the geometric mean of both losses; NaN if one is missing."""
         at = np.array([self.places(int(self.steps[place])) for place in places], np.int64).reshape(-1, 2)
         a, b = (one.loss_at(at[:, k]) for k, one in enumerate(self.pair))
         with np.errstate(invalid="ignore"):
             return np.asarray(np.sqrt(a * b))
 
     def weight_records(self, index: int) -> tuple[WeightRecord | None, ...]:
-        """How a weight by its flat index moved in `a` and in `b`, each on its branch; None: the file is damaged."""
+        """Return how a weight moved in `a` and in `b`, each on its branch; None for a damaged file."""
         found: list[WeightRecord | None] = [None, None]
         for k, (one, own) in enumerate(zip(self.pair, self._indices, strict=True)):
-            with suppress(FileFormatError):  # frames that cannot be read are said where they are shown
+            with suppress(FileFormatError):  # unreadable frames are reported where they are shown
                 found[k] = one.weight_record(int(own[index]))
         return tuple(found)
 
-    # ---- what there is
+    # ---- facts
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
-        """Those that both have, by name and shape, in the order of `a`."""
+        """The tensors that both have, by name and shape, in the order of `a`."""
         return self._tensors
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """The way from input to output, where both have the same one and the rows of a sample; else none."""
+        """The stages from input to output, if both have the same ones with rows of a sample; otherwise empty."""
         return self._stages
 
     @property
     def way(self) -> tuple[Stage, ...]:
-        """The way from input to output, where both have the same one, with or without rows; else none."""
+        """The stages from input to output, if both have the same ones, with or without rows; otherwise empty."""
         return self._way
 
     @property
     def of(self) -> str:
-        """Whose numbers they are: `b` less `a`."""
+        """Name of the difference: `b` minus `a`."""
         return "b \N{MINUS SIGN} a"
 
     @property
@@ -261,7 +261,7 @@ class RecordedPair(Played):
 
 
 def _outline(stage: Stage) -> tuple[object, ...]:
-    """What has to be alike in both for their rows to be compared."""
+    """Return the parts of a stage that must be equal to compare rows."""
     parts = tuple(None if part is None else (part.name, part.shape) for part in (stage.weight, stage.bias))
     return stage.name, stage.kind, stage.outputs, stage.shape, stage.sources, stage.whole, *parts
 

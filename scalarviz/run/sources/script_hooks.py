@@ -1,7 +1,7 @@
-"""A script of somebody else's is followed while it trains: by PyTorch's global hooks, or by its class `Value`.
+"""Follow a user's script while it trains: by PyTorch's global hooks, or by its class `Value`.
 
-The script is not changed and need not know. `TorchHooks` and `ValueHooks` call ``begin(x, called)`` before the first
-step, with what can be watched and what the script calls it; they then call what that returns after every step, as
+The script is unchanged and need not know. `TorchHooks` and `ValueHooks` call ``begin(x, called)`` before the first
+step, with the weights and their name in the script. After every step they call the function that it returns, as
 :meth:`Watched.update` is called.
 """
 
@@ -27,12 +27,12 @@ BeginReports = Callable[[Any, str, "LayerFlow | None"], ReportStep]
 
 
 def script_name(thing: object, names: Mapping[str, Any]) -> str:
-    """What `names` call a thing; its class where they do not."""
+    """Return the name of a thing in `names`, or that of its class."""
     return next((name for name, one in list(names.items()) if one is thing), type(thing).__name__.lower())
 
 
 def _script() -> dict[str, Any]:
-    """The names of the script that runs."""
+    """Return the names of the running script."""
     return vars(sys.modules["__main__"])
 
 
@@ -40,28 +40,28 @@ def _script() -> dict[str, Any]:
 
 
 PASSED_ON = ("Dropout", "Flatten", "Identity")
-"""Layers that change no number of a sample, as it is in evaluation."""
+"""Layers that change no number of a sample in evaluation mode."""
 STATELESS_LAYERS = ("Linear", "ReLU", "LeakyReLU", "ELU", "GELU", "SiLU", "Sigmoid", "Tanh", "Softplus", "LogSigmoid")
-"""Layers that compute a sample from its numbers and their weights alone: asked again they disturb nothing."""
+"""Layers that depend only on a sample and their weights: calling them again disturbs nothing."""
 FUNCTIONS = ("relu", "tanh", "sigmoid")
-"""What a forward may do between two layers without a layer of its own."""
+"""Functions that a forward may apply between two layers."""
 
 
 ENOUGH = 16
-"""Samples of a batch by which it is told what is done between two layers."""
+"""Samples of a batch that identify the function between two layers."""
 
 
 class LayerFlow:
-    """What one sample makes at each layer of a network whose layers form a chain, at the weights of now.
+    """One sample's outputs at each layer of a chain of layers, at the current weights.
 
-    `calls` are the layers with the first samples that each was given and what it made of them, the network last. The
-    rows are worked out anew from `sample`: those that the hooks saw are of the weights before the step.
+    `calls` are the layers with their first input samples and outputs, the network last. The rows are computed from
+    `sample` again, because those that the hooks saw belong to the weights before the step.
     """
 
     def __init__(self, torch: Any, names: Mapping[int, str], calls: list[tuple[Any, Any, Any]]) -> None:
         _, whole, left = calls[-1]
         self._torch, self.sample = torch, whole[:1]
-        self.layers = list[tuple[str, str, Callable[[Any], Any], int]]()  # path, kind, what computes it, its outputs
+        self.layers = list[tuple[str, str, Callable[[Any], Any], int]]()  # path, kind, function, number of outputs
         made = whole
         for layer, given, out in calls[:-1]:
             kind = type(layer).__name__
@@ -69,13 +69,13 @@ class LayerFlow:
             if kind not in PASSED_ON:
                 if kind not in STATELESS_LAYERS or not type(layer).__module__.startswith("torch.nn.modules."):
                     raise ValueError(kind)
-                forward = partial(type(layer).forward, layer)  # past the hooks of the script
+                forward = partial(type(layer).forward, layer)  # without the hooks of the script
                 self.layers.append((names[id(layer)], kind.lower(), forward, out[0].numel()))
             made = out
         self._between(made, left)
 
     def _between(self, made: Any, given: Any) -> None:
-        """What is done to a row before it is given on; ValueError where that is not known."""
+        """Find the function between two layers; ValueError if it is unknown."""
         made, given = made.reshape(len(made), -1), given.reshape(len(given), -1)
         if self._torch.equal(made, given):
             return
@@ -89,12 +89,12 @@ class LayerFlow:
         raise ValueError("something else is done between two layers")
 
     def set_sample(self, batch: Any) -> None:
-        """Its first sample is the one that is shown, if it has the shape of the others."""
+        """Show the first sample of a batch, if it has the shape of the others."""
         if getattr(batch, "shape", ())[1:] == self.sample.shape[1:] and len(batch):
             self.sample = batch[:1].detach()
 
     def rows(self) -> dict[str, NDArray[np.float64]]:
-        """The sample and what each layer makes of it."""
+        """Return the sample and each layer's output."""
         row = self.sample.reshape(1, -1)
         rows: dict[str, NDArray[np.float64]] = {"input": row[0].double().numpy()}
         with self._torch.no_grad():
@@ -105,7 +105,7 @@ class LayerFlow:
 
 
 class OnHost:
-    """A tensor on a GPU, which is copied whenever somebody reads it."""
+    """A tensor on a GPU, which is copied at each read."""
 
     def __init__(self, tensor: Any) -> None:
         self._tensor, self.shape, self.dtype = tensor, tuple(tensor.shape), str(tensor.dtype)
@@ -117,16 +117,16 @@ class OnHost:
 
 
 class TorchHooks(MetaPathFinder):
-    """Follows the modules that the first optimiser of a script trains, from when PyTorch is imported."""
+    """Follows the modules that the first optimiser of a script trains, from the import of PyTorch on."""
 
     def __init__(self, begin: BeginReports, note: Callable[[str], object]) -> None:
         self._begin, self._note, self._process = begin, note, os.getpid()
-        # modules that were called before the first step, with the first sample that came and went
+        # modules that were called before the first step, with their first input and output samples
         self._called = dict[int, tuple[Any, list[Any]]]()
         self._root: Any = None
         self._flow: LayerFlow | None = None
         self._coming: Any = None  # the optimiser whose first step has begun
-        self._optimizer: Any = None  # the one whose steps count
+        self._optimizer: Any = None  # the optimiser whose steps count
         self._other = False  # whether there is another one
         self._loss: Any = None
         self._report_step: ReportStep | None = None
@@ -134,21 +134,21 @@ class TorchHooks(MetaPathFinder):
         self._undo = list[Callable[[], object]]()
 
     def install(self) -> None:
-        """Wait for PyTorch to be imported."""
+        """Hook PyTorch when it is imported."""
         if "torch" in sys.modules:
             self._hook()
         else:
             sys.meta_path.insert(0, self)
 
     def remove(self) -> None:
-        """Take every hook back."""
+        """Remove every hook."""
         with suppress(ValueError):
             sys.meta_path.remove(self)
         while self._undo:
             self._undo.pop()()
 
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
-        """Called at each import: PyTorch is found as usual, and hooked as soon as it is there."""
+        """Find PyTorch at its import as usual, and hook it once it is loaded."""
         if name != "torch":
             return None
         sys.meta_path.remove(self)
@@ -172,13 +172,13 @@ class TorchHooks(MetaPathFinder):
         backward = tensor.backward
 
         def unless_compiled(hook: Callable[..., None]) -> Callable[..., None]:
-            """Keep still where torch.compile reads what it calls: it refuses what it cannot translate."""
+            """Skip the hook under torch.compile, which refuses code that it cannot translate."""
             return lambda *given: None if compiling() else hook(*given)
 
         @wraps(backward)
         def noted(loss: Any, *args: Any, **options: Any) -> Any:
             self._loss = loss.detach() if loss.dim() == 0 else None
-            self._start()  # the step of an optimiser that calls a closure is open: its weights are still the old ones
+            self._start()  # inside a closure of an optimiser's step: the weights are still the old ones
             return backward(loss, *args, **options)
 
         tensor.backward = noted
@@ -198,11 +198,11 @@ class TorchHooks(MetaPathFinder):
             self._flow.set_sample(inputs[0])
 
     def _flow_of(self, root: Any) -> LayerFlow | None:
-        """What goes through a network, where its last call before the first step was a chain of layers."""
+        """Return the flow through a network, if its last call before the first step was a chain of layers."""
         inside = {id(module): name for name, module in root.named_modules()}
         leaves = [(m, *first) for m, first in self._called.values() if id(m) in inside and not [*m.children()]
                   and type(m).__module__ != "torch.nn.modules.loss"]  # fmt: skip
-        with suppress(Exception):  # networks may do what they like, and have no chain then
+        with suppress(Exception):  # networks may do anything, and then have no chain
             return LayerFlow(sys.modules["torch"], inside, [*leaves, (root, *self._called[id(root)][1])])
         return None
 
@@ -211,14 +211,14 @@ class TorchHooks(MetaPathFinder):
             return
         if self._optimizer is None:
             self._coming = optimizer
-            if self._called:  # else the step calls a closure, which calls the network
+            if self._called:  # otherwise the step calls a closure, which calls the network
                 self._start()
         elif optimizer is not self._optimizer and not self._other:
             self._other, kinds = True, [type(one).__name__ for one in (optimizer, self._optimizer)]
             self._note("a second optimiser ({}) is at work; only the first ({}) is followed".format(*kinds))
 
     def _start(self) -> None:
-        """Follow the optimiser whose first step has begun, if one waits."""
+        """Follow the optimiser whose first step has begun, if any."""
         optimizer, self._coming = self._coming, None
         if optimizer is None:
             return
@@ -255,7 +255,7 @@ class TorchHooks(MetaPathFinder):
             )
 
     def _copies(self, part: str) -> dict[str, Any]:
-        """What lies on a GPU, or its gradients, by name."""
+        """Return parameters on a GPU, or their gradients, by name."""
         found = {name: getattr(one, part) for name, one in self._gpu_parameters.items()}
         return {name: OnHost(one) for name, one in found.items() if one is not None}
 
@@ -266,20 +266,20 @@ class TorchHooks(MetaPathFinder):
 class ValueHooks:
     """Follows the weights whose gradients a class `Value` computes: one with `backward`, `+` and `*`.
 
-    A step is done when the weights have other numbers at the next `backward`, or at the end.
+    A step counts if the weights have changed at the next `backward`, or at the end.
     """
 
     def __init__(self, begin: BeginReports) -> None:
         self._begin, self._build = begin, builtins.__build_class__
         self._weights = dict[str, NDArray[Any]]()  # arrays of objects
-        self._now = dict[str, NDArray[np.float64]]()  # what is watched
+        self._now = dict[str, NDArray[np.float64]]()  # the watched arrays
         self._gradients = dict[str, NDArray[np.float64]]()
         self._loss: float | None = None
         self._report_step: ReportStep | None = None
         self._in_backward = False
 
     def install(self) -> None:
-        """Look at every class that is made from now on."""
+        """Check every class that is defined from now on."""
 
         def build(body: Any, name: str, *bases: Any, **options: Any) -> Any:
             made = self._build(body, name, *bases, **options)
@@ -291,7 +291,7 @@ class ValueHooks:
         python.__build_class__ = build
 
     def remove(self) -> None:
-        """Look at no class any more, and tell of the last step."""
+        """Stop checking classes, and report the last step."""
         builtins.__build_class__ = self._build
         self._safely(self._step)
 
@@ -315,7 +315,7 @@ class ValueHooks:
         kind.backward = followed
 
     def _safely(self, look: Callable[..., object], *given: Any) -> None:
-        """Look at what the script has; a class whose numbers cannot be read is followed no further."""
+        """Read the script's numbers; a class whose numbers cannot be read is no longer followed."""
         try:
             look(*given)
         except (TypeError, ValueError, AttributeError, RecursionError):
@@ -349,7 +349,7 @@ class ValueHooks:
 
 
 def _trained(kind: type, frame: FrameType | None) -> Iterator[tuple[str, Any]]:
-    """What holds the weights, by the names of the script: things with `parameters()`, else leaves of the graph."""
+    """Yield the holders of weights, by names of the script: objects with `parameters()`, or leaves of the graph."""
     scopes = list[Mapping[str, Any]]()
     while frame is not None and frame.f_globals.get("__name__") != "runpy":
         scopes += [frame.f_locals] if frame.f_locals is frame.f_globals else [frame.f_locals, frame.f_globals]
@@ -387,14 +387,14 @@ def _values(x: Any, kind: type) -> Iterator[Any]:
 
 
 def _is_leaf(value: Any, kind: type) -> bool:
-    """Whether it was computed of no others."""
+    """Return whether it was computed from no others."""
     slots = [name for base in type(value).__mro__ for name in getattr(base, "__slots__", ())]
     held = [*getattr(value, "__dict__", {}).values(), *(getattr(value, name, None) for name in slots)]
     return not any(list(_values(one, kind)) for one in held)
 
 
 def _arrays(thing: Any, kind: type) -> dict[str, NDArray[Any]]:
-    """The Values in a thing as arrays of objects by their path; neurons that are alike are the rows of one."""
+    """Return the Values in a thing as arrays of objects by path; similar neurons are rows of one array."""
     wanted = {id(v) for v in thing.parameters()} if callable(getattr(thing, "parameters", None)) else None
 
     def gathered(x: Any, above: tuple[int, ...]) -> dict[str, NDArray[Any]]:
@@ -417,7 +417,7 @@ def _arrays(thing: Any, kind: type) -> dict[str, NDArray[Any]]:
 
 
 def _stacked(parts: list[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
-    """The parts of a list: as rows of an array where all are alike, and no more than vectors."""
+    """Return the parts of a list, stacked as rows if all have equal shapes of at most one axis."""
     shapes = [{path: array.shape for path, array in part.items()} for part in parts]
     if parts and all(one == shapes[0] for one in shapes) and all(len(shape) < 2 for shape in shapes[0].values()):
         return {path: np.stack([part[path] for part in parts]) for path in shapes[0]}
@@ -431,9 +431,9 @@ def _read(values: NDArray[Any], attribute: str) -> NDArray[np.float64]:
 
 
 def hooks(begin: BeginReports, note: Callable[[str], object] = str) -> tuple[TorchHooks, ValueHooks]:
-    """Those that follow a script; the first that sees a step begins, the others keep still.
+    """Return the hooks that follow a script; the first one that sees a step begins, the others stay silent.
 
-    `note` gets a line about what of the script is not followed.
+    `note` gets a line about parts of the script that are not followed.
     """
     begun = list[object]()
 

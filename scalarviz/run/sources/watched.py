@@ -1,4 +1,4 @@
-"""`Watched`: what another library trains, as a source; its steps, its numbers, and the looks that were kept."""
+"""`Watched`: a network of another library as a source; its steps, its numbers, and kept frames."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def step_number(told: Any) -> int:
-    """`told` as the number of a step: a whole number, or an array or tensor of one; InputError otherwise."""
+    """Return `told` as a step number: a whole number, or an array or tensor of one; InputError otherwise."""
     if hasattr(told, "shape"):
         with suppress(TypeError, ValueError, RuntimeError):
             told = index(told)
@@ -36,13 +36,13 @@ def step_number(told: Any) -> int:
 
 
 def as_number(name: str, told: Any) -> float | None:
-    """`told` as a float; Values, arrays and tensors of one number will do, None stays None."""
+    """Return `told` as a float; accepts Values, and arrays and tensors of one number. None stays None."""
     if told is None:
         return None
     try:
         if isinstance(told, str | bytes | bool):
             raise TypeError
-        bare = getattr(told, "detach", None)  # PyTorch warns of losses that are still part of a graph
+        bare = getattr(told, "detach", None)  # PyTorch warns about losses that are still part of a graph
         return float(bare() if callable(bare) else told)
     except OverflowError:
         raise InputError(f"{name}: got {shown(told)}; allowed: a number that a float can hold") from None
@@ -51,65 +51,65 @@ def as_number(name: str, told: Any) -> float | None:
 
 
 def is_pending(told: Any) -> bool:
-    """Whether it is one number that JAX still computes and nobody can change: asking for it now would wait for it."""
+    """Return whether it is one number that JAX still computes; reading it now would wait."""
     if not callable(getattr(told, "copy_to_host_async", None)) or getattr(told, "shape", None) != ():
         return False
     return str(told.dtype).startswith(("float", "bfloat", "int", "uint"))
 
 
 def arrived(told: Any) -> float:
-    """The number of a pending one; NaN where its memory was given away meanwhile."""
+    """Return the number of a pending JAX array; NaN if its memory was given away meanwhile."""
     try:
         return float(told)
     except RuntimeError:
         return float("nan")
 
 
-# ---- `Counted`: the steps of a loop that somebody else wrote, as it tells them: numbers, losses, learning rates
+# ---- `StepCount`: the steps of a user's loop: numbers, losses, learning rates
 
 
 ROOM = 1024
-"""Losses that wait to be put into the curve, at most."""
+"""Most losses that wait to be put into the curve."""
 
 
 class StepCount:
-    """What is known of the steps so far.
+    """The reported steps so far.
 
-    `loss` and `lr` are the last ones, NaN before. `calls` counts reports of the loop, `rounds` how often it began
-    again from an earlier step. `ahead`: the last step was seen before the loop reported it.
+    `loss` and `lr` are the last ones, NaN before. `calls` counts reports of the loop, `rounds` its restarts from
+    an earlier step. `ahead`: the last step was seen before the loop reported it.
     """
 
     def __init__(self) -> None:
         self.step = self.calls = self.rounds = 0
         self.lr = float("nan")
-        self._loss: Any = float("nan")  # perhaps JAX's array, which is asked for its number when that is looked at
+        self._loss: Any = float("nan")  # perhaps a JAX array, which is read when it is needed
         self.ahead = False
-        self._silent = 0  # calls that said nothing, since the numbers were looked at
-        self._history, self._written = History(), 0  # the last step of which a loss is known
+        self._silent = 0  # calls without information since the last look
+        self._history, self._written = History(), 0  # the last step with a known loss
         self._new: list[tuple[int, Any, float]] = []  # not in it yet: a list takes a tenth of the time
 
     @property
     def loss(self) -> float:
-        """The last one that was told."""
+        """The last reported loss."""
         self._loss = arrived(self._loss)
         return float(self._loss)
 
     @property
     def reached(self) -> int:
-        """The step that was done last, if each call that said nothing turns out to have been one."""
+        """The last step, if each call without information was one."""
         return self.step + self._silent
 
     def curve(self, step: int | None = None, first: int | None = None) -> Curve:
-        """Steps of which a loss was told: all, up to `step`, or those after `first`."""
+        """Return the steps with a loss: all, up to `step`, or those after `first`."""
         self._take_in()
         return self._history.curve(step=step, first=first)
 
     def tell(
         self, *, said: bool, step: object = None, loss: object = None, lr: object = None, seen: bool = False
     ) -> None:  # fmt: skip
-        """A step was done; where nothing is `said` of it, it counts only if the numbers turn out to have changed.
+        """Count a step; if nothing is `said` about it, it counts only if the numbers turn out to have changed.
 
-        `seen`: it was counted when it was looked at, `ahead` of this call. Wrong numbers change nothing.
+        `seen`: it was counted at a look, `ahead` of this call. Wrong numbers change nothing.
         """
         at = None if step is None else step_number(step)
         new_loss: Any = loss if is_pending(loss) else as_number("loss", loss)
@@ -130,7 +130,7 @@ class StepCount:
             self._write()
 
     def _write(self) -> None:
-        """The loss of the step, into the curve; the last word on a step holds."""
+        """Put the loss of the step into the curve; the last report of a step counts."""
         if self._written >= self.step:
             self._cut(self.step - 1)
         self._new.append((self.step, self._loss, self.lr))
@@ -139,7 +139,7 @@ class StepCount:
             self._take_in()
 
     def _take_in(self) -> None:
-        """Put what is new into the history, steps that follow each other at once."""
+        """Put new losses into the history, consecutive steps at once."""
         if self._new:
             step, loss, lr = np.array([(step, arrived(loss), lr) for step, loss, lr in self._new]).T
             for run in np.split(np.arange(len(step)), np.flatnonzero(np.diff(step) != 1) + 1):
@@ -152,23 +152,23 @@ class StepCount:
         self._written = min(self._written, step)
 
     def looked(self, *, changed: bool, told: bool) -> None:
-        """After a look: silent calls were steps if the numbers `changed`; so is a change without `told`."""
+        """Note a look: silent calls were steps if the numbers `changed`; so is a change without `told`."""
         if changed:
             self.ahead = not (self._silent or told)
             self.step += self._silent or (0 if told else 1)
         self._silent = 0
 
 
-# ---- `Kept`: looks that one can go back to, fewer of them the longer it goes on, within a budget of bytes
+# ---- `KeptFrames`: frames to go back to, thinned to a budget of bytes
 
 
 BUDGET = 64 << 20
 MOST = 2_000
-"""Looks at most, whatever their size."""
+"""Most frames, whatever their size."""
 
 
 class KeptFrames:
-    """Frames by their steps, rising. Above `budget` bytes every second goes, but the first and the newest."""
+    """Frames by their steps, rising. Above `budget` bytes every second is dropped, except the first and the newest."""
 
     def __init__(self, budget: int = BUDGET) -> None:
         self._budget = budget
@@ -184,15 +184,15 @@ class KeptFrames:
 
     @property
     def steps(self) -> NDArray[np.int64]:
-        """Of the frames."""
+        """Steps of the frames."""
         return np.fromiter(self._frames, np.int64)
 
     def frame_at(self, step: int) -> Frame | None:
-        """The frame of a step; None where none is kept."""
+        """Return the frame of a step, or None."""
         return self._frames.get(step)
 
     def add(self, frame: Frame) -> None:
-        """Keep another one; those of its step and later ones are of a loop that began again."""
+        """Keep a frame; drop frames of the same or later steps, which precede a restart of the loop."""
         self.cut(frame.step)
         self._frames[frame.step] = frame
         arrays = (frame.values, frame.gradient, frame.update, frame.computed, frame.frozen, *frame.activations.values())
@@ -203,31 +203,31 @@ class KeptFrames:
             self._frames = {frame.step: frame}
 
     def cut(self, step: int) -> None:
-        """Keep what comes before a step."""
+        """Keep only the frames before a step."""
         while self._frames and next(reversed(self._frames)) >= step:
             self._frames.popitem()
 
     def values(self, index: int) -> NDArray[np.float64]:
-        """One number at every frame."""
+        """Return one number at every frame."""
         return np.array([frame.values[index] for frame in self._frames.values()], np.float64)
 
 
-# ---- `Pace`: when it is time to look. Looking takes time from the loop that is looked at: it gets a share of it
+# ---- `Pace`: how often to look. A look takes time from the loop, so it gets a share of it
 
 
 SHARE = 0.02
-"""Of the loop's time that looking and painting take, at most."""
+"""Largest share of the loop's time for looking and painting."""
 RATE = 30.0
-"""Looks a second, at most."""
+"""Most looks per second."""
 SLOWEST = 5.0
 AT_REST = 0.2
-"""The share where there is no loop that waits for it."""
+"""The share after the loop has ended."""
 EAGER = 1.5
-"""Seconds after a hand was in the picture in which it is looked at as often as it can be."""
+"""Seconds after a user action during which it looks as often as possible."""
 
 
 class Pace:
-    """Allows `rate` looks a second, or as many as take a `share` of the time; one every `slowest` seconds."""
+    """Allows `rate` looks per second, or as many as take a `share` of the time; one every `slowest` seconds."""
 
     def __init__(self, rate: float = RATE, share: float = SHARE, slowest: float = SLOWEST) -> None:
         self.rate, self.share, self._slowest = rate, share, slowest
@@ -235,7 +235,7 @@ class Pace:
         self._spent = 0.0
 
     def due(self, now: float, *, rests: bool = False) -> bool:
-        """Whether somebody should look at `now` (seconds of any clock); `rests`: the loop has ended."""
+        """Return whether to look at `now` (seconds of any clock); `rests`: the loop has ended."""
         passed = now - self._began
         if passed < 1 / self.rate:
             return False
@@ -243,26 +243,26 @@ class Pace:
         return now < self._eager or passed >= min(self._spent / share, self._slowest)
 
     def took(self, start: float, end: float) -> None:
-        """A look began and ended."""
+        """Note the start and end of a look."""
         self._began, self._spent = start, end - start
 
     def touched(self, now: float) -> None:
-        """A hand was in the picture: for a while it is looked at often."""
+        """Look often for a while after a user action."""
         self._eager = now + EAGER
 
 
-# ---- `Watched`: what another library trains, as a source; `sv.watch` makes one
+# ---- `Watched`: a network of another library as a source; `sv.watch` makes one
 
 
 Floats = NDArray[np.floating]
 QUIET = 0.2
-"""Seconds without an update after which a picture looks at the numbers by itself: the loop has ended."""
+"""Seconds without an update after which the loop counts as ended and a picture looks by itself."""
 IDLE, LONGER = 2.0, 10.0
-"""Seconds without an update, and how many of the longest pauses so far, after which a thread that lives is idle."""
+"""A living thread is idle after IDLE seconds without an update, and LONGER times its longest pause so far."""
 
 
 class Watched(Source):
-    """Weights that somebody else changes, made by :func:`watch`, which names what it takes and refuses.
+    """Weights that another library trains. Make it with :func:`watch`, which says what it takes and refuses.
 
     They are read in place, between two steps of the loop, which calls :meth:`update`; none is changed.
     ``sv.show``, ``sv.live``, ``sv.render`` and ``sv.Recording`` take it.
@@ -270,9 +270,9 @@ class Watched(Source):
     Attributes
     ----------
     name : str
-        What kind of thing it is.
+        Kind of the watched object.
     pace : Pace or None
-        How often it is looked at; None: when somebody asks.
+        How often to look; None: only when asked.
     """
 
     what = "what is watched"
@@ -293,10 +293,10 @@ class Watched(Source):
         self._onlookers: list[Recorder] = []
         self._lock, self._owner = threading.RLock(), threading.current_thread()
         self._called, self._longest = float("-inf"), 0.0
-        self.rounds = 0  # how often the loop had begun again from an earlier step, at the last look
-        self._given: tuple[Frame, Frame, Frame] | None = None  # the frame of what was shown last, whole
+        self.rounds = 0  # restarts of the loop from an earlier step, at the last look
+        self._given: tuple[Frame, Frame, Frame] | None = None  # the last frame that was given out, complete
         self._known: deque[tuple[int, int, Floats]] = deque(maxlen=2)  # calls, their rounds, and the numbers then
-        self._standing: Frame | None = None  # in the past, where somebody went there
+        self._standing: Frame | None = None  # a past frame to show
         values = self._reader.values()
         self._moved = np.zeros(len(values), bool), np.ones(len(values), bool)
         self.last = self._frame(values)
@@ -320,7 +320,7 @@ class Watched(Source):
             return {}
         try:
             return self._flow.rows()
-        except (RuntimeError, TypeError, ValueError, IndexError):  # the script has made another network of it
+        except (RuntimeError, TypeError, ValueError, IndexError):  # the script has changed the network
             self._flow, self._stages = None, ()
             return {}
 
@@ -329,26 +329,26 @@ class Watched(Source):
     def update(
         self, params: Any = None, grads: Any = None, *, loss: object = None, step: object = None, lr: object = None
     ) -> bool:
-        """A step was done. A call that says nothing of it counts as one if the numbers turn out to have changed.
+        """Report a step. A call without arguments counts as a step if the numbers have changed.
 
         Parameters
         ----------
         params, grads : tree of arrays, optional
-            The new arrays, where a step makes new ones (JAX), and their gradients, of the same names and shapes.
-            A torch.nn.Module is read in place, its ``.grad`` too.
+            The new arrays, if a step makes new ones (JAX), and their gradients, with the same names and shapes.
+            A torch.nn.Module is read in place, with its ``.grad``.
         loss, lr : number, optional
         step : int, optional
-            Which step it was; from one that was there before the curve begins anew.
+            Number of the step; an earlier number restarts the curve from there.
 
         Returns
         -------
         bool
-            Whether it was looked at: most steps of a fast loop pass unseen.
+            Whether it looked at the numbers; most steps of a fast loop pass unseen.
 
         Raises
         ------
         InputError, TypeMismatchError
-            No numbers, or other names or shapes than before.
+            Not numbers, or other names or shapes than before.
         """
         with self._lock:
             self._heard()
@@ -360,18 +360,18 @@ class Watched(Source):
             return self._look_in_time()
 
     def _heard(self) -> None:
-        """Somebody calls: this is the thread that changes the numbers."""
+        """Note the calling thread, which changes the numbers."""
         now, owner = time.perf_counter(), threading.current_thread()
         if owner is self._owner and self._called > float("-inf"):
             self._longest = max(self._longest, now - self._called)
         self._owner, self._called = owner, now
 
     def tell(self, *, step: object = None, loss: object = None, lr: object = None) -> None:
-        """The same, of arrays that are read in place."""
+        """Report a step of arrays that are read in place."""
         self.update(step=step, loss=loss, lr=lr)
 
     def _look_in_time(self) -> bool:
-        """Look if it is time; one call before that the numbers are copied, so that it is known what a step did."""
+        """Look if it is time. Copy the numbers one call before, so that the update of the step is known."""
         start, step = time.perf_counter(), self._counted.reached
         ready = self._known[-1][0] == self._counted.calls - 1
         timely = self.pace is not None and self.pace.due(start)
@@ -387,13 +387,13 @@ class Watched(Source):
         return looks
 
     def _is_wanted(self, step: int) -> bool:
-        """Whether somebody wants to look at a step, whatever time it takes."""
+        """Return whether a recorder wants to look at a step, whatever time it takes."""
         return bool(self._onlookers) and any(step % one.every == 0 for one in self._onlookers)
 
     def look(self) -> Frame:
-        """Look at the numbers of now; a change of which nobody said anything is a step.
+        """Look at the current numbers; an unreported change is a step.
 
-        InputError where they cannot be read any more: JAX has donated them to a step.
+        InputError: they can no longer be read, because JAX has donated them to a step.
         """
         with self._lock:
             last, counted = self.last, self._counted
@@ -419,11 +419,11 @@ class Watched(Source):
                      self._rows(), moved=known, together=together)  # fmt: skip
 
     def _remember(self, values: Floats) -> None:
-        """These are the numbers of now: what they will have been before a later look."""
+        """Keep the current numbers, to compute an update at a later look."""
         self._known.append((self._counted.calls, self._counted.rounds, values))
 
     def _earlier(self, values: Floats) -> tuple[Floats | None, int]:
-        """Earlier numbers, None where they are of another round, and how many calls ago they were so."""
+        """Return earlier numbers (None if they are of another round), and how many calls ago they were current."""
         now = self._counted.calls
         for calls, rounds, known in reversed(self._known):
             if calls == now and np.array_equal(known, values, equal_nan=True):
@@ -434,17 +434,17 @@ class Watched(Source):
             return (known, together) if rounds == self._counted.rounds else (None, 1)
         return None, 1
 
-    # ---- for whoever takes it down
+    # ---- for recorders
 
     def begin(self, onlooker: Recorder) -> None:
-        """From now on somebody is told of every step, and gets a look at those that its `every` divides."""
+        """Call a recorder at every step, and look at the steps that its `every` divides."""
         with self._lock:
             self.look_at_rest()
             self._onlookers.append(onlooker)
             onlooker.look(self)
 
     def end(self, onlooker: Recorder) -> None:
-        """Somebody is told of the last place, and of nothing more."""
+        """Call a recorder for the last time."""
         with self._lock:
             if onlooker in self._onlookers:
                 self._onlookers.remove(onlooker)
@@ -452,7 +452,7 @@ class Watched(Source):
                 onlooker.ended(self)
 
     def curve_after(self, step: int) -> Curve:
-        """The losses that were told of steps after one."""
+        """Return the reported losses after a step."""
         return self._counted.curve(first=step)
 
     # ---- a source
@@ -475,7 +475,7 @@ class Watched(Source):
 
     @property
     def learns(self) -> bool:
-        """Whether there can be gradients: arrays of which nobody has told a step have none."""
+        """Whether gradients are possible; arrays without a reported step have none."""
         return self._reader.in_place or self.counted or bool(self.last.computed.any())
 
     @property
@@ -488,9 +488,9 @@ class Watched(Source):
             return self._kept.first, self.last.step
 
     def frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> Frame:
-        """Where it stands: the last look, at the step that one went back to, or a new one.
+        """Return the current frame: the last look, a past one that was gone to, or a new look.
 
-        A new look is taken in the loop's thread, as long as that lives: any other would read in the middle of a step.
+        While the loop's thread lives, only that thread looks; any other would read in the middle of a step.
         """
         with self._lock:
             now = time.perf_counter()
@@ -506,17 +506,17 @@ class Watched(Source):
             return self._given[2]
 
     def _at_rest(self) -> bool:
-        """Whether nobody changes the numbers meanwhile: this is the loop's thread, or that one has ended, or idles."""
+        """Return whether the numbers cannot change meanwhile: in the loop's thread, or if that has ended or idles."""
         if threading.current_thread() is self._owner or not self._owner.is_alive():
             return True
         return time.perf_counter() - self._called > max(IDLE, LONGER * self._longest)
 
     def _rests(self, now: float) -> bool:
-        """Whether the loop seems to have ended, and it is time to look."""
+        """Return whether the loop seems to have ended, and it is time to look."""
         return self.pace is not None and now - self._called > QUIET and self.pace.due(now, rests=True)
 
     def look_at_rest(self) -> None:
-        """Look; the last look stays if another thread may be in the middle of a step, or the numbers are gone."""
+        """Look, unless another thread may be in the middle of a step, or the numbers are gone."""
         with self._lock:
             try:
                 if self._at_rest():
@@ -531,7 +531,7 @@ class Watched(Source):
         return Past(first, newest, curve, steps=steps, branches=(Branch(0, None, first, newest, curve, current=True),))
 
     def to(self, step: int) -> None:
-        """Stand at a step that is kept (InputError otherwise); at the newest it goes along with the loop."""
+        """Go to a kept step (InputError otherwise); the newest one follows the loop."""
         with self._lock:
             found = self._kept.frame_at(step)
             if found is None:
@@ -554,19 +554,19 @@ def watch(x: Any, *, budget: int = BUDGET) -> Watched:
     Parameters
     ----------
     x : torch.nn.Module, or nested dict, list, tuple or dataclass of arrays
-        Arrays of JAX, NumPy, PyTorch and whatever NumPy can read.
+        Arrays of JAX, NumPy, PyTorch and others that NumPy can read.
     budget : int
-        Bytes that looks at former steps may take, for going back to them.
+        Most bytes of frames that are kept to go back to.
 
     Returns
     -------
     Watched
-        Call its ``update(loss=loss)`` a step; ``update(params, grads)`` where a step makes new arrays.
+        Call its ``update(loss=loss)`` after each step, or ``update(params, grads)`` if a step makes new arrays.
 
     Raises
     ------
     TypeMismatchError, InputError
-        No arrays, arrays on a GPU, or others than of real numbers.
+        No arrays, arrays on a GPU, or arrays that do not hold real numbers.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The arrays of another library: found in trees and modules, read where they lie, made flat for a frame."""
+"""The arrays of another library: find them in trees and modules, read them in place, and flatten them for a frame."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from ..core.graph import grouped
 
 Numbers = NDArray[Any]
 NARROW = ("bfloat16", "float8_", "float6_", "float4_", "int4", "uint4", "int2", "uint2")
-"""Beginnings of types that NumPy does not have: these are widened, which is a copy."""
+"""Prefixes of types that NumPy lacks; these are widened, which is a copy."""
 
 
 def is_tensor(x: object) -> bool:
-    """Whether it is a tensor as PyTorch has them: one that can be let out of its graph."""
+    """Return whether it is a tensor as in PyTorch, which can be detached from its graph."""
     return callable(getattr(x, "detach", None)) and callable(getattr(x, "numpy", None))
 
 
 def is_array(x: object) -> bool:
-    """Whether it holds numbers in a shape."""
+    """Return whether it holds numbers in a shape."""
     return is_tensor(x) or ((hasattr(x, "__array__") or hasattr(x, "__dlpack__")) and hasattr(x, "shape"))
 
 
 def numbers(name: str, leaf: Any) -> Numbers:
-    """The numbers of an array in its own shape, without a copy where NumPy has its type.
+    """Return the numbers of an array in its own shape, without a copy if NumPy has its type.
 
-    Complex ones get another axis: real and imaginary part. InputError for an array that is on a GPU, was
+    Complex numbers get another axis: real and imaginary part. InputError: the array is on a GPU, was
     given away, or holds no real numbers; `name` is for the message.
     """
     tensor, device = is_tensor(leaf), getattr(leaf, "device", "cpu")
@@ -58,7 +58,7 @@ def numbers(name: str, leaf: Any) -> Numbers:
 
 
 def shape_of(name: str, leaf: Any) -> tuple[int, ...]:
-    """The shape of :func:`numbers`, without waiting for what another library still computes."""
+    """Return the shape of :func:`numbers`, without waiting for another library's computation."""
     found = getattr(leaf, "shape", None)
     if found is None or _traced(leaf):
         return numbers(name, leaf).shape
@@ -66,18 +66,18 @@ def shape_of(name: str, leaf: Any) -> tuple[int, ...]:
 
 
 def _plain(bare: Any) -> Any:
-    """A tensor that NumPy can read: itself, or a copy of one that is kept in another way."""
+    """Return a tensor that NumPy can read: itself, or a copy in another layout."""
     if str(getattr(bare, "layout", "torch.strided")) != "torch.strided":
         bare = bare.to_dense()
     if str(getattr(bare, "dtype", "")).rpartition(".")[2].startswith(NARROW):
         bare = bare.float()
-    for resolve in ("resolve_conj", "resolve_neg"):  # views whose sign is changed when they are read
+    for resolve in ("resolve_conj", "resolve_neg"):  # views whose sign changes on reading
         bare = getattr(bare, resolve, lambda one=bare: one)()
     return bare
 
 
 def _traced(leaf: object) -> bool:
-    """Whether it stands for numbers that are not there yet, in a function that JAX is about to compile."""
+    """Return whether it stands for future numbers, in a function that JAX is compiling."""
     return type(leaf).__name__.endswith("Tracer")
 
 
@@ -87,11 +87,11 @@ def _no_numbers(name: str, leaf: object, why: object) -> InputError:
     return InputError(f"array {name!r}: got {type(leaf).__name__} ({said}); allowed: numbers{tip}")
 
 
-# ---- The weights of a torch.nn.Module, asked by its own methods: PyTorch is not imported here
+# ---- The weights of a torch.nn.Module, by its own methods: PyTorch is not imported here
 
 
 def is_module(x: object) -> bool:
-    """Whether it names parameters and buffers, and keeps them in a state_dict, as modules of PyTorch do."""
+    """Return whether it has parameters, buffers and a state_dict, as modules of PyTorch do."""
     names = ("named_parameters", "named_buffers", "state_dict")
     if isinstance(x, type) or not all(callable(getattr(x, name, None)) for name in names):
         return False
@@ -100,7 +100,7 @@ def is_module(x: object) -> bool:
 
 
 def module_parts(module: Any, path: str) -> list[Part]:
-    """The parameters of a module that stands at a path, and the buffers that it keeps in files."""
+    """Return the parameters of a module at a path, and the buffers that it saves in files."""
     parameters, made_anew = dict(module.named_parameters()), _made_anew(module)
     for name, one in parameters.items():
         if type(one).__name__.startswith("Uninitialized"):
@@ -113,7 +113,7 @@ def module_parts(module: Any, path: str) -> list[Part]:
 
 
 def _made_anew(module: Any) -> set[str]:
-    """Names of buffers that no file holds, as each layer knows its own; a state_dict may have other names."""
+    """Return names of buffers that are not saved, from the layers; a state_dict may have other names."""
     layers = module.named_modules() if callable(getattr(module, "named_modules", None)) else [("", module)]
     return {
         f"{path}.{name}" if path else name
@@ -123,7 +123,7 @@ def _made_anew(module: Any) -> set[str]:
 
 
 def _buffer(one: Any) -> Role:
-    """A number that counts batches is one that is not drawn."""
+    """Return the role of a buffer; one that counts batches is not drawn."""
     whole = not (one.is_floating_point() or one.is_complex())
     return "count" if whole and not len(one.shape) else "buffer"
 
@@ -132,11 +132,11 @@ def _buffer(one: Any) -> Role:
 
 
 DEEPEST = 100
-"""Levels of a tree: a deeper one holds itself."""
+"""Deepest level of a tree; a deeper one contains itself."""
 
 
 def can_be_read(x: object) -> bool:
-    """Whether it may have numbers to watch: a module, a dict, or a container of some array."""
+    """Return whether it may have numbers to watch: a module, a dict, or a container of arrays."""
     if isinstance(x, Module):
         return False
     if is_module(x) or isinstance(x, Mapping):
@@ -145,16 +145,16 @@ def can_be_read(x: object) -> bool:
         return False
     try:
         return any(is_array(leaf) or is_module(leaf) for _, leaf in leaves(x))
-    except (InputError, TypeMismatchError):  # of a list of something else: whoever takes those says what is wrong
+    except (InputError, TypeMismatchError):  # a list of something else: callers that take those report the error
         return False
 
 
 def leaves(tree: Any) -> Iterator[tuple[str, Any]]:
-    """Name and array of each leaf in order; names are the keys, indices and fields on the way, joined by dots.
+    """Yield name and array of each leaf in order; names are the keys, indices and fields on the way, joined by dots.
 
-    Takes mappings, sequences, dataclasses and whatever JAX was told to take apart (modules of flax.nnx),
-    nested at will; a torch.nn.Module in it is a leaf. Passes over None, functions, keys of random numbers,
-    and fields of a dataclass that hold no array. InputError if a container holds itself.
+    Takes mappings, sequences, dataclasses and types that are registered with JAX (modules of flax.nnx),
+    nested in any way; a torch.nn.Module in it is a leaf. Skips None, functions, random keys,
+    and fields of a dataclass without arrays. InputError: a container contains itself.
     """
     taken: set[str] = set()
     for name, leaf in _walk(tree, "", 0):
@@ -185,7 +185,7 @@ def _walk(x: Any, name: str, depth: int) -> Iterator[tuple[str, Any]]:
 
 
 def _children(x: Any) -> Iterator[tuple[str, Any]] | None:
-    """The keyed parts of a container; None for what is none."""
+    """Return the keyed parts of a container, or None."""
     if isinstance(x, Mapping):
         return ((str(key), child) for key, child in x.items())
     if (known := _registered(x)) is not None:
@@ -199,9 +199,9 @@ def _children(x: Any) -> Iterator[tuple[str, Any]] | None:
 
 
 def _registered(x: object) -> list[tuple[str, Any]] | None:
-    """What JAX takes out of an object, if the loop has imported JAX and told it how; None for all others."""
+    """Return the parts of an object that is registered with JAX, if the loop has imported JAX; otherwise None."""
     jax = sys.modules.get("jax")
-    if jax is None or _several(x) or isinstance(x, Iterator | Set):  # JAX warns of what can only be walked
+    if jax is None or _several(x) or isinstance(x, Iterator | Set):  # JAX warns about iterators
         return None
     found = jax.tree_util.tree_flatten_with_path(x, is_leaf=lambda one: one is not x)[0]
     if len(found) == 1 and found[0][1] is x:
@@ -210,12 +210,12 @@ def _registered(x: object) -> list[tuple[str, Any]] | None:
 
 
 def _key(key: Any) -> str:
-    """One step of JAX's way to a leaf: a field, a key or a number."""
+    """Return one key of JAX's path to a leaf: a field, a key or a number."""
     return str(next((getattr(key, kind) for kind in ("name", "key", "idx") if hasattr(key, kind)), key))
 
 
 def _random(x: object) -> bool:
-    """Whether it is the state of a generator of random numbers: a typed key of JAX, or what flax.nnx keeps for one."""
+    """Return whether it is the state of a random generator: a typed key of JAX, or flax.nnx's wrapper of one."""
     held = any(kind.__name__ == "RngState" for kind in type(x).__mro__)
     return held or str(getattr(x, "dtype", "")).startswith("key<")
 
@@ -229,25 +229,25 @@ def _record(x: object) -> bool:
 
 
 def _holds(part: Any) -> bool:
-    """Whether a field of a dataclass may hold arrays: its numbers, words and functions say how it was made."""
+    """Return whether a field of a dataclass may hold arrays; its numbers, texts and functions are settings."""
     if is_array(part) or isinstance(part, Mapping) or _record(part) or is_module(part):
         return True
     return not _numbers_only(part) if _several(part) else _registered(part) is not None
 
 
 def _numbers_only(x: Any, depth: int = 0) -> bool:
-    """Whether it is a list of numbers, perhaps of lists of these: one array. A list that holds itself is none."""
+    """Return whether it is a list of numbers, perhaps nested: one array. A list that contains itself is none."""
     if depth > DEEPEST or not _several(x) or hasattr(x, "_fields") or not len(x):
         return False
     return all(isinstance(one, Real) or _numbers_only(one, depth + 1) for one in x)
 
 
-# ---- `Part`: one array of what is watched, by name
+# ---- `Part`: one watched array, by name
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One array; `leaf` is held, not copied, and `frozen` means that no gradient goes to it."""
+    """One array; `leaf` is referred to, not copied, and `frozen` means that it gets no gradient."""
 
     name: str
     leaf: Any
@@ -256,27 +256,27 @@ class Part:
 
     @property
     def gradient(self) -> Any:
-        """What a tensor of PyTorch holds; None where there is none."""
+        """The gradient of a PyTorch tensor, or None."""
         held = is_tensor(self.leaf) and getattr(self.leaf, "is_leaf", True) and self.role not in BUFFERS
         return getattr(self.leaf, "grad", None) if held else None
 
 
 def role_of(name: str, leaf: object = None) -> Role:
-    """What an array is drawn as, by the words of its name; flax says which arrays are statistics of batches."""
+    """Return the role of an array, by the words of its name; flax marks batch statistics."""
     *way, last = name.split(".")
     if "batch_stats" in way or any(kind.__name__ == "BatchStat" for kind in type(leaf).__mro__):
         return "buffer"
     return "bias" if last == "bias" or last.startswith("bias_") or last.endswith("_bias") else "weight"
 
 
-# ---- Whether two trees hold the same arrays but for their numbers: asked at every step
+# ---- Compare two trees except for their numbers: at every step
 
 
 def alike(new: Any, known: Any) -> bool:
-    """Whether a tree has the keys, kinds of containers, shapes and dtypes of one that was taken over before.
+    """Return whether a tree has the keys, container types, shapes and dtypes of a known one.
 
-    What cannot be told quickly is not alike: it is looked through name by name. No number is read, so nobody
-    waits for what JAX still computes.
+    False if this cannot be told quickly; the caller then checks it name by name. No number is read, so this never
+    waits for JAX.
     """
     if new is known:
         return True
@@ -294,7 +294,7 @@ def alike(new: Any, known: Any) -> bool:
     return isinstance(new, int | float)
 
 
-# ---- `Reader`: reads what is watched where it lies: values, gradients, and to which no gradient goes
+# ---- `Reader`: reads watched arrays in place: values, gradients, frozen flags
 
 
 Float = NDArray[np.floating]
@@ -303,9 +303,9 @@ _SAME = "allowed: the same names and shapes in every call; open a new window for
 
 
 class Reader:
-    """A module of PyTorch, or a tree of arrays, and where its arrays lie in the flat arrays of a frame.
+    """Reads a module of PyTorch, or a tree of arrays, into the flat arrays of a frame.
 
-    Names and shapes stay what they are. TypeMismatchError or InputError for other things.
+    Names and shapes must not change. TypeMismatchError or InputError for other things.
     """
 
     def __init__(self, x: Any) -> None:
@@ -317,7 +317,7 @@ class Reader:
         self.in_place = is_module(x)
         self._x: Any = x
         self._grads: Any = None
-        self._former: Any = None  # what was given before, at the call before
+        self._former: Any = None  # the arrays of the call before
         self._now = self._parts(x)
         self._places, self._size, wide = dict[str, Tensor](), 0, False
         for part in self._now:
@@ -335,7 +335,7 @@ class Reader:
         if self.in_place:
             return module_parts(x, "")
         found = list(leaves(x))
-        trains = any(is_tensor(leaf) and leaf.requires_grad for _, leaf in found)  # else it is a state_dict
+        trains = any(is_tensor(leaf) and leaf.requires_grad for _, leaf in found)  # otherwise it is a state_dict
         parts = list[Part]()
         for name, leaf in found:
             frozen = trains and is_tensor(leaf) and not leaf.requires_grad
@@ -344,7 +344,7 @@ class Reader:
         return parts
 
     def give(self, params: Any = None, grads: Any = None) -> None:
-        """From now on these are the arrays and their gradients; all is taken over or nothing.
+        """Take new arrays and their gradients, all or nothing.
 
         Refuses other names or shapes than before, and params of a module, which is read in place.
         """
@@ -364,7 +364,7 @@ class Reader:
             self._grads = grads
 
     def _fit(self, said: str, name: str, shape: tuple[int, ...]) -> None:
-        """Refuse an unknown name, but for an array without numbers, or another shape."""
+        """Refuse an unknown name, unless the array is empty, or another shape."""
         place = self._places.get(name)
         if place is None and 0 not in shape:
             raise InputError(f"{said if name else 'an array without a name'} is new; {_SAME}")
@@ -372,7 +372,7 @@ class Reader:
             raise InputError(f"{said}: got the shape {shape}, before it was {place.shape}; {_SAME}")
 
     def _fit_all(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
-        """Refuse any other arrays than those that there were: missing, new or of another shape."""
+        """Refuse missing or new arrays, and other shapes."""
         for name, shape in shapes.items():
             self._fit(name, name, shape)
         missing = [name for name in self._places if name not in shapes]
@@ -380,12 +380,12 @@ class Reader:
             raise InputError(f"{missing[0]} is missing; {_SAME}")
 
     def values(self) -> Float:
-        """The numbers of now, a copy (P,); the arrays may be others: a layer got another tensor."""
+        """Return a copy of the current numbers (P,); a layer may have got a new tensor."""
         self._now = self._parts(self._x)
         return self._flat({part.name: numbers(part.name, part.leaf) for part in self._now})
 
     def former(self) -> Float | None:
-        """The numbers of the call before, (P,), where their arrays are still there and can have no others by now."""
+        """Return the numbers of the call before, (P,), if the arrays exist and cannot have changed; else None."""
         if self._former is None:
             return None
         parts = self._parts(self._former)
@@ -406,7 +406,7 @@ class Reader:
         return flat
 
     def gradients(self) -> tuple[Float, Flags, Flags]:
-        """Gradients, where there is one, and what is frozen, of the arrays of the last :meth:`values`."""
+        """Return gradients, which of them exist, and frozen flags, for the arrays of the last :meth:`values`."""
         given = {} if self._grads is None else dict(leaves(self._grads))
         flat = np.zeros(self._size, self._dtype)
         computed, frozen = np.zeros(self._size, bool), np.zeros(self._size, bool)
@@ -429,7 +429,7 @@ def _fill(flat: Float, place: Tensor, array: Numbers) -> None:
 
 
 def _instead(x: object) -> str:
-    """What to try with something that cannot be watched."""
+    """Return a hint for something that cannot be watched."""
     if isinstance(x, Module):
         return "; try sv.Run(net, ...), or sv.show(net)"
     if is_array(x):

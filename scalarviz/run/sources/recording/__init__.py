@@ -1,10 +1,10 @@
-"""Recordings: a run taken down while it trains, in one file that can be played back without it.
+"""Recordings: record a run while it trains, in one file that plays back without it.
 
 Open `recording` first (``sv.Recording``), then `recorded` (``sv.load_recording``). `file` has the tables.
 
-* writing: `items` sees what is new in a run and makes items of it (`About` says which run it is); `writer` is the
+* writing: `items` finds changes in a run and makes items of them (`About` describes the run); `writer` is the
   thread that writes them
-* reading: `contents` opens a file, checks everything and repairs what was not closed; `index` has its networks,
+* reading: `contents` opens a file, checks everything and repairs a file that was not closed; `index` has its networks,
   branches and frames, `recorded` its numbers
 * micro-steps of the step after a frame, written and read: `recorded_step`
 """

@@ -1,4 +1,4 @@
-"""A recording's file as it was at one moment: opened, checked and repaired before any of it is believed."""
+"""Open a recording's file at one moment: check and repair it before its content is used."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ MOST_PICTURES = 10_000
 MOST_BYTES = 32 << 20
 MOST_SIDE = 16_384
 KINDS = {b"\x89PNG\r\n\x1a\n": "png", b"RIFF": "webp", b"\x78\xda": "list"}
-"""How an image begins, and what it is; a list is JSON, deflated."""
+"""First bytes of an image, and its kind; a list is deflated JSON."""
 
 
 def image_kind(image: bytes) -> str:
-    """What an image is by its first bytes; empty for anything else."""
+    """Return the kind of an image from its first bytes; empty for anything else."""
     return next((kind for begins, kind in KINDS.items() if image.startswith(begins)), "")
 
 
 def write_pictures(path: StrPath, pictures: Sequence[tuple[int, Picture]]) -> None:
-    """Put pictures into a closed recording, each with the row of its frame; InputError if the disk refuses."""
+    """Put pictures into a closed recording, each with the row of its frame; InputError if the disk fails."""
     rows = [(frame, one.panel, one.width, one.height, one.image) for frame, one in pictures]
     try:
         with closing(sqlite3.connect(address(path, "rw"), uri=True)) as database, database:
@@ -45,7 +45,7 @@ def write_pictures(path: StrPath, pictures: Sequence[tuple[int, Picture]]) -> No
 
 
 def read_pictures(database: sqlite3.Connection, steps: Mapping[int, int]) -> tuple[Picture, ...]:
-    """Those of frames that there are; `steps` says the step of a frame's id. What is no picture is left out."""
+    """Return the pictures of known frames; `steps` maps a frame's id to its step. Invalid pictures are left out."""
     found = []
     try:
         rows = database.execute(
@@ -56,24 +56,24 @@ def read_pictures(database: sqlite3.Connection, steps: Mapping[int, int]) -> tup
             sides = all(isinstance(side, int) and 0 < side <= MOST_SIDE for side in (width, height))
             if frame in steps and isinstance(panel, str) and sides and image_kind(image):
                 found.append(Picture(clean(panel, LONGEST_NAME), steps[frame], width, height, image))
-    except DAMAGED:  # a damaged end: what was read so far stays
+    except DAMAGED:  # a damaged end: earlier pictures stay
         pass
     return tuple(sorted(found, key=lambda picture: (picture.panel, picture.step)))
 
 
-# ---- Opening a recording that anybody may have made: nothing in it is run, nothing is believed before it was checked
+# ---- Open a recording from any source: nothing in it is executed, and everything is checked before use
 #
-# The file is looked at through SQLite alone: whoever opens and closes it beside SQLite, in a process that records it,
-# lets go of the locks that keep others from changing it meanwhile.
+# The file is read only through SQLite. In a process that records it, opening and closing it otherwise would
+# drop the locks that keep others from changing it.
 
 
 _TRIES = 8
 SMALLEST = 1024
-"""Bytes; SQLite says nothing of what is shorter."""
+"""Bytes; SQLite reports nothing about shorter files."""
 _BESIDE = ("-wal", "-journal")
-"""What a program that was killed leaves beside a file, and what belongs to one that is written."""
+"""Files that a killed program leaves beside its file, or that belong to a file in use."""
 _NAMES_ANOTHER = bytes.fromhex("d9d505f920a163d7")
-"""How a rollback journal ends that names a further file, which SQLite would delete after it has rolled back."""
+"""End of a rollback journal that names a further file, which SQLite would delete after the rollback."""
 
 
 class OpenDatabase:
@@ -81,7 +81,7 @@ class OpenDatabase:
 
     def __init__(self, path: StrPath, form: Format = RECORDING) -> None:
         self._form = form
-        name = check_source(path, form.what).resolve()  # what stands beside it stands beside the file, not a link
+        name = check_source(path, form.what).resolve()  # companion files are beside the file, not beside a link
         self._said, self._name = path_text(path), name
         self._copy: tempfile.TemporaryDirectory[str] | None = None
         self._logged, self.left_out = False, ""
@@ -95,7 +95,7 @@ class OpenDatabase:
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
             self.stamp = stamp(name)
             self.short = self._open(name)
-            self.database.execute("BEGIN")  # what is read from here on is of one moment, whoever writes meanwhile
+            self.database.execute("BEGIN")  # all reads see one moment, even while it is written
             _check_tables(self.database, form, self._said)
         except OSError as error:
             self.close()
@@ -121,15 +121,15 @@ class OpenDatabase:
             _repair(path, self._form)
         self.database = reading(path, alone=not mine and not logged)
         short = self._check()
-        if mine and not logged and self._mode() == "wal":  # it was killed while it was closed, or read meanwhile
-            self.database.close()  # else nobody could repair it
+        if mine and not logged and self._mode() == "wal":  # killed while it was closed, or read meanwhile
+            self.database.close()  # otherwise it could not be repaired
             _repair(path, self._form)
             self.database = reading(path, alone=False)
             short = self._check()
         return short
 
     def _check_journal(self, path: Path) -> None:
-        """Recordings are changed alone, so no journal of theirs names another file."""
+        """Refuse a journal that names another file; those of recordings never do."""
         journal = path.with_name(f"{path.name}-journal")
         if journal.exists() and _ends_with(check_source(journal, "journal"), _NAMES_ANOTHER):
             raise FileFormatError(
@@ -143,7 +143,7 @@ class OpenDatabase:
         return ""
 
     def _check(self) -> bool:
-        """Whether it is a recording of this version; returns whether its end is missing."""
+        """Check that it is a recording of this version; return whether its end is missing."""
         short = False
         try:
             application = self._pragma("application_id")
@@ -152,7 +152,7 @@ class OpenDatabase:
                 raise FileFormatError(f"{self._said} is not a {self._form.what} ({self._form.made})") from None
             if isinstance(error, sqlite3.OperationalError):  # it is locked, or its folder is
                 raise InputError(f"cannot read {self._said}: {error}") from None
-            # SQLite reads nothing of a file that is shorter than it says, but for this; nothing can be written anyway
+            # SQLite reads nothing of a truncated file without this; nothing can be written anyway
             self.database.execute("PRAGMA writable_schema = ON")
             short = True
             try:
@@ -174,7 +174,7 @@ class OpenDatabase:
         return int(self.database.execute(f"PRAGMA {name}").fetchone()[0])
 
     def _copied(self, path: Path) -> Path:
-        """A copy of the file and its log: reading the log needs a folder that can be written to."""
+        """Copy the file and its log; reading the log needs a writable folder."""
         self._copy = tempfile.TemporaryDirectory(prefix=scratch())
         copy = Path(self._copy.name) / "run.svz"
         for _ in range(_TRIES):
@@ -183,7 +183,7 @@ class OpenDatabase:
                 target.unlink(missing_ok=True)
                 if source.exists():
                     shutil.copyfile(source, target)
-            if stamp(path) == before:  # else it is being written, and the two may not belong together
+            if stamp(path) == before:  # otherwise it is being written, and the two may not match
                 return copy
         raise InputError(
             f"cannot read {self._said}: another program is writing it, in a folder that you cannot write to"
@@ -191,23 +191,23 @@ class OpenDatabase:
 
     @property
     def changed(self) -> bool:
-        """Whether something was written since it was opened."""
+        """Whether anything was written since it was opened."""
         return stamp(self._name) != self.stamp
 
     @property
     def altered(self) -> bool:
-        """Whether the file itself was written to since it was opened; another one in its place changes nothing here."""
+        """Whether the file itself was written since it was opened; a file that replaced it does not count."""
         now, before = _stat(self._name), self.stamp[0]
         return now is not None and before is not None and now[:2] == before[:2] and now != before
 
     @property
     def replaced(self) -> bool:
-        """Whether its name means another file by now."""
+        """Whether its path leads to another file by now."""
         now, before = _stat(self._name), self.stamp[0]
         return now is not None and (before is None or now[:2] != before[:2])
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the database and remove copies."""
         with suppress(AttributeError, sqlite3.Error):
             self.database.close()
         if self._use is not None:
@@ -217,7 +217,7 @@ class OpenDatabase:
         elif self._logged and _mine(self._name) and any(part.exists() for part in _log_files(self._name)):
             with suppress(FileFormatError, InputError, OSError):
                 self._check_journal(self._name)
-                _repair(self._name, self._form)  # who closed it meanwhile could not make it one file
+                _repair(self._name, self._form)  # a program that closed it meanwhile could not merge its log
 
 
 def _mine(path: Path) -> bool:
@@ -238,7 +238,7 @@ Stat = tuple[int, int, int, int]
 
 
 def _stat(path: Path) -> Stat | None:
-    """Which file it is (two numbers), its size and time; None where there is none."""
+    """Return the file's identity (two numbers), size and time, or None without a file."""
     try:
         stat = path.stat()
     except OSError:
@@ -247,22 +247,22 @@ def _stat(path: Path) -> Stat | None:
 
 
 def stamp(path: Path) -> list[Stat | None]:
-    """Of a file and of what is beside it."""
+    """Return the state of a file and of its companions."""
     return [_stat(part) for part in (path, *_log_files(path))]
 
 
 def _repair(path: Path, form: Format) -> None:
-    """Put the log of a file that was not closed into the file; where others have it open it stays as it is."""
+    """Merge the log of a file that was not closed; if others have it open, nothing changes."""
     with suppress(*DAMAGED), closing(sqlite3.connect(address(path, "rw"), timeout=0, uri=True,
                                                      isolation_level=None)) as database:  # fmt: skip
-        # where this fails it is being written, or damaged: then it is read as it is
+        # if this fails, it is being written or damaged, and is read as it is
         database.execute("PRAGMA trusted_schema = OFF")
         if database.execute("PRAGMA application_id").fetchone()[0] == form.application:
             database.execute("PRAGMA journal_mode = DELETE").fetchone()
 
 
 def _check_tables(database: sqlite3.Connection, form: Format, said: str) -> None:
-    """Exactly ours, to the letter: no view, trigger, or column that computes anything."""
+    """Check that the tables are exactly ours: no view, trigger, or computed column."""
     ours = form.objects
     try:
         found = database.execute("SELECT name, sql FROM sqlite_schema LIMIT ?", (len(ours) + 1,)).fetchall()
@@ -273,10 +273,10 @@ def _check_tables(database: sqlite3.Connection, form: Format, said: str) -> None
 
 
 class Contents:
-    """What is read at once: all but the arrays of frames. Whoever reads holds `lock`.
+    """The content of a recording except the arrays of frames. Readers hold `lock`.
 
-    All is of the moment at which it was opened: a read transaction of SQLite lasts until :meth:`close` or
-    :meth:`release`. `known`: checksums by the ids of frames. On branch `current` the run stood last.
+    All of it is from the moment of opening: a read transaction of SQLite lasts until :meth:`close` or
+    :meth:`release`. `known` maps ids of frames to checksums. `current` is the branch that the run was last on.
     """
 
     def __init__(self, path: StrPath, known: Mapping[int, int] = MappingProxyType({})) -> None:
@@ -315,22 +315,22 @@ class Contents:
         self.current = now if now in self.branches.twigs else int(index.frames["branch"][-1])
 
     def number(self, name: str, digits: int = 16) -> int:
-        """A whole number of less than so many digits among what is said of it; -1 where there is none."""
+        """Return a whole number with fewer than `digits` digits from the table ``meta``; -1 if there is none."""
         said = self.meta.get(name, "")
         return int(said) if said.isascii() and said.isdigit() and len(said) < digits else -1
 
     @property
     def complete(self) -> bool:
-        """Whether whoever wrote it had closed it."""
+        """Whether the writer had closed it."""
         return "writer" not in self.meta
 
     @property
     def altered(self) -> bool:
-        """Whether somebody has written into the file since it was opened, though it was closed."""
+        """Whether a closed file was written since it was opened."""
         return self.complete and self.opened.altered
 
     def newer(self) -> Contents | None:
-        """The same file as it is now; None where nothing was written since."""
+        """Return the same file as it is now; None if nothing was written since."""
         with self.lock:
             opened = self.opened
             if not opened.changed:
@@ -344,18 +344,18 @@ class Contents:
 
     @property
     def opened(self) -> OpenDatabase:
-        """The file; StateError if it is closed."""
+        """The open file; StateError if it is closed."""
         if self._opened is None:
             raise StateError(f"{path_text(self.path)} is closed; load it again")
         return self._opened
 
     @property
     def database(self) -> sqlite3.Connection:
-        """To read from, while `lock` is held."""
+        """The database, to read while `lock` is held."""
         return self.opened.database
 
     def release(self) -> None:
-        """Hold the moment no longer: as long as anybody does, the writer's log cannot be cleared, and grows."""
+        """End the read transaction; while it lasts, the writer's log cannot be cleared, and grows."""
         with self.lock:
             if self._pinned:
                 self._pinned = False
@@ -363,14 +363,14 @@ class Contents:
                     self.database.execute("COMMIT")
 
     def shared(self) -> Contents:
-        """For one more reader, who closes it, too."""
+        """Return this object for one more reader, who also closes it."""
         with self.lock:
             self.opened  # noqa: B018 (whether it is open)
             self._users += 1
         return self
 
     def close(self) -> None:
-        """One reader less; the last one lets go of the file."""
+        """Close it for one reader; the last one closes the file."""
         with self.lock:
             self._users -= 1
             if self._users > 0 or self._opened is None:

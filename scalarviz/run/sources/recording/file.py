@@ -1,6 +1,6 @@
-"""What a recording is on disk: one SQLite file with exactly these tables.
+"""The file format of a recording: one SQLite file with exactly these tables.
 
-A frame stands at a *place*: a branch, a step of it, and how many edits were done on the way there. Blobs are
+A frame has a *place*: a branch, a step of it, and the number of edits on the way there. Blobs are
 little-endian; numbers of weights are float32, curves int64 and float64.
 """
 
@@ -25,7 +25,7 @@ from ....process import born, is_running, machine_id
 
 APPLICATION = 0x73767A72  # "svzr"
 VERSION = 2
-"""Of the tables; ``PRAGMA user_version`` of a file."""
+"""Version of the tables; ``PRAGMA user_version`` of a file."""
 
 TABLES = {
     "meta": "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
@@ -74,21 +74,21 @@ TABLES = {
         "width INTEGER NOT NULL, height INTEGER NOT NULL, image BLOB NOT NULL)"
     ),
 }
-"""By name.
+"""Tables by name.
 
-* ``frame.kept``: thinning leaves it (where the run was edited, jumped, began or ended).
-* A loss or rate that is NULL is not a number. ``whole``: the loss that is told, of the weights of the frame;
-  ``own``: that of the probe alone, where its rows are kept.
-* ``batch`` and ``optimizer``: samples of a step and the class that trained, which a hand may have changed.
-* ``computed`` and ``frozen``: NULL is none of them, an empty blob all weights (buffers are none), else one bit each,
+* ``frame.kept``: thinning leaves it (the run was edited, jumped, began or ended there).
+* A NULL loss or rate is NaN. ``whole``: the shown loss, of the weights of the frame;
+  ``own``: the loss of the probe alone, if its rows are kept.
+* ``batch`` and ``optimizer``: samples per step and the optimiser's class, which an edit may have changed.
+* ``computed`` and ``frozen``: NULL is none of them, an empty blob all weights (no buffers), otherwise one bit each,
   the first weight the highest bit.
 * ``activation`` and ``delta``: the probe's rows, ``"input"`` first, one after the other.
-* ``units``: the step they are of (int64), then for every rectifier, sigmoid and tanh stage a float32 a unit: dead or
+* ``units``: their step (int64), then for every rectifier, sigmoid and tanh stage a float32 per unit: dead or
   not, or the share of samples at which it is flat.
-* ``checksum``: of the other columns but ``id``, ``kept`` and ``stopped``, as :func:`checksum` has it.
-* ``micro``: the step that comes after a frame, opened: with the probe alone, or of the step's own batch; ``plan`` is
-  what it has in common with others, ``numbers`` deflated float64 (:mod:`.recorded_step`).
-* ``edit.written``: JSON of :mod:`scalarviz.run.edits.base`, NULL where an edit cannot be written.
+* ``checksum``: of the other columns except ``id``, ``kept`` and ``stopped``, see :func:`checksum`.
+* ``micro``: the opened step after a frame, with the probe alone or with its own batch; ``plan`` is
+  the part that it shares with others, ``numbers`` deflated float64 (:mod:`.recorded_step`).
+* ``edit.written``: JSON of :mod:`scalarviz.run.edits.base`, NULL if an edit cannot be written.
 """
 
 INDEXES = {"frame_place": "CREATE UNIQUE INDEX frame_place ON frame (branch, step, edits)"}
@@ -98,7 +98,7 @@ OBJECTS = {**TABLES, **INDEXES}
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A kind of SQLite files of ours; `what` and `made` are words for messages: its name, and what makes one."""
+    """A kind of our SQLite files; `what` (its name) and `made` (how to make one) are words for messages."""
 
     what: str
     made: str
@@ -110,48 +110,48 @@ class Format:
 RECORDING = Format("recording", "make one with scalarviz SCENE --recording FILE", APPLICATION, VERSION, OBJECTS)
 
 LONGEST_EDIT = 1 << 20
-"""Characters of an edit's JSON; of longer ones (other data) the words are kept."""
+"""Most characters of an edit's JSON; of a longer one (new data) only the words are kept."""
 LONGEST_NAME = 200
 LONGEST_TEXT = 2000
 DAMAGED = (sqlite3.Error, UnicodeError, OverflowError, MemoryError)
-"""What reading a damaged file raises: SQLite's own messages may hold parts of it that are no text."""
+"""Errors of reading a damaged file; SQLite's own messages may contain parts of it that are no text."""
 
 MOST_BLOB = 1 << 30
-"""Bytes of one blob, which is what SQLite itself takes by default."""
+"""Most bytes of one blob, SQLite's own default."""
 MOST_FRAMES = 5_000_000
 MOST_TENSORS = 20_000
 MOST_SIDES = 16
 MOST_NUMBERS = 1 << 31
-"""Scalars of a network."""
+"""Most scalars of a network."""
 MOST_OUTPUTS = 1 << 22
-"""Outputs of its stages together."""
+"""Most outputs of its stages together."""
 
 
 def clean(words: str, most: int = LONGEST_TEXT) -> str:
-    """A text on one line, of at most `most` characters: what cannot be printed becomes a blank."""
+    """Return a text in one line of at most `most` characters; unprintable ones become blanks."""
     line = "".join(c if c.isprintable() else " " for c in words[: most + 1])
     return line if len(line) <= most else f"{line[: most - 3]}..."
 
 
-# ---- The checksum of a frame: whether it is what was written. A flipped bit on a disk is noticed, not shown
+# ---- The checksum of a frame: a flipped bit on a disk is noticed, not shown
 #
-# CRC-32 (that of zlib) of the columns of `SUMMED`, one after the other: of each a byte that says what it is (0 none,
-# 1 a whole number, 2 a real one, 3 a text, 4 a blob), then eight bytes, little-endian: the number, or how many bytes
-# follow, and those. It is no signature: whoever changes a file on purpose can write another one.
+# CRC-32 (zlib's) of the columns in `SUMMED`, one after the other. Each gives a byte for its kind (0 none,
+# 1 a whole number, 2 a real one, 3 a text, 4 a blob), then eight bytes, little-endian: the number, or the byte count
+# of the rest, and the rest. It is no signature: whoever changes a file on purpose can write another.
 
 
 SUMMED = (
     "branch", "step", "edits", "network", "loss", "lr", "next_lr", "whole", "own", "batch", "optimizer", "edited",
     "computed", "frozen", "value", "gradient", "moved", "activation", "delta", "units",
 )  # fmt: skip
-"""Columns of a frame, without those that may change later or say nothing of it."""
+"""Columns of a frame, without those that may change later or do not describe it."""
 
 _WHOLE, _REAL, _LONG = struct.Struct("<Bq"), struct.Struct("<Bd"), struct.Struct("<BQ")
 Cell = int | float | str | bytes | None
 
 
 def checksum(cells: Iterable[Cell]) -> int:
-    """Of a row's cells in the order of `SUMMED`, as SQLite takes and gives them."""
+    """Return the checksum of a row's cells in the order of `SUMMED`, as SQLite stores them."""
     parts = []
     for cell in cells:
         if cell is None:
@@ -166,10 +166,10 @@ def checksum(cells: Iterable[Cell]) -> int:
     return zlib.crc32(b"".join(parts))
 
 
-# ---- Whose log stands beside a recording: SQLite takes any of that name, and writes it into the file for good
+# ---- The owner of the log beside a recording: SQLite takes any log of that name, and merges it into the file
 #
-# A closed recording has none. One that was not closed says in its file (`meta`, ``log``) with which number its first
-# log began; SQLite counts one up with each further one (*salt-1*, https://www.sqlite.org/fileformat2.html#walformat).
+# A closed recording has none. An open one stores in its file (`meta`, ``log``) the number of its
+# first log; SQLite adds one for each further log (*salt-1*, https://www.sqlite.org/fileformat2.html#walformat).
 
 
 Identity = tuple[int, int]
@@ -178,16 +178,16 @@ _HEAD = 32
 """Bytes of a log before its first frame."""
 _NUMBERS = 1 << 32
 _LOGS = 1 << 20
-"""So many logs one recording has at most."""
+"""Most logs of one recording."""
 _CLOSED = b"\1\1"
-"""Bytes 18 and 19 of an SQLite file that has no log, as a recording that was closed."""
+"""Bytes 18 and 19 of an SQLite file without a log, such as a closed recording."""
 
 _lock = threading.Lock()
 _used: Counter[Identity] = Counter()
 
 
 def identity(path: Path) -> Identity | None:
-    """Which file a name means now; None where there is none."""
+    """Return the identity of the file at a path, or None without a file."""
     try:
         stat = path.stat()
     except OSError:
@@ -196,12 +196,12 @@ def identity(path: Path) -> Identity | None:
 
 
 class FileUse:
-    """Somebody in this process reads or writes a file through SQLite, until :meth:`end`."""
+    """Marks a file as used through SQLite in this process, until :meth:`end`."""
 
     def __init__(self, path: Path, *, logged: bool = False) -> None:
         self.path, self._of = path, identity(path)
         with _lock:
-            # whoever closes a file lets go of all locks that this process has on it: then it is not looked into
+            # closing a file drops all locks of this process on it, so a used file is not opened here
             known = self._of is not None and _used[self._of] > 0
             self.foreign = logged and not known and is_foreign(path)
             self._counts = self._of is not None and not self.foreign
@@ -210,11 +210,11 @@ class FileUse:
 
     @property
     def is_same_file(self) -> bool:
-        """Whether the name still means the same file: somebody may remove it, or put another one in its place."""
+        """Whether the path still leads to the same file; another program may remove or replace it."""
         return identity(self.path) == self._of
 
     def end(self) -> None:
-        """Nothing of it is open any more; twice is once."""
+        """End the use; a second call does nothing."""
         with _lock:
             if self._of is not None and self._counts:
                 self._counts = False
@@ -224,7 +224,7 @@ class FileUse:
 
 
 def is_foreign(path: Path) -> bool:
-    """Whether the log beside a file is of another recording. Nobody in this process may have the file open."""
+    """Return whether the log beside a file belongs to another recording. This process must not have the file open."""
     log = path.with_name(f"{path.name}-wal")
     try:
         if log.stat().st_size <= _HEAD:
@@ -235,7 +235,7 @@ def is_foreign(path: Path) -> bool:
     except OSError:
         return False
     if closed:
-        return log.exists()  # else it was closed in this moment
+        return log.exists()  # otherwise it was closed at this moment
     first = _first(path)
     return first is not None and (number - first) % _NUMBERS >= _LOGS
 
@@ -249,12 +249,12 @@ _SETTINGS = ("query_only = ON", "trusted_schema = OFF", "cell_size_check = ON", 
 
 
 def address(path: StrPath, mode: str) -> str:
-    """Of a file for SQLite, to be read ("ro") or written to ("rw")."""
+    """Return the address of a file for SQLite, to read ("ro") or write ("rw")."""
     return f"file:{quote(os.fsencode(path))}?mode={mode}"
 
 
 def reading(path: Path, *, alone: bool) -> sqlite3.Connection:
-    """A connection that writes nothing; `alone`: in a folder where we may write nothing, and nobody else does."""
+    """Return a read-only connection; `alone`: in a folder without write permission that no one else writes to."""
     found = address(path, "ro&immutable=1" if alone else "ro")
     database = sqlite3.connect(found, uri=True, isolation_level=None, check_same_thread=False)
     database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BLOB)
@@ -265,7 +265,7 @@ def reading(path: Path, *, alone: bool) -> sqlite3.Connection:
 
 
 def _first(path: Path) -> int | None:
-    """With which number the first log of a recording began, as the file itself says; None where it does not."""
+    """Return the number of a recording's first log, from the file itself, or None."""
     with suppress(*DAMAGED), closing(reading(path, alone=True)) as database:
         found = database.execute("SELECT sql FROM sqlite_schema WHERE name = 'meta' LIMIT 1").fetchone()
         if found == (TABLES["meta"],):
@@ -276,28 +276,28 @@ def _first(path: Path) -> int | None:
 
 
 def begin(database: sqlite3.Connection, path: Path) -> None:
-    """Write into a new recording, not into its log, with which number its logs begin."""
+    """Store the number of its first log in a new recording, not in its log."""
     database.execute("INSERT INTO meta VALUES ('log', '')")
-    with suppress(OSError):  # a disk on which there are no logs
+    with suppress(OSError):  # a disk without logs
         number = _number(path.with_name(f"{path.name}-wal"))
         database.execute("UPDATE meta SET value = ? WHERE name = 'log'", (str(number),))
     database.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
 
-# ---- A recording's file while it is written: made anew, and made one whole file at the end
+# ---- The file of a recording: create it, and merge it into one file at the end
 
 
 LARGE = 16_384
-"""Bytes of a frame from which pages are large."""
+"""Bytes of a frame above which pages are large."""
 _LONGEST = 255 - len("-journal")
-"""Bytes of a name."""
+"""Most bytes of a name."""
 _LOG = 64 << 20
-"""Bytes that the write-ahead log keeps between two checkpoints at most."""
+"""Most bytes that the write-ahead log keeps between two checkpoints."""
 
 
 def create(path: StrPath, frame_bytes: int) -> tuple[sqlite3.Connection, Path]:
-    """A new recording without frames, written where it is to stay, so that what a killed program leaves can be read."""
-    target = check_new(path).absolute()  # wherever the program goes meanwhile
+    """Create a recording without frames at its final path, so that a killed program leaves a readable file."""
+    target = check_new(path).absolute()  # the program may change its folder
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
@@ -305,7 +305,7 @@ def create(path: StrPath, frame_bytes: int) -> tuple[sqlite3.Connection, Path]:
         raise _exists_error(path) from None
     except OSError as error:
         raise InputError(f"cannot write {path_text(path)}: {(error.strerror or str(error)).lower()}") from None
-    _remove(target, "-wal", "-journal", "-shm")  # of a former file of this name: it would be taken for a part of this
+    _remove(target, "-wal", "-journal", "-shm")  # of a former file: SQLite would take it for a part of this one
     database: sqlite3.Connection | None = None
     try:
         database = sqlite3.connect(target, isolation_level=None, check_same_thread=False)
@@ -317,12 +317,12 @@ def create(path: StrPath, frame_bytes: int) -> tuple[sqlite3.Connection, Path]:
             for statement in OBJECTS.values():
                 database.execute(statement)
         database.execute("PRAGMA journal_mode = WAL")
-        database.execute("PRAGMA synchronous = NORMAL")  # a process that is killed loses nothing that was committed
+        database.execute("PRAGMA synchronous = NORMAL")  # a killed process loses nothing that was committed
         database.execute(f"PRAGMA journal_size_limit = {_LOG}")
         begin(database, target)
     except sqlite3.Error as error:
         if database is not None:
-            database.close()  # or it would leave its log beside a file that is gone
+            database.close()  # otherwise it would leave its log beside a deleted file
         _remove(target, "", "-wal", "-journal", "-shm")
         raise InputError(f"cannot write {path_text(path)}: {error}") from None
     return database, target
@@ -335,7 +335,7 @@ def _remove(target: Path, *suffixes: str) -> None:
 
 
 def check_new(path: StrPath) -> Path:
-    """Raise what would stop a new recording; touch nothing. Returns the file, links followed."""
+    """Raise the error that would stop a new recording; touch nothing. Return the file, links followed."""
     target = check_target(path)
     if target.exists():
         raise _exists_error(path)
@@ -344,7 +344,7 @@ def check_new(path: StrPath) -> Path:
 
 
 def check_length(target: Path, said: StrPath) -> None:
-    """InputError if the names of what SQLite keeps beside a file would be too long."""
+    """Raise InputError if the names of SQLite's companion files would be too long."""
     if (size := len(os.fsencode(target.name))) > _LONGEST:
         raise InputError(
             f"cannot write {path_text(said)}: its name has {size} bytes; allowed: {_LONGEST}, because SQLite adds "
@@ -353,11 +353,11 @@ def check_length(target: Path, said: StrPath) -> None:
 
 
 def check_apart(path: StrPath, *recordings: Path) -> None:
-    """Refuse to write over a recording that is read or recorded into: only the new page would be left."""
+    """Refuse to overwrite a recording that is being read or written."""
     for recording in recordings:
         try:
             same = os.path.samefile(path, recording)
-        except OSError:  # there is no such file: nothing to lose
+        except OSError:  # no such file: nothing to lose
             continue
         if same:
             raise InputError(f"cannot write {path_text(path)}: it is the recording itself; give another name")
@@ -370,17 +370,17 @@ def _exists_error(path: StrPath) -> InputError:
 
 
 def keep_open(database: sqlite3.Connection) -> None:
-    """Nobody closes this connection, which would do something to files: in a child of the process that writes, say."""
+    """Keep a connection from being closed, which would change files: for a forked child of the writer."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(database))
 
 
 def signed() -> str:
-    """Who writes, as `meta` says it while a recording is not closed."""
+    """Return the signature of this process, for `meta` while a recording is open."""
     return f"{os.getpid()} {machine_id()} {born(os.getpid())}".rstrip()
 
 
 def is_written(signature: str) -> bool:
-    """Whether the program that signed a recording so lives, on this machine."""
+    """Return whether the program with this signature is alive, on this machine."""
     number, where, *when = [*signature.split(" "), ""][:3]
     there = (
         number.isascii() and number.isdigit() and len(number) < 10 and where == machine_id() and is_running(int(number))
@@ -389,11 +389,11 @@ def is_written(signature: str) -> bool:
 
 
 def finish(database: sqlite3.Connection, file: FileUse) -> None:
-    """Make it one file that can be read in a folder where nobody may write."""
-    if not file.is_same_file:  # SQLite would remove what stands beside its name, which may be another's by now
+    """Merge the log into the file, which can then be read in a folder without write permission."""
+    if not file.is_same_file:  # SQLite would remove the files beside its name, which may belong to another by now
         keep_open(database)
         return
-    with suppress(sqlite3.Error):  # a full disk, or somebody reads: who opens it next, or closes it last, repairs it
+    with suppress(sqlite3.Error):  # a full disk, or a reader: the next to open it, or the last to close it, repairs it
         database.execute("PRAGMA busy_timeout = 2000")
         database.execute("DELETE FROM meta WHERE name = 'writer'")
         database.execute("PRAGMA journal_mode = DELETE").fetchone()

@@ -1,4 +1,4 @@
-"""What a recording has: its networks, its branches with their edits and curves, its frames by branch."""
+"""The index of a recording: its networks, its branches with their edits and curves, its frames by branch."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Shapes:
 
     @cached_property
     def rows(self) -> dict[str, slice]:
-        """Where the row of a stage, and of ``"input"``, lies in the rows of a probe."""
+        """Slices of the rows of the stages, and of ``"input"``, in the joined rows of a probe."""
         found, at = {}, 0
         for name, count in (("input", self.inputs), *((stage.name, stage.outputs) for stage in self.stages)):
             found[name] = slice(at, at + count)
@@ -69,12 +69,12 @@ class Shapes:
 
     @cached_property
     def unit_bytes(self) -> int:
-        """Bytes of what is told of units."""
+        """Bytes of the column ``units``."""
         return 8 + 4 * sum(stage.outputs for stage in marked(self.stages))
 
 
 def read_networks(database: sqlite3.Connection, inputs: int) -> dict[int, Shapes]:
-    """All networks by number; FileFormatError: names, shapes or places that cannot be, or too many."""
+    """Return all networks by number; FileFormatError: invalid names, shapes or places, or too many."""
     tensors: dict[int, dict[str, Tensor]] = {}
     for network, *parts in _few(database, "SELECT network, name, shape, start, role FROM tensor"):
         _check(_is_whole(network), "it has an invalid number")
@@ -85,7 +85,7 @@ def read_networks(database: sqlite3.Connection, inputs: int) -> dict[int, Shapes
         _check(network in tensors, "it has stages of an unknown network")
         _add_stage(stages[network], tensors[network], *parts)
     made = {n: Shapes(tuple(tensors[n].values()), tuple(found.values()), inputs) for n, found in stages.items()}
-    for shapes in made.values():  # there need be no numbers of theirs: nothing else bounds them
+    for shapes in made.values():  # they may have no frames, so nothing else limits them
         _check(shapes.row_size - inputs <= MOST_OUTPUTS, f"its stages have more than {MOST_OUTPUTS:,} outputs")
     return made
 
@@ -144,7 +144,7 @@ def _sides(text: Any) -> tuple[int, ...]:
     return tuple(sides)
 
 
-# ---- The branches of a recording with their edits, named moments and curves, as a picture of the past shows them
+# ---- The branches of a recording with their edits, named moments and curves
 
 
 MOST_BRANCHES = 100_000
@@ -152,19 +152,19 @@ MOST_EDITS = 1_000_000
 
 
 END = 1 << 53
-"""Behind every step."""
+"""A number after every step."""
 
 
 @dataclass(slots=True, eq=False)
 class Written(Twig):
-    """One branch as the file has it."""
+    """One branch in the file."""
 
-    edits: dict[int, Applied] = field(default_factory=dict)  # by their places among those of the way here
+    edits: dict[int, Applied] = field(default_factory=dict)  # by their index among those on the way here
     curve: Curve = NO_CURVE  # its own steps
 
 
 class Branches:
-    """All of them; `broken`: why not all could be read."""
+    """All branches; `broken`: why some could not be read."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self.twigs: dict[int, Written] = {}
@@ -181,7 +181,7 @@ class Branches:
             "SELECT number, parent, first, before, why FROM branch ORDER BY number LIMIT ?", (MOST_BRANCHES,)
         )
         for number, parent, first, before, why in rows:
-            known = parent is None or parent in self.twigs  # which are older: no circle is possible
+            known = parent is None or parent in self.twigs  # parents are older, so no cycle is possible
             if not known or not all(_is_whole(x) for x in (number, first, before)) or not isinstance(why, str):
                 raise FileFormatError("it has a branch with an unknown parent")
             self.twigs[number] = Written(number, self.twigs.get(parent), first, before, clean(why), first)
@@ -217,33 +217,33 @@ class Branches:
     # ---- the way to a branch's end
 
     def reach(self, steps: Mapping[int, int]) -> None:
-        """A branch goes as far as its frames do, by number."""
+        """Extend branches to their last frames; `steps` maps a branch's number to a step."""
         for number, step in steps.items():
             self.twigs[number].newest = max(self.twigs[number].newest, step)
 
     def path_to(self, number: int) -> Iterator[tuple[Written, int, int]]:
-        """A branch and those that it comes from, each with the last step and edits that belong to the way."""
+        """Yield a branch and those that it comes from, each with the last step and edits on the way."""
         return self.twigs[number].path_to(END, END)
 
     def curve(self, number: int) -> Curve:
-        """All steps of the way."""
+        """Return all steps of the way."""
         return _rising([twig.curve.up_to(last) for twig, last, _ in self.path_to(number)][::-1])
 
     def edits(self, number: int) -> tuple[Applied, ...]:
-        """All edits of the way, the oldest first."""
+        """Return all edits of the way, the oldest first."""
         found: dict[int, Applied] = {}
         for twig, _, most in self.path_to(number):
             found |= {place: applied for place, applied in twig.edits.items() if place < most}
         return tuple(found[place] for place in sorted(found))
 
     def past(self, number: int) -> Past:
-        """What a picture shows of the past on a branch."""
+        """Return the past of a branch, for pictures."""
         twig = self.twigs[number]
         return Past(twig.begins, twig.newest, self.curve(number), self.edits(number), self.all(number),
                     twig.flags_to(END))  # fmt: skip
 
     def all(self, number: int) -> tuple[Branch, ...]:
-        """Every branch that steps were done on, and the one of a number, which is said to be that of now."""
+        """Return every branch with steps, and the branch `number`, which is marked as current."""
         return tuple(
             Branch(twig.number, None if twig.parent is None else twig.parent.number, twig.first, twig.newest,
                    twig.curve, tuple(twig.edits[place] for place in sorted(twig.edits)), twig.number == number,
@@ -257,7 +257,7 @@ def _is_whole(given: Any) -> TypeGuard[int]:
 
 
 def _rising(pieces: list[Curve]) -> Curve:
-    """Pieces one after the other; entries that do not rise are left out."""
+    """Return joined pieces; entries that do not rise are left out."""
     if not pieces:
         return NO_CURVE
     joined = Curve(*(np.concatenate(parts) for parts in zip(*pieces, strict=True)))
@@ -272,7 +272,7 @@ def _gone(run: object) -> None:
 
 
 def _applied(step: int, what: str, gesture: Any, written: Any) -> Applied:
-    """An edit, which is never done; where it cannot be read its words stay."""
+    """Return an edit, which is never applied; if it cannot be read, its words stay."""
     edit: Edit | None = None
     if isinstance(written, str):
         try:
@@ -283,14 +283,14 @@ def _applied(step: int, what: str, gesture: Any, written: Any) -> Applied:
     return Applied(step, Call(_gone, what or "an edit") if edit is None else edit, what, said)
 
 
-# ---- `Index`: which frames a recording has, and which of them lie on the way to the end of a branch
+# ---- `Index`: the frames of a recording, and those on the way to the end of a branch
 
 
 PARTS = ("gradient", "moved", "activation", "delta", "units")
-"""What a frame may have beside its values, in the order of ``has``."""
+"""Optional parts of a frame, in the order of ``has``."""
 MOST_HOLES = 500
 MOST_NAMED = 8
-"""Steps of damaged frames that are named."""
+"""Most steps of damaged frames that are named."""
 WHOLE, REAL = ("id", "branch", "step", "edits", "network", "batch", "edited"), ("loss", "lr", "next_lr", "whole", "own")
 BLOBS = ("value", *PARTS, "computed", "frozen")
 KINDS = np.dtype([
@@ -298,22 +298,22 @@ KINDS = np.dtype([
     ("has", bool, len(PARTS)),
     ("checksum", np.int64),
 ])  # fmt: skip
-"""Of a frame in an index: numbers that stand in the file as they are, its `PARTS`, and the checksum."""
+"""A frame in an index: numbers as in the file, its `PARTS`, and the checksum."""
 _COLUMNS = ", ".join(
     [*WHOLE, *REAL]
     + [f"CASE typeof({name}) WHEN 'blob' THEN length({name}) WHEN 'null' THEN -1 ELSE -2 END" for name in BLOBS]
 )
-"""Lengths are read without the blobs; -1 is none, -2 is something else."""
+"""Lengths are read without the blobs; -1 is NULL, -2 is something else."""
 
 
 @dataclass(frozen=True)
 class Index:
-    """The frames that can be read, as `KINDS` has them, and what is said of the others."""
+    """The readable frames, as in `KINDS`, and remarks on the others."""
 
     frames: NDArray[np.void]
-    wrong: int  # frames that are left out: their numbers are not what they should be
-    damaged: tuple[int, ...]  # steps of frames that are left out: their numbers are not those that were written
-    broken: str  # why not all frames were found; empty where they were
+    wrong: int  # number of frames that are left out because their numbers are invalid
+    damaged: tuple[int, ...]  # steps of frames that are left out because their checksum is wrong
+    broken: str  # why not all frames were found; empty if they were
 
     @property
     def known(self) -> dict[int, int]:
@@ -328,7 +328,7 @@ class Index:
 
     @property
     def remarks(self) -> list[str]:
-        """What is left out, a clause each."""
+        """Return what is left out, one clause each."""
         said = [f"{self.wrong:,} frames are invalid"] if self.wrong else []
         if self.damaged:
             named = [f"{step:,}" for step in sorted(set(self.damaged))]
@@ -338,7 +338,7 @@ class Index:
         return said
 
     def way(self, steps: Iterable[tuple[int, int, int]]) -> NDArray[np.int64]:
-        """Entries on the way to a branch's end, by step; of a step the last, after all that was done there."""
+        """Return entries on the way to a branch's end, by step; at each step the last one, after all edits there."""
         found, frames = [], self.frames
         for nearness, (branch, last, edits) in enumerate(steps):
             own = np.flatnonzero((frames["branch"] == branch) & (frames["step"] <= last) & (frames["edits"] <= edits))
@@ -357,7 +357,7 @@ def read_index(
     doubted: bool = False,
     known: Mapping[int, int] = MappingProxyType({}),
 ) -> Index:
-    """All frames; those whose checksums are `known` by id are not summed again; `doubted`: look behind holes too."""
+    """Read all frames. Checksums in `known` (by id) are not computed again; `doubted`: search behind holes, too."""
     rows, damaged, faults, wrong = list[tuple[Any, ...]](), list[int](), list[str](), 0
     for row in _rows(database, faults, MOST_HOLES if doubted else 1):
         whole, real, lengths = row[: len(WHOLE)], row[len(WHOLE) : -len(BLOBS)], row[-len(BLOBS) :]
@@ -375,20 +375,20 @@ _CELLS = f"SELECT checksum, {', '.join(SUMMED)} FROM frame WHERE id = ?"
 
 
 def checked(database: sqlite3.Connection, number: int, known: Mapping[int, int] = MappingProxyType({})) -> int | None:
-    """The checksum of a frame; None where it is not that of its numbers, or they cannot be read."""
+    """Return the checksum of a frame; None if it does not match, or the frame cannot be read."""
     try:
         if number in known:
             (written,) = database.execute("SELECT checksum FROM frame WHERE id = ?", (number,)).fetchone()
             if written == known[number]:
                 return known[number]
         written, *cells = database.execute(_CELLS, (number,)).fetchone()
-    except (*DAMAGED, TypeError):  # no row, or none that can be read
+    except (*DAMAGED, TypeError):  # no row, or an unreadable one
         return None
     return written if isinstance(written, int) and checksum(cells) == written else None
 
 
 def _rows(database: sqlite3.Connection, faults: list[str], tries: int) -> Iterator[tuple[Any, ...]]:
-    """Rows by id; where the file is broken those behind the hole, at most so many times."""
+    """Yield rows by id; if the file is broken, also those behind up to `tries` holes."""
     first, gap = 0, 1
     asked = f"SELECT {_COLUMNS} FROM frame NOT INDEXED WHERE id >= ? ORDER BY id LIMIT {MOST_FRAMES}"
     while len(faults) < tries and first < 1 << 53:
@@ -403,7 +403,7 @@ def _rows(database: sqlite3.Connection, faults: list[str], tries: int) -> Iterat
 
 
 def _good(whole: Sequence[Any], real: Iterable[Any], lengths: tuple[int, ...], networks: Mapping[int, Shapes]) -> bool:
-    """Whether the numbers of a frame are numbers, and its arrays as long as those of its network."""
+    """Return whether the numbers of a frame are valid, and its arrays have the lengths of its network."""
     if not all(map(_is_whole, whole)) or not all(x is None or isinstance(x, float | int) for x in real):
         return False
     shapes = networks.get(whole[4])

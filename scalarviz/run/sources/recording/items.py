@@ -1,4 +1,4 @@
-"""What is taken of a run: what is new where it stands, as items for the thread that writes, and their rows."""
+"""Find changes in a run, as items for the thread that writes, and convert items to rows."""
 
 from __future__ import annotations
 
@@ -38,41 +38,40 @@ if TYPE_CHECKING:
 
 
 MOST_WORDS = 1 << 20
-"""Characters of it as JSON."""
+"""Most characters of the description as JSON."""
 MOST_NAMES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """Facts of a run as it was when its recording began."""
+    """Facts of a run at the start of its recording."""
 
-    name: str = "run"  # of the scene; ``"run"`` for a run without one
+    name: str = "run"  # of the scene; ``"run"`` without one
     optimizer: str = ""
     engine: str = ""
     reduction: str = "mean"
     loss: str = ""
     dtype: str = "float32"
-    # batch_size, samples, seed and inputs: samples of a step and that there are; of the order of the samples;
-    # numbers of one sample
+    # batch_size, samples, seed and inputs: samples per step and in the data; seed of their order; numbers of one sample
     batch_size: int = 0
     samples: int = 0
     seed: int = 0
     inputs: int = 0
     whole: bool = False  # whether every step has all samples
-    whole_loss: bool = False  # whether the loss that is told is that of all samples
+    whole_loss: bool = False  # whether the shown loss is that of all samples
     couples: bool = False  # whether the training normalises by the batch
     input_names: tuple[str, ...] = ()  # input_names, output_names, notes and hide: as in :class:`~scalarviz.Scene`
     output_names: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     hide: tuple[str, ...] = ()
-    headline: str = ""  # headline and sentence: its story
+    headline: str = ""  # headline and sentence of its story
     sentence: str = ""
     # probe and probe_target: the sample whose way through the network is recorded
     probe: tuple[float, ...] | None = None
     probe_target: tuple[float, ...] | None = None
     steps_a_frame: int | None = None
-    plan: Plan | None = None  # where the tensors stand
-    speaks_of: tuple[str, ...] = ()  # what its panels take the probe for: "colours", a "sheet" of paper and ink
+    plan: Plan | None = None  # places of the tensors
+    speaks_of: tuple[str, ...] = ()  # how its panels see the probe: "colours", or a "sheet" of paper and ink
     version: str = ""  # of the program that recorded it
 
     @property
@@ -82,7 +81,7 @@ class About:
 
 
 def about_of(subject: Run | Scene) -> About:
-    """What is to be said of a run, or of a scene and its run; for the thread that trains."""
+    """Return the facts of a run, or of a scene and its run; for the thread that trains."""
     run = subject.run if isinstance(subject, Scene) else subject
     source, loss = RunSource(run), run.loss_function
     known: dict[str, Any] = asdict(source.facts) | {
@@ -102,12 +101,12 @@ def about_of(subject: Run | Scene) -> About:
 
 
 def about_watched(watched: Watched) -> About:
-    """What is known of what another library trains."""
+    """Return the facts of a watched network."""
     return About(clean(watched.name, LONGEST_NAME), dtype=str(watched.last.values.dtype), version=program_version())
 
 
 def program_version() -> str:
-    """The version of this program; empty where it runs from its folder."""
+    """Return the version of this program; empty if it is not installed."""
     try:
         return version("scalarviz")
     except PackageNotFoundError:
@@ -123,7 +122,7 @@ def _names(names: Any) -> tuple[str, ...]:
 
 
 def written(about: About) -> str:
-    """As JSON."""
+    """Return the description as JSON."""
     return json.dumps(asdict(about))
 
 
@@ -132,7 +131,7 @@ def written(about: About) -> str:
 
 @cache
 def _readers() -> dict[str, TypeAdapter[Any]]:
-    """By the names of its parts; numbers and texts are what JSON says they are."""
+    """Return a strict reader for each part, by name."""
     from pydantic import ConfigDict, TypeAdapter
 
     config = ConfigDict(strict=True, allow_inf_nan=False)
@@ -140,7 +139,7 @@ def _readers() -> dict[str, TypeAdapter[Any]]:
 
 
 def read_about(text: str) -> About:
-    """What JSON says, checked part by part; one of no use is as if not said. FileFormatError: no JSON object."""
+    """Read a description part by part; an invalid part gets its default. FileFormatError: not a JSON object."""
     from pydantic import ValidationError
 
     said, found = None, dict[str, Any]()
@@ -149,14 +148,14 @@ def read_about(text: str) -> About:
     if not isinstance(said, dict):
         raise FileFormatError("its description of the run is not a JSON object")
     for part in fields(About):
-        with suppress(KeyError, ValidationError, ScalarvizError, RecursionError):  # not there, or a plan of nothing
+        with suppress(KeyError, ValidationError, ScalarvizError, RecursionError):  # missing, or an empty plan
             given = _readers()[part.name].validate_json(json.dumps(said[part.name]))
             found[part.name] = _useful(given, part.default)
     return About(**found)
 
 
 def _useful(part: Any, default: Any) -> Any:
-    """A part as it can be shown; its default where it is out of all bounds."""
+    """Return a part that can be shown; its default if it is out of bounds."""
     if isinstance(part, str):
         return clean(part, LONGEST_NAME)
     if isinstance(part, tuple) and 0 < len(part) <= MOST_NAMES:
@@ -170,7 +169,7 @@ OVERHEAD = 1024
 """Bytes of an item beside its arrays."""
 
 
-# ---- Items: the thread that trains hands them to the one that writes. They are copies, or nobody changes them any more
+# ---- Items: from the thread that trains to the one that writes. They are copies, or never change
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +196,7 @@ class Passed:
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """A network that another library trains: nothing is known but its arrays."""
+    """A network that another library trains; only its arrays are known."""
 
     tensors: tuple[Tensor, ...]
     stages: tuple[Stage, ...] = ()
@@ -205,14 +204,14 @@ class Outside:
 
 @dataclass(frozen=True, slots=True)
 class FrameItem:
-    """One moment, a row of the table of frames; arrays have shape (P,)."""
+    """One moment, a row of the table ``frame``; arrays have shape (P,)."""
 
     place: tuple[int, int, int]  # branch, step and edits
     network: int
     kept: bool  # whether thinning leaves it
-    cells: dict[str, Cell]  # other columns by name, but for those that the arrays and the probe give
+    cells: dict[str, Cell]  # other columns by name, without those of the arrays and the probe
     value: NDArray[Any]
-    # gradient, moved and previous: as far as they were asked for; `moved` where it is not ``value - previous``
+    # gradient, moved and previous: if asked for; `moved` if it is not ``value - previous``
     gradient: NDArray[Any] | None
     moved: NDArray[Any] | None
     computed: NDArray[np.uint8]
@@ -220,11 +219,11 @@ class FrameItem:
     forward: Forward | Outside
     data: Data | None = None
     previous: NDArray[Any] | None = None
-    replaces_last: bool = False  # an edit took the place of the one before it: this frame replaces the one of its place
+    replaces_last: bool = False  # an edit replaced the one before it: this frame replaces the one at its place
     coming_steps: Mapping[bool, StepData] = field(
         default_factory=dict
     )  # the next step: with the probe alone (True), its own
-    batch: Coming | None = None  # that of the next step
+    batch: Coming | None = None  # batch of the next step
 
     @property
     def nbytes(self) -> int:
@@ -238,26 +237,26 @@ class FrameItem:
 Item = Put | Passed | FrameItem
 
 
-# ---- Rows of the file: made in the thread that writes, and read back here too
+# ---- Rows of the file: made in the thread that writes, and read back here
 
 
 MARKED = ("relu", "sigmoid", "tanh")
-"""Kinds of stages of which dead or flat units are told."""
+"""Kinds of stages with dead or flat units."""
 
 
 def blob(numbers: NDArray[Any], kind: str = "<f4") -> bytes:
-    """Numbers as they lie in the file."""
+    """Return numbers as bytes of the file."""
     with np.errstate(invalid="ignore", over="ignore"):  # a diverged run holds infinities, float64 more than float32
         return np.ascontiguousarray(numbers, kind).tobytes()
 
 
 def number(given: float) -> float | None:
-    """As a column of real numbers takes it: SQLite has no NaN."""
+    """Return a number for a REAL column: SQLite has no NaN."""
     return None if math.isnan(given) else float(given)
 
 
 def bits(flags: NDArray[np.uint8], weights: NDArray[np.bool_]) -> bytes | None:
-    """One bit each; None where none is set, empty where all `weights` are and nothing else."""
+    """Return one bit per flag; None if none is set, empty if exactly all `weights` are."""
     given = flags != 0
     if not given.any():
         return None
@@ -265,7 +264,7 @@ def bits(flags: NDArray[np.uint8], weights: NDArray[np.bool_]) -> bytes | None:
 
 
 def flags_of(kept: bytes | None, weights: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The other way round."""
+    """Return the flags in the bytes of :func:`bits`."""
     if kept is None:
         return np.zeros(len(weights), bool)
     if not kept:
@@ -274,12 +273,12 @@ def flags_of(kept: bytes | None, weights: NDArray[np.bool_]) -> NDArray[np.bool_
 
 
 def weights_of(tensors: Sequence[Tensor]) -> NDArray[np.bool_]:
-    """Which numbers are weights, shape (P,): buffers are none."""
+    """Return which numbers are weights and not buffers, shape (P,)."""
     return np.concatenate([np.zeros(0, bool), *(np.full(t.size, not t.buffer) for t in tensors)])
 
 
 def marked(stages: Iterable[Stage]) -> list[Stage]:
-    """The stages of which units are told, in order."""
+    """Return the stages with dead or flat units, in order."""
     return [stage for stage in stages if stage.kind in MARKED]
 
 
@@ -304,24 +303,24 @@ def _stage_rows(number: int, stages: Iterable[Stage]) -> list[tuple[Cell, ...]]:
 def _edit_rows(branch: int, place: int, applied: Applied) -> list[tuple[Cell, ...]]:
     written: str | None = None
     if applied.nbytes < LONGEST_EDIT and applied.does is None:
-        with suppress(ScalarvizError):  # it holds what cannot be written: the words stay
+        with suppress(ScalarvizError):  # it cannot be written: the words stay
             written = write_edit(applied.edit)
     if written is not None and (len(written) > LONGEST_EDIT or '"function"' in written):
         written = None
     return [(branch, place, applied.step, clean(applied.what), clean(applied.gesture, LONGEST_NAME), written)]
 
 
-# ---- `News`: knows what a writer was given of a run, or of what another library trains, and gives what is new
+# ---- `Changes`: knows what the writer has of a run, or of a watched network, and finds the rest
 
 
 BETWEEN = 64
-"""Losses that are written between two frames, at most: a small network does a million steps a second."""
+"""Most losses that are written between two frames: a small network does a million steps a second."""
 BEFORE = 4096
-"""Those of a branch before the recording began, at most."""
+"""Most losses of a branch from before the recording."""
 
 
 class Changes(ABC):
-    """What a recording asks of the subject `x` that it records; `wanted` says which parts of a frame."""
+    """Finds changes in the recorded subject; `wanted` selects the parts of a frame."""
 
     def __init__(self, about: About, count: int, wanted: Mapping[str, bool]) -> None:
         self.about, self.count, self.wanted = about, count, wanted
@@ -331,18 +330,18 @@ class Changes(ABC):
 
     @abstractmethod
     def begin(self, recorder: Recorder) -> None:
-        """Tell a recorder of every place from now on."""
+        """Call a recorder at every place from now on."""
 
     @abstractmethod
     def end(self, recorder: Recorder) -> None:
-        """Tell it of this place, and of no more."""
+        """Call a recorder for the last time."""
 
     @abstractmethod
     def items(self, x: Any, every: int, *, last: bool = False) -> list[Item]:
-        """What is new; `last`: the place is given in any case."""
+        """Return the changes as items; `last`: include the current place in any case."""
 
     def _network(self, forward: Forward | Outside, found: list[Item]) -> int:
-        """The number of a network, which is given once."""
+        """Return the number of a network; a new one is added to the items."""
         for number, known in enumerate(self._networks):
             if known is forward:
                 return number
@@ -354,7 +353,7 @@ class Changes(ABC):
         return number
 
     def _curve(self, branch: int, curve: Curve) -> list[Item]:
-        """Losses of new steps of a branch."""
+        """Return losses of new steps of a branch."""
         if not len(curve.step):
             return []
         most = BETWEEN if branch in self._reached else BEFORE
@@ -362,7 +361,7 @@ class Changes(ABC):
         return [Passed(branch, thinned(curve, most))]
 
     def _stands(self, branch: int, step: int | None) -> list[Item]:
-        """The place that a recording shows as that of now, where it is another one; None: the branch's last frame."""
+        """Return an item if the current place has changed; step None: the branch's last frame."""
         if (branch, step) == self._now:
             return []
         self._now = branch, step
@@ -370,19 +369,19 @@ class Changes(ABC):
 
 
 def put(table: str, columns: int, *rows: tuple[Cell, ...]) -> Put:
-    """Rows that are there already, in place of those with the same keys."""
+    """Return finished rows that replace those with the same keys."""
     return Put(f"INSERT OR REPLACE INTO {table} VALUES ({', '.join('?' * columns)})", lambda: rows)
 
 
 def thinned(curve: Curve, most: int) -> Curve:
-    """Evenly spaced steps of a curve, at most so many, its last one among them."""
+    """Return at most `most` evenly spaced steps of a curve, the last one included."""
     apart = -(-len(curve.step) // most)
     places = slice((len(curve.step) - 1) % apart, None, apart)
     return curve.part(places)
 
 
 def changes_of(x: Any, wanted: Mapping[str, bool]) -> Changes:
-    """What is recorded of `x`; InputError, TypeMismatchError, StateError if it cannot be."""
+    """Return the changes of `x`; InputError, TypeMismatchError or StateError if it cannot be recorded."""
     if isinstance(x, Watched):
         return WatchedChanges(x, wanted)
     if not isinstance(x, Run | Scene):
@@ -394,7 +393,7 @@ def changes_of(x: Any, wanted: Mapping[str, bool]) -> Changes:
 
 
 class RunChanges(Changes):
-    """Of a run: its branches with their edits, named moments and losses, and frames."""
+    """Changes of a run: branches with their edits, named moments and losses, and frames."""
 
     def __init__(self, x: Run | Scene, wanted: Mapping[str, bool]) -> None:
         run = x.run if isinstance(x, Scene) else x
@@ -424,7 +423,7 @@ class RunChanges(Changes):
             self._revision = timeline.revision
         owner = place.line.owner(place.step, place.edits)
         if self._line is not None and self._line is not place.line:
-            found += self._passed(self._line)  # it was left
+            found += self._passed(self._line)  # the run left it
         self._line = place.line
         kept = last or self._is_kept(place, owner)
         if kept or place.step % every == 0:
@@ -433,7 +432,7 @@ class RunChanges(Changes):
         return found + self._stands(place.line.number, place.step if last or timeline.is_behind else None)
 
     def _is_kept(self, place: Place, owner: Line) -> bool:
-        """Whether thinning leaves the place: no other frame says anything of it."""
+        """Return whether thinning must leave the place, because no other frame covers it."""
         if owner.number not in self._begun:
             self._begun.add(owner.number)
             return True
@@ -441,7 +440,7 @@ class RunChanges(Changes):
         return (edits > 0 and line.edits[edits - 1].step == step) or (step, edits) == (owner.first, owner.before)
 
     def _past(self, place: Place, found: list[Item]) -> bool:
-        """Branches, edits and names that are new; returns whether the last edit here took the place of another."""
+        """Add new branches, edits and names; return whether the last edit here replaced another."""
         instead = False
         for line in sorted({way for way, _, _ in place.line.path()}, key=lambda way: way.number):
             number = line.number
@@ -465,7 +464,7 @@ class RunChanges(Changes):
         return instead
 
     def _passed(self, line: Line) -> list[Item]:
-        """Losses of steps that are new; of a line's parents too, where it is new."""
+        """Return losses of new steps; for a new line, those of its parents, too."""
         found: list[Item] = []
         for way, last, _ in line.path():
             if way.number in self._reached and way is not line:
@@ -506,7 +505,7 @@ class RunChanges(Changes):
         )
 
     def _coming(self, run: Run) -> dict[bool, StepData]:
-        """What is copied of the coming step: with the probe alone, and of its own batch."""
+        """Return copies for the coming step: with the probe alone, and with its own batch."""
         about, found = self.about, dict[bool, StepData]()
         with suppress(ScalarvizError):  # it cannot be opened, or its network takes other samples now
             if about.probe is not None and about.probe_target is not None and not np.isnan(about.probe_target).any():
@@ -517,7 +516,7 @@ class RunChanges(Changes):
 
 
 class WatchedChanges(Changes):
-    """Of what another library trains. A loop that begins again is another branch."""
+    """Changes of a watched network. A loop that restarts is another branch."""
 
     def __init__(self, x: Watched, wanted: Mapping[str, bool]) -> None:
         for part in ("activations", "deltas", "micro"):
@@ -558,7 +557,7 @@ class WatchedChanges(Changes):
                                   "edited": 0, "stopped": ""}  # fmt: skip
         place, network = (self._branch, frame.step, 0), self._network(self._outside, found)
         moved = frame.update
-        if frame.together != 1 or not frame.known("update").any():  # nobody looked at the numbers before the step
+        if frame.together != 1 or not frame.known("update").any():  # the numbers before the step were not seen
             moved = np.full(len(moved), np.nan, np.float32)
         return FrameItem(
             place,

@@ -1,4 +1,4 @@
-"""`Recorded`: a recording that is read. Numbers are read from the file on demand."""
+"""`Recorded`: a recording to read. Its numbers are read from the file on demand."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _COLUMNS = "value, gradient, moved, activation, units, computed, frozen, stopped
 
 
 def frame_of(recorded: Recorded, k: int) -> Frame:
-    """Frame `k`; see :meth:`Recorded.frame`."""
+    """Return frame `k`; see :meth:`Recorded.frame`."""
     about, shapes = recorded.about, recorded.shapes(k)
     value, gradient, moved, activation, units, computed, frozen, stopped, optimizer = recorded.row(k, _COLUMNS)
     _, _, step, _, _, batch, edited, loss, lr, next_lr, whole, own, *_ = recorded.entry(k)  # as `index.KINDS` has them
@@ -50,7 +50,7 @@ def frame_of(recorded: Recorded, k: int) -> Frame:
     known: NDArray[np.bool_] | None = None
     if moved is None:
         update = np.zeros_like(values) if edited else _difference(recorded, k, shapes, values)
-    elif about.outside:  # after a step that nobody saw it is NaN
+    elif about.outside:  # NaN after a step that was not seen
         known = np.full(shapes.size, not np.isnan(_floats(moved)).all())
         update = np.where(known, _floats(moved), np.float32(0))
     else:
@@ -101,7 +101,7 @@ def _units(blob: bytes | None, shapes: Shapes) -> tuple[dict[str, Any], dict[str
 
 
 def _difference(recorded: Recorded, k: int, shapes: Shapes, values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """What the step did, where the frame of the step before is there."""
+    """Return what the step did if the frame of the step before exists; otherwise zeros."""
     if k == 0 or recorded.steps[k - 1] != recorded.steps[k] - 1 or recorded.shapes(k - 1) is not shapes:
         return np.zeros_like(values)
     (before,) = recorded.row(k - 1, "value")
@@ -110,7 +110,7 @@ def _difference(recorded: Recorded, k: int, shapes: Shapes, values: NDArray[np.f
 
 
 class Numbers(Mapping[str, NDArray[np.float32]]):
-    """One quantity by the names of tensors or stages; read anew at every look, so a copy."""
+    """One quantity by the names of tensors or stages; each access reads a new copy."""
 
     def __init__(self, recorded: Recorded, column: str) -> None:
         self._recorded, self._column = recorded, column
@@ -148,7 +148,7 @@ class Numbers(Mapping[str, NDArray[np.float32]]):
         return f"<{len(self)} arrays: {listing(self)}>"
 
 
-# ---- `Recorded`: a recording that is read. Numbers come from the file when they are asked for
+# ---- `Recorded`: a recording to read; numbers are read on demand
 
 
 _LOST = "the file changed after it was opened; open it again"
@@ -170,19 +170,19 @@ class Recorded:
         Facts of the run.
     steps : ndarray of int64, shape (N,)
     loss, lr : ndarray of float64, shape (N,)
-        Of these steps; `lr` before the first step is that of the coming one.
+        Loss and rate of these steps; `lr` before the first step is that of the coming one.
     curve : Curve
         Losses and rates of all steps, also between frames.
     edits : tuple of Applied
-        Up to the branch's end.
+        All edits up to the branch's end.
     has : frozenset of str
-        What every frame has beside its values: "gradients", "updates", "activations", "deltas", "micro".
+        Parts of every frame beside its values: "gradients", "updates", "activations", "deltas", "micro".
     remark : str
-        What could not be read, one clause; empty where all could.
+        What could not be read, one clause; empty if everything could.
 
     Notes
     -----
-    It shows the file as it was when it was opened; :meth:`newer` shows what was written later. As long as it is open
+    It shows the file as it was when it was opened; :meth:`newer` returns later data. While it is open,
     the log beside the file grows: close it, or :meth:`release` it.
 
     Raises
@@ -190,7 +190,7 @@ class Recorded:
     InputError
         There is no such file.
     FileFormatError
-        It is no recording, one of another version, or so damaged that nothing can be read.
+        It is not a recording, has another version, or is too damaged to read.
 
     Examples
     --------
@@ -232,7 +232,7 @@ class Recorded:
         self.edits = branches.edits(number)
 
     def on(self, branch: Branch | int) -> Self:
-        """Another branch of the same recording, to be closed by itself; InputError if there is no such branch."""
+        """Return another branch of the same recording, which the caller closes; InputError if there is none."""
         return self._other(self._open.shared(), branch.number if isinstance(branch, Branch) else branch)
 
     def _other(self, contents: Contents, branch: int) -> Self:
@@ -245,7 +245,7 @@ class Recorded:
 
     @property
     def growing(self) -> bool:
-        """Whether a program of this machine was still recording it when it was opened, and lives."""
+        """Whether a living program on this machine was still recording when it was opened."""
         return is_written(self._open.meta.get("writer", ""))
 
     @property
@@ -259,15 +259,15 @@ class Recorded:
         return self._contents.current
 
     def release(self) -> None:
-        """Let the writer clear its log. Frames that it drops then raise FileFormatError when they are asked for."""
+        """Let the writer clear its log. Reading a frame that the writer has dropped then raises FileFormatError."""
         self._open.release()
 
     def newer(self) -> Self | None:
-        """The same branch as the file has it now, to be closed by itself; None where nothing was written since."""
+        """Return the same branch of the current file, which the caller closes; None if nothing was written since."""
         contents = self._open.newer()
         return None if contents is None else self._other(contents, self.branch)
 
-    # ---- what there is
+    # ---- queries
 
     @property
     def branches(self) -> tuple[Branch, ...]:
@@ -276,23 +276,23 @@ class Recorded:
 
     @cached_property
     def past(self) -> Past:
-        """The same as a time bar shows it."""
+        """The branches and curve for a time bar."""
         return self._contents.branches.past(self.branch)
 
     @property
     def step(self) -> int:
-        """Where the run stood last, on this branch: its last step where it stood elsewhere."""
+        """The last step of the run if it ended on this branch; otherwise the branch's last step."""
         said = self._open.number("step")
         return said if self.branch == self.current and said >= 0 else int(self.steps[-1])
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
-        """What has cubes, in the last frame."""
+        """The tensors that have cubes, in the last frame."""
         return self.shapes(-1).tensors
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """The way from input to output, in the last frame."""
+        """The stages from input to output, in the last frame."""
         return self.shapes(-1).stages
 
     @property
@@ -301,18 +301,18 @@ class Recorded:
         return None if self.about.probe is None else np.array(self.about.probe)
 
     def shapes(self, k: int) -> Shapes:
-        """Tensors and stages of frame `k`: a run may change its network."""
+        """Return tensors and stages of frame `k`; a run may change its network."""
         return self._contents.networks[int(self.networks[position(k, len(self), "frames")])]
 
     def entry(self, k: int, column: str = "") -> Any:
-        """A number of frame `k` by its name in the index; all of them without a name."""
+        """Return a number of frame `k` by its name in the index; without a name, all of them."""
         return self._frames[column][k] if column else self._frames[k].item()
 
     def __len__(self) -> int:
         return len(self._frames)
 
     def at(self, step: int) -> int:
-        """The number of the last frame that is not after `step`; the first where all are."""
+        """Return the index of the last frame that is not after `step`; 0 if all are after it."""
         try:
             wanted = operator.index(step)
         except TypeError:
@@ -322,9 +322,9 @@ class Recorded:
     # ---- numbers
 
     def frame(self, k: int) -> Frame:
-        """Frame `k`. Updates that were not recorded are the difference to the frame of the step before, else 0.
+        """Return frame `k`. Updates that were not recorded are the difference to the frame of the step before, or 0.
 
-        OutOfRangeError if there is no such frame, FileFormatError if it cannot be read any more.
+        OutOfRangeError: there is no such frame. FileFormatError: it can no longer be read.
         """
         return frame_of(self, position(k, len(self), "frames"))
 
@@ -334,13 +334,13 @@ class Recorded:
         return any(map(self.sides, range(len(self))))
 
     def sides(self, k: int) -> frozenset[bool]:
-        """Of which steps after frame `k` the micro-steps are there: the probe's alone (True), the run's own (False)."""
+        """Return which steps after frame `k` have micro-steps: the probe's (True), the run's own (False)."""
         return frozenset(self._contents.micro.sides.get(int(self._ids[position(k, len(self), "frames")]), ()))
 
     def opened(self, k: int, *, alone: bool = True) -> RecordedStep:
-        """The step after frame `k` with its micro-steps: a trial with the probe `alone`, or of its own batch.
+        """Return the step after frame `k` with its micro-steps: a trial with the probe `alone`, or with its own batch.
 
-        OutOfRangeError if there is no such frame, FileFormatError if its micro-steps were not recorded.
+        OutOfRangeError: there is no such frame. FileFormatError: its micro-steps were not recorded.
         """
         k = position(k, len(self), "frames")
         shapes, about, sample = self.shapes(k), self.about, None
@@ -361,17 +361,17 @@ class Recorded:
 
     @property
     def values(self) -> Mapping[str, NDArray[np.float32]]:
-        """The values of each tensor in all frames, (N, *shape), by name; NaN where the network did not have it."""
+        """The values of each tensor in all frames, (N, *shape), by name; NaN if the network did not have it."""
         return Numbers(self, "value")
 
     @property
     def gradients(self) -> Mapping[str, NDArray[np.float32]]:
-        """The gradients of each tensor in all frames, by name; empty where they were not recorded."""
+        """The gradients of each tensor in all frames, by name; empty if they were not recorded."""
         return Numbers(self, "gradient" if "gradients" in self.has else "")
 
     @property
     def updates(self) -> Mapping[str, NDArray[np.float32]]:
-        """The updates of each tensor in all frames, by name; NaN where no earlier frame is known."""
+        """The updates of each tensor in all frames, by name; NaN if no earlier frame is known."""
         return Numbers(self, "moved" if "updates" in self.has else "")
 
     @property
@@ -393,9 +393,9 @@ class Recorded:
             return read_pictures(contents.database, steps)
 
     def row(self, k: int, columns: str) -> tuple[Any, ...]:
-        """Columns of the file's row of frame `k`; FileFormatError if it cannot be read any more."""
+        """Return columns of the file's row of frame `k`; FileFormatError if it can no longer be read."""
         contents, number, why = self._open, int(self._ids[k]), "is gone"
-        # another frame may have its id by now: of this file, or of one that was written over it
+        # another frame may have its id by now: in this file, or in one that replaced it
         asked = f"SELECT {columns} FROM frame WHERE id = ? AND checksum = ?"
         with contents.lock:
             try:
@@ -431,17 +431,17 @@ class Recorded:
         return f"Recorded({str(self.path)!r}, {len(self):,} frames, {last}, {len(self.branches)} branches)"
 
 
-# ---- `Following`: looks, in a thread of its own, whether a recording that is still being written has more
+# ---- `Following`: a thread that checks whether a recording in progress has grown
 
 
 PAUSE = 0.5
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 SHARE = 10
-"""A look that takes long is followed by a pause that is so many times as long: it takes time from others."""
+"""The pause after a check is at least this many times as long as the check."""
 
 
 class Following:
-    """Looks for what was written since; `ended` says why nothing more will come. It lets the writer clear its log."""
+    """Checks for newer data; `ended` says why no more will come. It lets the writer clear its log."""
 
     def __init__(self, record: Recorded) -> None:
         record.release()
@@ -453,13 +453,13 @@ class Following:
         self._thread.start()
 
     def take_newest(self) -> Recorded | None:
-        """The newest that was found and that nobody has taken, to be closed by whoever takes it."""
+        """Return the newest data that was not taken yet; the caller closes it."""
         with self._lock:
             found, self._found = self._found, None
         return found
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop checking."""
         self._stop.set()
         self._thread.join()
         left = self.take_newest()
@@ -480,8 +480,8 @@ class Following:
         self._own.close()
 
     def _look(self) -> str:
-        """Look once; returns why nothing more may come."""
-        lives = self._own.growing  # before it is read: then what was written last is read, too
+        """Check once; return why no more data can come, or an empty text."""
+        lives = self._own.growing  # before reading, so that the last data is read, too
         newer = self._own.newer()
         if newer is not None:
             newer.release()

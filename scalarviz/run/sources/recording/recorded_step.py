@@ -1,11 +1,11 @@
-"""The step after a frame, opened: how a recording holds it, and `RecordedStep`, which is read of it.
+"""The opened step after a frame: how a recording stores it, and `RecordedStep`, which reads it.
 
-A step is a *plan*, JSON that it shares with others, and its own numbers, float64, one after the other: the rows of all
-stages (of a batch their means), the deltas likewise, the gradient and the weights after the step (P each); then what
-single micro-steps have (of an operation its result, which of many that is, and what it is of), and single weights.
-These stand together by the rule that moves them: the rule, how many they are, and row by row (each as long as that)
-their indices, how many terms their gradients have, whether they are biases, delta and x, and of each of the rule's
-lines the digits that give it (where a result is printed with as many as `DIGITS` says), its result and its quantities.
+A step is a *plan*, JSON that it shares with other steps, and its own numbers, float64, one after the other: the rows of
+all stages (means for a batch), the deltas likewise, the gradient and the weights after the step (P each); then
+numbers of single micro-steps (for an operation: its result, its column and its operands), and single weights.
+The weights are grouped by the rule that moves them: the rule, their count, and row by row (each as long as the count)
+their indices, the terms of their gradients, whether they are biases, delta and x, and for each line of the rule
+the digits that reproduce it (if a result is printed with as many as `DIGITS` says), its result and its quantities.
 """
 
 from __future__ import annotations
@@ -43,22 +43,22 @@ if TYPE_CHECKING:
 Float = NDArray[np.float64]
 Rows = NDArray[np.int64]
 DIGITS = (4, 6)
-"""That a line of the optimiser is printed with at least: in pictures, and as text."""
+"""Least digits of a line of the optimiser: in pictures, and as text."""
 LONGEST_PLAN = 1 << 20
-"""Characters of a plan."""
+"""Most characters of a plan."""
 WEIGHT = 5
 """Numbers of a weight beside those of its lines."""
 DELTA = 3
-"""Numbers of a delta: itself and its two factors, NaN where there are none."""
+"""Numbers of a delta: itself and its two factors, or NaN."""
 MOST_PLANS = 1000
-"""That a file holds, and that are kept in memory: each step would have its own if something is not as it is thought."""
+"""Most plans in a file and in memory, in case that each step has its own."""
 
 
-# ---- written
+# ---- writing
 
 
 def written(opened: Opened) -> tuple[str, Float]:
-    """The plan of a step, as JSON, and its numbers."""
+    """Return the plan of a step, as JSON, and its numbers."""
     steps = opened.micro_steps()
     numbers = [
         *(opened.rows[s.name][:, 0] if opened.trial else opened.means[s.name] for s in opened.stages),
@@ -78,14 +78,14 @@ def written(opened: Opened) -> tuple[str, Float]:
 
 
 def _shown(opened: Opened, steps: Sequence[MicroStep]) -> list[int]:
-    """The weights whose rules are written: those of which gradients and updates tell."""
+    """Return the weights whose rules are written: those that gradients and updates show."""
     some = (step for step in steps if step.phase in ("gradients", "update") and len(step.weights))
     change = opened.new_values - opened.values
     return list(dict.fromkeys(largest_weight(step, opened.gradient, change) for step in some))
 
 
 def _step_numbers(opened: Opened, step: MicroStep) -> tuple[float, ...]:
-    """The numbers that a micro-step has by itself."""
+    """Return a micro-step's own numbers."""
     if step.op:
         return (step.value, step.column, *step.factors)
     if step.kind == "delta":
@@ -96,7 +96,7 @@ def _step_numbers(opened: Opened, step: MicroStep) -> tuple[float, ...]:
 
 
 def _step(opened: Opened, step: MicroStep) -> list[object]:
-    """The parts of a micro-step that are the same in every step of the network, as `StepSaid` reads them."""
+    """Return the parts of a micro-step that are equal in every step of the network, in the layout of `StepSaid`."""
     names = [stage.name for stage in opened.stages]
     stage: int | list[int] = names.index(step.stage) if step.stage in names else -1
     stage = [names.index(name) for name in (step.stage, *step.other_calls)] if step.other_calls else stage
@@ -108,7 +108,7 @@ def _step(opened: Opened, step: MicroStep) -> list[object]:
 
 
 def _runs(numbers: Rows) -> list[list[int]]:
-    """Whole numbers as runs that go up by 1: first, and one after the last."""
+    """Return whole numbers as runs of consecutive ones: first, and one after the last."""
     if not len(numbers):
         return []
     cuts = [0, *(np.flatnonzero(np.diff(numbers) != 1) + 1).tolist(), len(numbers)]
@@ -116,20 +116,20 @@ def _runs(numbers: Rows) -> list[list[int]]:
 
 
 def _rule(update: Update) -> dict[str, object]:
-    """The lines of an update in letters, as `RuleSaid` reads them."""
+    """Return the lines of an update in symbols, in the layout of `RuleSaid`."""
     lines = [[line.name, [token if isinstance(token, str) else _quantity(token) for token in line.tokens]]
              for line in update.lines]  # fmt: skip
     return {"why": update.why, "lines": lines}
 
 
 def _quantity(quantity: Quantity) -> tuple[str, float] | tuple[str]:
-    """The name of a quantity; of a constant, which is called by its digits, also its number."""
+    """Return the name of a quantity; for a constant, whose name is its digits, also its number."""
     constant = np.isfinite(quantity.value) and quantity.name == digits_of(quantity.value)
     return (quantity.name, quantity.value) if constant else (quantity.name,)
 
 
 def _line(line: Line) -> Iterator[float]:
-    """Digits, result and quantities."""
+    """Yield digits, result and quantities."""
     for digits in DIGITS:
         yield float(digits_that_give(line.evaluate_rounded, line.result, digits) or 0)
     yield line.result
@@ -145,15 +145,15 @@ class MicroRows:
         self._plans: dict[tuple[int, str], int] = {}
 
     def write(self, look: FrameItem) -> None:
-        """The coming steps of a frame that was written, in place of those of before."""
+        """Write the coming steps of a frame, in place of former ones."""
         asked = "SELECT id FROM frame WHERE branch = ? AND step = ? AND edits = ?"
         (frame,) = self._database.execute(asked, look.place).fetchone()
         self._database.execute("DELETE FROM micro WHERE frame = ?", (frame,))
         for alone, taken in look.coming_steps.items():
-            # with programs of its own: those of the run belong to whoever opens its steps
+            # with its own programs: those of the run belong to the thread that opens its steps
             if self._networks is None or self._networks[0] is not taken.network:
                 self._networks = taken.network, taken.network.another()
-            with suppress(ScalarvizError), np.errstate(all="ignore"):  # of one that cannot be opened the frame stays
+            with suppress(ScalarvizError), np.errstate(all="ignore"):  # if a step cannot be opened, its frame stays
                 opened = Opened(replace(taken, network=self._networks[1]), trial=alone)
                 said, numbers = written(opened)
                 if (plan := self._plan(look.network, said)) is not None:
@@ -164,7 +164,7 @@ class MicroRows:
                     self._database.execute("INSERT INTO micro VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", given)
 
     def _plan(self, network: int, said: str) -> int | None:
-        """The number of a plan, which is written once; None where it is too long, or there are too many."""
+        """Return the number of a plan, which is written once; None if it is too long, or there are too many."""
         key = network, said
         if key not in self._plans:
             if len(said) > LONGEST_PLAN or len(self._plans) >= MOST_PLANS:
@@ -174,7 +174,7 @@ class MicroRows:
         return self._plans[key]
 
 
-# ---- read: a plan
+# ---- reading: a plan
 
 
 MOST_STEPS = 10_000
@@ -187,11 +187,11 @@ KINDS = {
     "gradients": ("gradient", "stage"),
     "update": ("update", "stage", "statistic"),
 }
-"""Of the micro-steps of a phase."""
+"""Kinds of micro-steps in each phase."""
 JOINED = ("", "the", "mean", "sum")
-"""How the numbers of a stage are joined that are listed; "the" is the one sample's, "" that none are.
+"""How the listed numbers of a stage are joined; "the" for one sample, "" if none are listed.
 
-Of an operation it is that, and the column says of how many numbers it is (0: it is joined of samples).
+For an operation it is the operation, and the column counts its numbers (0: joined from samples).
 """
 
 Runs = list[tuple[int, int]]
@@ -201,9 +201,9 @@ TokenSaid = str | tuple[str] | tuple[str, float]
 
 @dataclass(slots=True)
 class RuleSaid:
-    """How a weight is moved, in letters, or `why` by no rule: lines of a name and tokens.
+    """The rule of a weight in symbols, or `why` there is none: lines of a name and tokens.
 
-    A token is a text, or the name of a quantity, of a constant with its number; each step has the other numbers.
+    A token is a text, or the name of a quantity, with its number for a constant; each step has the other numbers.
     """
 
     why: str
@@ -211,7 +211,7 @@ class RuleSaid:
 
     @property
     def size(self) -> int:
-        """Numbers that its lines have in a step."""
+        """Numbers of its lines in a step."""
         return sum(len(DIGITS) + 1 + sum(map(_is_open, tokens)) for _, tokens in self.lines)
 
 
@@ -221,7 +221,7 @@ def _is_open(token: TokenSaid) -> bool:
 
 @dataclass(slots=True)
 class Said:
-    """A plan as JSON has it."""
+    """A plan in JSON."""
 
     steps: list[StepSaid]
     rules: list[RuleSaid]
@@ -229,13 +229,13 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The micro-steps of a network's steps without their numbers, each with how its numbers are joined; and rules."""
+    """The micro-steps of a network without their numbers, each with how its numbers are joined; and rules."""
 
     steps: tuple[tuple[MicroStep, str], ...]
     rules: list[RuleSaid]
 
     def longest(self, shapes: Shapes) -> int:
-        """Bytes that the numbers of a step have at most."""
+        """Return the most bytes of a step's numbers."""
         outputs = sum(stage.outputs for stage in shapes.stages)
         rule = max((rule.size for rule in self.rules), default=0)
         told = sum(step.phase in ("gradients", "update") for step, _ in self.steps)
@@ -245,7 +245,7 @@ class Plan:
 
 
 def _count(step: MicroStep, joined: str) -> int:
-    """How many numbers a micro-step has by itself."""
+    """Return how many own numbers a micro-step has."""
     if step.op:
         return 2 + step.column
     if step.kind == "delta":
@@ -261,7 +261,7 @@ def _reader() -> TypeAdapter[Said]:
 
 
 def read_plan(text: Any, shapes: Shapes) -> Plan:
-    """A plan for a network; FileFormatError if phases, kinds, stages or weights are others than there are."""
+    """Return a plan for a network; FileFormatError: unknown phases, kinds, stages or weights."""
     from pydantic import ValidationError
 
     try:
@@ -299,7 +299,7 @@ def _read_step(said: StepSaid, shapes: Shapes) -> tuple[MicroStep, str]:
                      name, clean(formula), column=column, op=op,
                      other_calls=tuple(shapes.stages[k].name for k in also))  # fmt: skip
     one_unit = kind in ("product", "sum", "unit", "delta")
-    wrong = (  # whoever shows it would look into nothing
+    wrong = (  # a view would look for something that is not there
         (one_unit and len(step.units) != 1)
         or (kind in ("product", "gradient", "update") and len(step.weights) != 1)
         or ((one_unit or step.phase in ("forward", "backward")) and stage is None)
@@ -317,7 +317,7 @@ def _read_step(said: StepSaid, shapes: Shapes) -> tuple[MicroStep, str]:
 
 
 def _numbers(runs: Runs, count: int) -> Rows:
-    """Whole numbers below `count`, none of them twice."""
+    """Return whole numbers below `count`, without repetition."""
     if any(not 0 <= start < count or not 1 <= stop <= count for start, stop in runs):
         raise FileFormatError("one names numbers out of range")
     if sum(stop - start for start, stop in runs) > count:
@@ -325,18 +325,18 @@ def _numbers(runs: Runs, count: int) -> Rows:
     return np.concatenate([np.zeros(0, np.int64), *(np.arange(start, stop) for start, stop in runs)])
 
 
-# ---- read: a step
+# ---- reading: a step
 
 
 _NEAR = 1e-5
-"""Share by which a number becomes another one in its sixth digit, and none in its fourth."""
+"""Share that changes a number in its sixth digit, but not in its fourth."""
 _NOT = "by which numbers was not recorded"
 
 
 class RecordedStep:
-    """The step that follows a frame, with what a walk through an :class:`Opened` step asks of it.
+    """The step after a frame, with the interface of an :class:`Opened` step.
 
-    `values` (P,) are those of the frame, `sample` inputs and targets of a trial step (None: it is the run's own).
+    `values` (P,) are those of the frame, `sample` inputs and targets of a trial step (None: the run's own step).
     """
 
     def __init__(
@@ -357,7 +357,7 @@ class RecordedStep:
         self._weights: dict[int, tuple[GradientTerms, Update]] = dict(self._read_weights(shapes.size))
         self._steps = tuple(map(self._with_factors, steps))
 
-    # ---- out of the file
+    # ---- reading the file
 
     def _next(self, count: int) -> Float:
         if self._at + count > len(self._flat):
@@ -387,7 +387,7 @@ class RecordedStep:
         return step
 
     def _with_factors(self, step: MicroStep) -> MicroStep:
-        """The gradient of a weight, with its factors where it is one product."""
+        """Return a step with the gradient of a weight, and its factors if it is one product."""
         if step.kind != "gradient":
             return step
         made, value = self.made(int(step.weights[0])), float(self.gradient[step.weights[0]])
@@ -409,10 +409,10 @@ class RecordedStep:
         before, after = float(self._values[index]), float(self.new_values[index])
         return Update(index, before, after, float(self.gradient[index]), lines, why)
 
-    # ---- what is asked of it
+    # ---- interface of an opened step
 
     def micro_steps(self) -> tuple[MicroStep, ...]:
-        """The small steps, in order; of products, sums and units the numbers are in the frame."""
+        """Return the micro-steps, in order; the numbers of products, sums and units are in the frame."""
         return self._steps
 
     @cached_property
@@ -420,35 +420,35 @@ class RecordedStep:
         return phases_of(self._steps)
 
     def phases(self) -> tuple[PhaseSpan, ...]:
-        """The six phases that they are in."""
+        """Return the six phases of the micro-steps."""
         return self._phases
 
     def made(self, index: int) -> GradientTerms:
-        """What the gradient of a weight is the sum of, where that was recorded."""
+        """Return the terms of a weight's gradient, if they were recorded."""
         return self._weights[index][0] if index in self._weights else GradientTerms(0)
 
     def attention(self, stage: str, *, back: bool = False) -> Attention | None:
-        """What is made between modules is not recorded, but for the number that is told of it."""
+        """Return None: parts between modules are not recorded, except for their shown number."""
         return None
 
     def looking(self, at: int) -> AttentionState | None:
-        """Nor is who looks at whom."""
+        """Return None: attention is not recorded."""
         return None
 
     def products(self, index: int) -> Float | None:
-        """Single samples of a batch are not recorded."""
+        """Return None: single samples of a batch are not recorded."""
         return None
 
     def of_samples(self, step: MicroStep, index: int = -1) -> str:
-        """Nor is what they give together."""
+        """Return an empty text: sums over samples are not recorded."""
         return ""
 
     def update(self, weight: int) -> Update:
-        """What the optimiser makes of a weight; its rule where that was recorded."""
+        """Return the update of a weight, with its rule if that was recorded."""
         return self._weights[weight][1] if weight in self._weights else self._moved(weight, (), _NOT)
 
     def follows(self, weight: int) -> bool:
-        """Whether its new number is told by no rule."""
+        """Return whether its new number follows from no rule."""
         return bool(self._values[weight] != self.new_values[weight])
 
     def __repr__(self) -> str:
@@ -457,11 +457,11 @@ class RecordedStep:
 
 
 Walked = Opened | RecordedStep
-"""A step that can be walked through: a run does it, or a recording has it."""
+"""A step with micro-steps: of a run, or of a recording."""
 
 
 def _inflated(numbers: Any, most: int) -> Float:
-    """The numbers; no more than `most` bytes are unpacked."""
+    """Return the numbers; at most `most` bytes are unpacked."""
     press = zlib.decompressobj()
     try:
         found = press.decompress(numbers if isinstance(numbers, bytes) else b"", most + 1)
@@ -473,13 +473,13 @@ def _inflated(numbers: Any, most: int) -> Float:
 
 
 def _whole(number: float, end: int) -> int:
-    if not (0 <= number < end and number == int(number)):  # NaN is none
+    if not (0 <= number < end and number == int(number)):  # NaN is refused
         raise FileFormatError("one names an unknown weight or rule")
     return int(number)
 
 
 def _lines(rule: RuleSaid, numbers: Iterator[float]) -> tuple[Line, ...]:
-    """The lines of a rule with the numbers of a weight."""
+    """Return the lines of a rule with the numbers of a weight."""
     found = []
     for name, tokens in rule.lines:
         *digits, result = (next(numbers) for _ in range(len(DIGITS) + 1))
@@ -495,7 +495,7 @@ def _token(said: TokenSaid, numbers: Iterator[float]) -> Token:
 
 
 def _given(digits: Sequence[float], result: float) -> Callable[[int], float]:
-    """What the numbers of a line give when each is printed with so many digits, as far as that was recorded."""
+    """Return a function for the result of a line with its numbers at so many digits, as far as recorded."""
 
     def again(count: int) -> float:
         known = [shown for shown, needed in zip(DIGITS, digits, strict=True) if 0 < needed <= count]
@@ -510,13 +510,13 @@ def _given(digits: Sequence[float], result: float) -> Callable[[int], float]:
 
 
 class MicroTable:
-    """The micro-steps of a file; `sides` says by a frame's id which: of the probe alone (True), the run's own step."""
+    """The micro-steps of a file; `sides` tells by a frame's id which: the probe's (True), the run's own (False)."""
 
     def __init__(self, database: sqlite3.Connection) -> None:
         self._database = database
         self._plans: dict[tuple[int, int], Plan] = {}
         self.sides: dict[int, set[bool]] = {}
-        with suppress(*DAMAGED):  # those that were found so far stay
+        with suppress(*DAMAGED):  # those found so far stay
             for frame, alone in database.execute(f"SELECT frame, alone FROM micro LIMIT {2 * MOST_FRAMES}"):
                 if isinstance(frame, int) and alone in (0, 1):
                     self.sides.setdefault(frame, set()).add(alone == 1)
@@ -525,7 +525,7 @@ class MicroTable:
         self, frame: int, after: int, network: int, shapes: Shapes, values: NDArray[np.floating],
         sample: tuple[Float, Float] | None,
     ) -> RecordedStep:  # fmt: skip
-        """The step that follows a frame at step `after`; `sample` is that of a trial, None for the run's own."""
+        """Return the step after a frame at step `after`; `sample` is that of a trial, None for the run's own."""
         asked = "SELECT plan, step, batch, divisor, loss, lr, numbers FROM micro WHERE frame = ? AND alone = ?"
         found = self._row(asked, (frame, int(sample is not None)))
         if found is None:

@@ -1,4 +1,4 @@
-"""`Recording`: records a run while it trains, in a file that anybody can play back."""
+"""`Recording`: record a run while it trains, in a file that anyone can play back."""
 
 from __future__ import annotations
 
@@ -29,47 +29,48 @@ from .writer import LOST, Probing, Rows, Thinning, Writer
 
 BUDGET = 200_000_000
 WAIT = 60.0
-"""Seconds that whoever wants to read waits for the disk."""
+"""Most seconds that a reader waits for the disk."""
 
 
 class Recording:
-    """Records a run from its current step on: steps, edits, jumps and branches, whoever makes them.
+    """Records a run from its current step on: steps, edits, jumps and branches.
 
     Parameters
     ----------
     every : int
-        Steps from frame to frame; edits, jumps, the first and the last step have frames as well.
+        Steps between two frames; edits, jumps, the first and the last step have frames as well.
     gradients, updates, activations, deltas : bool
-        What is recorded beside the values; the last two are rows of the probe: the scene's, else the first sample.
+        Record these beside the values. The last two are rows of the probe: the scene's, or the first sample.
     micro : bool
-        The micro-steps after each frame, of the probe alone and of the step's own batch, and the activations.
+        Record the micro-steps after each frame, of the probe alone and of the step's own batch, and the activations.
     panels : bool
-        Whether pictures of the panels are made when it is closed.
+        Make pictures of the panels when it is closed.
     path : path, optional
-        A new file. Default: a temporary one, which goes with this object (:meth:`save` keeps it).
+        A new file. Default: a temporary one, which is deleted with this object (:meth:`save` keeps it).
     budget : int
-        Bytes. Whenever the file is larger, every second frame goes, and `every` doubles.
+        Bytes. Whenever the file is larger, every second frame is dropped, and `every` doubles.
 
     Attributes
     ----------
     path : Path
     trouble : str
-        Why it records no further; empty where nothing is wrong.
+        Why recording stopped; empty while it works.
     tell : callable
-        Called once, by any thread, with words: recording stopped, or frames are dropped. Default: a RuntimeWarning.
+        Called once, by any thread, with a message: recording stopped, or frames are dropped. Default: a RuntimeWarning.
 
     Raises
     ------
     InputError
-        There is such a file already, or none can be made; no whole number of steps or bytes.
+        The file exists or cannot be made; steps or bytes are not a whole number.
     TypeMismatchError
-        Nothing that can be recorded.
+        `x` cannot be recorded.
     StateError
         The run is closed, or another Run took its weights.
 
     Notes
     -----
-    Recorded training has the bits of training: another thread writes copies. What is in the file survives a kill.
+    Recording changes no bit of the training, because another thread writes copies. The data in the file survives a
+    kill.
 
     Examples
     --------
@@ -118,7 +119,7 @@ class Recording:
         _LIVE.add(self)
         news.begin(self)
 
-    # ---- a run's recorder
+    # ---- interface of a recorder, for the run
 
     @property
     def every(self) -> int:
@@ -126,11 +127,11 @@ class Recording:
         return self._thinning.every
 
     def look(self, run: Run | Watched) -> None:
-        """Take down where the run stands; for the run."""
+        """Record the current moment of the run."""
         self._look(run, last=False)
 
     def ended(self, run: Run | Watched) -> None:
-        """The run's last place; for the run."""
+        """Record the last moment of the run."""
         self._look(run, last=True)
 
     def _look(self, run: Run | Watched, *, last: bool) -> None:
@@ -139,22 +140,22 @@ class Recording:
         if not self._writer.trouble:
             try:
                 items = self._news.items(run, self.every, last=last)
-                if items:  # between two frames there may be nothing
+                if items:  # between two frames there may be none
                     self._writer.add_items(items)
-            except Exception as error:  # no memory, say: training goes on
+            except Exception as error:  # such as no memory: training continues
                 self._writer.trouble = f"recording of {self.path.name} stopped: {type(error).__name__}: {error}"
         self.say()
 
     @property
     def news(self) -> str:
-        """A message if recording stopped or frames are being dropped; else empty."""
-        if self._writer.trouble or self._thinning.every == self._asked:  # asked after every call of the engine
+        """A message if recording stopped or frames are being dropped; otherwise empty."""
+        if self._writer.trouble or self._thinning.every == self._asked:  # read after every call of the engine
             return self._writer.trouble
         size = f"{self._thinning.budget / 1e6:,.4g} MB"
         return f"{self.path.name} has reached {size}: every second frame is dropped whenever it is full"
 
     def say(self) -> None:
-        """Tell the news, once, whichever thread sees them first."""
+        """Report the news, once, from the first thread that sees them."""
         if self.news == self._said:
             return
         with self._saying:
@@ -162,7 +163,7 @@ class Recording:
             if news == self._said:
                 return
             self._said = news
-        with suppress(RuntimeWarning):  # where warnings are errors too, whoever looks on stops no training
+        with suppress(RuntimeWarning):  # if warnings are errors, a recorder must not stop the training
             self.tell(news)
 
     @property
@@ -175,7 +176,7 @@ class Recording:
         """Why recording stopped; empty while it works."""
         return self._writer.trouble
 
-    # ---- for whoever records
+    # ---- for users
 
     def flush(self) -> None:
         """Wait until everything so far is in the file; StateError if the disk takes longer than a minute."""
@@ -184,12 +185,12 @@ class Recording:
             self.say()
 
     def read(self) -> Recorded:
-        """The recording so far, which the caller closes; later steps are not added."""
+        """Return the recording so far, which the caller closes; later steps are not added."""
         self.flush()
         return self.reader(self.path)
 
     def save(self, path: StrPath) -> Path:
-        """Write the recording so far to another file, whole or not at all; InputError if that fails."""
+        """Write the recording so far to another file, atomically; InputError if that fails."""
         check_target(path)
         check_apart(path, self.path)
         self.flush()
@@ -201,16 +202,16 @@ class Recording:
         return Path(path)
 
     def _copy(self, fresh: Path, path: StrPath) -> None:
-        """The file as it is at this moment; one that was removed is still held by whoever wrote it."""
+        """Copy the current file; if it was removed, copy from the open connection."""
         try:
             with closing(sqlite3.connect(fresh)) as target:
                 if self._file.is_same_file:
                     with closing(sqlite3.connect(address(self.path, "ro"), uri=True)) as source:
                         source.backup(target)
                 else:
-                    self._database.backup(target)  # nobody writes to it any more
+                    self._database.backup(target)  # nothing writes to it any more
                 target.execute("PRAGMA journal_mode = DELETE")
-        except sqlite3.ProgrammingError:  # it was whole, and let go of
+        except sqlite3.ProgrammingError:  # it was complete and closed
             why = LOST
             raise InputError(f"cannot copy {path_text(self.path)}: {why}") from None
         except sqlite3.Error as error:
@@ -245,7 +246,7 @@ _LIVE: weakref.WeakSet[Recording] = weakref.WeakSet()
 
 
 def _in_child() -> None:
-    """After a fork: the file is the parent's."""
+    """Keep the parent's database open in a forked process."""
     for recording in list(_LIVE):
         if not recording._closed:
             keep_open(recording._database)
@@ -268,7 +269,7 @@ def _warn(said: str) -> None:
 
 
 def _ended(writer: Writer, database: sqlite3.Connection, file: FileUse, temporary: bool) -> None:
-    """Nobody has the recording any more, or the program ends."""
+    """Complete the file when the recording is deleted, or the program ends."""
     if not writer.is_own_process:
         return
 

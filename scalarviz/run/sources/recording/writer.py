@@ -27,7 +27,7 @@ Float = NDArray[np.float64]
 
 
 class Deltas:
-    """Forward and backward of one sample, on arrays of its own."""
+    """Forward and backward pass of one sample, on its own arrays."""
 
     def __init__(self, forward: Forward) -> None:
         stages = list(zip(forward.stages, forward.taps, strict=True))
@@ -35,9 +35,9 @@ class Deltas:
         self._network = Network(forward.tape, stages, lambda: forward._loss_runner)
 
     def rows(self, probe: Float, target: Float, values: NDArray[np.floating]) -> dict[str, Float] | None:
-        """The slope of the sample's loss, as a batch of its own, with respect to each stage; None: samples couple.
+        """Return the slope of the sample's loss, as a batch of one, by stage; None if samples couple.
 
-        Each has shape (outputs,), and is NaN where no weight stands before.
+        Each has shape (outputs,), and is NaN if no weight comes before the stage.
         """
         network, body = self._network, self._network.body
         if body.program.couples:
@@ -56,7 +56,7 @@ class Deltas:
 
 @dataclass
 class Probing:
-    """The probe and its target, and what of them is wanted; `whole`: whether the loss told is that of all samples."""
+    """The probe, its target, and the parts to record; `whole`: the shown loss is that of all samples."""
 
     probe: Float | None
     target: Float | None
@@ -66,7 +66,7 @@ class Probing:
     _known: dict[int, Deltas] = field(default_factory=dict)
 
     def cells(self, look: FrameItem) -> dict[str, Cell]:
-        """The columns of a frame that take forward passes; of the probe none where the network takes other samples."""
+        """Return the columns of a frame that need forward passes; without the probe's if it does not fit."""
         found, forward, probe, target = dict[str, Cell](), look.forward, self.probe, self.target
         if isinstance(forward, Outside):
             return found
@@ -96,31 +96,31 @@ class Probing:
 
 
 def _joined(rows: Mapping[str, NDArray[Any]], stages: Sequence[Stage]) -> bytes:
-    """``"input"`` and the row of every stage, one after the other."""
+    """Return ``"input"`` and the row of every stage, joined."""
     return b"".join(blob(rows[name]) for name in ("input", *(stage.name for stage in stages)))
 
 
-# ---- `Thinning`: keeps a recording within its budget of bytes, by letting go of every second frame
+# ---- `Thinning`: keeps a recording within its budget of bytes by dropping every second frame
 
 
 LOOKS = 64
-"""Looks at the size while the budget is filled once."""
+"""Checks of the size per filled budget."""
 SLICE = 256
-"""Frames that are let go of between two transactions: nobody waits long for a large file."""
+"""Frames that are dropped between two transactions, so that waits are short."""
 
 
 class Thinning:
-    """Where the file is larger than `budget` bytes, `every` doubles and the frames between go, but for kept ones."""
+    """Doubles `every` when the file exceeds `budget` bytes, and drops the frames between, except kept ones."""
 
     def __init__(self, database: sqlite3.Connection, every: int, budget: int) -> None:
         self._database, self.every, self.budget = database, every, budget
         self.due = False
         self._page = int(database.execute("PRAGMA page_size").fetchone()[0])
-        self._unseen = 0  # bytes since the last look
-        self._frames = 0  # as many as there were when nothing more could be let go of
+        self._unseen = 0  # bytes since the last check
+        self._frames = 0  # the count when no more could be dropped
 
     def measure(self, written: int) -> None:
-        """Look how large the file is, where so many bytes more may have filled it."""
+        """Check the size of the file after `written` more bytes."""
         self._unseen += written
         if self.due or self._unseen < self.budget // LOOKS:
             return
@@ -136,7 +136,7 @@ class Thinning:
         self._frames = count
 
     def some(self, written: int) -> None:
-        """Let go of some within a transaction, of more than were `written` in it."""
+        """Drop some frames within a transaction, more than were `written` in it."""
         if not self.due:
             return
         most = SLICE + 2 * written
@@ -148,7 +148,7 @@ class Thinning:
         self.due = len(chosen) == most
 
 
-# ---- `Rows`: what becomes of an item that was taken of a run: statements, and forward passes of the probe
+# ---- `Rows`: turns items into statements and forward passes of the probe
 
 
 _COLUMNS = (*SUMMED, "kept", "stopped", "checksum")
@@ -163,7 +163,7 @@ _INSTEAD = "kept = 1, " + ", ".join(
 
 
 class Rows:
-    """Writes items into the tables, within a transaction, but for frames that `thinning` lets go of."""
+    """Writes items into the tables, within a transaction, except frames that `thinning` drops."""
 
     def __init__(self, database: sqlite3.Connection, thinning: Thinning, probing: Probing) -> None:
         self._database, self._thinning, self._probing = database, thinning, probing
@@ -181,7 +181,7 @@ class Rows:
             self._frame(item)
 
     def end(self) -> None:
-        """The end of a transaction: steps of one branch are one row."""
+        """End a transaction: steps of one branch become one row."""
         for branch, pieces in self._passed.items():
             step, loss, lr = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
             given = branch, len(step), blob(step, "<i8"), blob(loss, "<f8"), blob(lr, "<f8")
@@ -207,24 +207,24 @@ class Rows:
             self._micro.write(look)
 
 
-# ---- `Writer`: the thread that writes a recording, and the queue before it
+# ---- `Writer`: the thread that writes a recording, and its queue
 
 
 ROOM = 32 << 20
-"""Bytes that may wait to be written; whoever brings more waits until there is room."""
+"""Most bytes that wait to be written; a caller with more waits for room."""
 LOOK = 0.1
 LOST_AFTER = 1.0
-"""Seconds between two looks whether the file is still there."""
+"""Seconds between two checks that the file still exists."""
 LOST = "the file was removed, moved or replaced"
 
 
 class Writer:
-    """Writes items in order, in a thread that `database` belongs to; what came together stays in one transaction."""
+    """Writes items in order, in the thread that owns `database`; items that came together stay in one transaction."""
 
     def __init__(self, database: sqlite3.Connection, rows: Rows, thinning: Thinning, file: FileUse) -> None:
         self._database, self._rows, self._thinning, self._file = database, rows, thinning, file
         self.trouble, self._seen = "", time.monotonic()
-        self._queue: deque[tuple[int, list[Item]]] = deque()  # what belongs together, and its bytes
+        self._queue: deque[tuple[int, list[Item]]] = deque()  # items that belong together, and their bytes
         self._bytes = self._told = self._written = 0
         self._closing = self._gone = False
         self._then: Callable[[], None] = _nothing
@@ -235,13 +235,13 @@ class Writer:
 
     @property
     def is_own_process(self) -> bool:
-        """Whether this is the process that writes: a child of it has neither the thread nor a right to the file."""
+        """Whether this is the process that writes; a forked child has neither the thread nor the right to the file."""
         return os.getpid() == self._process
 
-    # ---- for whoever brings something
+    # ---- for callers
 
     def add_items(self, items: list[Item]) -> None:
-        """Let items be written; waits only where more than `ROOM` bytes wait already."""
+        """Queue items for writing; waits only if more than `ROOM` bytes are waiting."""
         if not self.is_own_process:
             return
         size = sum(item.nbytes for item in items)
@@ -259,7 +259,7 @@ class Writer:
         return bool(self.trouble) or self._gone or not self._thread.is_alive()
 
     def flush(self, timeout: float) -> None:
-        """Wait until what was told so far is in the file; StateError after `timeout` seconds."""
+        """Wait until all queued items are in the file; StateError after `timeout` seconds."""
         if not self.is_own_process:
             return
         with self._condition:
@@ -268,7 +268,7 @@ class Writer:
                 raise StateError(f"the recording was not written within {timeout:g} s: the disk is slow; try again")
 
     def close(self, then: Callable[[], None] | None = None) -> None:
-        """Write what waits, end the thread and call `then`: here, or in the thread where it is the caller."""
+        """Write the queue, end the thread and call `then`: here, or in the thread if that is the caller."""
         if not self.is_own_process:
             return
         itself = threading.current_thread() is self._thread
@@ -306,7 +306,7 @@ class Writer:
             self._then()
 
     def _first(self) -> int:
-        """How many go into one transaction: what waits, as far as the budget may be passed before anybody looks."""
+        """Return how many groups go into one transaction, limited by a share of the budget."""
         room, count = max(self._thinning.budget // 16, 1 << 14), 0
         for size, _ in self._queue:
             room, count = room - size, count + 1
@@ -329,11 +329,11 @@ class Writer:
                 self._thinning.some(len(items))
             self._thinning.measure(sum(item.nbytes for item in items))
             self._look_for_it()
-        except Exception as error:  # a full disk, no memory, a network's own bug: training goes on
+        except Exception as error:  # a full disk, no memory, a bug in a network: training continues
             self._refused(f"{type(error).__name__}: {error}; the frames written so far are kept")
 
     def _look_for_it(self) -> None:
-        """A file that was removed can be written to, but by nobody read."""
+        """Stop if the file was removed: it could still be written, but never read."""
         now = time.monotonic()
         if now - self._seen >= LOST_AFTER:
             self._seen = now
@@ -345,4 +345,4 @@ class Writer:
 
 
 def _nothing() -> None:
-    """Of whoever waits for the thread."""
+    """Default of `then`."""
