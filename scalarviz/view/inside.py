@@ -277,9 +277,7 @@ class Inside:
         if not bench.spread or sheet is None or step.phase > FORWARD:
             return sketch
         x, y, wide, high = bench.places.scene
-        come = [
-            one for one in bench.layout.plates if one.start >= 0 and one.name.rpartition(".")[0] in step.reached_modules
-        ]
+        come = [p for p in bench.layout.plates if p.start >= 0 and p.name.rpartition(".")[0] in step.reached_modules]
         left = max((float(bench.project(plate.corners)[:, 0].max()) for plate in come), default=x) + 4
         # No number of a letter is cut: what the last plate adds to has come with it.
         stream = min((box[1] - 6 for box in sheet.rows), default=y + high)
@@ -494,11 +492,8 @@ class Inside:
     @property
     def _scale(self) -> float:
         """What changes of weights are multiplied with to be heights."""
-        change, flow, height = (
-            np.asarray(self._shown_step.range_values, np.float64),
-            self._bench.scenery.flow,
-            self._height,
-        )
+        flow, height = self._bench.scenery.flow, self._height
+        change = np.asarray(self._shown_step.range_values, np.float64)
         if flow is not None and flow.inputs is not None:  # none of the first row rises onto its input
             weight, project = flow.plates[0], self._bench.project
             tops = weight.tops[: weight.shape[1]]
@@ -531,9 +526,8 @@ class Inside:
     @property
     def range_values(self) -> Floats | None:
         """The gradient whose range the colours have while samples are added up to it; None for that of the frame."""
-        return (
-            np.asarray(self.micro_step.range_values) if self.micro_step is not None and self._shows_quantity else None
-        )
+        step = self.micro_step
+        return np.asarray(step.range_values) if step is not None and self._shows_quantity else None
 
     @property
     def about(self) -> str | None:
@@ -567,9 +561,8 @@ class Inside:
         wires = None if step.phase == UPDATE else self._wires()
         sketches = [] if wires is None else [wires[0].sketch(wires[1], bench.theme, bench.colouring.cmap)]
         sketches += [self._outline_weight(), self._draw_changes()] if step.phase != LOSS else [self._loss()]
-        sketches += (
-            [faces.sketch(step.cube_texts, bench.colouring, one=self._single_line)] if self._shows_quantity else []
-        )
+        if self._shows_quantity:
+            sketches.append(faces.sketch(step.cube_texts, bench.colouring, one=self._single_line))
         flow = bench.scenery.flow
         if flow is not None:
             sums = next(s.name for s in bench.subject.stages if s.weight is not None)
@@ -621,9 +614,8 @@ class Inside:
         found = self._wires() if self._elapsed < SECONDS and step.pulses else None
         paths = [] if found is None else [(p, self._path(found[0], p)) for p in step.pulses]
         runs = [pulse(path, self._progress, theme, back=p.backward) for p, path in paths if path is not None]
-        flash = (
-            [self._loss(math.sin(math.pi * self._progress))] if step.phase == LOSS and self._elapsed < SECONDS else []
-        )
+        flashes = step.phase == LOSS and self._elapsed < SECONDS
+        flash = [self._loss(math.sin(math.pi * self._progress))] if flashes else []
         return [self._frames(), *runs, *flash]
 
     def cube_words(self, index: int) -> list[str]:

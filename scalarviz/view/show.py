@@ -107,9 +107,7 @@ class Handle:
             self._given.update(params, grads, loss=loss, step=step, lr=lr)
             return not self.closed
         if params is not None or grads is not None:
-            raise InputError(
-                "update: got params or grads, but the arrays shown are read in place; try update(loss=loss)"
-            )
+            raise InputError("update: got params or grads; the arrays shown are read in place: try update(loss=loss)")
         if not (loss is None and step is None and lr is None):
             self._source.tell(step=step, loss=loss, lr=lr)
         return self._serve() if threading.get_ident() == self._thread else not self.closed

@@ -148,9 +148,8 @@ class Touch:
         room = places.size[0], min((y for _, y, _, _ in over if y > places.size[1] / 2), default=places.size[1])
         if self.hovered is not None:
             middle += self._hovered(self.hovered, written, over)
-        number = (
-            self.spot_at(self.pointer) if self.hovered_click is not None and self.hovered_click[0] == "type" else None
-        )
+        typed = self.hovered_click is not None and self.hovered_click[0] == "type"
+        number = self.spot_at(self.pointer) if typed else None
         if number is not None and bench.subject.source.can.edit:
             said = "drag", "to change this weight", ()
             middle += [drag_handle(number.box, bench.theme), tip(self.pointer, room, *said, bench.theme)]

@@ -469,9 +469,8 @@ class Workbench:
         self.side.ground.extent = self.extent_of(0)
         self.inside.paint()
         writes = self.text_pace.ready(waits)
-        self._moving = self.side.update(
-            self.inside.whole_step_frame(frame), seconds, writes=writes, inner=self.inside.opened_step
-        )
+        step, outside = self.inside.opened_step, self.inside.whole_step_frame(frame)
+        self._moving = self.side.update(outside, seconds, writes=writes, inner=step)
         rolled = self._roll()
         self.bar.ahead = self.side.ground.ahead
         self._time = self.bar.update(frame, writes=writes)
@@ -483,13 +482,11 @@ class Workbench:
         small = None if self.slab.shares is None else Small(self.slab.shares, self.cube_at, self.slab.looks)
         # Numbers of the HUD's step; of an opened step those computed so far, except those that its texts write.
         written = self.side.ground.words_frame if explained else None
-        rows = self.inside.rows_frame(
-            frame if written is None or written.values.shape != frame.values.shape else written
-        )
+        fits = written is not None and written.values.shape == frame.values.shape
+        rows = self.inside.rows_frame(written if written is not None and fits else frame)
         light = self.inside.row_light
-        self._on_cubes = self.scenery.cubes(
-            rows, self.colouring, self.activations, self.inside.written_cubes, small, light
-        )
+        skip = self.inside.written_cubes
+        self._on_cubes = self.scenery.cubes(rows, self.colouring, self.activations, skip, small, light)
         if self.text_pace.due(frame, (pace_text, *self.side.headlines), waits):
             if explained:
                 self.touch.explain(frame)
@@ -538,9 +535,8 @@ class Workbench:
             selected, beside = self.selected if self.touch.below(self.places) else None, self.story.beside
             sketches += self.strip.sketches(self.places.strip, frame, selected=selected, marks=marks, beside=beside,
                                             other=self.side.scale, asked=self._asked())  # fmt: skip
-        sketches += self.scenery.around(
-            frame, self.colouring, inside.loss(frame), inside.reached, outcome=not inside.mean
-        )
+        loss, one = inside.loss(frame), not inside.mean
+        sketches += self.scenery.around(frame, self.colouring, loss, inside.reached, outcome=one)
         sketches.append(self.scenery.trouble(frame, [*self._static, *self._on_cubes, *sketches]))
         wrong = mistake_words(self.subject)
         if self.places.hud is None and wrong:

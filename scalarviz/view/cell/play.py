@@ -229,9 +229,7 @@ class Play:
     def moves(self) -> bool:
         """Whether anything trains or travels."""
         live = self._live
-        return live is not None and (
-            live.playback.running or live.worker.busy or live.worker.journey_progress is not None
-        )
+        return live is not None and live.is_busy
 
     def look(self) -> None:
         """Show what the user's own cells have changed."""
@@ -424,9 +422,8 @@ class Play:
         subject = bench.subject
         if self.moves:
             return f"{self._title}, training"
-        return words_of(
-            self._title, subject, frame, micro_step=bench.inside.micro_step, shows=bench.colouring.shows.words
-        )
+        shows, step = bench.colouring.shows.words, bench.inside.micro_step
+        return words_of(self._title, subject, frame, shows=shows, micro_step=step)
 
 
 @cache

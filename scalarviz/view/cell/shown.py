@@ -165,9 +165,7 @@ class Shown:
                 self._wake.set()
             return
         if params is not None or grads is not None:
-            raise InputError(
-                "update: got params or grads, but the arrays shown are read in place; try update(loss=loss)"
-            )
+            raise InputError("update: got params or grads; the arrays shown are read in place: try update(loss=loss)")
         if not (loss is None and step is None and lr is None):
             self.subject.source.tell(step=step, loss=loss, lr=lr)
         self.look(rarely=True)

@@ -326,9 +326,7 @@ class SlabVisual:
 
     def _variants(self, camera: Camera, density: float) -> list[Variant]:
         """Return the shader variant of each plate, by the size of its cubes."""
-        return self._seen.get(
-            (camera, density), lambda: [variant_for(plate, camera, density) for plate in self.layout.plates]
-        )
+        return self._seen.get((camera, density), lambda: [variant_for(p, camera, density) for p in self.layout.plates])
 
     def draw(self, camera: Camera | None, viewport: Viewport) -> None:
         """Draw into the bound framebuffer; this clears its depth, but not its colour.

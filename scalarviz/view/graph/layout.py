@@ -433,9 +433,8 @@ class Layout:
     def _towards(self, column: Sequence[Stop], near: Callable[[Stop], Sequence[Stop]], stiff: float = STIFF) -> None:
         """Move the stops of a column towards the medians of their neighbours."""
         found = self.found
-        self._settle_column(
-            column, [median([found[other] for other in near(stop)], found[stop]) for stop in column], stiff
-        )
+        middles = [median([found[other] for other in near(stop)], found[stop]) for stop in column]
+        self._settle_column(column, middles, stiff)
 
     def _straighten(self) -> None:
         """Bring the lanes of an edge to one height, their median; items stay near their places."""

@@ -56,9 +56,8 @@ def sentence(box: Box, theme: Theme, said: Sentence) -> Sketch:
     short = said.short
     if height >= TALL and said.formulas and not (chosen and chosen[2]):
         letters = said.formulas[0].letters
-        sketch.text(
-            start, baseline, letters, next((k for k in _SIZES[2:] if measure(letters, k) <= room), 13), theme.text3
-        )
+        size = next((k for k in _SIZES[2:] if measure(letters, k) <= room), 13)
+        sketch.text(start, baseline, letters, size, theme.text3)
         baseline += 22
         short = replace(short, letters="") if short is not None and short.letters == letters else short
     numbers = said.formulas[0].numbers if said.formulas else ()

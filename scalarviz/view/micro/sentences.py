@@ -133,9 +133,8 @@ class Sentences:
         stage, back = self._walk.stages[module_path((step.stage, *step.other_calls)[-1])], step.phase == "backward"
         name, place = self._name(stage, step.column), self._names.place(stage, step.column)
         name = place if name.endswith(place) else f"class {name}" if name.isdecimal() else name
-        says = len(self._follow) == stage.outputs and module_path(stage.name) == module_path(
-            self._subject.stages[-1].name
-        )
+        last = self._subject.stages[-1].name
+        says = len(self._follow) == stage.outputs and module_path(stage.name) == module_path(last)
         said, link = (self._follow[step.column], "after") if says else (name, "of")
         said += f" {link} {self._letter(at)}" if (at := self._place(step)) else ""
         first = "the largest" + " in size" * (step.value < 0) if step in self._walk.steps else "one"

@@ -390,11 +390,9 @@ class Walk:
     def _sample(self, adding: int) -> tuple[Floating, Floating, Floating] | None:
         """Input, output and target of the sample that is added last, or their means; None: those of the probe."""
         rows = self._rows_of(adding) if adding else self.frame.activations if self.mean else {}
-        return (
-            (rows["input"], rows[self.subject.stages[-1].name], rows["target"])
-            if "target" in rows and self.stages
-            else None
-        )
+        if "target" not in rows or not self.stages:
+            return None
+        return rows["input"], rows[self.subject.stages[-1].name], rows["target"]
 
     # ---- a sum of outer products
 

@@ -223,11 +223,8 @@ class FewFlow(Notes):
 
     def _write_names(self, trays: Mapping[str, Floats]) -> None:
         """Write the outputs beside their rows, the inputs if they have no chips, and the word above the biases."""
-        (weight, bias), top, names = (
-            self.plates,
-            self._box[1] - 12,
-            [f"to {name}" for name in self._sample.outputs if self._named],
-        )
+        (weight, bias), top = self.plates, self._box[1] - 12
+        names = [f"to {name}" for name in self._sample.outputs if self._named]
         # beside their rows: on the left or, seen from another side, on the right
         for plate, side in ((weight, -1), (bias or weight, 1))[: 2 if self._moved else 1]:
             if found := row_names(plate, names, side, self._project, self._placer, trays.get(plate.name)):

@@ -139,9 +139,8 @@ class Notes:
             if name in rows:
                 sketch.stand(at)
                 known = bool(np.isfinite(rows[name]).all())
-                sketch.rect(
-                    *box, radius=5, fill=displayed(rows[name]) if known else None, stroke=theme.flow, bound=name
-                )
+                fill = displayed(rows[name]) if known else None
+                sketch.rect(*box, radius=5, fill=fill, stroke=theme.flow, bound=name)
                 if not known and name == "target":
                     x, y = box[0] + box[2] / 2, box[1] + box[3] / 2 + 6
                     sketch.text(x, y, "?", CHANNEL, theme.text2, anchor="middle")

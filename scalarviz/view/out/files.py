@@ -304,9 +304,7 @@ def save(
 def check_picture(picture: NDArray[np.uint8]) -> None:
     """Raise InputError unless `picture` is uint8 (H, W, 3) with at least one pixel."""
     if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3 or picture.size == 0:
-        raise InputError(
-            f"picture: got {picture.dtype} {picture.shape}; allowed: uint8 (height, width, 3); try sv.render(...)"
-        )
+        raise InputError(f"picture: got {picture.dtype} {picture.shape}; allowed: uint8 (H, W, 3); try sv.render(...)")
 
 
 def free(folder: Path, name: str, suffix: str) -> Path:

@@ -196,12 +196,9 @@ def texels_of(frame: Frame, document: dict[str, Any], quantity: str | Quantity =
     `quantity` is ``"weight"``, ``"gradient"`` or ``"update"``, from which the browser computes others, or a `Quantity`
     of the optimiser's state. Missing numbers (no gradient yet, no such row) are 0.
     """
-    kind = (
-        quantity
-        if isinstance(quantity, Quantity)
-        else QUANTITIES[one_of(quantity, QUANTITIES, "texels_of: the quantity")]
-    )
-    numbers = kind.numbers(frame)
+    if not isinstance(quantity, Quantity):
+        quantity = QUANTITIES[one_of(quantity, QUANTITIES, "texels_of: the quantity")]
+    numbers = quantity.numbers(frame)
     numbers = np.zeros_like(frame.values) if numbers is None else numbers
     texels, count = np.zeros(document["texels"], np.float32), document["parameters"]
     if len(numbers) < count:

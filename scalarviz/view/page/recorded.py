@@ -419,12 +419,8 @@ def _numbers(walk: Walk, opened: RecordedStep, lengths: Lengths, count: int) -> 
     deltas = [opened.joined[name] for name, _ in lengths]
     with np.errstate(over="ignore"):
         values, told = np.asarray(walk.frame.values, np.float64), walk.micro_step_at(len(walk))
-        lit = [
-            opened.gradient,
-            values * told.forward_factors,
-            values * told.backward_factors,
-            opened.new_values - values,
-        ]
+        products = values * told.forward_factors, values * told.backward_factors
+        lit = [opened.gradient, *products, opened.new_values - values]
         parts = [*(numbers[:count] for numbers in lit), *made, *deltas]
         return np.concatenate([np.ravel(part) for part in parts]).astype(np.float32)
 

@@ -105,9 +105,8 @@ class Ground:
     def answered(self) -> bool:
         """Whether the network's output may be shown; inside a step only after it was computed."""
         last = () if self.opened_step is None else self.subject.stages[-1:]
-        return all(
-            np.all(self.opened_step.reached.get(stage.name, True)) for stage in last if self.opened_step is not None
-        )
+        step = self.opened_step
+        return step is None or all(np.all(step.reached.get(stage.name, True)) for stage in last)
 
     def set_opened_step(self, inner: OpenedStep | None) -> bool:
         """Set the opened step, or None; return whether its micro-step changed."""

@@ -316,9 +316,8 @@ class RecordedPicturesDrawer(Drawer[RecordedPictures]):
         picture = self.panel.pictures[number]
         size = picture.width, picture.height
         place = fitting((x - AIR, y - AIR, width + 2 * AIR, height - _LINE + 2 * AIR), size)
-        read = self._read.get(
-            (number, place, theme), lambda: sketches_of(records_of(picture.image, size), theme, place)
-        )
+        make = lambda: sketches_of(records_of(picture.image, size), theme, place)  # noqa: E731
+        read = self._read.get((number, place, theme), make)
         if read is None:
             return [sentence(box, theme, f"{self.panel.title}: its picture in the file cannot be read")]
         said = f"{self.panel.title}, as recorded at step {picture.step:,}"

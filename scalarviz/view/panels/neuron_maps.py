@@ -147,9 +147,8 @@ class NeuronMapsDrawer(Drawer[NeuronMaps]):
         rows, self._painted = self.grid.numbers, self.ground.theme
         assert rows is not None
         self._largest = self._span(rows)
-        self._pixels = tiled(
-            list(signed_shades(np.moveaxis(rows, 2, 0), (-self._largest, self._largest), self._painted))
-        )
+        shades = signed_shades(np.moveaxis(rows, 2, 0), (-self._largest, self._largest), self._painted)
+        self._pixels = tiled(list(shades))
 
     def _span(self, rows: NDArray[np.floating]) -> float:
         """Return the output at the blue end: the activation's bound, or the next round number above all."""
@@ -535,15 +534,8 @@ class FeaturesDrawer(Drawer[Features]):
     def around(self, setting: Setting) -> Sequence[Sketch]:
         """Return the column, and a line from each active feature to its row of cubes; cached."""
         subject = self.ground.subject
-        key = (
-            setting,
-            self.ground.theme,
-            self._on,
-            tuple(self._rows),
-            self._hovered_feature,
-            self._switches,
-            subject.tensors,
-        )
+        hands = self._on, tuple(self._rows), self._hovered_feature, self._switches
+        key = setting, self.ground.theme, *hands, subject.tensors
         found = self._drawn.get(key, lambda: self._column(setting))
         self.spots = [spot for sketch in found for spot in sketch.spots]
         return found

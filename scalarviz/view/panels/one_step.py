@@ -498,9 +498,7 @@ class LossOverDrawer(Drawer[LossOver]):
 
     def _ask_past(self, source: Source) -> None:
         """Add the earlier places of the weights, if the source answers at once."""
-        records = (
-            answer_at_once(source, lambda run: [weight_record(run, weight) for weight in self.panel.weights]) or []
-        )
+        records = answer_at_once(source, lambda run: [weight_record(run, w) for w in self.panel.weights]) or []
         if len({record.steps.tobytes() for record in records}) == 1:
             self._trail.add_record(records[0].steps.tolist(), np.stack([record.values for record in records], axis=1))
 
@@ -529,12 +527,8 @@ class LossOverDrawer(Drawer[LossOver]):
         title_of(sketch, box, theme, f"{self.panel.title} over {' and '.join(self.panel.names)}", note)
         near = [place.here] if place.before is None else [place.here, place.before]
         spans = [grown(span, [one[k] for one in near]) for k, span in enumerate(self.panel.spans)]
-        plot = (
-            x,
-            y + _TITLE,
-            width,
-            height - _TITLE - (0 if self._bears(box) and not self.ground.shows_all else _LINES),
-        )
+        lines = 0 if self._bears(box) and not self.ground.shows_all else _LINES
+        plot = (x, y + _TITLE, width, height - _TITLE - lines)
         trail = self._trail.until(at.frame.step)
         stands = (self._curve if len(spans) == 1 else self._valley)(sketch, plot, at, spans, trail)
         self.stands = None

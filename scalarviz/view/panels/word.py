@@ -509,9 +509,8 @@ class WordDrawer(Drawer[WordBoard]):
         if self._read is None or setting.blueprint is None:
             return ()
         ground = self.ground
-        return self._answering(
-            scene(setting, setting.blueprint, ground.theme, self.state, self._read, ground.opened_step)
-        )
+        step = ground.opened_step
+        return self._answering(scene(setting, setting.blueprint, ground.theme, self.state, self._read, step))
 
     def below(self, strip: Box) -> Sequence[Sketch]:
         """What comes next after each letter."""

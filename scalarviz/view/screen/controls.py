@@ -114,9 +114,8 @@ class Item:
         """Return the value after Home, End (the ends), PageUp or PageDown (a decade, or a quarter); None: no change."""
         page = 3 if isinstance(self.control, Slider) and self.control.log else _NOTCHES // 4
         by = len(self.notches) if key in ("Home", "End") else page
-        return (
-            None if isinstance(self.control, Switch) else self.turned_value(1 if key in ("End", "PageUp") else -1, by)
-        )
+        way = 1 if key in ("End", "PageUp") else -1
+        return None if isinstance(self.control, Switch) else self.turned_value(way, by)
 
 
 Look = Literal["tools", "slider", "segments", "switches", "buttons", "layers", "rule"]

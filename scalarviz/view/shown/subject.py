@@ -360,9 +360,8 @@ def scene_subject(scene: Scene, source: Source) -> Subject:
         _sample(scene, source.n_inputs, stages, wanted, speaks_of, drawn=True),
         None if own is None else own.copy(),
     )
-    return Subject(
-        source, own, sample, scene.panels, given, scene.plan, scene.whole_loss, scene.table, of_data=first is not None
-    )
+    rest = scene.plan, scene.whole_loss, scene.table
+    return Subject(source, own, sample, scene.panels, given, *rest, of_data=first is not None)
 
 
 def recorded_subject(source: RecordedSource) -> Subject:

@@ -237,9 +237,8 @@ class _Picture:
         rows, columns = self.network.grids[tensor.name].cells
         vector = _is_vector(tensor)
         high = (VECTOR if vector else 1.0) * self.high
-        return min(
-            high / (rows * _HIGH + columns * _SLOPE), high * (1.0 if vector else WIDEST) / (columns * _WIDE), self.cube
-        )
+        wide = 1.0 if vector else WIDEST
+        return min(high / (rows * _HIGH + columns * _SLOPE), high * wide / (columns * _WIDE), self.cube)
 
     def _size(self, tensor: Tensor) -> tuple[float, float]:
         if tensor.name not in self._sizes:

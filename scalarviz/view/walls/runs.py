@@ -75,9 +75,7 @@ def check_plain(entrance: Callable[..., object], **given: Any) -> None:
     usual = inspect.signature(entrance).parameters
     said = [name for name, value in given.items() if value != usual[name].default]
     if said:
-        raise InputError(
-            f"{entrance.__name__}: {listing(said)} works for a single run only; leave it out for the runs of a sweep"
-        )
+        raise InputError(f"{entrance.__name__}: {listing(said)} works for a single run only; leave it out for a sweep")
 
 
 # ---- The runs of a results file. Code in the file is never executed.

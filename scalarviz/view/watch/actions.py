@@ -458,9 +458,8 @@ def bottom_line(here: ActionContext) -> tuple[tuple[str, str], ...]:
 
 def inside_line(here: ActionContext) -> tuple[tuple[str, str], ...]:
     """Return key and text of each action in the bottom line of an opened step; micro-step keys come first."""
-    there = sorted(
-        (a for a in ACTIONS if a.applies(here) and a.words_in(here).inside), key=lambda a: "micro" not in a.name
-    )
+    there = [a for a in ACTIONS if a.applies(here) and a.words_in(here).inside]
+    there.sort(key=lambda a: "micro" not in a.name)
     return tuple((a.keys[0], a.words_in(here).inside) for a in there)
 
 

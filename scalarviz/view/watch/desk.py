@@ -211,9 +211,8 @@ class Driving:
             items.append(_units(known, "add layer", _ADD, (*hidden, hidden[-1] if hidden else USUAL_UNITS)))
         weights = [stage.weight.shape for stage in reader.stages if stage.weight is not None]
         ends = (printed(weights[0][1]), printed(weights[-1][0])) if weights else ("", "")
-        return [
-            Row("layers", tuple(items), control.label, "changed layers are re-initialised", ends, None, tuple(middles))
-        ]
+        changed = "changed layers are re-initialised"
+        return [Row("layers", tuple(items), control.label, changed, ends, None, tuple(middles))]
 
     # ---- controls that make no edit
 

@@ -254,10 +254,14 @@ class LiveView(Viewer):
     # ---- touching
 
     @property
+    def is_busy(self) -> bool:
+        """Whether it trains or travels."""
+        return self.playback.running or self.worker.busy or self.worker.journey_progress is not None
+
+    @property
     def is_idle(self) -> bool:
         """Whether nothing trains or travels and no weight is held."""
-        busy = self.playback.running or self.worker.busy or self.worker.journey_progress is not None
-        return not busy and self.pointer.grip is None
+        return not self.is_busy and self.pointer.grip is None
 
     def change(self, edit: Edit, gesture: str = "") -> None:
         """Make an edit at the next boundary between steps; a paused run stays paused."""

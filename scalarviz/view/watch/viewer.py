@@ -165,9 +165,8 @@ class Viewer(Guest):
 
     def pace_text(self, frame: Frame | None = None) -> str:
         """Return the HUD's second line for `frame`, or for the current moment with None."""
-        return self.micro.headline or "  ·  ".join(
-            filter(None, self.pace(self.current_frame() if frame is None else frame))
-        )
+        frame = self.current_frame() if frame is None else frame
+        return self.micro.headline or "  ·  ".join(filter(None, self.pace(frame)))
 
     @property
     def shown(self) -> Frame:
