@@ -320,7 +320,8 @@ class Inside:
                 sketch.polyline(near if up > 0 else ring, bench.theme.text2, 1.0)
             for index in (k for k in largest if k in span):
                 face = self._face(plate, index)
-                x, y = face.min(axis=0).tolist()
+                before = bench.project(plate.corners_of(index - plate.start)[4:])
+                x, y = np.minimum(face.min(axis=0), before.min(axis=0)).tolist()  # a number moves down with its face
                 if not large:  # beside its plate, with a line to its square
                     sketch.polyline(face[[0, 1, 3, 2, 0]], bench.theme.selection, 1.4)
                     ends = np.concatenate([self._face(plate, end) for end in (span[0], span[-1])])[:, 0]
@@ -536,8 +537,7 @@ class Inside:
         if step is None:
             return None
         if quantity == "change":
-            number = " · number: new weight" if self._bench.scenery.values.size else ""
-            return f"{height_words(self._scale)}{number} · 1 2 3: the largest so far"
+            return f"{height_words(self._scale)} · 1 2 3: the largest so far"
         return step.samples if quantity == "gradient" else ""
 
     # ---- what is drawn
@@ -584,7 +584,8 @@ class Inside:
             sketches.append(ribbon(rows[1], bench.theme, step.phases, step.phase))
             sketches += [] if rows[0] is None else [sentence(rows[0], bench.theme, step.sentence)]
         if legend is not None:
-            sketches.append(bench.strip.legend(legend, step.frame, self.about or ""))
+            numbers = "number: new weight" if step.phase == UPDATE and bench.scenery.values.size else self.about or ""
+            sketches.append(bench.strip.legend(legend, step.frame, numbers))
         place = self._switch_box if column is None else (*column[:3], SWITCH)
         if place is not None:
             colour = bench.subject.probe if bench.subject.sample.colours else None

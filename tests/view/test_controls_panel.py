@@ -57,7 +57,7 @@ def panel(*parts, box=BOX, wanted=()):
 def held(*, options=None, **others):
     with make_run("wide", l2=0.01) as run:
         viewer = SimpleNamespace(playback=SimpleNamespace(speed=1.0), travels=None,
-                                 here=lambda: SimpleNamespace(recorded=True))  # fmt: skip
+                                 action_context=lambda: SimpleNamespace(recorded=True))  # fmt: skip
         return Driving(viewer, Scene("t", run, **others)).rows(Reader(run.frame(), RunSource(run), options))
 
 

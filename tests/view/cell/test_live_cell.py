@@ -84,7 +84,7 @@ def test_what_is_hidden_is_neither_shown_nor_done_and_act_does_what_a_key_does(c
         page.key(key)
     page.ask(lambda play: play.viewer.bench.select(3))
     page.say(kind="event", type="wheel", x=100, y=190, dx=0, dy=-100, modifiers=["Shift"])
-    with pytest.raises(InputError, match="leaves it out"):
+    with pytest.raises(InputError, match="leave it out of hide="):
         page.shown.act("micro_next")
     page.settle()
     assert (scene.run.lr, len(scene.run.log), page.ask(lambda play: play.viewer.bench.selected)) == (0.5, 0, None)
