@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from scalarviz.errors import InputError
 from scalarviz.io import CsvTable
 from scalarviz.run.edits import AddSamples, Change, Edit, Refill, SetFrozen, Several
-from scalarviz.run.edits.base import Names, numbered
+from scalarviz.run.edits.base import Names, RunHands, numbered
 
 from .net import FEATURES, MOST_LAYERS, MOST_UNITS, PlayNet, net_of
 from .points import PointSet, Recipe, own_points, points_for
-
-if TYPE_CHECKING:
-    from scalarviz.run.editing import RunHands
 
 
 @dataclass(frozen=True, slots=True, eq=False)

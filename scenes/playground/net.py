@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,8 @@ import scalarviz as sv
 from scalarviz import nn
 from scalarviz.errors import InputError
 from scalarviz.run.core.frame import Frame
+from scalarviz.run.edits.base import RunHands
 from scalarviz.run.edits.change import ACTIVATIONS
-
-if TYPE_CHECKING:
-    from scalarviz.run.editing import RunHands
 
 # ---- `Features`: the inputs that a network of the scene `playground` computes from a point.
 

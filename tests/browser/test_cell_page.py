@@ -89,7 +89,7 @@ class Bridge:
         while True:
             assert time.monotonic() < deadline
             self.carry()
-            sent = self.ask(lambda play: (play.take({}), self.shown.channel.sent)[1])
+            sent = self.ask(lambda play: (play.handle_message({}), self.shown.channel.sent)[1])
             self.until(f"el.scalarviz.answered > {sent}")
             if not self.ask(lambda play: play.moves or play.viewer.bench.moving):
                 return self.page.evaluate("painted(el)")

@@ -210,7 +210,7 @@ def test_numbers_and_rows_and_their_ranges_are_those_of_both_recordings_and_of_t
     assert steps == sorted({step for one in pair.pair for step in one.steps.tolist()})
     for place, three in enumerate(got):
         frame = pair.frame_at(place)
-        for told, one in zip(three, (*frame.both, frame), strict=True):
+        for told, one in zip(three, (*frame.frames, frame), strict=True):
             own = {"weight": one.values, "gradient": one.gradient, "update": one.update, **one.activations}
             assert set(told) == {"weight", "gradient", "update", "input", "1", "2"}
             for name, numbers in told.items():
@@ -235,7 +235,7 @@ def test_a_row_says_its_name_and_its_numbers(page, with_rows):
     pair.to(8)
     frame = pair.frame()
     assert (frame.a.step, frame.b.step) == (8, 5)
-    wanted = [figure(float(one.activations["1"][2])) for one in (*frame.both, frame)]
+    wanted = [figure(float(one.activations["1"][2])) for one in (*frame.frames, frame)]
     tip = page.evaluate("""() => scalarviz.tip(scalarviz.run.document.plates.findIndex(one => one.name === "1"), 2)""")
     assert tip[0][0] == "h3"
     assert [text for _, text in tip[1:]] == wanted

@@ -138,9 +138,9 @@ def test_the_doctor_says_the_same_and_survives_a_broken_driver(machine, monkeypa
 
 WHAT = """
 import sys
-from scalarviz.engine.cuda.there import found, no_cuda, simulated
+from scalarviz.engine.cuda.there import gpu_summary, no_cuda, simulated
 why = no_cuda(int(sys.argv[1]))
-print(why or found())
+print(why or gpu_summary())
 print(sorted({name.split(".")[0] for name in sys.modules} & {"numba", "numba_cuda", "cuda"}))
 """
 

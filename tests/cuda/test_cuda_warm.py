@@ -124,7 +124,7 @@ def test_without_a_compiler_it_is_said_what_is_missing(cache, capsys, monkeypatc
 def test_for_a_gpu_that_is_here_machine_code_is_made(cache, install_fake_driver, capsys, quiet, monkeypatch):
     """In the background only PTX: others may be using the GPU."""
     install_fake_driver(capability=(9, 0), version=13000)
-    monkeypatch.setattr(cli_warmup, "_give_way", lambda: None)
+    monkeypatch.setattr(cli_warmup.os, "nice", lambda by: None, raising=False)
     assert main(["warmup", "--quiet"] if quiet else ["warmup"]) == 0
     assert kinds(cache) == (["90.ptx"] * 6 if quiet else sorted(["90-13000.cubin"] * 6 + ["90.ptx"] * 6))
     lines = capsys.readouterr().err.splitlines()

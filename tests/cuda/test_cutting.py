@@ -42,7 +42,7 @@ def test_names_of_tiles_are_read_again_and_those_that_cannot_be_filled_evenly_ar
         assert Tile.parse(str(tile)) == tile
     refused = [(Tile(1, 4, 4, 8, 6), "tile_layer"), (Tile(1, 4, 16, 16, 8), "tile_weights")]
     for tile, which in (*refused, *((Tile(2, 3, 2, 2, 2), which) for which in KERNELS)):
-        with pytest.raises(InputError, match=f"{which}: a block of {tile.down * tile.across} threads.*{tile}"):
+        with pytest.raises(InputError, match=f"{which}: {tile.down * tile.across} threads .*{tile}"):
             tile.constants(which)
 
 

@@ -325,6 +325,11 @@ def in_checkpoint(path: Path) -> Iterator[tuple[str, Any]]:
     run.close()
 
 
+def _picture_facts(picture: Any) -> list[Any]:
+    kind = "webp" if picture.image[8:12] == b"WEBP" else "png"
+    return [picture.panel, picture.step, picture.width, picture.height, kind, zlib.crc32(picture.image)]
+
+
 def in_recording(path: Path) -> Iterator[tuple[str, Any]]:
     with sv.load_recording(path) as whole:
         yield "branches", len(whole.branches)
@@ -340,7 +345,7 @@ def in_recording(path: Path) -> Iterator[tuple[str, Any]]:
                         name = f"{branch.number} opened after frame {k}, alone {alone}"
                         yield f"{name}, micro-steps", len(opened.micro_steps())
                         yield from ((f"{name}, {part}", getattr(opened, part)) for part in ("gradient", "new_values"))
-        yield "pictures", [[p.panel, p.step, p.width, p.height, p.kind, zlib.crc32(p.image)] for p in whole.pictures]
+        yield "pictures", [_picture_facts(p) for p in whole.pictures]
 
 
 def in_results(path: Path) -> Iterator[tuple[str, Any]]:

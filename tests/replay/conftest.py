@@ -76,7 +76,7 @@ class Window:
     def time_bar(self, step, row=0):
         """Where a step lies on the time bar."""
         plan = self.bench.bar._plan
-        return plan.scale.at(step), plan.rail - ROW * row
+        return plan.scale.x_of(step), plan.rail - ROW * row
 
     def cube(self, row=1, column=1):
         """Where a cube of the first plate lies, and the index of its weight."""

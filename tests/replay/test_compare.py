@@ -175,7 +175,7 @@ def test_every_action_works_or_says_why_not(hosted):
         if action.name in ("close", "escape", "toggle_help"):
             continue
         host.view.say("")
-        reason = action.missing(host.view.here())
+        reason = action.missing(host.view.action_context())
         assert host.view.send(action.name) == (not reason)
         host.pass_time()
         host.picture()

@@ -18,13 +18,13 @@ def host(record, window):
 def told(host, *keys):
     """What is told inside a step after some keys."""
     host.press(*keys)
-    return host.bench.inside.told
+    return host.bench.inside.micro_step
 
 
 def place(host, *keys):
     """The step that is shown, and the micro-step inside of the next one."""
     found = told(host, *keys)
-    return host.shown.step, found and found.at
+    return host.shown.step, found and found.position
 
 
 @pytest.mark.parametrize(("network", "optimizer"), [("rgb", "adam"), ("wide", "sgd")])
@@ -39,7 +39,7 @@ def test_a_still_of_a_micro_step_is_that_of_the_run(network, optimizer, record):
 
 def test_the_keys_walk_through_recorded_steps(host):
     found = told(host, "Right", ".", ".")
-    assert (found.step, found.at, found.count, found.trial) == (2, 2, 44, True)
+    assert (found.step, found.position, found.count, found.trial) == (2, 2, 44, True)
     assert "inside step 2" in host.view.pace_text()
     assert dict(host.bench.inside.keys)["Right"] == "next recorded step"
     assert dict(host.bench.inside.keys)["Space"] == "play"
@@ -47,16 +47,16 @@ def test_the_keys_walk_through_recorded_steps(host):
     assert place(host, *["."] * 43) == (2, 44)  # the last one shows the numbers behind it
     host.bench.touch.select(7, host.shown)
     host.pass_time()
-    assert host.bench.inside.told.sentence.index == 7
+    assert host.bench.inside.micro_step.sentence.index == 7
     assert place(host, ".") == (2, None)
     assert told(host, ".").step == 3
     assert place(host, ",")[1] == 44  # back from the first one is the end of the step before
-    assert host.bench.inside.told.step == 2
+    assert host.bench.inside.micro_step.step == 2
     assert told(host, "Escape", "Home", ",") is None
     assert host.says("step 1 is the first")
     assert place(host, ".", ".", "Right") == (1, None)  # the step is finished
     assert told(host, ".") is not None
-    assert (host.go(3), host.bench.inside.told) == (3, None)
+    assert (host.go(3), host.bench.inside.micro_step) == (3, None)
     assert told(host, "End", ".", "Right") is None
     assert host.says("step 4 is the last recorded one")
     assert told(host, "Home", ".", *["."] * 43, "Space") is None
@@ -66,13 +66,13 @@ def test_the_keys_walk_through_recorded_steps(host):
 def test_b_shows_the_whole_batch_whose_samples_are_not_there_and_the_ribbon_leads_to_a_phase(host):
     assert told(host, ".").samples == "this sample"
     found = told(host, "b")
-    assert (found.samples, found.trial, found.at) == ("mean of 16 samples", False, 1)
+    assert (found.samples, found.trial, found.position) == ("mean of 16 samples", False, 1)
     assert told(host, "b").trial
     assert not host.view.send("add_samples")
     assert host.says("stores the sum over the batch, not its samples")
     x, y, wide, high = next(spot.box for spot in host.bench.inside.spots if spot.words == "gradients")
     host.click((x + wide / 2, y + high / 2))
-    assert host.source.opened(alone=True).phases()[host.bench.inside.told.phase].name == "gradients"
+    assert host.source.opened(alone=True).phases()[host.bench.inside.micro_step.phase].name == "gradients"
 
 
 def test_what_was_not_recorded_is_said(record, window):
@@ -91,14 +91,14 @@ def test_in_slow_motion_steps_open_by_themselves_and_lead_to_the_next_frame(reco
     host.view.key("Space")
     while host.view.playback.running:
         host.pass_time(0.21)  # a micro-step of 44 is shown for 9 s / 44
-        found = host.bench.inside.told
-        if found is not None and (not seen or seen[-1] != (found.step, found.at)):
-            seen.append((found.step, found.at))
+        found = host.bench.inside.micro_step
+        if found is not None and (not seen or seen[-1] != (found.step, found.position)):
+            seen.append((found.step, found.position))
     assert seen == [(step, at) for step in (1, 2) for at in range(1, 45)]
-    assert (host.shown.step, host.bench.inside.told) == (2, None)
+    assert (host.shown.step, host.bench.inside.micro_step) == (2, None)
     host.press("Home", "Space")
     host.pass_time(1.0)
     assert "slow motion" in host.view.pace_text()
-    at = told(host, "Space").at  # a pause stays in the step
+    at = told(host, "Space").position  # a pause stays in the step
     host.pass_time(2.0)
-    assert host.bench.inside.told.at == at
+    assert host.bench.inside.micro_step.position == at

@@ -144,11 +144,11 @@ def test_every_action_works_or_says_why_not_and_changes_no_number(host):
         if action.name in ("close", "escape"):
             continue
         host.view.say("")
-        reason = action.missing(host.view.here())
+        reason = action.missing(host.view.action_context())
         assert host.view.send(action.name) == (not reason)
         host.pass_time()
         assert host.view.notice().endswith(reason) if reason else action.name in host.view.handlers
-    assert {action.name for action in host.actions if action.applies(host.view.here())} >= PLAYS
+    assert {action.name for action in host.actions if action.applies(host.view.action_context())} >= PLAYS
     for name in ("undo", "restart", "raise_rate", "freeze", "add_samples", "name_moment", "toggle_controls"):
         assert not host.view.send(name)
         assert host.says("recording")

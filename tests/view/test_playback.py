@@ -413,11 +413,11 @@ def test_the_hud_tells_the_loss_of_all_samples_and_the_time_bar_no_other_as_if_i
         x, y, width, height = bench.bar.box
         bench.hover((x + 0.7 * width, y + height - 26))
         assert re.search(rf"loss [\d.e-]+{which}$", "|".join(words(bench.bar.label(bench.places.size))))
-        assert ("single samples" in said(bench)) == (batch == 1)
+        assert any(text.startswith("single samples") for text in said(bench)) == (batch == 1)
         assert "sum of all 4 samples" in said_anywhere(bench)
         run.do(SetBatchSize(4))  # by hand: said beside the curve and in the bar
         run.step(5)
-        assert ("4 samples a step" in said(again(bench))) == (batch == 1)
+        assert any(text.startswith("4 samples a step") for text in said(again(bench))) == (batch == 1)
         assert bench.bar.samples_words == ""
         before = told(bench)
         run.do(SetWeights(0, np.array([2.5])))  # of the numbers shown after a change by hand too

@@ -9,7 +9,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from ...engine.outside import is_source
 from ...errors import FileFormatError, InputError, ScalarvizError, listing, shown
 
-if TYPE_CHECKING:
-    from ..editing import RunHands
-
+RunHands = Any
+"""What an edit changes a run through, a :class:`scalarviz.run.editing.RunHands`: this room imports none above it."""
 Names = Callable[[int], str]
 """Maps the flat index of a weight to its name."""
 

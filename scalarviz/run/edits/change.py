@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numpy.typing import NDArray
 
@@ -14,11 +14,8 @@ from ...engine.outside import as_source
 from ...engine.problem import SAMPLINGS, Sampling
 from ...errors import InputError, TypeMismatchError, listing, shown
 from ..checks import as_samples
-from .base import Edit, Names, Setting, numbered, set_fields
+from .base import Edit, Names, RunHands, Setting, numbered, set_fields
 from .numbers import Call, SetOptimizer
-
-if TYPE_CHECKING:
-    from ..editing import RunHands
 
 ACTIVATIONS: dict[str, type[nn.Activation]] = {
     (kind.op or "identity"): kind

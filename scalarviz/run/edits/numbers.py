@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,7 @@ from ...errors import InputError, TypeMismatchError, shown
 from ...optim import Schedule
 from ...scalar.single import as_number
 from ..checks import limits_of
-from .base import Edit, Names, Setting, full_name, numbered, set_fields, several, within
-
-if TYPE_CHECKING:
-    from ..editing import RunHands
+from .base import Edit, Names, RunHands, Setting, full_name, numbered, set_fields, several, within
 
 
 def _numbers(array: Any, what: str) -> NDArray[Any]:

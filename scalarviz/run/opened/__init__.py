@@ -1,6 +1,6 @@
 """A step, opened: what comes from the loss to every weight, sample by sample, and what the optimiser makes of it.
 
-Open `opened` first (what ``run.open()`` returns), then `run/looking.py` (``run.open``, ``run.why``, ``run.compare``).
+Open `opened` first (what ``run.open()`` returns), then `run/frames.py` (``run.open``, ``run.why``, ``run.compare``).
 
 * before the optimiser: `network` (the model with all its stages, and where each weight is read), `attention` (what it
   makes by no module), `passes` (forward and backward in blocks; the sum that a gradient is)

@@ -1,6 +1,6 @@
 """From a number to a pixel: the one visual that draws every cube, and the way back from a pixel to a number.
 
-1. `Viewer.tick` (`watch.viewer`) asks the run for a frame, which is a copy of its numbers (`run.looking`; in training,
+1. `Viewer.tick` (`watch.viewer`) asks the run for a frame, which is a copy of its numbers (`run.frames`; in training,
    the newest frame of `run.worker`). `Workbench.update` gives it to a `CubeView` (`comparison`, beside this folder),
    which gives it to the visual.
 2. `scale` decides for cubes and legend which quantity is shown, with which range, marks and colours; `looks` holds the

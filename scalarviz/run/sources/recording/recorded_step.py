@@ -307,7 +307,7 @@ def _read_step(said: StepSaid, shapes: Shapes) -> tuple[MicroStep, str]:
         or (step.phase in ("gradients", "update") and not len(step.weights))
         or any(k < 0 or shapes.stages[k].outputs != outputs for k in also)
         or (op and not (kind in ("stage", "node", "delta") and 0 <= column <= MOST_TERMS))
-        or (op in TABLE and column not in (0, len(TABLE[op].args), 2 * (op in ("sin", "cos"))))
+        or (op in TABLE and op != "mul" and column not in (0, len(TABLE[op].args), 2 * (op in ("sin", "cos"))))
         or (op in OWN and column not in (0, OWN[op]))
         or (joined and not op and not (kind == "stage" and 0 < len(step.units) <= FEW))
     )
