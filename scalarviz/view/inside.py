@@ -188,19 +188,27 @@ class Inside:
             return None
         return strip[0] + strip[2] - _LEGEND[0], strip[1], _LEGEND[0], 66.0
 
+    @property
+    def _row_apart(self) -> str:
+        """The last stage, if its only number stands beside the cubes and is that of one sample; otherwise empty."""
+        bench, last = self._bench, self._bench.subject.stages[-1:]
+        drawn = {plate.name for plate in (*bench.layout.plates, *bench.layout.spots)}
+        alone = last and last[0].outputs == 1 and last[0].name not in drawn
+        return last[0].name if alone and bench.scenery.outcome is not None and not self.mean else ""
+
     def _parts(self) -> tuple[CubeTexts, list[Box] | None, list[RowPlace]]:
         """What depends on layout and camera: made once for each."""
         bench, scenery = self._bench, self._bench.scenery
         if self._placed is None or self._placed[:2] != (scenery.values, self.mean):
-            flow, last = scenery.flow, bench.subject.stages[-1] if bench.subject.stages else None
+            flow = scenery.flow
             boxes = None if flow is None else delta_boxes(flow.rows, bench.places.scene)
             faces = CubeTexts(bench.layout, bench.project, scenery.values)
             inputs = bench.subject.source.n_inputs
             places = [] if flow is not None else row_places(bench.layout, bench.project, inputs, scenery.values)
-            alone = last is not None and last.outputs == 1 and all(place.name != last.name for place in places)
-            if last is not None and alone and scenery.outcome is not None and not self.mean:
+            if scenery.outcome is not None and self._row_apart:
                 at, above = scenery.outcome.output_places
-                places.append(RowPlace(last.name, at, above, np.zeros((1, 0, 2)), (math.inf, math.inf), drawn=True))
+                apart = (math.inf, math.inf)
+                places.append(RowPlace(self._row_apart, at, above, np.zeros((1, 0, 2)), apart, drawn=True))
             self._placed = scenery.values, self.mean, faces, boxes, places
         return self._placed[2:]
 
@@ -389,7 +397,7 @@ class Inside:
     def row_deltas(self) -> dict[str, Floats]:
         """Deltas by the rows that are drawn."""
         step, layout = self._shown_step, self._bench.layout
-        drawn = {plate.name for plate in (*layout.plates, *layout.spots)} | {place.name for place in self._parts()[2]}
+        drawn = {plate.name for plate in (*layout.plates, *layout.spots)} | {self._row_apart}
         whose = whose_deltas(self._bench.subject.stages, step.deltas, drawn)
         return {row: step.deltas[stage] for row, stage in whose.items()}
 

@@ -74,7 +74,7 @@ def hand_of(subject, told):
     """What a micro-step does to the cubes of a picture."""
 
     def hand(look, slab, colouring, activations, **bench):
-        scenery = SimpleNamespace(flow=None, values=SimpleNamespace(lift=lambda rise, project: None, size=0))
+        scenery = SimpleNamespace(flow=None, outcome=None, values=SimpleNamespace(lift=lambda rise, project: None))
         inside = Inside(SimpleNamespace(subject=subject, theme=look, slab=slab, colouring=colouring, project=None,
                                         activations=activations, scenery=scenery, **bench))  # fmt: skip
         inside.micro_step, colouring.opened = told, True

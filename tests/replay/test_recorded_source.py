@@ -63,7 +63,7 @@ def test_what_is_not_there_is_said(source):
     past = every.past
     assert [past.nearest(step) for step in (-3, 2, 3, 99)] == [0, 0, 5, 20]
     assert [past.neighbour(5, by) for by in (-2, -1, 1, 3, 4)] == [-1, 0, 10, 20, 21]
-    assert (past.neighbour(7, 1), past.beside(7, -1)) == (10, 5)
+    assert (past.neighbour(7, 1), past.neighbour(7, -1)) == (10, 5)
     bare = source(kept={"updates": True})
     assert "gradients=True" in bare.lacks("gradient") == bare.lacks("|gradient|")
     assert bare.lacks("update") == bare.lacks("update/value") == bare.lacks("weight") == ""

@@ -33,7 +33,7 @@ def parts_of(opened):
             step.formula,
             step.units,
             step.weights,
-            step.also,
+            step.other_calls,
             step.op,
         ]
         if not step.op:
