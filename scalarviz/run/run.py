@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextvars import Context
+from functools import partial
 from pathlib import Path
 from threading import Event
 from typing import Any, NoReturn
@@ -963,7 +965,10 @@ class Run:
     def _attach(self) -> None:
         """Attach the optimiser to this run; it gets its numbers back when the run ends."""
         self.optimizer.attach(self)
-        self._left = weakref.finalize(self, hand_back, self.optimizer, self._tape, self._problem, self._training)
+        # In a context of its own: it may run within a garbage collection, in the middle of NumPy's change of a context
+        # variable, whose cached value it would leave dangling.
+        left = partial(hand_back, self.optimizer, self._tape, self._problem, self._training)
+        self._left = weakref.finalize(self, Context().run, left)
         self._left.atexit = False
 
     @in_turn

@@ -87,8 +87,8 @@ class BetweenModules:
         self._attention_rows: dict[str, AttentionRows | None] = {}
 
     def reads(self, stage: str) -> list[int]:
-        """The rows that the first output of a layer is a sum of; none of another stage."""
-        made = self._places.instruction_of(int(self._rows_of[stage][0]))
+        """The rows that the first output of a layer is a sum of; none of another stage, or of the loss."""
+        made = self._places.instruction_of(int(self._rows_of[stage][0])) if stage in self._rows_of else None
         return [] if made is None or made[0].kind not in LAYERS else made[2].tolist()
 
     def kinds(self, stage: str) -> dict[int, str]:
