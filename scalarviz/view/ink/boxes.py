@@ -289,9 +289,8 @@ def corner_boxes(sizes: Mapping[str, tuple[float, float]], scene: Box) -> dict[s
     """Place panels one below the other in the upper right corner; panels without room are left out."""
     x, y, width, height = scene
     narrow = [WantedPanel(name, high) for name, (wide, high) in sizes.items() if wide <= _SHARE * width]
-    found = stacked(
-        fitting_panels(narrow, _SHARE_HIGH * height - GROUND, 3 * GROUND), (x, y + GROUND, 0.0, 0.0), 3 * GROUND
-    )
+    fitting = fitting_panels(narrow, _SHARE_HIGH * height - GROUND, 3 * GROUND)
+    found = stacked(fitting, (x, y + GROUND, 0.0, 0.0), 3 * GROUND)
     return {name: (x + width - sizes[name][0] - 2 * GROUND, top, *sizes[name]) for name, (_, top, *_) in found.items()}
 
 

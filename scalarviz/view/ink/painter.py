@@ -123,9 +123,8 @@ class Painter:
         """Fill everything: `ground` at the rim, `glow` behind the cubes; cached if `viewport` is the framebuffer."""
         if len(viewport) == 2:
             size = viewport
-            kept = self._backdrop.get(
-                (ground, glow, size), lambda: Backdrop(size, lambda: self.background(ground, glow))
-            )
+            make = lambda: Backdrop(size, lambda: self.background(ground, glow))  # noqa: E731
+            kept = self._backdrop.get((ground, glow, size), make)
             return kept.copy()
         program = self._ground
         program["u_size"] = self.size

@@ -95,9 +95,8 @@ def _bare(text: str, wide: float) -> str:
     """The number alone; a new weight with fewer decimals where all of them have no room."""
     said = text.removeprefix("= ").removeprefix("≈ ").removeprefix("w' ")
     while text.startswith("w' ") and measure(said, _LOW) + _CLOSE > wide and len(said.partition(".")[2]) > 1:
-        said = number(
-            float(text[3:].replace(MINUS, "-").replace(",", "")), len(said.partition(".")[2]) - 1, signed=True
-        )
+        digits = len(said.partition(".")[2]) - 1
+        said = number(float(text[3:].replace(MINUS, "-").replace(",", "")), digits, signed=True)
     return said
 
 

@@ -331,9 +331,8 @@ class _Picture:
                 drawn = [k for k in line.items if self.network.parts[k] or not line.like]
                 line.high = max(map(self._height, drawn), default=0.0)
                 line.lanes = 0 if line.like else len({lane for *_, lane in self._routed(line)})
-                top = (0.0 if line.like else NAME) + (
-                    0.0 if not stacks[-1] else min(CLOSE, 0.3 * self.high) if line.like else AIR
-                )
+                close = min(CLOSE, 0.3 * self.high) if line.like else AIR
+                top = (0.0 if line.like else NAME) + (close if stacks[-1] else 0.0)
                 bottom = y + top + line.high + (LANE * (line.lanes + 1) if line.lanes else 0.0)
                 if bottom <= self.box[3]:
                     break

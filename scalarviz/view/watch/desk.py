@@ -157,9 +157,8 @@ class Driving:
             if len(before) == 1 and _short(before[0]) and _short(item):
                 rows[-1] = replace(rows[-1], items=(*before, item))
             else:
-                rows.append(
-                    replace(row_of(item), note="changed layers are re-initialised" if item.control.anew else "")
-                )
+                note = "changed layers are re-initialised" if item.control.anew else ""
+                rows.append(replace(row_of(item), note=note))
         return rows
 
     def _item(self, control: Control, reader: Reader) -> Item | None:
