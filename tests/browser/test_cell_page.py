@@ -245,7 +245,7 @@ def test_a_step_is_opened_and_walked_and_time_goes_back_and_forth(cell):
     live.rest()
     assert np.array_equal(live.numbers, values)
     _, y, _, high = live.spot("go")
-    left, right = live.ask(lambda play: [play.viewer.bench.bar._plan.scale.at(step) for step in (0, 10)])
+    left, right = live.ask(lambda play: [play.viewer.bench.bar._plan.scale.x_of(step) for step in (0, 10)])
     live.drag((right, y + high - 24), (left + 90, y + high - 24), (left, y + high - 24))
     live.until(lambda: live.step == 0 == run.steps)
     live.press("End")
