@@ -110,7 +110,7 @@ def numbers(change):
 
     def changed(database):
         for frame, alone, data in database.execute("SELECT frame, alone, numbers FROM micro").fetchall():
-            flat = change(np.frombuffer(zlib.decompress(data), "<f8").copy())
+            flat = change(np.frombuffer(zlib.decompress(data), "<f8").copy(), alone)
             given = zlib.compress(np.asarray(flat, "<f8").tobytes()), frame, alone
             database.execute("UPDATE micro SET numbers = ? WHERE frame = ? AND alone = ?", given)
 
@@ -118,8 +118,8 @@ def numbers(change):
 
 
 def put(place, number):
-    def change(flat):
-        flat[place] = number
+    def change(flat, alone):
+        flat[place + 4 * 3 * alone] = number  # of one sample four deltas have their slope and both products
         return flat
 
     return change
@@ -141,7 +141,7 @@ HOSTILE = {
     "numbers that stand for gigabytes": lambda database: database.execute(
         "UPDATE micro SET numbers = ?", (zlib.compress(bytes(1 << 20))[:1200],)
     ),
-    "numbers cut off": numbers(lambda flat: flat[:-1]),
+    "numbers cut off": numbers(lambda flat, alone: flat[:-1]),
     "a rule that there is not": numbers(put(AT, 7.0)),
     "weights without end": numbers(put(AT + 1, np.inf)),
     "a weight that there is not": numbers(put(AT + 2, 31.0)),

@@ -16,7 +16,7 @@ from kit.runs import bits, make_data, make_run
 from scalarviz import Run, Weight, nn, optim
 from scalarviz.errors import InputError, OutOfRangeError, TypeMismatchError, UnknownNameError
 from scalarviz.run.core.gather import weight_name
-from scalarviz.run.opened.equations import mixture, score_of, share_of
+from scalarviz.run.opened.equations import PASSED, mixture, score_of, share_of
 from scalarviz.run.source import Moment
 from scalarviz.scalar.kernel import kernel
 from scalarviz.scalar.ops import TABLE
@@ -259,6 +259,9 @@ def test_every_weight_has_a_gradient_and_an_update_among_the_small_steps(name, s
         if step.op == "gap" and step.factors:
             a, target, factor = step.factors
             assert factor * (a - target) == pytest.approx(step.value, rel=1e-9, abs=1e-14)
+        elif step.op in PASSED and step.factors:
+            slopes, terms = np.split(np.array(step.factors), [PASSED[step.op]])
+            assert np.prod(slopes) * sum(terms) == pytest.approx(step.value, rel=1e-9, abs=1e-14)
         elif step.kind in ("product", "delta", "gradient") and step.factors and step.op != "terms":
             assert np.prod(step.factors) == pytest.approx(step.value, rel=1e-9, abs=1e-14)
         elif (step.kind == "sum" or step.op == "terms") and step.factors:

@@ -172,6 +172,8 @@ GAP = "gap"
 """A number less its target, times a factor."""
 OWN = {NORM: 5, GAP: 3}
 """How many numbers they take: a norm its own, the mean, the deviation, a weight and a bias."""
+PASSED = {"passed": 1, "passed twice": 2}
+"""A sum times slopes, as of δ through an activation, and how many slopes there are: they stand before the terms."""
 
 
 def scaled(factor: float, inner: Sequence[Token]) -> list[Token]:
@@ -196,6 +198,12 @@ def operated(op: str, factors: Sequence[float], result: float, joined: str) -> s
         signs = ("(", f" {MINUS} ", ") / ", " · ", " + ")
         tokens = [token for pair in zip(signs, numbers, strict=True) for token in pair]
         return equation(tokens, result, lambda k: _normed(*(rounded(x, k) for x in factors)))
+    if op in PASSED:
+        slopes, parts = factors[: PASSED[op]], factors[PASSED[op] :]
+        tokens, shown = summed(parts, LARGEST, LARGEST - 1)
+        tokens = ["(", *tokens, ")", *(token for x in slopes for token in (" · ", Quantity("", x)))]
+        again = lambda k: sum(rounded(x, k) for x in shown) * prod(rounded(x, k) for x in slopes)  # noqa: E731
+        return equation(tokens, result, again)
     if op == GAP:
         a, t, factor = factors
         tokens = scaled(factor, (Quantity("", a), f" {MINUS} ", Quantity("", t)))

@@ -30,6 +30,7 @@ from .equations import (
     MAX,
     MOST,
     MOST_TERMS,
+    PASSED,
     SYMBOLS,
     TERMS,
     RowOperation,
@@ -502,7 +503,15 @@ class Walk:
             words, found = f"δ of output {unit}", self._derivation(row)
             step = MicroStep("backward", "delta", words, np.array([unit]), _NONE, stage.name, found.formula)
             step = self._with_number(step, found, value, unit, self.many.partition(" ")[0])
-            yield step if found.op != "mul" and step.factors else replace(step, op="", column=-1)
+            pair = not step.factors or (found.op == "mul" and len(step.factors) == 2)
+            yield replace(step, op="", column=-1) if pair else step
+
+    def _slopes(self, uses: Sequence[Use]) -> Counter[int]:
+        """By the rows that read a number, their derivatives with respect to it."""
+        slopes = Counter[int]()
+        for use in uses:  # a square reads its number twice
+            slopes.update(dict(zip(use.rows.tolist(), self._x(use).tolist(), strict=True)))
+        return slopes
 
     def _derivation(self, row: int) -> RowOperation:
         """How the delta of a row comes from what reads it, in symbols; the factors where one operation does."""
@@ -517,9 +526,7 @@ class Walk:
             sums, formula = self.passes.adjoint_sums, self._upstream(row)
             linear = formula == "Σ w · δ"
             uses = above if linear or (self.single and all(use.kind != "loss" for use in above)) else ()
-            slopes = Counter[int]()
-            for use in uses:  # a square reads its number twice
-                slopes.update(dict(zip(use.rows.tolist(), self._x(use).tolist(), strict=True)))
+            slopes = self._slopes(uses)
             pairs = [(float(sums[k]), float(x)) for k, x in slopes.items() if sums[k] * x]
             if not linear and not np.isclose(fsum(a * b for a, b in pairs), sums[row], rtol=1e-9, atol=1e-14):
                 pairs = []  # one sample alone moves no mean of its batch
@@ -541,8 +548,17 @@ class Walk:
         if letters == ["1"]:  # a difference, as of a logit and the largest: nothing is multiplied
             return RowOperation(TERMS, (), above_it)
         letters = [f"({above_it})" if above_it.startswith("Σ") else above_it, *letters]
-        factors = [float(self.passes.adjoint_sums[upper]), *factors]
-        off = np.isnan(prod(factors)) and np.isfinite(self.passes.adjoint_sums[row])  # a ReLU sends back 0, not NaN · 0
+        sums = self.passes.adjoint_sums
+        pairs = [*self._slopes(pool).items()] if self.single and above_it == "Σ w · δ" else []
+        terms = condensed([w * float(sums[k]) for k, w in pairs], MOST)
+        op = next((op for op, count in PASSED.items() if count == len(factors)), "")
+        if op and len(terms) > 1 and np.isfinite([*terms, *factors]).all():
+            return RowOperation(op, (*factors, *terms), " · ".join(letters))
+        if len(pairs) == 1:
+            letters[0], factors = "w · δ", [pairs[0][1], float(sums[pairs[0][0]]), *factors]
+        else:
+            factors = [float(sums[upper]), *factors]
+        off = np.isnan(prod(factors)) and np.isfinite(sums[row])  # a ReLU sends back 0, not NaN · 0
         return RowOperation(TERMS if off else "mul", () if off else tuple(factors), " · ".join(letters))
 
     def _target_difference(self, row: int) -> RowOperation | None:

@@ -28,7 +28,7 @@ from ....errors import FileFormatError, ScalarvizError
 from ....scalar.ops import TABLE
 from ...opened.attention import Attention, AttentionState
 from ...opened.equations import DIGITS as RESULT
-from ...opened.equations import MAX, MOST_TERMS, OWN, TERMS, operated
+from ...opened.equations import MAX, MOST_TERMS, OWN, PASSED, TERMS, operated
 from ...opened.micro import FEW, PHASES, GradientTerms, MicroStep, PhaseSpan, largest_weight, listed, phases_of
 from ...opened.network import Network
 from ...opened.opened import Opened
@@ -287,7 +287,7 @@ def _clean(token: TokenSaid) -> TokenSaid:
 
 def _read_step(said: StepSaid, shapes: Shapes) -> tuple[MicroStep, str]:
     phase, kind, places, words, formula, column, joined, units, weights = said
-    op = joined if joined in (*TABLE, TERMS, MAX, *OWN) else ""
+    op = joined if joined in (*TABLE, TERMS, MAX, *OWN, *PASSED) else ""
     if not 0 <= phase < len(PHASES) or kind not in KINDS[PHASES[phase]] or not (op or joined in JOINED):
         raise FileFormatError("one has an unknown phase or kind")
     place, *also = places if isinstance(places, list) and places else [places if isinstance(places, int) else -1]
@@ -309,6 +309,7 @@ def _read_step(said: StepSaid, shapes: Shapes) -> tuple[MicroStep, str]:
         or (op and not (kind in ("stage", "node", "delta") and 0 <= column <= MOST_TERMS))
         or (op in TABLE and op != "mul" and column not in (0, len(TABLE[op].args), 2 * (op in ("sin", "cos"))))
         or (op in OWN and column not in (0, OWN[op]))
+        or (op in PASSED and 0 < column <= PASSED[op])
         or (joined and not op and not (kind == "stage" and 0 < len(step.units) <= FEW))
     )
     if wrong:
