@@ -237,7 +237,8 @@ class Inside:
         if bias is not None:
             numbers = np.concatenate([numbers, flat[bias.start : bias.start + bias.size, None]], axis=1)
             x = np.append(x, np.nan)
-        running = Running(numbers, x, step.phase == BACKWARD, back, bench.colouring.range.high)
+        delta = step.backward_factors[weight.start : weight.start + weight.size : weight.shape[1]] if back else None
+        running = Running(numbers, x, step.phase == BACKWARD, delta, bench.colouring.range.high)
         air = 0.0 if flow is not None else _AIR * min(face_room(weight, bench.project))
         return wires_of(weight, bias, bench.project, sources, sums, air), running
 

@@ -16,7 +16,7 @@ from kit.runs import bits, make_data, make_run
 from scalarviz import Run, Weight, nn, optim
 from scalarviz.errors import InputError, OutOfRangeError, TypeMismatchError, UnknownNameError
 from scalarviz.run.core.gather import weight_name
-from scalarviz.run.opened.equations import PASSED, mixture, score_of, share_of
+from scalarviz.run.opened.equations import PASSED, USUAL, mixture, score_of, share_of
 from scalarviz.run.source import Moment
 from scalarviz.scalar.kernel import kernel
 from scalarviz.scalar.ops import TABLE
@@ -44,9 +44,15 @@ def check_printed(equation, digits=4):
         return  # a root of a bare number
     python = python.translate(str.maketrans({"−": "-", "·": "*", "²": "**2", "^": "**", "σ": "sigmoid"}))
     python = re.sub(r"(\d*)π", lambda found: f"({found[1] or 1}*{math.pi})", python)
-    named = {"e": math.e, **{name: kernel(name).value for name in TABLE}}
+    named = {"e": math.e, **{name: usually(name) for name in TABLE}}
     found = float(eval(python, {"__builtins__": {}}, named))
     assert f"{found + 0.0:.{digits}g}" == f"{number(right) + 0.0:.{digits}g}", equation
+
+
+def usually(op):
+    """An operation; what is not printed of it is as usual: the slope of leaky ReLU."""
+    value, usual = kernel(op).value, USUAL.get(op, ())
+    return lambda *given: value(*given, *usual[len(given) - 1 :])
 
 
 def check_forward(opened):

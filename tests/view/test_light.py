@@ -140,6 +140,22 @@ def test_a_link_runs_in_gaps_and_covers_no_face_of_its_layer(step, size):
     assert met or step.name in ("neuron", "expression", "digits", "texture", "microgpt")  # no links there
 
 
+@pytest.mark.parametrize("phase", [BACKWARD, GRADIENTS])
+def test_what_comes_back_into_a_row_has_the_hue_of_its_delta(step, phase):
+    told = step.stand(step.last_of(phase))
+    wires = step.bench.inside._wires()
+    if wires is None:
+        return  # too many cubes for links
+    running, cmap = wires[1]._replace(up=False, x=np.full_like(wires[1].x, np.nan)), step.bench.colouring.cmap
+    deltas = step.walk.opened.joined[told.layer.name]
+    assert running.delta == pytest.approx(deltas)
+    for row, delta in enumerate(deltas):
+        numbers = np.where(np.arange(len(deltas))[:, None] == row, running.numbers, np.nan)
+        shapes = wires[0].sketch(running._replace(numbers=numbers), step.bench.theme, cmap).shapes
+        wanted = cmap(np.sign(delta) * (0.45 + 0.55 * abs(delta) / np.abs(deltas).max()) if delta else 0.0)
+        assert all(item.colour == pytest.approx(wanted) for item in shapes if isinstance(item, Lines))
+
+
 @pytest.mark.parametrize("size", [(1280, 720), (1000, 600), (680, 510), (640, 360), (560, 420), (375, 812)])
 def test_a_chip_lies_on_no_name_and_on_no_lit_face(step, size):
     step = step._replace(bench=again(Workbench(step.bench.subject, size)))

@@ -216,6 +216,8 @@ def operated(op: str, factors: Sequence[float], result: float, joined: str) -> s
         known, value = isinstance(angle, str), kernel(op).value
         again = lambda k: value((factors[0] if known else rounded(factors[0], k)) * rounded(x, k))  # noqa: E731
         return first + equation((f"{op}(", angle, " · ", Quantity("", x), ")"), result, again)
+    if tuple(factors[1:]) == USUAL.get(op):
+        return first + applied(op, factors[1:], factors[0], result)
     count = len(factors)
     nodes = *(Node("input", index=k) for k in range(count)), Node(op, tuple(range(count)))
     writer = Writer(Tape(nodes, count, 0, 0), dict.fromkeys(range(count), ""), [*factors, result], ())

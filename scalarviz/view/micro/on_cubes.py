@@ -218,7 +218,7 @@ def row_chips(
             if large and not come and added is not None and not np.isnan(added.numbers[k]):
                 chips.put_sum(top, float(added.numbers[k]), place.apart, whole=bool(added.complete[k]))
             elif come and own is not None and (place.bare or not place.drawn):
-                form = "signed chip" if not place.drawn else "cube" if place.apart[1] > _LEVEL else "tenths"
+                form = "signed chip" if not place.drawn else "brief" if place.apart[1] > _LEVEL else "tenths"
                 said = WRITTEN[form](float(own[k]))
                 at, apart = _outside(place, k, said) if place.drawn else (top, place.apart)
                 chips.place(at, said, apart, theme.panel, theme.border if place.drawn else theme.text2)

@@ -37,7 +37,7 @@ class Running(NamedTuple):
     numbers: Floats
     x: Floats  # (columns,), what comes down the columns; NaN where nothing does
     up: bool  # whether the columns' numbers run up, to the layer before
-    back: bool  # whether the rows' numbers run from the sums into the cubes
+    delta: Points  # (rows,), what runs from the sums into the cubes of their rows; None: products run to the sums
     most: float  # the largest of the numbers: the brightest link
 
 
@@ -61,7 +61,7 @@ class Wires:
 
     def sketch(self, running: Running, theme: Theme, cmap: Colormap) -> Sketch:
         """All links of what runs."""
-        sketch, numbers = Sketch(), running.numbers[self.rows][:, self.columns]
+        sketch, numbers, most = Sketch(), running.numbers[self.rows][:, self.columns], running.most
         for j, column in enumerate(self.columns.tolist()):
             there = np.flatnonzero(~np.isnan(numbers[:, j]))
             if not len(there) or column >= len(self.sources) or (np.isnan(running.x[column]) and not running.up):
@@ -79,15 +79,15 @@ class Wires:
             there = np.flatnonzero(~np.isnan(numbers[i]))
             if not len(there):
                 continue
-            sums = np.cumsum(np.nan_to_num(numbers[i]))
-            for j in range(int(there[0]) if running.back else 0, numbers.shape[1] - 1 if self.gaps else 0):
-                value = numbers[i, j] if running.back else sums[j]
-                if running.back or not np.isnan(numbers[i, j]):
-                    sketch.line(self.right[i, j], self.left[i, j + 1], _hue(float(value), running.most, cmap), _WIDE)
-            if running.back or there[-1] == numbers.shape[1] - 1:
-                value = numbers[i, there[-1]] if running.back else sums[-1]
-                colour = _hue(float(value), running.most, cmap)
-                _link(sketch, self.right[i, -1], self.sums[row], self.air, colour, away=not running.back)
+            sums, back = np.cumsum(np.nan_to_num(numbers[i])), running.delta is not None
+            if running.delta is not None:
+                sums, most = np.full(len(sums), running.delta[row]), float(np.nanmax(np.abs(running.delta)))
+            for j in range(int(there[0]) if back else 0, numbers.shape[1] - 1 if self.gaps else 0):
+                if back or not np.isnan(numbers[i, j]):
+                    sketch.line(self.right[i, j], self.left[i, j + 1], _hue(float(sums[j]), most, cmap), _WIDE)
+            if back or there[-1] == numbers.shape[1] - 1:
+                colour = _hue(float(sums[-1]), most, cmap)
+                _link(sketch, self.right[i, -1], self.sums[row], self.air, colour, away=not back)
         return sketch
 
     def path(self, kind: str, row: int, column: int) -> Floats | None:

@@ -239,17 +239,16 @@ class FlowLabels(Labels):
         line = ", ".join(units)
         ends = f"{units[0]} \N{HORIZONTAL ELLIPSIS} {units[-1]}" if len(units) > 2 else line
         lines = [ends] if measure(line, LABEL) > _UNITS else [line, ends]  # of many only the first and the last
-        afters, wide = [f"  {line}" for line in lines if units], measure(text, LABEL)
-        after = afters[0] if afters else ""
-        for clear, more in product((1.0, None), dict.fromkeys((*afters, ""))):
-            behind = measure(more, LABEL)
-            places = _around(points, wide + behind, _LINE)
+        forms = [*((text, f"  {line}") for line in lines if units), (text, ""), *[("", ends)] * bool(units)]
+        for clear, (name, more) in product((1.0, None), dict.fromkeys(forms)):
+            wide = measure(name, LABEL)
+            places = _around(points, wide + measure(more, LABEL), _LINE)
             near = [places[k] for k in (1, 3, 5, 8, 0, 2, 4, 7, 6)]
-            key = f"row {plate.name}" if more == after else f"row {plate.name} alone"
-            spot = self._best(key, near + places[9:], (wide + behind, _LINE), plate, clear)
+            key = f"row {plate.name}" if (name, more) == forms[0] else f"row {plate.name} alone"
+            spot = self._best(key, near + places[9:], (wide + measure(more, LABEL), _LINE), plate, clear)
             if spot is not None:
                 x, y, at = spot[0], spot[1] + 14, _corner(plate, points, spot)
-                self.names += [Name(text, x, y, tone=3, at=at), Name(more, x + wide, y, at=at)]
+                self.names += [Name(name, x, y, tone=3, at=at), Name(more, x + wide, y, at=at)]
                 return
 
 

@@ -42,7 +42,7 @@ class HudState:
     @property
     def parts(self) -> list[str]:
         """The texts about training beside step and loss."""
-        told = f" {self.batch:,} " in self.of  # named beside the loss already
+        told = f" {self.batch:,} " in self.of or self.of.startswith("of this ")  # named beside the loss already
         found = (self.rate, self.optimiser, f"batch {self.batch:,}" if self.batch and not told else "", self.half)
         return [part for part in found if part]
 
