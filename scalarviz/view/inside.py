@@ -19,7 +19,7 @@ from ..run.questions.ranges import Range, extent
 from .ink.boxes import LABEL, WantedPanel
 from .ink.equation import product
 from .ink.maps import get_map
-from .ink.sketch import Box, Point, Sketch, Spot, contains, rgba, spot_at
+from .ink.sketch import Box, Point, Sketch, Spot, contains, meet, rgba, spot_at
 from .ink.text import CAP_HEIGHT, figure
 from .ink.theme import rgb
 from .micro.beside_cubes import (
@@ -336,8 +336,9 @@ class Inside:
                     ends = np.concatenate([self._face(plate, end) for end in (span[0], span[-1])])[:, 0]
                     (x, right), (left, end) = (face[:, 0].min(), face[:, 0].max()), (ends.min(), ends.max())
                     y, out = face[:, 1].mean(), _RANK + 4
-                    nearer = end - right < x - left or left - out < _RANK / 2
-                    side = (right, end + out) if nearer else (x, left - out)
+                    disc = left - out - _RANK / 2, float(y) - _RANK / 2, _RANK, _RANK
+                    hides = disc[0] < 0 or any(meet(disc, word) for word in bench.scenery.words)
+                    side = (right, end + out) if hides or end - right < x - left else (x, left - out)
                     sketch.polyline(np.array([(side[0], y), (side[1], y)]), bench.theme.selection, 1.0)
                     x, y = float(side[1]) - 2, float(y) - 4
                 ways = [(x + a, y + b) for a, b in ((0, 0), (_RANK + 6, 0), (0, _RANK + 6), (_RANK + 6, _RANK + 6))]
