@@ -25,7 +25,7 @@ class Updater:
         self._prologue = RowProgram(prologue, np.dtype(np.float64)) if prologue else None
 
     def hyper(self, first: int, count: int, lr: Rates) -> Array:
-        """The numbers that depend only on learning rate and step, (count, n_parameters + n_derived).
+        """Return the numbers that depend only on learning rate and step, (count, n_parameters + n_derived).
 
         They are ``lr, t``, a place for the clipping factor if there is one, and the derived parameters. These are
         computed in float64 (``1 - beta2**t`` loses four digits in float32) and rounded to the store's dtype.
@@ -40,7 +40,7 @@ class Updater:
             return table.T.astype(self.problem.store.value.dtype, order="C")
 
     def _derived(self, given: Array) -> Array:
-        """The outputs of the prologue, shape (n_derived, steps), for theta = `given` (2, steps)."""
+        """Return the outputs of the prologue, shape (n_derived, steps), for theta = `given` (2, steps)."""
         assert self._prologue is not None
         program = self._prologue.program
         if all(i.kind in ("op", "param") for i in program.instructions):

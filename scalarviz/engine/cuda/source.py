@@ -54,19 +54,19 @@ def backward(
 
 
 def has_backward(op: ops.Op) -> bool:
-    """Whether a gradient flows to any operand."""
+    """Return whether a gradient flows to any operand."""
     return any(partial is not None for partial in op.partials)
 
 
 def forward_source(op: ops.Op) -> str:
-    """The source of the kernel that computes an operation."""
+    """Return the source of the kernel that computes an operation."""
     lines, (result,) = translate((op.value,), op.args, CUDA)
     body = indent("\n".join(lines), " " * 8)
     return _FORWARD.format(name=op.name, loads=_loads(op, 8), lines=body, result=result)
 
 
 def backward_source(op: ops.Op) -> str:
-    """The source of the kernel that computes the gradients of its operands."""
+    """Return the source of the kernel that computes the gradients of its operands."""
     cases = []
     for k, partial in enumerate(op.partials):
         if partial is not None:
@@ -108,10 +108,10 @@ def derivative_source(op: ops.Op, k: int, of_result: bool = False) -> str:
 
 
 def tells_by_result(op: ops.Op, k: int, numbers: tuple[float, ...]) -> bool:
-    """Whether the derivative by operand k can be made of the result, since it asks only whether that is above 0 or NaN.
+    """Return whether the derivative by operand k can use the result: it depends only on whether that is above 0 or NaN.
 
-    A slope (one of `numbers`, the other operands) of 0 would make NaN of an infinity; one no float32 holds is
-    one.
+    A slope (one of `numbers`, the other operands) of 0 would turn an infinity into NaN, and so would a slope that
+    float32 cannot hold.
     """
     if k != 0:
         return False
@@ -119,7 +119,7 @@ def tells_by_result(op: ops.Op, k: int, numbers: tuple[float, ...]) -> bool:
 
 
 def derivative_names(op: ops.Op, k: int) -> set[str]:
-    """The terms of the derivative with respect to operand k."""
+    """Return the terms of the derivative with respect to operand k."""
     tree = ast.parse(op.partials[k] or "0", mode="eval")
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
 
@@ -165,7 +165,7 @@ def update(
 
 
 def update_source(program: Program) -> str:
-    """The source of the kernel of an optimiser's program; empty if there is none.
+    """Return the source of the kernel of an optimiser's program; empty if there is none.
 
     Its arguments: the numbers of :class:`~.device.State`, slices of the gradients with their number (0: the
     gradient stands in the state), parameters, parameters with derived ones, what is trained, the rates of the
@@ -192,7 +192,7 @@ def update_source(program: Program) -> str:
 
 
 def numbers_of(i: Instruction) -> list[float]:
-    """The constants of an instruction in its program."""
+    """Return the constants of an instruction in its program."""
     if i.kind in ("dot", "weighted", "product"):
         return [i.offset, *i.numbers.tolist()]
     return i.numbers.tolist() if i.kind == "squares" else []
@@ -201,12 +201,12 @@ def numbers_of(i: Instruction) -> list[float]:
 def _column(index: int, states: int) -> str:
     if index < 2:
         return ("_weight", "_gradient")[index]
-    behind = int(index >= 2 + states)  # columns stand behind the previous values
+    behind = int(index >= 2 + states)  # columns come after the previous values
     return f"_state[2 * _size + {index - 2 + behind} * _n + _p]"
 
 
 def _instruction(i: Instruction, at: int) -> list[str]:
-    """The source of its rows; its constants begin at `at`."""
+    """Return the source of its rows; its constants begin at `at`."""
     if i.kind == "op":
         return [line for j in range(i.count) for line in _operation(i, j)]
     if i.kind == "param":
@@ -228,7 +228,7 @@ def _instruction(i: Instruction, at: int) -> list[str]:
 
 
 def _terms(i: Instruction, at: int) -> list[str]:
-    """The source of all rows of sums."""
+    """Return the source of all rows of sums."""
     if i.kind == "product":
         return [f"_r{a} * _r{b}" for a, b in i.args.T]
     if i.kind == "dot":

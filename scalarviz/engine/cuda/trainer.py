@@ -19,7 +19,7 @@ from .work import Work, fit_problem
 
 
 def open_device(number: int) -> Device:
-    """The device with this number: numba's simulator if it is switched on, otherwise a GPU."""
+    """Return the device with this number: numba's simulator if it is switched on, otherwise a GPU."""
     from .jit import SIMULATED
 
     if SIMULATED:
@@ -58,7 +58,7 @@ class CudaTrainer:
 
     @property
     def ready(self) -> bool:
-        """Whether its kernels are loaded and its memory is allocated."""
+        """True if its kernels are loaded and its memory is allocated."""
         return self._work is not None
 
     def prepare(self, stopped: Callable[[], bool] = lambda: False) -> None:
@@ -138,13 +138,13 @@ class CudaTrainer:
         self._open_work().state.restore()
 
     def finite(self) -> bool:
-        """Whether no weight is a NaN or an infinity."""
+        """Return whether no weight is a NaN or an infinity."""
         return bool(np.isfinite(self.problem.store.value).all())
 
 
 @contextmanager
 def _settle_on_error(work: Work) -> Iterator[None]:
-    """A call; if it is interrupted, none of its work stays in the device's queue."""
+    """Run a call in the block; if it is interrupted, none of its work stays in the device's queue."""
     try:
         yield
     except BaseException:

@@ -14,7 +14,7 @@ from ..problem import DTYPES
 from . import catalog, images, there
 from .there import simulated
 
-Unit = tuple[str, str, str, int, int]  # what of it, name, dtype, capability
+Unit = tuple[str, str, str, int, int]  # the kind of unit, name, dtype, capability
 
 
 def warmup(capability: tuple[int, int], dtypes: Iterable[str] = DTYPES, progress: Progress | None = None) -> None:
@@ -30,7 +30,7 @@ def warmup(capability: tuple[int, int], dtypes: Iterable[str] = DTYPES, progress
 
 
 def is_warm(dtype: str, operations: Iterable[str]) -> bool:
-    """Whether the first GPU can start a program with these operations without compiling shared kernels."""
+    """Return whether the first GPU can start a program with these operations without compiling shared kernels."""
     if simulated() or images.named():
         return True
     (kind, *_), needed = (gpu.capability for gpu in there.driver().gpus), set(operations)
@@ -55,7 +55,7 @@ def warmup_device(number: int, dtypes: Iterable[str] = DTYPES, progress: Progres
 
 
 def count(dtypes: Iterable[str] = DTYPES) -> int:
-    """The numbers of units that the two functions compile."""
+    """Return the numbers of units that the two functions compile."""
     return len(_units("ptx", (0, 0), dtypes))
 
 

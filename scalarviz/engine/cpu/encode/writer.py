@@ -45,7 +45,7 @@ class AdjointRows:
         self._free: dict[int, list[int]] = {}
 
     def __call__(self, row: int) -> int:
-        """The workspace row with the gradient of program row `row`."""
+        """Return the workspace row with the gradient of program row `row`."""
         owner = self._owner[row]
         if owner < 0:
             return self._height + row
@@ -86,7 +86,7 @@ class SoleReaders:
                 self._shared[_read(i)] = True
 
     def claim(self, i: Instruction) -> bool:
-        """Whether a layer is one of them; marks its instruction as the owner of their gradients."""
+        """Return whether a layer is one of them; marks its instruction as the owner of their gradients."""
         start, end = _span(i)
         if len(self._shared) == 0 or end - start < LEAST or self._shared[start:end].any():
             return False
@@ -109,7 +109,7 @@ def _span(i: Instruction) -> tuple[int, int]:
 
 
 def _read(i: Instruction) -> NDArray[np.int64]:
-    """The weights that any other instruction reads."""
+    """Return the weights that any other instruction reads."""
     weights = i.weights
     if i.kind == "conv":
         weights = (weights[:, None] + np.arange(i.args.shape[1])).ravel()
@@ -125,7 +125,7 @@ Lines = list[list[int]]
 
 
 def runs(columns: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Spans ``(start, length)`` of the columns in which every row counts up by one."""
+    """Return spans ``(start, length)`` of the columns in which every row counts up by one."""
     if columns.shape[1] == 0:
         return []
     breaks = np.flatnonzero((np.diff(columns, axis=1) != 1).any(axis=0)) + 1
@@ -137,11 +137,11 @@ def runs(columns: NDArray[np.int64]) -> list[tuple[int, int]]:
 class LaneLayout:
     """The lanes for which a program is encoded."""
 
-    lanes: int  # numbers of a vector where rows are single numbers (`can_be_compact` must allow it), else 0
+    lanes: int  # numbers of a vector if rows are single numbers (`can_be_compact` must allow it), else 0
     few: bool  # a row is never longer than one vector
-    samples: int  # lanes of a row, where they are 2 to 16, else 0
-    hands_over: bool  # there are kernels that hand gradients over
-    narrow: bool  # rows that are the same on all lanes are computed on one
+    samples: int  # lanes of a row, if they are 2 to 16, else 0
+    hands_over: bool  # some kernels pass gradients on directly
+    narrow: bool  # rows that are equal on all lanes are computed on one lane
 
 
 @dataclass
@@ -153,11 +153,11 @@ class Writer:
     kernel_address: Callable[[str], int]
     layout: LaneLayout
     adjoint: AdjointRows
-    written: set[int]  # rows whose adjoints have been
+    written: set[int]  # rows whose adjoints have been written
     sole_readers: SoleReaders
     pool: array[int] = field(default_factory=lambda: array("q"))
     numbers: list[float] = field(default_factory=list)
-    places: int = 0  # how many are taken of the sums that blocks leave for means over the batch
+    places: int = 0  # used sums that blocks leave for means over the batch
     _wanted: list[bool] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -184,11 +184,11 @@ class Writer:
         return wire.KERNEL, self.kernel_address(f"{name}_one" if one else name)
 
     def need_gradients(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which rows want a gradient."""
+        """Return which rows want a gradient."""
         return self.program.needs_gradient[rows]
 
     def needs_gradient(self, row: int) -> bool:
-        """Whether one row wants a gradient."""
+        """Return whether one row wants a gradient."""
         return self._wanted[row]
 
     def zeros(self, rows: Sequence[int]) -> Lines:
@@ -206,7 +206,7 @@ class Writer:
         return lines, adding
 
     def first_to_write(self, row: int) -> bool:
-        """Whether this gradient is fresh; marks it as written."""
+        """Return whether this gradient is fresh; marks it as written."""
         fresh = row not in self.written
         self.written.add(row)
         return fresh
