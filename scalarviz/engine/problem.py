@@ -126,7 +126,7 @@ Reduction = Literal["mean", "sum"]
 Sampling = Literal["epochs", "replacement"]
 
 SAMPLINGS = ("epochs", "replacement")
-"""How a step chooses its samples: each once per epoch, in an order from the seed; or each drawn from all samples."""
+"""Ways to choose the samples of a step: each once per epoch, in an order from the seed; or drawn from all."""
 
 
 @dataclass(slots=True)

@@ -106,7 +106,7 @@ def find(engine: object) -> tuple[Engine, int]:
 
 
 def usable(engine: object, dtype: str) -> tuple[Engine, int]:
-    """As :func:`find`; ScalarvizError if the engine cannot be used here, InputError if it does not have `dtype`."""
+    """Return the result of :func:`find`; ScalarvizError if the engine is not usable, InputError without `dtype`."""
     found, device = find(engine)
     why = found.missing(device)
     if why:

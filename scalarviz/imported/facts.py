@@ -27,9 +27,12 @@ ALIKE = (*RESHAPES, "Cast", "Identity", "Transpose")
 _OF_MODULE = re.compile(r"[A-Za-z_]\w*(\.\w+)+|\d+(\.\w+)+|weight|bias")
 Shape = tuple[int, ...]
 Way = Literal["all", "whole", "samples", "rows"]
-"""How a layer is called on an array with a sample axis. "all": with the whole array. "samples": with each item of the
-first axis. "rows": with each row of the last axis. "whole": with the whole array in a graph by hand, where the sample
-axis tells what a sample is; else like "samples".
+"""How to call a layer on an array with a sample axis.
+
+* "all": with the whole array
+* "samples": with each item of the first axis
+* "rows": with each row of the last axis
+* "whole": by hand with the whole array, whose sample axis tells what a sample is; while recording like "samples"
 """
 
 

@@ -219,7 +219,7 @@ def _single(name: str, facts: Facts) -> bool:
 
 
 def _equal(nodes: Sequence[Node], x: str, facts: Facts) -> str | None:
-    """Return which of `FORMULAS` of x the nodes compute, or None."""
+    """Return the name in `FORMULAS` of the function of x that the nodes compute, or None."""
     last, names = nodes[-1].outputs[0], {name for node in nodes for name in node.inputs} & facts.constants.keys()
     tensors: Tensors = {x: POINTS} | {name: facts.constants[name].reshape(()) for name in names}
     try:

@@ -70,7 +70,7 @@ class Picture:
 
     @property
     def opaque(self) -> NDArray[np.bool_]:
-        """Which of `pixels` are visible, shape (H * W,); fully transparent pixels have no meaningful colour."""
+        """A mask of the visible `pixels`, shape (H * W,); fully transparent pixels have no meaningful colour."""
         return np.ones(len(self.pixels), bool) if self.alpha is None else self.alpha.reshape(-1) > 0
 
     def with_colours(self, rows: Floating) -> Picture:

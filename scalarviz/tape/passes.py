@@ -24,7 +24,7 @@ from .tape import Memo, Node, Tape, Terms, moved, terms_of, weights_at
 
 
 class Needs(IntEnum):
-    """What a node depends on; decides how often it must be computed."""
+    """The dependence of a node; it decides how often the node must be computed."""
 
     NOTHING = 0  # constants only: once
     PARAMETERS = 1  # parameters only: once per step
@@ -95,7 +95,7 @@ def readers_of(tape: Tape) -> list[int]:
 
 
 def spliced(tape: Tape, changed: dict[int, Node], made: Sequence[Node], before: Mapping[int, Sequence[int]]) -> Tape:
-    """As :func:`rebuild`, with new rows: ``made[k]`` is row ``len(tape.nodes) + k``.
+    """Rebuild a tape like :func:`rebuild`, with new rows: ``made[k]`` is row ``len(tape.nodes) + k``.
 
     New rows come before the old rows that `before` names, in its order. New rows and replacements may read earlier
     ones.

@@ -99,12 +99,12 @@ class Program:
 
     @property
     def couples(self) -> bool:
-        """Whether a sample's numbers depend on the rest of its batch, so that the whole batch must run together."""
+        """True if a sample's numbers depend on the rest of its batch, so that the whole batch must run together."""
         return any(i.kind == "batch_mean" for i in self.instructions)
 
     @property
     def has_masks(self) -> bool:
-        """Whether it has dropout masks, which depend on the step and on a sample's place in the batch."""
+        """True if it has dropout masks, which depend on the step and on a sample's place in the batch."""
         return any(i.kind == "mask" for i in self.instructions)
 
     def __str__(self) -> str:
@@ -163,7 +163,7 @@ _NONE = np.zeros((0, 0), np.int64)
 
 
 def in_front(nodes: Iterable[Node], gets: Iterable[bool]) -> tuple[list[Instruction], list[bool]]:
-    """Return the instructions of all totals, and which of their rows get a gradient.
+    """Return the instructions of all totals, and flags for those of their rows that get a gradient.
 
     Their rows come before those of the nodes, whose instructions must be shifted by their number (see `shifted`).
     """

@@ -222,7 +222,7 @@ class PlanRunner:
         return RowProgram(self.plan.body, self.dtype)
 
     def extended(self, theta: Array) -> tuple[Array, Array | None]:
-        """Theta followed by the derived parameters, and the rows of the prologue."""
+        """Return theta followed by the derived parameters, and the rows of the prologue."""
         if self.prologue is None:
             return theta, None
         rows = self.prologue.forward(theta, np.empty((0, 1), self.dtype))

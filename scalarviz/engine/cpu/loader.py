@@ -2,7 +2,7 @@
 
 numba's own locators name the code of a function by the path of its source file, so another copy of the same
 sources would be compiled again. `OurLocator` uses folder and version instead (see ``units``). numba does not
-guarantee that ``CacheImpl`` has its list of locators, so `trouble` tests whether numba calls ours.
+guarantee that ``CacheImpl`` has its list of locators, so `error_message` tests whether numba calls ours.
 """
 
 from __future__ import annotations

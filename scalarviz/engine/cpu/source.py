@@ -26,7 +26,7 @@ POINTERS = ("_a", "_b", "_c", "_y", "_g", "_d")
 _FUNCTIONS = {name: f"_{name}" for name in FUNCTIONS}
 NUMBA = Dialect(calls=_FUNCTIONS, where="_select({c}, {a}, {b})", literal=typed_literal)
 NEAR = replace(NUMBA, calls=_FUNCTIONS | {"sin": "_sin_near", "cos": "_cos_near"})
-"""For small arguments: the library's sine and cosine, good for any, are no straight-line code."""
+"""Sine and cosine for small arguments: the library's, good for any argument, is not straight-line code."""
 
 _HEADER = '''\
 """Row kernels of {name!r} in {dtype}. Written by scalarviz from its ops table; changes here are lost."""

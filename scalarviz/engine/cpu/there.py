@@ -1,4 +1,4 @@
-"""Whether numba can be used; its settings may prevent that. Loads numba only if there are settings."""
+"""Check whether numba can be used; its settings may prevent that. Loads numba only if there are settings."""
 
 from __future__ import annotations
 

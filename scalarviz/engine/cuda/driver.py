@@ -77,7 +77,7 @@ class Context:
 
     @property
     def usable(self) -> bool:
-        """Whether it can be used: it belongs to this process, and is not broken."""
+        """True if the context can be used: it belongs to this process, and is not broken."""
         return self.process == os.getpid() and not self.lost
 
     def check(self) -> None:

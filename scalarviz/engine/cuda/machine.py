@@ -21,7 +21,7 @@ from .tiled import Cut
 
 @dataclass(frozen=True)
 class Shape:
-    """How work is divided. It is part of the configuration, because it changes bits; it never depends on the GPU.
+    """The division of work. It is part of the configuration, because it changes bits; it never depends on the GPU.
 
     `lanes`, `block_threads`, `alone` and `shared_bytes` describe a block that takes some lanes of a small batch
     through a whole program (see ``block``). `joined` says whether neighbours are combined: the update in one

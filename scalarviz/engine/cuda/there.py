@@ -1,4 +1,4 @@
-"""Whether CUDA can be used, what is missing, which GPUs there are, and the meaning of the driver's errors.
+"""Check whether CUDA can be used, what is missing, which GPUs there are, and what the driver's errors mean.
 
 The codes are those of ``CUresult`` in ``cuda.h``. This module loads the driver only to look for a GPU. It never loads
 numba, and loads nothing if numba-cuda is not installed.

@@ -44,7 +44,7 @@ class Join:
 
 @dataclass
 class Joins:
-    """Which instruction is joined to which; all are indices in the program."""
+    """The joins of instructions; all numbers are indices in the program."""
 
     # operations on all results of an instruction, without other readers
     behind: dict[int, Join] = field(default_factory=dict)
@@ -111,7 +111,7 @@ def _join(index: int, i: Instruction, numbers: dict[int, float]) -> Join | None:
 
 
 class Cut(NamedTuple):
-    """How the work is divided; see ``machine.Shape``."""
+    """The division of work; see ``machine.Shape``."""
 
     tiling: Tiling
     lanes: int  # lanes of a chunk, also the stride of rows

@@ -72,7 +72,7 @@ _SOURCES = ("param", "batch_mean")
 
 
 class Narrow:
-    """Which instructions run on one lane; none unless `asked`."""
+    """The instructions that run on one lane; none unless `asked`."""
 
     def __init__(self, program: Program, asked: bool) -> None:
         self._program = program

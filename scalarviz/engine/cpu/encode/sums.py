@@ -284,7 +284,7 @@ def squares_backward(w: Writer, i: Instruction) -> Lines:
 
 
 def _sides(w: Writer, i: Instruction) -> list[list[list[int]]]:
-    """For two rows of operands: gradient rows (left, right), and whether each is fresh (left, right)."""
+    """Return gradient rows (left, right), and whether each is fresh, for two rows of operands."""
     # in the order of the kernels, which go term by term
     pairs = [w.targets(i.args[:, j]) for j in range(i.args.shape[1])]
     return [[[pair[part][side] for pair in pairs] for side in (0, 1)] for part in (0, 1)]
