@@ -87,7 +87,7 @@ def backward(
     name = op if isinstance(op, str) else registered(op)
     title = name or title_of(op)
 
-    same = ops.TABLE[name].value if name in ops.TABLE else ""  # an operation is registered anew under another name
+    same = ops.TABLE[name].value if name in ops.TABLE else ""  # the same under any name
     return run_check("backward", title, hint, lambda: report_of(op, of, name, title, (between, width, seed)), same)
 
 

@@ -180,7 +180,7 @@ def from_graph(whole: Callable[..., Any], tried: Attempt) -> list[Guess]:
         found.append(Guess("taken", np.array(valued) * up, {"op": op}))
     inside = [slopes_inside(root, leaves[k]) for root, leaves in graphs]
     if len({len(nodes) for nodes in inside}) == 1:
-        columns = [*zip(*inside, strict=True)][::-1]  # of equal slopes the innermost one, where the chain was left
+        columns = [*zip(*inside, strict=True)][::-1]  # of equal slopes the innermost: the chain ended there
         ends = [Guess("inner", np.array([s for _, s in column]) * up, {"op": column[0][0]}) for column in columns]
         found = [*ends, *found]
     parts = [shares(root, leaves)[k] for root, leaves in graphs]

@@ -93,7 +93,7 @@ def held_at(attributes: Mapping[str, Any], place: Place) -> Any:
 def tree(module: Module) -> str:
     """Return a module and everything below it as text, one line each.
 
-    If `extra_repr` is not empty, it stands for the parameters.
+    If `extra_repr` is not empty, it replaces the parameters.
     """
     own = module.extra_repr()
     lines = [(name, _brief(part)) for name, part in module._members() if not own or isinstance(part, Module)]
@@ -152,7 +152,7 @@ class _Books:
         self.owners: list[weakref.ref[Module]] = []
         self.buffers: tuple[str, ...] = ()
         self.places: dict[int, Place] = {}  # by the id of a part; valid while the part is still at its place
-        self.standing: list[Any] = []  # what `samples` and `plans` were computed for
+        self.standing: list[Any] = []  # the layers and attributes for which `samples` and `plans` hold
         self.samples: set[tuple[int, ...]] = set()  # shapes of arrays that are known to be one sample
         self.plans: dict[tuple[int, ...], Any] = {}  # by the shape of a sample: how to compute a batch
 
@@ -580,7 +580,7 @@ class Module:
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_buffers": self._books.buffers}  # references to the owners are made anew
+        return {**vars(self), "_buffers": self._books.buffers}  # references to the owners are made again
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._books.buffers = state["_buffers"]

@@ -422,6 +422,6 @@ def _recorded(one: Factor) -> Tape | None:
         called = _called(one, np.array(_TRIED))  # the function may index a list that ends earlier
         tape = trace(traced, 1)
         found = _computed(tape, np.array(_TRIED))
-    except Exception:  # a Value is not what it was written for
+    except Exception:  # the function was not written for Values
         return None
     return tape if np.allclose(found, called, rtol=1e-13, atol=0, equal_nan=True) else None

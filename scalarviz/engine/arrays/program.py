@@ -287,7 +287,7 @@ def encoded(
 ) -> Data:
     """Return the data of inputs (N, n_inputs) and targets (N, n_targets), with features; InputError for large numbers.
 
-    Whole numbers of a dtype smaller than the run's keep it. If nobody else writes to the arrays (`ours`), arrays of
+    Whole numbers of a dtype smaller than the run's keep it. If no one else writes to the arrays (`ours`), arrays of
     the run's dtype are used without a copy. For `whole` see :meth:`Data.set_layout`.
     """
     runner, real, count = PlanRunner(plan, dtype), np.dtype(dtype), len(inputs)

@@ -43,7 +43,7 @@ MANY_WEIGHTS = 65536
 """From this many weights on, clearing and adding buffers takes longer than a block of samples."""
 
 MANY_SAMPLES = 512
-"""For so many weights, each buffer sums at least this many samples if there are more than two groups."""
+"""From `MANY_WEIGHTS` on, each buffer sums at least this many samples if there are more than two groups."""
 
 WORTH = 1_000_000
 """For fewer operations per step, a second thread costs more than it saves."""
@@ -102,7 +102,7 @@ class Turns:
         return [(other, few), (self.workers, count - few)] if count > few else [(other, count)]
 
     def took(self, workers: int, seconds: float) -> None:
-        """Record the seconds per step of so many workers; the median of the last three counts."""
+        """Record the seconds per step with `workers` threads; the median of the last three counts."""
         self._seconds[workers].append(seconds)
         known = {workers: statistics.median(several) for workers, several in self._seconds.items() if several}
         self.workers = min(known, key=lambda workers: known[workers])

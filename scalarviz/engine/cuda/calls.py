@@ -78,7 +78,7 @@ class Tile:
         return (self.high * pitch + right) * itemsize
 
     def padded(self, rows: int, columns: int) -> int:
-        """Return the number of computed results, which includes the edges of tiles, for so many wanted ones."""
+        """Return the number of computed results for the wanted ones: it includes the edges of tiles."""
         return -(-rows // self.high) * self.high * -(-columns // self.wide) * self.wide
 
 
@@ -140,7 +140,7 @@ class Tiling:
         return enough[0] if enough else max(tiles, key=blocks.__getitem__, default=None)
 
     def takes(self, weights: int, lanes: int) -> bool:
-        """Return whether tiles are worth it for a layer of so many weights on so many lanes, a multiple of four."""
+        """Return whether tiles are worth it for a layer with `weights` weights on `lanes` lanes, a multiple of four."""
         return weights >= self.least and lanes >= self.lanes and lanes % 4 == 0
 
 

@@ -68,7 +68,7 @@ class Device(Protocol):
     shared_bytes: int  # the most shared memory that a block can have
 
     def empty(self, size: int, dtype: Any) -> Buffer:
-        """Return memory for so many numbers; DeviceMemoryError if there is too little."""
+        """Allocate memory for `size` numbers; DeviceMemoryError if there is too little."""
 
     def memory(self) -> tuple[int, int]:
         """Return free and total bytes."""
@@ -162,7 +162,7 @@ class _Loop:
 
 
 class ListingDevice(SynchronousDevice):
-    """Computes nothing and has no memory; it finds out what a problem needs, without a GPU.
+    """A device without memory that computes nothing. It finds out the memory that a problem needs, without a GPU.
 
     It stores the recorded `launches`, counts how many were requested, and adds up the bytes of memory.
     """
@@ -176,7 +176,7 @@ class ListingDevice(SynchronousDevice):
         self.launched = self.nbytes = 0
 
     def empty(self, size: int, dtype: Any) -> Buffer:
-        """Return an empty buffer that stands for so many numbers."""
+        """Return a buffer without memory for `size` numbers."""
         dtype = np.dtype(dtype)
         self.nbytes += size * dtype.itemsize
         return Buffer(None, 0, size, dtype)

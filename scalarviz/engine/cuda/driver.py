@@ -350,7 +350,7 @@ class DriverDevice:
         self.stream, self.second = streams
 
     def empty(self, size: int, dtype: Any) -> Buffer:
-        """Return memory for so many numbers."""
+        """Allocate memory for `size` numbers."""
         dtype = np.dtype(dtype)
         return Buffer(Memory(self.context, size * dtype.itemsize), 0, size, dtype)
 

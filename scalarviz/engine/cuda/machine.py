@@ -48,7 +48,7 @@ class Shape:
     sorted_rows: int = SORTED  # rows of a table that is read by number; above, gradients are summed over sorted numbers
 
     def chunk(self, rows: int, itemsize: int, lanes: int, whole: bool = False) -> int:
-        """Return the number of lanes in a chunk of a program with so many rows; all chunks have about the same size.
+        """Return the number of lanes in a chunk of a program with `rows` rows; all chunks have about the same size.
 
         A chunk has all lanes if they depend on each other (`whole`). With tiles, it is a multiple of four, rounded
         up if a few lanes are missing.

@@ -20,7 +20,7 @@ class SimulatedDevice(SynchronousDevice):
     remark = "numba's simulator, which is slow"
 
     def empty(self, size: int, dtype: Any) -> Buffer:
-        """Return memory for so many numbers."""
+        """Allocate memory for `size` numbers."""
         dtype = np.dtype(dtype)
         nothing = np.nan if dtype.kind == "f" else np.iinfo(dtype).min
         return Buffer(np.full(size, nothing, dtype), 0, size, dtype)

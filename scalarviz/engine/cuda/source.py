@@ -1,12 +1,11 @@
 """Generated source of the CUDA kernels: two per operation, those joined to tiles, and whole updates.
 
-Forward: a thread computes one row on one lane. Backward: a thread gathers what one target row gets (see
-``kernels/rows``); an item names an operand and a result, ``k * count + j``. The upstream gradient stands in the
+Forward: a thread computes one row on one lane. Backward: a thread collects the gradient of one target row (see
+``kernels/rows``); an item names an operand and a result, ``k * count + j``. The upstream gradient goes inside the
 branches of the derivative's selections (:func:`scalarviz.scalar.emit.adjoint`).
 
 An update adds the gradient's slices and runs the optimiser's program, row by row, in the registers of a thread. Its
-constants (such as Adam's betas) come from memory, so that the source, and so the compiled kernel, is the same
-for all of their values.
+constants (such as Adam's betas) come from memory. So the source, and the compiled kernel, is the same for all values.
 """
 
 from __future__ import annotations
@@ -86,14 +85,14 @@ NUMBERS = 2
 
 
 def activation_source(op: ops.Op, k: int) -> str:
-    """``activation(operand k, the other operands, ...)``: the value."""
+    """Return the source of ``activation(operand k, the other operands, ...)``: the value."""
     return function_source("activation", _names(op, k), (op.value,), CUDA)
 
 
 def derivative_source(op: ops.Op, k: int, of_result: bool = False) -> str:
-    """``derivative(upstream, result, operand k, the other operands, ...)``: what operand k gets.
+    """Return the source of ``derivative(upstream, result, operand k, the other operands, ...)``, the gradient of k.
 
-    With `of_result` the result stands for the operand (see :func:`tells_by_result`).
+    With `of_result` the result replaces the operand (see :func:`tells_by_result`).
     """
     partial = op.partials[k]
     if partial is None:
@@ -167,9 +166,9 @@ def update(
 def update_source(program: Program) -> str:
     """Return the source of the kernel of an optimiser's program; empty if there is none.
 
-    Its arguments: the numbers of :class:`~.device.State`, slices of the gradients with their number (0: the
-    gradient stands in the state), parameters, parameters with derived ones, what is trained, the rates of the
-    call, the numbers of the program, the clock.
+    Its arguments: the numbers of :class:`~.device.State`, the slices of the gradients and their number (0: the state
+    holds the gradient), parameters, parameters with derived ones, flags of trained weights, the rates of the call, the
+    numbers of the program, the clock.
     """
     if program.n_rows > MOST_ROWS or any(i.kind == "conv" for i in program.instructions):
         return ""

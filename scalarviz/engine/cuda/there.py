@@ -88,8 +88,7 @@ def in_words(api: Any, error: Any) -> str:
 def older(toolkit: str, version: int) -> str:
     """Return the clause, after the engine's name, for a driver that is older than the toolkit of the kernels.
 
-    The toolkit's release is ``"13.0.88"``, or empty. The driver's version is ``1000 * major + 10 * minor``, or
-    0.
+    The toolkit's release is ``"13.0.88"``, or empty. The driver's version is ``1000 * major + 10 * minor``, or 0.
     """
     wanted = f"for CUDA {'.'.join(toolkit.split('.')[:2])} or newer" if toolkit else "newer than the one here"
     here = f", and the one here is for CUDA {version // 1000}.{version % 1000 // 10}" if version else ""
@@ -134,8 +133,7 @@ class Driver:
 def driver() -> Driver:
     """Return the installed driver.
 
-    Raises MissingDependencyError with a clause that follows the engine's name: there is none, or it does not
-    start.
+    MissingDependencyError has a clause that follows the engine's name: there is no driver, or it does not start.
     """
     return _asked(os.getpid())
 

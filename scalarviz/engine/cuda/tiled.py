@@ -243,10 +243,10 @@ class Tiled:
         return Call(name, len(blocks) // 6, given, tile)
 
     def sum_up(self, pairs: Pairs) -> NDArray[np.int64]:
-        """Add the launches that sum gradients of weights; returns the parameters that still need pairs.
+        """Add the launches that sum gradients of weights; return the parameters that still need pairs.
 
-        The pairs of the plain form are summed first: a tile adds to what they gave. A parameter that several
-        instructions share is in as many launches, the first of which stores.
+        The pairs of the plain form are summed first, and tiles add to them. If several instructions share a parameter,
+        the first of their launches stores and the others add.
         """
         launch = np.full(self.program.n_theta, -1)
         paired = np.zeros(self.program.n_theta, np.bool_)

@@ -130,7 +130,7 @@ class CudaTrainer:
         return float(loss[0])
 
     def snapshot(self) -> None:
-        """Keep what a step changes, as at the start of the next call."""
+        """Keep all numbers that a step changes, as they are at the start of the next call."""
         self._open_work().state.keep_upload()
 
     def rewind(self) -> None:

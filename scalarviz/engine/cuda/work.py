@@ -85,8 +85,8 @@ def size(nbytes: int) -> str:
 class MidCallReader:
     """Reads values, gradient and losses after a step without waiting for them.
 
-    The numbers are copied within the device between two steps, in microseconds, and from there to
-    the host during the following steps. There is one reading at a time.
+    The numbers are copied within the device between two steps, in microseconds, and to the host during the following
+    steps. There is one reading at a time.
     """
 
     def __init__(self, device: Device, state: State, steps: Steps) -> None:
@@ -186,8 +186,7 @@ class Work:
 def fit_problem(problem: Problem, shape: Shape, open_device: Callable[[], Device]) -> Work:
     """Return the problem on a device, cut into smaller parts, or with its data loaded call by call, if memory is short.
 
-    Raises DeviceMemoryError, which names the memory needed and a batch that fits, or InputError if samples
-    that depend on each other are too few.
+    DeviceMemoryError names the needed memory and a batch that fits. InputError: see :func:`check_coupled`.
     """
     plan, item = problem.plan, problem.store.value.dtype.itemsize
     check_coupled(plan.body, problem.batch, 2 * plan.body.n_rows * item)

@@ -73,13 +73,13 @@ class Matrix:
 
 
 def sums_kernel(w: Writer, weights: int) -> str:
-    """Return the kernel that computes sums with so many weights."""
+    """Return the kernel that computes sums with `weights` weights."""
     least = 2 * SEVERAL_WEIGHTS if w.layout.samples <= HALF else 16 * SEVERAL_WEIGHTS
     return "combine_several" if 0 < w.layout.samples <= PASS and weights >= least else "combine"
 
 
 def gradients_kernel(w: Writer, weights: int) -> str:
-    """Return the kernel that adds up the gradients of so many weights."""
+    """Return the kernel that adds up the gradients of `weights` weights."""
     return "outer_several" if w.layout.samples and weights >= SEVERAL_WEIGHTS else "outer"
 
 
