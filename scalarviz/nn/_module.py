@@ -161,8 +161,8 @@ class Module:
     """A part of a network. Subclass it, set parts as attributes, override `forward`.
 
     Each attribute that is a `Parameter`, a `Weight` or a `Module` is a part, and so is each such item of a list or
-    tuple (nested too). ``self.w = sv.Weight(0.0)`` is the parameter ``"w"``; the first module of ``self.layers =
-    [...]`` is ``"layers.0"``.
+    tuple (nested too). ``self.w = sv.Weight(0.0)`` is the parameter ``"w"``; the first module of
+    ``self.layers = [...]`` is ``"layers.0"``.
 
     Examples
     --------

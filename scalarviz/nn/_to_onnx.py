@@ -83,7 +83,7 @@ def _shapes(module: Module, given: Any) -> list[Shape]:
 
 
 def known_shape(module: Any) -> Shape | None:
-    """Return the sample shape that a module requires, or None if it takes several."""
+    """Return the sample shape that a module requires, or None if that is not fixed."""
     if hasattr(module, "in_features"):
         return (module.in_features,)
     if hasattr(module, "unflattened_size"):
