@@ -224,7 +224,7 @@ def _unmoved_weights(problem: Problem, steps: int) -> Numbers:
 
 
 def _one_by_one(problem: Problem, steps: int) -> Numbers:
-    """Each weight moves by its gradient after the earlier weights have moved."""
+    """Return the weights if each moves by its gradient after the earlier weights have moved."""
     weights, way = list(problem.start), []
     for _ in range(steps):
         for k in range(len(weights)):

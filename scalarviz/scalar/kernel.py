@@ -62,7 +62,7 @@ class Kernel:
 
 
 def pulls_nothing(node: Any) -> None:
-    """The pull of a node that passes on no gradient among objects; engines have their own rule."""
+    """Do nothing: the pull of a node that passes on no gradient among objects. Engines have their own rule."""
 
 
 def pull_source(entry: ops.Op) -> str:

@@ -52,7 +52,7 @@ class Op:
     kink: str = ""
 
     def expressions(self) -> tuple[str, ...]:
-        """All formulas of the entry, the value first. Cache keys must cover them."""
+        """Return all formulas of the entry, the value first. Cache keys must cover them."""
         return (self.value, *(p or "" for p in self.partials))
 
 

@@ -89,7 +89,7 @@ FOLDED = ("Max", "Min", "Sum")
 
 @operator(*FORMS)
 def by_number(call: Call) -> list[Array]:
-    """One elementwise operation, with broadcasting."""
+    """Apply one elementwise operation, with broadcasting."""
     operands = call.only_numbers() if FORMS[call.node.operator][1] is None else call.all()
     if call.node.operator in FOLDED:
         return [reduce(lambda a, b: _formed(call.node.operator, a, b), operands)]
@@ -106,14 +106,14 @@ def _formed(name: str, *operands: Array) -> Array:
 
 @operator("Mean")
 def mean(call: Call) -> list[Array]:
-    """The elementwise mean of the operands."""
+    """Return the elementwise mean of the operands."""
     total, count = reduce(lambda a, b: _formed("Sum", a, b), call.all()), len(call.inputs)
     return [np.asarray(total / count, total.dtype) if call.known else each("div", total, float(count))]
 
 
 @operator("IsInf")
 def is_infinite(call: Call) -> list[Array]:
-    """Whether a number is infinite, with the signs that count."""
+    """Return where numbers are infinite, with the signs that count."""
     x, above, below = call.input(0), call.attribute("detect_positive", 1), call.attribute("detect_negative", 1)
     if call.known:
         return [(x == np.inf) & bool(above) | (x == -np.inf) & bool(below)]
@@ -123,7 +123,7 @@ def is_infinite(call: Call) -> list[Array]:
 
 @operator("Mod")
 def remainder(call: Call) -> list[Array]:
-    """The remainder of a division: with the sign of the divisor, or (fmod) of the dividend."""
+    """Return the remainder of a division: with the sign of the divisor, or (fmod) of the dividend."""
     operands = call.only_numbers()
     broadcast(operands)
     return [np.asarray((np.fmod if call.attribute("fmod", 0) else np.mod)(*operands))]
@@ -131,7 +131,7 @@ def remainder(call: Call) -> list[Array]:
 
 @operator("Clip")
 def clip(call: Call) -> list[Array]:
-    """Numbers limited to two bounds, each of which may be missing."""
+    """Clip numbers to two bounds, each of which may be missing."""
     x = call.input(0)
     bounds = [call.attribute("min"), call.attribute("max")] if call.version < 11 else map(call.optional, (1, 2))
     low, high = (None if b is None else np.asarray(b, x.dtype if x.dtype != object else None) for b in bounds)
@@ -172,14 +172,14 @@ CURVES: dict[str, Callable[..., Array]] = {
 
 @operator(*CURVES)
 def activation(call: Call) -> list[Array]:
-    """One of `CURVES`."""
+    """Apply one of `CURVES`."""
     x, found = call.input(0), CURVES[call.node.operator](*call.all(), **call.node.attributes)
     return [found if any_computed(found, x) else np.asarray(found, x.dtype)]
 
 
 @operator("Softmax", "LogSoftmax")
 def softmax(call: Call) -> list[Array]:
-    """Softmax along one axis, or (before version 13) over all axes from one on."""
+    """Apply softmax along one axis, or (before version 13) over all axes from one on."""
     x = call.input(0)
     axis = axis_of(call.attribute("axis", -1 if call.version >= 13 else 1), x.ndim)
     rows, axis = (x, axis) if call.version >= 13 else (x.reshape(prod(x.shape[:axis]), prod(x.shape[axis:])), 1)

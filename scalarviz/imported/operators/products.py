@@ -84,7 +84,7 @@ def _weights(x: Array) -> bool:
 
 @operator("MatMul")
 def matmul(call: Call) -> list[Array]:
-    """As in NumPy: the last two axes, the others broadcast."""
+    """Multiply matrices as NumPy does: the last two axes, the others broadcast."""
     a, b = call.input(0), call.input(1)
     if not a.ndim or not b.ndim or a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
         raise call.wrong(f"the shapes {a.shape} and {b.shape} do not fit together")
@@ -114,7 +114,7 @@ def matrix_product(a: Array, b: Array) -> Array:
 
 @operator("Gemm")
 def gemm(call: Call) -> list[Array]:
-    """``alpha * A @ B + beta * C`` of matrices, which may be transposed first."""
+    """Return ``alpha * A @ B + beta * C`` of matrices, which may be transposed first."""
     a, b = (x.T if call.attribute(name, 0) else x for x, name in ((call.input(0), "transA"), (call.input(1), "transB")))
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
         raise call.wrong(f"the shapes {a.shape} and {b.shape} do not fit together as matrices")
@@ -142,7 +142,7 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 @operator("Einsum")
 def einsum(call: Call) -> list[Array]:
-    """``ij,jk->ik`` and the like; axes that are not in the result are summed over."""
+    """Compute ``ij,jk->ik`` and the like; axes that are not in the result are summed over."""
     equation = str(call.attribute("equation", "")).replace(" ", "")
     operands = call.all()
     names, result, sides = _names(call, equation, operands)

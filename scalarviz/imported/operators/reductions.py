@@ -70,7 +70,7 @@ operation.
 
 @operator(*REDUCED)
 def reduction(call: Call) -> list[Array]:
-    """A reduction over the given axes, or over all."""
+    """Reduce over the given axes, or over all."""
     x, name = call.input(0), call.node.operator
     as_input = call.version >= (13 if name == "ReduceSum" else 18)
     given = call.row(1, "the axes", []) if as_input else call.listed("axes", [])
@@ -92,7 +92,7 @@ def _reduced(name: str, x: Array, axes: tuple[int, ...], keep: bool) -> Array:
 
 @operator("ArgMax", "ArgMin")
 def place(call: Call) -> list[Array]:
-    """The index of the largest or smallest number: of equal ones the first, or the last."""
+    """Return the index of the largest or smallest number: of equal ones the first, or the last."""
     x = call.only_numbers()[0]
     axis, last = axis_of(call.attribute("axis", 0), x.ndim), bool(call.attribute("select_last_index", 0))
     find = np.argmax if call.node.operator == "ArgMax" else np.argmin
@@ -102,7 +102,7 @@ def place(call: Call) -> list[Array]:
 
 @operator("CumSum")
 def running_sum(call: Call) -> list[Array]:
-    """Cumulative sums along an axis."""
+    """Return the cumulative sums along an axis."""
     x, axis = call.input(0), axis_of(call.integers(1, "the axis")[0], call.input(0).ndim)
     turn, without = -1 if call.attribute("reverse", 0) else 1, bool(call.attribute("exclusive", 0))
     if x.dtype == object:
@@ -158,7 +158,7 @@ def _moments(rows: Array, mean: OfLane = functions.mean) -> tuple[Array, Array]:
 
 @operator("BatchNormalization")
 def batch_norm(call: Call) -> list[Array]:
-    """Batch normalisation by running statistics, or in training by those of the batch; the running ones follow."""
+    """Normalise a batch by running statistics, or in training by its own, which the running ones follow."""
     x = call.input(0)
     scale, bias, mean, var = (_by_channel(call.input(k), x.ndim) for k in range(1, 5))
     eps = float(call.attribute("epsilon", 1e-5))
@@ -196,7 +196,7 @@ def _batch_mean(row: Lane) -> Value:
 
 @operator("LayerNormalization", "RMSNormalization")
 def layer_norm(call: Call) -> list[Array]:
-    """Layer normalisation over the axes from `axis` on, with factors and summands. Also the mean and 1 / deviation."""
+    """Normalise over the axes from `axis` on, with factors and summands. Also return the mean and 1 / deviation."""
     x = call.input(0)
     axis, eps = axis_of(call.attribute("axis", -1), x.ndim), float(call.attribute("epsilon", 1e-5))
     rows = x.reshape(*x.shape[:axis], prod(x.shape[axis:]))
@@ -212,7 +212,7 @@ def layer_norm(call: Call) -> list[Array]:
 
 @operator("GroupNormalization", "InstanceNormalization")
 def group_norm(call: Call) -> list[Array]:
-    """Normalisation over groups of channels, or each channel. Version 18 scales groups, others channels."""
+    """Normalise over groups of channels, or each channel. Version 18 scales groups, others channels."""
     x, scale, bias = call.input(0), call.input(1), call.input(2)
     groups = int(call.attribute("num_groups", x.shape[1]))
     if groups < 1 or x.shape[1] % groups:
@@ -225,7 +225,7 @@ def group_norm(call: Call) -> list[Array]:
 
 @operator("LpNormalization")
 def unit_length(call: Call) -> list[Array]:
-    """Numbers along an axis divided by their norm; a norm of 0 counts as 1."""
+    """Divide numbers along an axis by their norm; a norm of 0 counts as 1."""
     x = call.input(0)
     length = _reduced(f"ReduceL{call.attribute('p', 2)}", x, (axis_of(call.attribute("axis", -1), x.ndim),), True)
     return [each("div", x, each("where", length, length, 1.0))]

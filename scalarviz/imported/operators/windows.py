@@ -121,7 +121,7 @@ def border(node: Node, sides: Sides, reach: Sides, stride: Sides) -> tuple[Sides
 
 @operator("Conv")
 def convolution(call: Call) -> list[Array]:
-    """The same weighted sums at every position; groups of channels may have their own."""
+    """Return the same weighted sums at every position; groups of channels may have their own."""
     x, weight, groups = call.input(0), call.input(1), int(call.attribute("group", 1))
     if x.ndim < 3 or weight.ndim != x.ndim or groups < 1 or x.shape[1] != weight.shape[1] * groups:
         raise call.wrong(f"an input of the shape {x.shape} and weights {weight.shape} do not fit with {groups} groups")
@@ -159,7 +159,7 @@ def sums_of_values(places: Windows, x: Array, weight: Array, bias: Array | None)
 
 @operator("AveragePool", "MaxPool")
 def pool(call: Call) -> list[Array]:
-    """The largest number, or the mean, of each window; an attribute says whether the border counts in a mean."""
+    """Return the largest number, or the mean, of each window; an attribute says whether the border counts."""
     x = call.input(0)
     places = windows(call, x.shape[2:], tuple(call.listed("kernel_shape", [])))
     mean = call.node.operator == "AveragePool"
@@ -180,7 +180,7 @@ def pool(call: Call) -> list[Array]:
 
 @operator("GlobalAveragePool", "GlobalMaxPool")
 def over_all(call: Call) -> list[Array]:
-    """One number for each channel."""
+    """Return one number for each channel."""
     x, mean = call.input(0), call.node.operator == "GlobalAveragePool"
     rows = x.reshape(*x.shape[:2], -1)
     if x.dtype == object:
@@ -192,7 +192,7 @@ def over_all(call: Call) -> list[Array]:
 
 @operator("ConvTranspose")
 def transposed(call: Call) -> list[Array]:
-    """A convolution of the numbers with zeros between them, with the kernel reversed."""
+    """Convolve the numbers, with zeros between them, with the reversed kernel."""
     x, weight, groups = call.input(0), call.input(1), int(call.attribute("group", 1))
     if x.ndim < 3 or weight.ndim != x.ndim or weight.shape[0] != x.shape[1] or groups < 1 or len(weight) % groups:
         raise call.wrong(f"an input of the shape {x.shape} and weights {weight.shape} do not fit with {groups} groups")
@@ -273,7 +273,7 @@ def _cubic(x: Array, a: float) -> Array:
 
 @operator("Resize", "Upsample")
 def resize(call: Call) -> list[Array]:
-    """The nearest number, or a sum of two or four along each axis; with `antialias` of more for smaller pictures."""
+    """Return the nearest number, or a sum of two or four along each axis; with `antialias` of more if it shrinks."""
     x, old = call.input(0), call.node.operator == "Upsample" or call.version < 11
     axes = [axis_of(a, x.ndim) for a in call.listed("axes", range(x.ndim))]
     given = call.optional(1 if old else 2)
