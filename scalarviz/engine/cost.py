@@ -48,7 +48,7 @@ def processor_type() -> str:
 
 
 def _of_linux(text: str) -> str:
-    """``AMD EPYC 9B14 (25.17.1)`` from /proc/cpuinfo; in virtual machines the name alone may say only the maker."""
+    """Return ``AMD EPYC 9B14 (25.17.1)`` from /proc/cpuinfo; in virtual machines the name may say only the maker."""
     said: dict[str, str] = {}
     for line in text.splitlines():
         name, _, value = line.partition(":")

@@ -111,12 +111,12 @@ def in_layout(part: Part, whole: bool) -> Part:
 
 
 def empty(numbers: int, samples: int, dtype: Any, whole: bool) -> Part:
-    """Uninitialised memory for a part."""
+    """Return uninitialised memory for a part."""
     return np.empty((numbers, samples), dtype, order="C" if whole else "F")
 
 
 def joined(parts: tuple[Data, ...]) -> Data:
-    """Samples one after the other, in the layout of the first; in the run's dtype if their stored dtypes differ."""
+    """Return samples one after the other, in the layout of the first; different dtypes become the run's."""
     first = parts[0]
     if len(parts) == 1:
         return first

@@ -143,7 +143,7 @@ class ObjectsTrainer(PythonTrainer):
             self._lockstep = Lockstep(problem.tape)
 
     def gradient(self, step: int) -> float:
-        """Forward and backward of the batch of step ``step + 1``; fills ``store.grad``, returns the loss."""
+        """Run forward and backward for the batch of step ``step + 1``; fill ``store.grad``, return the loss."""
         problem = self.problem
         problem.store.grad[:] = 0
         scale = float(problem.scales(step, 1)[0])
@@ -160,7 +160,7 @@ class ObjectsTrainer(PythonTrainer):
         return total * scale + penalty
 
     def _coupled(self, together: Lockstep, step: int, samples: Array, scale: float) -> float:
-        """Forward and backward of samples that depend on each other, one per column; returns the loss."""
+        """Run forward and backward for samples that depend on each other, one per column; return the loss."""
         tape = together.tape
         draws = [self.problem.draws(step, place) for place in range(self.problem.batch)]
         rows = together.rows(samples.T.tolist(), draws)

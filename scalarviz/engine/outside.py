@@ -70,7 +70,7 @@ class InMemory:
         return native(self.rows[ids])
 
     def stamp(self) -> object:
-        """None: the array never changes."""
+        """Return None: the array never changes."""
         return None
 
     def change_since(self, before: object) -> str:
@@ -279,7 +279,7 @@ class Outside(Data):
         return rows
 
     def check_changes(self) -> int:
-        """Check for changes; returns how many were found so far. :attr:`remark` describes the last one."""
+        """Check for changes; return how many were found so far. :attr:`remark` describes the last one."""
         now = self.inputs.stamp(), self.targets.stamp()
         if now != self._stamps:
             pairs = zip((self.inputs, self.targets), self._stamps, strict=True)
@@ -308,7 +308,7 @@ class Outside(Data):
         return self._plan.n_inputs, self._plan.n_targets
 
     def with_sources(self, pairs: Sequence[tuple[Source, Source]]) -> Outside:
-        """Data of the same kind from other sources, one after the other."""
+        """Return data of the same kind from other sources, one after the other."""
         inputs, targets = pairs[0] if len(pairs) == 1 else (Joined(self.dtype, s) for s in zip(*pairs, strict=True))
         return Outside(self._plan, self.dtype, inputs, targets, self._make, self.check)
 
@@ -386,7 +386,7 @@ class Prefetched:
 
 
 def in_order(seed: int, first: int, count: int, samples: int, batch: int) -> NDArray[np.int64]:
-    """:func:`scalarviz.rng.batch_indices` of `count` steps from number `first` on, one after the other."""
+    """Return :func:`scalarviz.rng.batch_indices` of `count` steps from number `first` on, one after the other."""
     if batch == samples:
         return np.tile(np.arange(samples), count)
     steps, found, step = samples // batch, [], first
@@ -399,7 +399,7 @@ def in_order(seed: int, first: int, count: int, samples: int, batch: int) -> NDA
 
 
 def drawn(seed: int, first: int, count: int, samples: int, batch: int) -> NDArray[np.int64]:
-    """:func:`scalarviz.rng.drawn_indices` of `count` steps from number `first` on, one after the other."""
+    """Return :func:`scalarviz.rng.drawn_indices` of `count` steps from number `first` on, one after the other."""
     steps = np.repeat(np.arange(first, first + count, dtype=np.uint64), (batch + 1) // 2)
     blocks = np.tile(np.arange((batch + 1) // 2, dtype=np.uint64), count)
     stream = np.uint64(rng.Stream.SAMPLING)

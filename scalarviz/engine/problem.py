@@ -272,7 +272,7 @@ def indices(seed: int, step: int, samples: int, batch: int, sampling: Sampling) 
 
 
 def inverse(divisor: float) -> float:
-    """``1 / divisor``, infinite for 0, so that a mean of nothing becomes NaN."""
+    """Return ``1 / divisor``, infinite for 0, so that a mean of nothing becomes NaN."""
     return 1.0 / float(divisor) if divisor != 0 else np.inf
 
 
@@ -331,7 +331,7 @@ class Trainer(Protocol):
         """
 
     def gradient(self, step: int) -> float:
-        """Forward and backward of the batch of step ``step + 1``, no update; fills ``store.grad``, returns the loss."""
+        """Run forward and backward for the batch of step ``step + 1``; fill ``store.grad``, return the loss, no update."""
 
     def snapshot(self) -> None:
         """Keep values, gradient, `previous` and the optimiser's state as they are on the host now.

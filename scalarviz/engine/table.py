@@ -33,7 +33,7 @@ class Form:
     names: Callable[[ops.Op], list[str]]
 
     def describe(self, op: ops.Op) -> str:
-        """``1 + 2``: one function for the value, two for derivatives; or ``none:`` with the reason."""
+        """Return ``1 + 2``, one function for the value and two for derivatives; or ``none:`` with the reason."""
         try:
             names = self.names(op)
         except (ScalarvizError, SyntaxError) as error:

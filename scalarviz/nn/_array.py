@@ -46,7 +46,7 @@ class TensorWords(Many):
         return each(name, *operands)
 
     def matmul(self, other: Any) -> Any:
-        """``self @ other``."""
+        """Return ``self @ other``."""
         return self @ other
 
     # ---- reductions
@@ -378,7 +378,7 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
         return self.size
 
     def pow(self, exponent: Any) -> Any:
-        """``self ** exponent``."""
+        """Return ``self ** exponent``."""
         return each("pow", self, exponent)
 
     def __repr__(self) -> str:

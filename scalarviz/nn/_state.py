@@ -28,7 +28,7 @@ class StateArray(np.ndarray[Any, Any]):
 
     @classmethod
     def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Called by PyTorch, so PyTorch is loaded."""
+        """Convert the arrays to tensors; PyTorch calls it, so PyTorch is loaded."""
         given = (sys.modules["torch"].from_numpy(np.asarray(x)) if isinstance(x, cls) else x for x in args)
         return function(*given, **(kwargs or {}))
 

@@ -72,7 +72,7 @@ class _Halving:
         return sorted(found)
 
     def add_node(self, node: Node) -> int:
-        """Add a node; returns its row."""
+        """Add a node; return its row."""
         self.nodes.append(node)
         return len(self.nodes) - 1
 

@@ -307,7 +307,7 @@ class _Builder:
         return parts + self._plain(sign, plain, FEWEST_PLAIN)
 
     def _dots(self, sign: int, side: Side, bias: Bias | None) -> list[_Part]:
-        """Sums whose weights are parameters."""
+        """Return the sums whose weights are parameters."""
         parts = []
         index = None if bias is None else bias.weight
         for terms in _runs(side.weighted):
@@ -363,7 +363,7 @@ class _Builder:
         return terms.kind != "param" or (parts == 1 and not isinstance(terms.weights, range))
 
     def _add_row(self, before: int, node: Node) -> int:
-        """Add a new row before an old one; returns the new row."""
+        """Add a new row before an old one; return the new row."""
         row = len(self.nodes) + len(self.made)
         self.made.append(node)
         self.before.setdefault(before, []).append(row)

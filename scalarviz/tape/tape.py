@@ -144,7 +144,7 @@ Memo = dict[int, tuple[int, ...]]
 
 
 def moved(node: Node, row_of: Sequence[int], memo: Memo) -> Node:
-    """`node` with its operand rows renamed.
+    """Return `node` with its operand rows renamed.
 
     `memo` caches renamed operand tuples, so that the rows of a layer still share one tuple.
     """

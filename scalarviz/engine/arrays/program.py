@@ -229,12 +229,12 @@ class PlanRunner:
         return np.concatenate([theta, rows[self.prologue.program.outputs, 0]]), rows
 
     def encode(self, data: Array) -> Array:
-        """`data` (numbers of a sample, N) with the features below it, :meth:`converted`."""
+        """Return `data` (numbers of a sample, N) with the features below it, :meth:`converted`."""
         data = self.converted(data)
         return data if self.encoder is None else np.concatenate([data, self.features(data)])
 
     def converted(self, data: Array) -> Array:
-        """`data` in the plan's dtype, C-contiguous; InputError for a number too large for it."""
+        """Return `data` in the plan's dtype, C-contiguous; InputError for a number too large for it."""
         try:
             with np.errstate(over="raise"):
                 return np.ascontiguousarray(data, self.dtype)

@@ -70,7 +70,7 @@ class PythonTrainer(HostTrainer):
         self._stats: Array = np.zeros(0)
 
     def train(self, first: int, count: int, lr: Rates) -> NDArray[np.float64]:
-        """Do the steps ``first + 1 .. first + count``; returns their losses."""
+        """Do the steps ``first + 1 .. first + count``; return their losses."""
         problem, losses = self.problem, np.empty(count)
         hyper = self.updater.hyper(first, count, lr)
         for k in range(count):
@@ -83,7 +83,7 @@ class PythonTrainer(HostTrainer):
 
     @abstractmethod
     def gradient(self, step: int) -> float:
-        """Forward and backward of the batch of step ``step + 1``; fills ``store.grad``, returns the loss."""
+        """Run forward and backward for the batch of step ``step + 1``; fill ``store.grad``, return the loss."""
 
 
 class NumpyTrainer(PythonTrainer):
@@ -102,12 +102,12 @@ class NumpyTrainer(PythonTrainer):
 
     @one_blas_thread()
     def train(self, first: int, count: int, lr: Rates) -> NDArray[np.float64]:
-        """Do the steps ``first + 1 .. first + count``; returns their losses."""
+        """Do the steps ``first + 1 .. first + count``; return their losses."""
         return super().train(first, count, lr)
 
     @one_blas_thread()
     def gradient(self, step: int) -> float:
-        """Forward and backward of the batch of step ``step + 1``; fills ``store.grad``, returns the loss."""
+        """Run forward and backward for the batch of step ``step + 1``; fill ``store.grad``, return the loss."""
         problem, runner = self.problem, self.runner
         theta, prologue_rows = runner.extended(problem.store.value)
         grad = np.zeros(len(theta), theta.dtype)

@@ -46,7 +46,7 @@ _abs, _range = abs, range  # an operand may have these names
 
 
 def kernel_names(op: ops.Op) -> tuple[str, ...]:
-    """``forward`` and one ``backward_k`` for each operand that a gradient flows to."""
+    """Return ``forward`` and one ``backward_k`` for each operand that a gradient flows to."""
     return ("forward", *(f"backward_{k}" for k, partial in enumerate(op.partials) if partial is not None))
 
 

@@ -303,7 +303,7 @@ class NumbaTrainer(HostTrainer):
         return self._flags[1]
 
     def train(self, first: int, count: int, lr: Rates) -> NDArray[np.float64]:
-        """Do the steps ``first + 1 .. first + count``; returns their losses, float64 of shape (count,)."""
+        """Do the steps ``first + 1 .. first + count``; return their losses, float64 of shape (count,)."""
         pieces = self._ready_machines.pieces
         hyper, losses, done = self._updater.hyper(first, count, lr), np.empty(count), 0
         if pieces.count:
@@ -324,7 +324,7 @@ class NumbaTrainer(HostTrainer):
         return super().finite() if found is None else found
 
     def gradient(self, step: int) -> float:
-        """Forward and backward of the batch of step ``step + 1``; fills ``store.grad``, returns the loss."""
+        """Run forward and backward for the batch of step ``step + 1``; fill ``store.grad``, return the loss."""
         nothing = np.empty((0, 0), self._theta.dtype)
         losses = np.empty(1)
         self._run(step, nothing, losses, False, self._turns.workers)

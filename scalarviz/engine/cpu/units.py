@@ -116,7 +116,7 @@ _here = threading.local()
 
 @contextmanager
 def noting() -> Iterator[list[Unit]]:
-    """In the block, note missing units instead of compiling them; see :func:`noted`."""
+    """Note missing units in the block instead of compiling them; see :func:`noted`."""
     found: list[Unit] = []
     _here.units = found
     try:

@@ -223,7 +223,7 @@ class Encoded:
     means: int = 0  # the most rows whose batch means one instruction takes
 
     def table(self, indices: Any) -> int:
-        """Put indices into the pool; returns their offset."""
+        """Put indices into the pool; return their offset."""
         at = len(self.pool)
         self.pool.extend(np.asarray(indices, np.int64).ravel().tolist())
         return at

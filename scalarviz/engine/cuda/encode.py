@@ -232,7 +232,7 @@ def _loss(found: Encoded, i: Instruction, written: set[int]) -> Squares:
 def _backward(
     found: Encoded, program: Program, instructions: Sequence[Instruction], writers: list[Written], written: set[int]
 ) -> Pairs:  # fmt: skip
-    """Add the backward calls, from the last instruction to the first; returns the pairs of the parameters."""
+    """Add the backward calls, from the last instruction to the first; return the pairs of the parameters."""
     needs = program.needs_gradient
     pairs: Pairs = []
     for i, writer in zip(reversed(instructions), reversed(writers), strict=True):

@@ -279,7 +279,7 @@ class Steps:
         return [made.line("lengths", LENGTHS, sums), made.line("coefficient", 1, given)]
 
     def _parts(self) -> list[Launch]:
-        """Samples, derived parameters, forward, loss, backward, the parts of the gradients."""
+        """Return the launches of samples, derived parameters, forward, loss, backward, and parts of the gradients."""
         launches = [*self.samples.launches(), *self._derived()]
         for start in range(0, self.problem.batch, self.chunk):
             launches += self._chunk(start, min(self.chunk, self.problem.batch - start))

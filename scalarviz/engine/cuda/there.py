@@ -79,7 +79,7 @@ def failure(api: Any, name: str, error: Any, version: int, begun: bool) -> Devic
 
 
 def in_words(api: Any, error: Any) -> str:
-    """``CUDA_ERROR_X: its meaning``."""
+    """Return ``CUDA_ERROR_X: its meaning``."""
     name = getattr(error, "name", f"error {int(error)}")
     _, text = api.cuGetErrorString(error)  # None for an unknown code
     return f"{name}: {text.decode(errors='replace')}" if text else f"{name}, code {int(error)}"

@@ -85,7 +85,7 @@ class CudaTrainer:
         return "" if self._work is None else self._work.remark
 
     def train(self, first: int, count: int, lr: Rates) -> NDArray[np.float64]:
-        """Do the steps ``first + 1 .. first + count``; returns their losses, float64 of shape (count,)."""
+        """Do the steps ``first + 1 .. first + count``; return their losses, float64 of shape (count,)."""
         losses, work = np.empty(count), self._open_work()
         with _settle_on_error(work):
             work.upload()
@@ -119,7 +119,7 @@ class CudaTrainer:
                 ahead.popleft().wait()
 
     def gradient(self, step: int) -> float:
-        """Forward and backward of the batch of step ``step + 1``; fills ``store.grad``, returns the loss."""
+        """Run forward and backward for the batch of step ``step + 1``; fill ``store.grad``, return the loss."""
         loss, work = np.empty(1), self._open_work()
         with _settle_on_error(work):
             work.upload()

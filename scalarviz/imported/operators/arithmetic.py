@@ -195,7 +195,7 @@ def softmax(call: Call) -> list[Array]:
 
 @operator("Dropout")
 def dropout(call: Call) -> list[Array]:
-    """In training each number is 0 with probability `ratio`, else scaled up, so that the mean is kept.
+    """Set each number in training to 0 with probability `ratio`, else scale it up, so that the mean is kept.
 
     A recorded graph draws its masks at every step; in a graph by hand the node's seed gives the mask, as in NumPy.
     """

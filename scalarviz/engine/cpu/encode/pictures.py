@@ -47,7 +47,7 @@ def channels_of(rows: Words, zero: NDArray[np.bool_]) -> Operands:
 
 
 def _keep_sums(w: Writer, head: list[int], to: Words, counts: Words, entries: Words) -> int:
-    """Put what ``conv`` reads into the pool, forward or backward; returns its offset.
+    """Put what ``conv`` reads into the pool, forward or backward; return its offset.
 
     The head: outputs, to_step, weight_step, weight, bias, adding, run, row_step, run_step. Output i of place
     p is row ``to[p] + i * to_step``, and its weights begin ``i * weight_step`` further on. `counts` says how
@@ -113,7 +113,7 @@ def shifts_of(operands: Operands) -> Shifts | None:
 
 
 def masks_of(there: NDArray[np.bool_], lanes: int) -> Words:
-    """Bits of each vector of positions, shape (vectors, taps)."""
+    """Return the bits of each vector of positions, shape (vectors, taps)."""
     vectors = -(-len(there) // lanes)
     padded = np.zeros((vectors * lanes, there.shape[1]), np.bool_)
     padded[: len(there)] = there
@@ -122,7 +122,7 @@ def masks_of(there: NDArray[np.bool_], lanes: int) -> Words:
 
 
 def forward_fields(w: Writer, s: Shifts, i: Instruction) -> int:
-    """Put the list of ``conv_one`` for the forward pass into the pool; returns its offset."""
+    """Put the list of ``conv_one`` for the forward pass into the pool; return its offset."""
     places, taps = s.there.shape
     n = taps * s.channels
     head = [len(i.weights), i.dst, places, int(i.weights[0]), n, i.bias, 0, s.channels, s.step, taps]
@@ -130,7 +130,7 @@ def forward_fields(w: Writer, s: Shifts, i: Instruction) -> int:
 
 
 def backward_fields(w: Writer, s: Shifts, i: Instruction) -> int:
-    """Put its list for the gradients of the operands into the pool; returns its offset."""
+    """Put its list for the gradients of the operands into the pool; return its offset."""
     places, taps = s.there.shape
     n, first = taps * s.channels, s.first
     there = np.zeros((s.count, taps), np.bool_)
@@ -148,7 +148,7 @@ def _keep_shifts(w: Writer, head: list[int], rows: Words, there: NDArray[np.bool
 
 
 def outer_fields(w: Writer, s: Shifts) -> tuple[int, int]:
-    """Tiles of columns and vectors of all places, as ``conv_outer_one`` wants them."""
+    """Return the tiles of columns and vectors of all places, in the form of ``conv_outer_one``."""
     ends, masks = _ends(len(s.there), w.layout.lanes), masks_of(s.there, w.layout.lanes)
     taps = masks.shape[1]
     columns = [(c * s.step + s.shift[t], t) for c in range(s.channels) for t in range(taps)]

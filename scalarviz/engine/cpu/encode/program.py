@@ -62,7 +62,7 @@ def mask_forward(w: Writer, i: Instruction) -> Lines:
 
 
 def _filled(w: Writer, rows: list[int]) -> list[int]:
-    """Unused units get spare rows, at most three, each its own."""
+    """Return `rows` with spare rows for unused units, at most three, each its own."""
     spare = iter(range(2 * w.program.n_rows + 2, 2 * w.program.n_rows + wire.PADDING))
     return [row if row >= 0 else next(spare) for row in rows]
 

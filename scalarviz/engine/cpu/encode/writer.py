@@ -169,17 +169,17 @@ class Writer:
         return 2 * self.program.n_rows + 1
 
     def keep(self, entries: Sequence[int] | NDArray[np.int64]) -> int:
-        """Put a list into the pool; returns its offset."""
+        """Put a list into the pool; return its offset."""
         self.pool.extend(entries.tolist() if isinstance(entries, np.ndarray) else entries)
         return len(self.pool) - len(entries)
 
     def number(self, *values: float) -> int:
-        """Put coefficients among the numbers; returns the first one's place."""
+        """Put coefficients among the numbers; return the first one's place."""
         self.numbers += [float(v) for v in values]
         return len(self.numbers) - len(values)
 
     def kernel(self, name: str) -> tuple[int, int]:
-        """Kind and address of a kernel, the first columns of its line."""
+        """Return kind and address of a kernel, the first columns of its line."""
         one = self.layout.lanes and name in wire.ONE
         return wire.KERNEL, self.kernel_address(f"{name}_one" if one else name)
 
@@ -198,7 +198,7 @@ class Writer:
         return [[*self.kernel("zero"), int(ordered[0, start]), length] for start, length in runs(ordered)]
 
     def adding(self, rows: Sequence[int]) -> tuple[Lines, bool]:
-        """Prepare a kernel that stores all these gradients or adds to all; returns whether it adds."""
+        """Prepare a kernel that stores all these gradients or adds to all; return whether it adds."""
         fresh = [row for row in rows if row not in self.written]
         adding = len(fresh) < len(rows)
         lines = self.zeros(fresh) if adding else []
@@ -212,7 +212,7 @@ class Writer:
         return fresh
 
     def targets(self, rows: NDArray[np.int64]) -> tuple[list[int], list[int]]:
-        """Gradient rows (-1: no gradient) and whether each is fresh."""
+        """Return gradient rows (-1: no gradient) and whether each is fresh."""
         asked = list(zip(rows.tolist(), self.need_gradients(rows).tolist(), strict=True))
         adjoints = [self.adjoint(row) if wanted else -1 for row, wanted in asked]
         fresh = [int(wanted and self.first_to_write(row)) for row, wanted in asked]
