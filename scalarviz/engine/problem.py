@@ -331,7 +331,7 @@ class Trainer(Protocol):
         """
 
     def gradient(self, step: int) -> float:
-        """Run forward and backward for the batch of step ``step + 1``; fill ``store.grad``, return the loss, no update."""
+        """Run forward and backward for step ``step + 1`` without an update; fill ``store.grad`` and return the loss."""
 
     def snapshot(self) -> None:
         """Keep values, gradient, `previous` and the optimiser's state as they are on the host now.
