@@ -1,10 +1,10 @@
-"""``sv.check``: exercises that check themselves. What a pupil wrote is tried at random points and compared.
+"""``sv.check``: exercises that check themselves. They try a pupil's code at random points and compare the results.
 
-A check says which input differs, what was found and what it should be, and the usual cause, which it finds by trying
-mistakes until one gives the same numbers; it never says the answer. `gradient`, `backward`, `training`, `module` and
-`answer` are the checks, each in the file of its name; `report` is what they give back, `pupil_code` looks at what a
-pupil wrote, `exercise` knows those of the lessons, `points` draws the places, `guesses` has the mistakes that numbers
-can betray, `walks` goes through a graph rightly and wrongly.
+A check reports the input that differs, the result and the expected one, and the usual cause. It finds the cause by
+making mistakes until one gives the same numbers. It never shows the answer. The checks are `gradient`, `backward`,
+`training`, `module` and `answer`, each in the file of its name. `report` holds their result, `pupil_code` inspects a
+pupil's code, `exercise` knows the exercises of the lessons, `points` draws points, `guesses` holds the mistakes that
+numbers reveal, and `walks` walks graphs correctly and with mistakes.
 """
 
 from .answer import answer

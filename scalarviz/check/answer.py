@@ -1,4 +1,4 @@
-"""`answer`: a number or a word that a pupil predicts."""
+"""`answer`: check a number or a word that a pupil predicts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .report import CheckEnded, Report, run_check, wrong_report
 _USUAL = 1e-3
 NO_SLIPS: Mapping[Any, str] = MappingProxyType({})
 _COUNTED = 0.4
-"""By how much a whole number may be off: of 1,024 a thousandth is another one."""
+"""The accepted error of a whole number: a relative error would accept neighbours of 1,024."""
 
 
 @explained(name="check.answer")
@@ -32,23 +32,23 @@ def answer(
     hint: str = "",
     slips: Mapping[Any, str] = NO_SLIPS,
 ) -> Report:
-    """Check a number or a word. The report says in which way a wrong answer is wrong, not what is right.
+    """Check a number or a word. The report says how a wrong answer differs, but not the right one.
 
     Parameters
     ----------
     given : float or str
-        The pupil's; ``...`` is an empty one.
+        The pupil's answer; ``...`` is an empty one.
     truth : float, str or callable
-        What is right, or a function without arguments that computes it.
+        The right answer, or a function without arguments that computes it.
     tolerance : float
-        Largest accepted error of a number, relative to ``max(1, |truth|)``; where the truth is a whole number, one that
-        is nearer to another is wrong by default. Of words case, spaces and punctuation do not matter.
+        Largest accepted error of a number, relative to ``max(1, |truth|)``. If the truth is a whole number, an answer
+        nearer to another one is wrong by default. In words, case, spaces and punctuation do not matter.
     title : str
-        What the exercise is called.
+        Title of the exercise.
     hint : str
-        What the author of the exercise says from the second failing call in a row on.
+        The author's hint, shown from the second failing call in a row.
     slips : dict
-        Wrong answers that are usual, and what the report says about each; ``""`` is any other word.
+        Usual wrong answers, with the report's words for each; ``""`` stands for any other word.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def answer(
     Raises
     ------
     TypeMismatchError
-        `truth` is no number and no text, or `slips` is no dict of texts.
+        `truth` is neither number nor text, or `slips` is no dict of texts.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def answer(
 
 
 def _question_key(truth: Any) -> str:
-    """Which question it is, however often its cell is run: what computes the answer, not where that stands."""
+    """Return a key of the question that stays the same when its cell runs again: the code that computes the answer."""
     code = getattr(truth, "__code__", None)
     if code is None:
         return shown(truth)
@@ -98,7 +98,7 @@ def _float(given: Any, what: str) -> float:
     try:
         if isinstance(given, str | bytes | bool):
             raise TypeError
-        one = given.item() if getattr(given, "size", 0) == 1 else given  # an array of one number
+        one = given.item() if getattr(given, "size", 0) == 1 else given  # an array with one number
         return one.data if isinstance(one, Value) else float(one)
     except Exception:
         raise TypeMismatchError(
@@ -119,7 +119,7 @@ def _check_word(given: Any, wanted: str, title: str, slips: Mapping[Any, str]) -
 
 
 def _plain(word: str) -> str | float:
-    """Its letters and digits; of a number its value, so that ``1e-6`` and ``1e-06`` are the same."""
+    """Return the letters and digits of a word; the value of a number, so that ``1e-6`` and ``1e-06`` are equal."""
     try:
         return float(word)
     except ValueError:
@@ -160,5 +160,5 @@ def _cause(number: float, wanted: float, tolerance: float) -> tuple[str, dict[st
 
 
 def _rounded(number: float, exact: float, least: int) -> bool:
-    """Whether it is `exact` with fewer digits behind the point, `least` at least."""
+    """Return whether `number` is `exact`, rounded to `least` or more decimals."""
     return number != 0 and any(number == round(exact, digits) for digits in range(least, 6))

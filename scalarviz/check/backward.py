@@ -1,4 +1,4 @@
-"""`backward`: the rule of one operation, in three forms, or a whole walk back through any graph."""
+"""`backward`: check the rule of one operation, in three forms, or a whole walk back through any graph."""
 
 from __future__ import annotations
 
@@ -48,20 +48,20 @@ def backward(
         One of
 
         * ``rule(a, b, upstream)``, with `of`: numbers to the gradient of each input;
-        * ``pull(node)``, with `of`: adds to the ``grad`` of each of ``node.parents`` what ``node.grad`` means for it;
-        * ``walk(root)``, without `of`: fills the ``grad`` of every leaf below a node, of any graph;
+        * ``pull(node)``, with `of`: adds to the ``grad`` of each of ``node.parents`` its share of ``node.grad``;
+        * ``walk(root)``, without `of`: fills the ``grad`` of every leaf below a node, in any graph;
         * a class of numbers with ``+``, ``*``, ``data``, ``parents``, ``grad`` and ``backward()``;
-        * the name of an operation, or the function that ``sv.register`` gave: its own derivatives.
+        * the name of an operation, or the function that ``sv.register`` returned: its own derivatives.
     of : callable or str, optional
         The operation: a function of Values, or the name of one.
     between : (float, float), optional
-        Where each input is drawn from; default (-2, 2), or where the operation is finite.
+        The range of each input; default (-2, 2), or a range where the operation is finite.
     tolerance : float
         Largest accepted error, relative to ``max(1, |expected|)``.
     seed : int
-        Of the 50 points, or graphs.
+        Seed of the 50 points, or graphs.
     hint : str
-        What the author of the exercise says from the second failing call in a row on.
+        The author's hint, shown from the second failing call in a row.
 
     Returns
     -------
@@ -74,8 +74,8 @@ def backward(
     UnknownNameError
         There is no such operation.
     InputError
-        `pull` is asked about a function of several operations; or hardly a point in `between` is one where the
-        operation is finite and has a slope.
+        `pull` comes with a function of several operations, or hardly a point in `between` has a finite value and a
+        slope.
 
     Examples
     --------
@@ -87,12 +87,12 @@ def backward(
     name = op if isinstance(op, str) else registered(op)
     title = name or title_of(op)
 
-    same = ops.TABLE[name].value if name in ops.TABLE else ""  # an operation is registered anew under another name
+    same = ops.TABLE[name].value if name in ops.TABLE else ""  # the same under any name
     return run_check("backward", title, hint, lambda: report_of(op, of, name, title, (between, width, seed)), same)
 
 
 def report_of(op: Any, of: Any, name: str, title: str, drawn: tuple[Any, float, int]) -> Report:
-    """The report on any of the forms."""
+    """Return the report on any of the forms."""
     check_filled(op)
     if isinstance(op, type):
         return check_class(op, title, *drawn[1:])
@@ -110,7 +110,7 @@ def report_of(op: Any, of: Any, name: str, title: str, drawn: tuple[Any, float, 
 
 
 def _operation(name: str, between: Any, tolerance: float, seed: int) -> Report:
-    """An operation of the table by itself: the derivatives that its entry names."""
+    """Check an operation of the table: the derivatives of its entry."""
     entry = ops.get(name)
     there = _points_for(name, between, seed)
     got = np.array([pulled(name, row) for row in there.numbers.tolist()])
@@ -150,7 +150,7 @@ def _rule(op: Any, own: Inputs, of: Any, title: str, drawn: tuple[Any, float, in
 
 
 def _rule_report(title: str, tried: Attempt, of: Any, whole: Callable[..., Any], *lines: str) -> Report:
-    """The report on a rule; of an operation of the table it is known what could be taken for what."""
+    """Return the report on a rule; operations of the table have more usual mistakes."""
     first = tried.first_wrong()
     guesses: list[Guess] = []
     if first is not None:
@@ -171,7 +171,7 @@ def _pull(
     up: Floats,
     said: tuple[str, float],
 ) -> Report:
-    """Micrograd's form: with gradients that are there already, and then with one operand at two places."""
+    """Check micrograd's form: first with gradients that are not 0, then with one operand at two places."""
     title, tolerance = said
     first = whole(*map(Value, there.numbers[0]))
     if not all(node.op == "" for node in first.parents):
@@ -205,7 +205,7 @@ def _grad(node: Value) -> float:
 
 
 def pulled_by(op: Callable[..., Any], whole: Callable[..., Any], rows: Floats, up: Floats) -> tuple[Floats, Floats]:
-    """What a pupil's rule added to the operands' gradients, and what is there; `up` are the node's."""
+    """Return what a pupil's rule added to the operands' gradients, and what it left there; `up` are the node's."""
     before = np.random.default_rng(2).uniform(1.0, 3.0, rows.shape)
     after = np.empty_like(rows)
     for p, row in enumerate(rows.tolist()):
@@ -222,7 +222,7 @@ def pulled_by(op: Callable[..., Any], whole: Callable[..., Any], rows: Floats, u
 def same_operand(
     op: Callable[..., Any], whole: Callable[..., Any], there: SamplePoints, up: Floats, said: tuple[str, float]
 ) -> Report:
-    """The same operand at every place, as in ``a * a``: the rule has to add up what comes from each."""
+    """Check one operand at every place, as in ``a * a``: the rule must add up all shares."""
     title, tolerance = said
     right = Report(title, "right", (f"right at all {COUNT} points.",))
     if there.numbers.shape[1] == 1:

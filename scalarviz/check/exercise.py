@@ -1,4 +1,4 @@
-"""`exercise`: the check of an exercise of the lessons, by its number."""
+"""`exercise`: check an exercise of the lessons by its number."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from .report import CAUSE_TEXTS, Report
 
 @dataclass(frozen=True, slots=True)
 class Exercise:
-    """An exercise: how it is checked, what is right, what a usual wrong answer means, and a hint for the second try.
+    """An exercise: its check, the right answer, usual wrong answers with their words, and a hint for the second try.
 
-    `right` is the answer, or what the check compares with (`of`, `like`). Keys of `slips` are wrong answers: numbers,
-    words, or functions and classes in the place of the pupil's.
+    `right` is the answer, or the object that the check compares with (`of`, `like`). Keys of `slips` are wrong answers:
+    numbers, words, or functions and classes that stand for the pupil's.
     """
 
     check: Callable[..., Report]
@@ -30,7 +30,7 @@ class Exercise:
     hint: str = ""
 
     def report(self, given: Any) -> Report:
-        """The report of the check alone."""
+        """Return the report of the check, without slips."""
         name = {"module": "like"}.get(self.check.__name__, "of")
         right = {} if self.right is None else {name: self.right}
         return self.check(given, **right, hint=self.hint)
@@ -45,9 +45,9 @@ def exercise(number: str, given: Any, truth: Any = None) -> Report:
     number : str
         Lesson and exercise, such as ``"01.1"``.
     given : float, str, callable or type
-        What the pupil wrote; ``...`` is an empty one.
+        The pupil's answer; ``...`` is an empty one.
     truth : float or str, optional
-        What is right, where the notebook drew it by lot.
+        The right answer, if the notebook drew it at random.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def exercise(number: str, given: Any, truth: Any = None) -> Report:
 
 
 def _same(one: Report, other: Report) -> bool:
-    """Whether both are wrong in the same way: at all points, or at the first one where a check keeps no others."""
+    """Return whether both are wrong in the same way: at all points, or at the first one if a check stores no others."""
     if one.given is not None and other.given is not None:
         return one.given.shape == other.given.shape and bool(near(one.given, other.given, 1e-8).all())
     first, second = ([report.got or 0.0, report.expected or 0.0] for report in (one, other))

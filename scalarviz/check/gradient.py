@@ -1,4 +1,4 @@
-"""`gradient`: slopes that a pupil wrote by hand, or a function of Values whose backward is to be right."""
+"""`gradient`: check slopes that a pupil wrote by hand, or the backward pass of a function of Values."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .report import CheckEnded, Report, run_check, wrong_report
 from .walks import operations, partial_sums, shares, slopes_inside
 
 AGAIN = 5
-"""Points at which a function is called twice, to see whether it gives the same."""
+"""Points at which a function is called twice, to check that it is deterministic."""
 
 
 @explained(name="check.gradient")
@@ -37,23 +37,23 @@ def gradient(
     seed: int = 0,
     hint: str = "",
 ) -> Report:
-    """Check slopes that were written by hand; without `of`, the gradients that backward makes of a function of Values.
+    """Check slopes that were written by hand; without `of`, the gradients of a function of Values.
 
     Parameters
     ----------
     fn : callable
-        With `of`: takes as many numbers as `of`, returns the slope with respect to each (a tuple, or one number).
-        Without: a function of Values that gives a Value, as :func:`scalarviz.gradcheck` takes it.
+        With `of`: takes as many numbers as `of` and returns the slope with respect to each (a tuple, or one number).
+        Without: a function of Values that returns a Value, as for :func:`scalarviz.gradcheck`.
     of : callable or str, optional
-        Whose slopes: a function of Values, or the name of an operation.
+        The function to differentiate: a function of Values, or the name of an operation.
     between : (float, float)
-        Where each input is drawn from.
+        The range of each input.
     tolerance : float
         Largest accepted error, relative to ``max(1, |expected|)``.
     seed : int
-        Of the 50 points.
+        Seed of the 50 points.
     hint : str
-        What the author of the exercise says from the second failing call in a row on.
+        The author's hint, shown from the second failing call in a row.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def gradient(
     TypeMismatchError
         `fn` or `of` is no function of Values.
     InputError
-        Hardly a point in `between` is one where the function is finite and has a slope.
+        Hardly a point in `between` has a finite value and a slope.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def gradient(
 
 
 def _gradient_report(fn: Any, of: Any, drawn: tuple[tuple[float, float], float, int]) -> Report:
-    """The report on either form."""
+    """Return the report on either form."""
     ends, tolerance, seed = drawn
     check_filled(fn)
     own = inputs_of(fn, "check.gradient: fn")
@@ -93,7 +93,7 @@ def _gradient_report(fn: Any, of: Any, drawn: tuple[tuple[float, float], float, 
 
 
 def differentiated(of: Any, title: str) -> tuple[Callable[..., Any], tuple[str, ...]]:
-    """The function whose slopes are asked for, and what its inputs are called."""
+    """Return the function to differentiate, and the names of its inputs."""
     if isinstance(of, str):
         return function(of), ops.get(of).args
     name = registered(of)
@@ -101,13 +101,13 @@ def differentiated(of: Any, title: str) -> tuple[Callable[..., Any], tuple[str, 
 
 
 def registered(of: Any) -> str:
-    """The operation that a function of the package or of ``sv.register`` applies; empty for others."""
+    """Return the operation that a function of the package or of ``sv.register`` applies; empty for other functions."""
     name = getattr(of, "__name__", "")
     return name if getattr(of, "__module__", "") == function.__module__ and name in ops.TABLE else ""
 
 
 def matching(own: Inputs, theirs: Sequence[str], more: int = 0) -> tuple[str, ...]:
-    """What the inputs are called in the pupil's function, which takes `more` arguments behind them."""
+    """Return the names of the inputs in the pupil's function, which takes `more` arguments after them."""
     count = len(theirs) + more
     if own.any_number and len(own) <= count:
         return tuple(theirs)
@@ -118,7 +118,7 @@ def matching(own: Inputs, theirs: Sequence[str], more: int = 0) -> tuple[str, ..
 
 
 def answers(fn: Callable[..., Any], rows: Floats, names: Sequence[str]) -> Floats:
-    """What a pupil's function gives for each row, shape (rows, names); some are asked twice."""
+    """Return a pupil's results for each row, shape (rows, names); some rows are called twice."""
     found = [_answer(fn, row, names) for row in rows.tolist()]
     for row, before in zip(rows[:AGAIN].tolist(), found, strict=False):
         if not np.array_equal(_answer(fn, row, names), before, equal_nan=True):
@@ -131,14 +131,14 @@ def _answer(fn: Callable[..., Any], row: Sequence[float], names: Sequence[str]) 
 
 
 def _point_words(names: Sequence[str], row: Sequence[float]) -> str:
-    """``at x = 0.5, y = -1``."""
+    """Return words for a point: ``at x = 0.5, y = -1``."""
     return "at " + ", ".join(f"{name} = {number:.4g}" for name, number in zip(names, row, strict=False))
 
 
 def compared(title: str, tried: Attempt, guesses: Sequence[Guess] = (), more: Sequence[str] = ()) -> Report:
-    """The report on slopes; `more` are lines that are said at the end.
+    """Return the report on slopes; `more` are lines at its end.
 
-    `guesses` are mistakes in the first input that differs which only who knows the function can make.
+    `guesses` are mistakes in the first wrong input that need the function itself.
     """
     first = tried.first_wrong()
     if first is None:
@@ -157,12 +157,12 @@ def compared(title: str, tried: Attempt, guesses: Sequence[Guess] = (), more: Se
 
 
 def _shown(number: float, other: float) -> str:
-    """With as many digits as tell the two apart."""
+    """Return `number` with enough digits to tell it from `other`."""
     return next((a for d in (4, 6, 9) if (a := f"{number:.{d}g}") != f"{other:.{d}g}"), repr(number))
 
 
 def from_graph(whole: Callable[..., Any], tried: Attempt) -> list[Guess]:
-    """Mistakes that only the function's own graph shows: a missing link, a way not counted."""
+    """Return the mistakes that only the function's own graph shows: a missing link, a path not counted."""
     first = tried.first_wrong()
     if first is None:
         return []
@@ -180,7 +180,7 @@ def from_graph(whole: Callable[..., Any], tried: Attempt) -> list[Guess]:
         found.append(Guess("taken", np.array(valued) * up, {"op": op}))
     inside = [slopes_inside(root, leaves[k]) for root, leaves in graphs]
     if len({len(nodes) for nodes in inside}) == 1:
-        columns = [*zip(*inside, strict=True)][::-1]  # of equal slopes the innermost one, where the chain was left
+        columns = [*zip(*inside, strict=True)][::-1]  # of equal slopes the innermost: the chain ended there
         ends = [Guess("inner", np.array([s for _, s in column]) * up, {"op": column[0][0]}) for column in columns]
         found = [*ends, *found]
     parts = [shares(root, leaves)[k] for root, leaves in graphs]
@@ -197,7 +197,7 @@ def from_graph(whole: Callable[..., Any], tried: Attempt) -> list[Guess]:
 def _backward_report(
     fn: Callable[..., Any], names: tuple[str, ...], ends: tuple[float, float], tolerance: float, seed: int
 ) -> Report:
-    """Backward against finite differences, as `gradcheck` compares them, at many points."""
+    """Compare backward with finite differences, as `gradcheck` does, at many points."""
     held = mask.with_same_masks(fn)
     there = _points_of_function(held, fn, names, ends, seed)
     got = np.array([by_backward(held, row, "check.gradient") for row in there.numbers.tolist()])
@@ -216,7 +216,7 @@ def _backward_report(
 def _points_of_function(
     held: Callable[..., Any], fn: Any, names: tuple[str, ...], ends: tuple[float, float], seed: int
 ) -> SamplePoints:
-    """The points of a pupil's own function; what is wrong with it is told, not raised."""
+    """Return the points for a pupil's own function; its errors end the check with a report."""
     draw = np.random.default_rng(seed).uniform(*ends, len(names)).tolist()
     first, second = (call_pupil(held, [Value(x) for x in draw], _point_words(names, draw)) for _ in range(2))
     if first is None:
@@ -231,11 +231,11 @@ def _points_of_function(
 
 
 RANGES = (-2.0, 2.0), (0.1, 2.0), (-0.9, 0.9), (1.1, 3.0)
-"""Ranges that are tried one after the other for an operation of which nothing else is known."""
+"""Ranges to try in turn for an operation about which nothing else is known."""
 
 
 def pulled(name: str, row: list[float], upstream: float = 1.0) -> list[float]:
-    """What a node of the operation hands on to each of its operands."""
+    """Return the gradient that a node of the operation passes to each operand."""
     leaves = [Value(number) for number in row]
     node = function(name)(*leaves)
     return [upstream * slope for slope in node.local_gradients]
@@ -243,7 +243,7 @@ def pulled(name: str, row: list[float], upstream: float = 1.0) -> list[float]:
 
 @cache
 def _sound(entry: ops.Op) -> bool:
-    """Whether an operation's derivatives agree with finite differences; True where nothing can be said."""
+    """Return whether an operation's derivatives agree with finite differences; True if they cannot be compared."""
     there = points_of_operation(entry.name)
     if there is None:
         return True
@@ -253,7 +253,7 @@ def _sound(entry: ops.Op) -> bool:
 
 
 def points_of_operation(name: str, seed: int = 0) -> SamplePoints | None:
-    """Points where the operation is finite, from the first of some ranges that has them."""
+    """Return points where the operation is finite, from the first range that has them, or None."""
     for between in RANGES:
         try:
             return sample_points(function(name), len(ops.get(name).args), between, seed, name)
@@ -263,7 +263,7 @@ def points_of_operation(name: str, seed: int = 0) -> SamplePoints | None:
 
 
 def result_taken_for_input(name: str, there: SamplePoints, k: int, upstream: Floats) -> list[Guess]:
-    """The slope with respect to operand `k`, with the operand for the result: tanh with ``1 - a * a``."""
+    """Guess the slope by operand `k` with the operand in place of the result: tanh with ``1 - a * a``."""
     entry = ops.get(name)
     partial = entry.partials[k]
     if partial is None or len(entry.args) != 1:

@@ -1,4 +1,4 @@
-"""Which mistake gives the numbers that a pupil's function gave: mistakes are made on purpose and compared."""
+"""Find the mistake that gives the same numbers as a pupil's function, by making mistakes and comparing."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import numpy as np
 from .points import Floats, near
 
 LEAST = 5
-"""Points on either side of 0 that make a region."""
+"""The fewest points on either side of 0 that make a region."""
 
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """The numbers (points,) that one mistake gives; `details` are for its words."""
+    """The numbers (points,) of one mistake; `details` fill in its words."""
 
     cause: str
     numbers: Floats
@@ -26,10 +26,10 @@ class Guess:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What was given and what is right: arrays of shape (points, inputs), or (points,) for `values` and `upstream`.
+    """Given and expected numbers: arrays of shape (points, inputs), or (points,) for `values` and `upstream`.
 
-    `got` is what the pupil's function gave. `upstream` is what came from above, for a rule; `above` what the pupil
-    calls it.
+    `got` are the results of the pupil's function. `upstream` is the upstream gradient of a rule, `above` the pupil's
+    name for it.
     """
 
     names: tuple[str, ...]
@@ -43,26 +43,26 @@ class Attempt:
 
     @property
     def expected(self) -> Floats:
-        """What is right."""
+        """The right numbers."""
         return self.slopes if self.upstream is None else self.slopes * self.upstream[:, None]
 
     def same(self, a: Floats, b: Floats) -> Any:
-        """Where two arrays are the same but for rounding."""
+        """Return where two arrays agree within the tolerance."""
         return near(a, b, self.tolerance)
 
     def first_wrong(self) -> tuple[int, int] | None:
-        """The first input that differs, and the first point where it does."""
+        """Return the first input that differs, and the first point where it does."""
         wrong = ~self.same(self.got, self.expected)
         columns = np.flatnonzero(wrong.any(axis=0))
         return None if not len(columns) else (int(columns[0]), int(np.argmax(wrong[:, columns[0]])))
 
     def agreeing(self) -> int:
-        """Points at which all is right."""
+        """Return the number of points at which all is right."""
         return int(self.same(self.got, self.expected).all(axis=1).sum())
 
 
 def find_cause(tried: Attempt, k: int, more: Sequence[Guess] = ()) -> tuple[str, dict[str, Any]]:
-    """The cause that explains input `k`, with its details; ("", {}) if none does."""
+    """Return the cause that explains input `k`, with its details; ("", {}) if none does."""
     got = tried.got[:, k]
     if np.isnan(got).any():
         return "nan", {}
@@ -114,7 +114,7 @@ def _simple(tried: Attempt, k: int) -> Iterator[Guess]:
 
 
 def _with_inputs(tried: Attempt, k: int) -> Iterator[Guess]:
-    """One factor too many, or one missing: an input, or the result."""
+    """Yield one factor too many, or one missing: an input, or the result."""
     expected = tried.expected[:, k]
     factors = [*zip(tried.names, tried.numbers.T, strict=True), ("the result", tried.values)]
     with np.errstate(all="ignore"):
@@ -124,7 +124,7 @@ def _with_inputs(tried: Attempt, k: int) -> Iterator[Guess]:
 
 
 def _ratio(got: Floats, of: Floats) -> float | None:
-    """By how much `got` is larger, if it is the same everywhere and neither 0 nor 1."""
+    """Return the ratio of `got` to `of`, if it is the same everywhere and neither 0 nor 1."""
     large = np.abs(of) > 1e-6
     if not large.any() or not np.allclose(got[~large], 0, atol=1e-5):
         return None
@@ -136,7 +136,7 @@ def _ratio(got: Floats, of: Floats) -> float | None:
 
 
 def _region(tried: Attempt, k: int) -> tuple[str, dict[str, Any]]:
-    """Right on one side of 0 of an input or of the result, wrong on the other."""
+    """Find an input or result whose sign separates right from wrong points."""
     right = tried.same(tried.got[:, k], tried.expected[:, k])
     for name, numbers in [*zip(tried.names, tried.numbers.T, strict=True), ("the result", tried.values)]:
         for side, there in (("positive", numbers > 0), ("negative", numbers < 0)):

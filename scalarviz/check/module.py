@@ -1,4 +1,4 @@
-"""`module`: a class of a pupil's own against a ready-made one, or against finite differences alone."""
+"""`module`: compare a pupil's class with a ready-made one, or its gradients with finite differences."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class CheckedModule:
 
     @property
     def size(self) -> int:
-        """How many single weights it has."""
+        """The number of single weights."""
         return sum(size_of(part) for part in self.parts)
 
     def set_weights(self, numbers: Sequence[float] | Floats) -> None:
-        """Set all weights, one after the other."""
+        """Set all weights in order."""
         start = 0
         for part in self.parts:
             own = np.array(numbers[start : start + size_of(part)])
@@ -42,17 +42,17 @@ class CheckedModule:
             part.data = own.reshape(part.shape) if isinstance(part, Parameter) else float(own[0])
 
     def grads(self) -> Floats:
-        """The gradients of all weights."""
+        """Return the gradients of all weights."""
         found = [np.ravel(part.grad) for part in self.parts]
         return np.concatenate(found) if found else np.zeros(0)
 
     def clear(self) -> None:
-        """Clear them."""
+        """Clear the gradients of all weights."""
         for part in self.parts:
             part.zero_grad()
 
     def weight_names(self) -> list[str]:
-        """What the single weights are called."""
+        """Return the names of the single weights."""
         found: list[str] = []
         for path, part in self.module.named_parameters():
             if isinstance(part, Weight):
@@ -63,12 +63,12 @@ class CheckedModule:
 
 
 def size_of(part: Any) -> int:
-    """How many single weights a parameter has."""
+    """Return the number of single weights of a parameter."""
     return 1 if isinstance(part, Weight) else int(part.size)
 
 
 def outputs_of(made: CheckedModule, row: Sequence[float]) -> list[Value]:
-    """What the module gives for one input."""
+    """Return the module's outputs for one input."""
     result = call_pupil(made.module, ([*row],) if len(row) > 1 else (row[0],), "at a random input")
     if result is None:
         raise CheckEnded("failed", "none", "forward returned nothing: is a `return` missing?")
@@ -99,19 +99,19 @@ def module(
     Parameters
     ----------
     cls : type or Module
-        A subclass of :class:`nn.Module`, or one that is made already.
+        A subclass of :class:`nn.Module`, or an instance of one.
     *arguments
-        What the class is made with.
+        The arguments for the class.
     like : Module, optional
-        What it should be like: with the same numbers in its weights, in their order, it gives the same outputs.
+        A correct module: with the same numbers in its weights, in order, the pupil's must give the same outputs.
     inputs : int, optional
-        Numbers that it takes; those of `like`'s first layer where that says it.
+        Numbers of inputs; default: those of the first layer of `like`, if it has them.
     tolerance : float
         Largest accepted error, relative to ``max(1, |expected|)``.
     seed : int
-        Of the 50 inputs and of the weights.
+        Seed of the 50 inputs and of the weights.
     hint : str
-        What the author of the exercise says from the second failing call in a row on.
+        The author's hint, shown from the second failing call in a row.
 
     Returns
     -------
@@ -120,9 +120,9 @@ def module(
     Raises
     ------
     TypeMismatchError
-        `cls` is no Module, or `like` none.
+        `cls` or `like` is no Module.
     InputError
-        Nobody says how many inputs there are.
+        The number of inputs is not known.
     """
     hint, width = checked_options("check.module", hint, tolerance, seed)
     title = getattr(cls, "__name__", type(cls).__name__) if cls is not ... else "your module"
@@ -140,7 +140,7 @@ def module(
         kept = [np.array(part.data) for part in oracle.parts]
         try:
             return _compare_modules(title, made, oracle, rows, draw, width)
-        finally:  # it may be in use elsewhere
+        finally:  # the module may be in use elsewhere
             for part, numbers in zip(oracle.parts, kept, strict=True):
                 part.data = numbers if isinstance(part, Parameter) else float(numbers)
 
@@ -190,7 +190,7 @@ def _compare_modules(
 
 
 def _sizes(title: str, made: CheckedModule, oracle: CheckedModule) -> Report:
-    """Another number of weights: which ones were found."""
+    """Report a wrong number of weights, with those that were found."""
     names = made.weight_names()
     found = f"Found: {', '.join(names[:6])}{' ...' if len(names) > 6 else ''}." if names else "None was found."
     details = {"got": made.size, "expected": oracle.size, "found": found}
@@ -220,7 +220,7 @@ def _row(row: Floats) -> str:
 
 
 def _backward(made: CheckedModule, row: Sequence[float]) -> Floats:
-    """Gradients of all weights of the sum of the outputs, each output counted differently."""
+    """Return the gradients of all weights with respect to the sum of the outputs, each output with another factor."""
     made.clear()
     for k, value in enumerate(outputs_of(made, row)):
         value.backward(1.0 + 0.5 * k)
@@ -248,7 +248,7 @@ def _gradients(
 
 
 def _by_differences(title: str, made: CheckedModule, rows: Floats, draw: Any, tolerance: float) -> Report:
-    """Without a ready-made one: the gradients against finite differences."""
+    """Compare the gradients with finite differences, without a ready-made module."""
     if not made.size:
         details = {"got": 0, "expected": "some", "found": "None was found."}
         return wrong_report(title, ("not yet: it has no weights.",), "parameters", details, "", 0.0)
@@ -274,7 +274,7 @@ def _by_differences(title: str, made: CheckedModule, rows: Floats, draw: Any, to
 def cause_of(
     oracle: CheckedModule, rows: Floats, numbers: Floats, got: Floats, tolerance: float
 ) -> tuple[str, dict[str, Any]]:
-    """Which change of the ready-made one gives the pupil's outputs, with its details."""
+    """Return the change of the ready-made module that gives the pupil's outputs, with its details."""
 
     def same(other: Any) -> bool:
         array = np.array(other)
@@ -313,7 +313,7 @@ def cause_of(
 
 
 def _orders(oracle: CheckedModule) -> list[NDArray[Any]]:
-    """The weights of each matrix in other orders: backwards, rows and columns exchanged."""
+    """Return the weights of each matrix in other orders: reversed, and with rows and columns exchanged."""
     found, start = [], 0
     for part in oracle.parts:
         size, shape = size_of(part), getattr(part, "shape", ())

@@ -19,16 +19,16 @@ from ..scalar.value import Value
 COUNT = 50
 """Points that every check tries."""
 TRIES = 40
-"""Draws a point before it is said that there is none."""
+"""Draws for each point before an error."""
 KINK = 1e-4
-"""Two widths of a difference that differ by more see a kink."""
+"""If two widths of a difference differ by more, there is a kink."""
 LARGE = 1e6
 
 Floats = NDArray[np.float64]
 
 
 def checked_options(title: str, hint: Any, tolerance: Any, seed: Any = 0) -> tuple[str, float]:
-    """The hint and the largest accepted error of a check; InputError where one of the three is wrong."""
+    """Return the hint and the largest accepted error of a check; InputError if one of the three is invalid."""
     integer(f"{title}: seed", seed, 0)
     width = as_number(tolerance, f"{title}: tolerance")
     if not (math.isfinite(width) and width > 0):
@@ -37,22 +37,22 @@ def checked_options(title: str, hint: Any, tolerance: Any, seed: Any = 0) -> tup
 
 
 def near(got: Any, expected: Any, tolerance: float) -> Any:
-    """Where numbers are as expected but for an error relative to ``max(1, |expected|)``; NaN never is."""
+    """Return where numbers are as expected within an error relative to ``max(1, |expected|)``; NaN never is."""
     with np.errstate(all="ignore"):
         return np.abs(np.subtract(got, expected)) <= tolerance * np.maximum(1.0, np.abs(expected))
 
 
 @dataclass(frozen=True, slots=True)
 class SamplePoints:
-    """Where a function was tried."""
+    """Points at which a function was tried."""
 
     numbers: Floats  # the inputs, shape (points, inputs)
-    slopes: Floats  # the derivatives there by finite differences, likewise
-    values: Floats  # the function's values, shape (points,)
+    slopes: Floats  # derivatives there by finite differences, same shape
+    values: Floats  # values of the function, shape (points,)
 
 
 def bounds_of(between: Any, title: str) -> tuple[float, float]:
-    """The ends between which points are drawn; InputError unless two finite numbers in order."""
+    """Return the ends of the range; InputError unless they are two finite numbers in order."""
     try:
         low, high = between
     except (TypeError, ValueError):
@@ -66,9 +66,9 @@ def bounds_of(between: Any, title: str) -> tuple[float, float]:
 def sample_points(
     fn: Callable[..., Any], inputs: int, between: tuple[float, float], seed: int, title: str
 ) -> SamplePoints:
-    """`COUNT` points away from kinks, with the values and slopes there of a function of `inputs` Values.
+    """Return `COUNT` points away from kinks, with the values and slopes of a function of `inputs` Values.
 
-    InputError where there are hardly any such points, or no input; TypeMismatchError if `fn` gives no Value.
+    InputError if there are hardly any such points, or no input; TypeMismatchError if `fn` returns no Value.
     """
     if inputs < 1:
         raise InputError(f"{title}: the function takes no input; it needs one at least")
@@ -83,7 +83,7 @@ def sample_points(
         point = draw.uniform(*between, inputs).tolist()
         try:
             found = _value_and_slopes(fn, point, title)
-        except (ArithmeticError, ValueError) as error:  # outside of where it is defined
+        except (ArithmeticError, ValueError) as error:  # outside its domain
             last = error
             continue
         if found is not None:
@@ -102,7 +102,7 @@ def sample_points(
 def _value_and_slopes(
     fn: Callable[..., Any], point: Sequence[float], title: str
 ) -> tuple[float, tuple[float, ...]] | None:
-    """Value and slopes at a point; None where it is of no use."""
+    """Return the value and slopes at a point, or None if it is not usable."""
     result = fn(*(Value(p) for p in point))
     if not isinstance(getattr(result, "data", None), float):
         raise TypeMismatchError(

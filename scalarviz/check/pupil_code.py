@@ -1,4 +1,4 @@
-"""What a pupil wrote: whether it has a ``...``, how many inputs it takes, what a call gives."""
+"""Inspect a pupil's code: find a ``...``, count its inputs, call it."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _PLACES = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KE
 
 
 class Inputs(tuple[str, ...]):
-    """Names of the arguments that have to be given; `spare` are those with a default, behind them."""
+    """Names of the required arguments; `spare` are those with a default after them."""
 
     spare: tuple[str, ...] = ()
-    any_number: bool = False  # it takes as many more as there are, as ``f(*numbers)`` does
+    any_number: bool = False  # takes any number of further arguments, like ``f(*numbers)``
 
 
 def title_of(given: Any) -> str:
-    """What it is called."""
+    """Return the name of the function, or "your function"."""
     name = getattr(given, "__name__", "")
     return name if isinstance(name, str) and name.isidentifier() else "your function"
 
 
 def check_filled(given: Any) -> None:
-    """Tell of the first ``...`` that is still in a function or a class, or in the place of one."""
+    """End the check if a ``...`` is still in a function or a class, or in place of one."""
     if given is ...:
         raise CheckEnded("empty", "", "nothing to check yet. Put something in the place of the ...")
     parts = [given] if not isinstance(given, type) else [f for f in vars(given).values() if inspect.isfunction(f)]
@@ -45,7 +45,7 @@ def check_filled(given: Any) -> None:
 
 
 def _unfilled(function: Any) -> str | None:
-    """Where a ``...`` stands, in words; lines are those of its cell or file."""
+    """Return words for the place of a ``...``; lines count in its cell or file."""
     function = inspect.unwrap(function) if callable(function) else function
     code = getattr(function, "__code__", None)
     if code is None:
@@ -54,7 +54,7 @@ def _unfilled(function: Any) -> str | None:
         source, first = inspect.getsourcelines(function)
         lines = [line.rstrip() for line in source]
         tree = ast.parse(textwrap.dedent("\n".join(lines)))
-    except (OSError, TypeError, SyntaxError):  # no source, or a lambda in the middle of a call
+    except (OSError, TypeError, SyntaxError):  # no source, or a lambda within a call
         return "in it" if _holds_dots(code) else None
     for node in _expressions(tree):
         if isinstance(node, ast.Constant) and node.value is ...:
@@ -63,7 +63,7 @@ def _unfilled(function: Any) -> str | None:
 
 
 def _expressions(node: ast.AST) -> Iterator[ast.AST]:
-    """All nodes but annotations and what stands in square brackets: there a ``...`` means something else."""
+    """Yield all nodes except annotations and subscripts, where ``...`` has another meaning."""
     yield node
     for name, part in ast.iter_fields(node):
         if name in ("annotation", "returns") or (isinstance(node, ast.Subscript) and name == "slice"):
@@ -78,7 +78,7 @@ def _holds_dots(code: CodeType) -> bool:
 
 
 def numbers_outside(function: Any) -> Iterator[tuple[str, float]]:
-    """Numbers of other cells that a function reads, by name."""
+    """Yield numbers of other cells that a function reads, by name."""
     for read in dis.get_instructions(function) if inspect.isfunction(function) else ():
         value = function.__globals__.get(read.argval) if read.opname == "LOAD_GLOBAL" else None
         if isinstance(value, Real | Value):
@@ -86,7 +86,7 @@ def numbers_outside(function: Any) -> Iterator[tuple[str, float]]:
 
 
 def inputs_of(function: Any, what: str) -> Inputs:
-    """Names of arguments that must be given by place, and of those that may be; TypeMismatchError."""
+    """Return the names of required positional arguments and of optional ones; TypeMismatchError if unknown."""
     if not callable(function):
         raise TypeMismatchError(f"{what} must be a function, got {type(function).__name__} {shown(function)}")
     try:
@@ -101,7 +101,7 @@ def inputs_of(function: Any, what: str) -> Inputs:
 
 
 def call_pupil(function: Callable[..., Any], arguments: Sequence[Any], at: str = "", of: Any = None) -> Any:
-    """What a pupil's function gives; what it raises is told with its line, which is in the file of `of`."""
+    """Call a pupil's function; an exception becomes a report with its line in the file of `of`."""
     try:
         return function(*arguments)
     except CheckEnded:
@@ -125,7 +125,7 @@ def _raised(function: Any, error: Exception) -> str:
 
 
 def numbers_of(result: Any, names: Sequence[str], what: str = "slope") -> tuple[float, ...]:
-    """A pupil's result as one float for each of `names`."""
+    """Return a pupil's result as one float for each of `names`."""
     if result is None:
         raise CheckEnded("failed", "none", "it returned nothing: is a `return` missing?")
     given = _listed(result, len(names))
@@ -142,13 +142,13 @@ def numbers_of(result: Any, names: Sequence[str], what: str = "slope") -> tuple[
 
 
 def _listed(result: Any, count: int) -> list[Any]:
-    """Numbers in whatever holds them in an order: a tuple, an array of any shape, a generator."""
+    """Return the numbers of any ordered container: a tuple, an array of any shape, a generator."""
     if hasattr(result, "shape"):
         return [result] if not result.shape else list(result.ravel())
     if not isinstance(result, Iterable) or isinstance(result, str | bytes | Mapping | Set):
         return [result]
     try:
-        return list(islice(result, count + 9))  # it may never end
+        return list(islice(result, count + 9))  # it may be endless
     except Exception as error:  # a generator runs only now
         raise CheckEnded("failed", "raises", f"it raised {type(error).__name__}: {error}") from error
 

@@ -1,4 +1,4 @@
-"""`Report`: what a check found, as truth value, text and box of a notebook; which exercises failed."""
+"""`Report`: the result of a check as truth value, text and notebook box; and the count of failing calls."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ CAUSE_TEXTS = {
     "side": "the sign is wrong, and the size too.",
     "digits": "it is rounded too much: give more digits.",
 }
-"""The cause in words, with names in braces."""
+"""The words for each cause, with names in braces."""
 
 _CHAIN = "Along a way through the graph slopes are multiplied; where several ways lead to one input they are added."
 HINTS = {
@@ -117,7 +117,7 @@ HINTS = {
     "parameters": "A module finds its weights by looking at its attributes: sv.Weight, nn.Parameter, or lists of them.",
     "region": "Try one number from each side by hand.",
 }
-"""What to think of, by the cause or else by the check."""
+"""Hints by cause, or else by check."""
 
 
 State = Literal["right", "wrong", "empty", "failed"]
@@ -134,19 +134,19 @@ class Report:
     title : str
         The name of the pupil's function or class.
     state : {"right", "wrong", "empty", "failed"}
-        "empty": it still contains ``...``. "failed": it raises, returns None, or returns something else each time.
+        "empty": it still contains ``...``. "failed": it raises, returns None, or returns different results each time.
     lines : tuple of str
-        The result, and where it differs.
+        The result and the first difference.
     cause : str
-        Short name of the mistake that gives the same numbers; empty where none was found.
+        Short name of a mistake that gives the same numbers; empty if none was found.
     looks : str
         The cause in words.
     where : str
         The input or weight that differs.
     got, expected : float or None
-        There, at the first point that differs.
+        The numbers at the first point that differs.
     hint : str
-        Advice, from the second failing call in a row on.
+        Advice, from the second failing call in a row.
     """
 
     title: str
@@ -158,11 +158,11 @@ class Report:
     got: float | None = None
     expected: float | None = None
     hint: str = ""
-    given: Any = field(default=None, repr=False, compare=False)  # all numbers that were compared
+    given: Any = field(default=None, repr=False, compare=False)  # all compared numbers
 
     @property
     def passed(self) -> bool:
-        """Whether the exercise is solved."""
+        """True if the exercise is solved."""
         return self.state == "right"
 
     @property
@@ -182,7 +182,7 @@ class Report:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """The same in a box, for notebooks."""
+        """Return the report as a box for notebooks."""
         colour = _COLOURS[self.state]
         first, *rest = self.lines
         told = [escape(line) for line in rest]
@@ -197,7 +197,7 @@ class Report:
 
 
 class CheckEnded(Exception):
-    """Ends a check early, with what is to be said."""
+    """Ends a check early, with the state, cause and lines of the report."""
 
     def __init__(self, state: State, cause: str, *lines: str) -> None:
         super().__init__(*lines)
@@ -205,9 +205,9 @@ class CheckEnded(Exception):
 
 
 MOST_LINES = 10
-"""Lines that are shown of what a pupil's function prints while it is checked."""
+"""The most lines shown of a pupil's printed output during a check."""
 _misses: dict[tuple[str, str], int] = {}
-"""Failing calls in a row, by the check and what the exercise is called."""
+"""Failing calls in a row, by check and title of the exercise."""
 
 
 def forget() -> None:
@@ -216,10 +216,10 @@ def forget() -> None:
 
 
 def run_check(kind: str, title: str, hint: str, find: Callable[[], Report], same: str = "") -> Report:
-    """What `find` finds, or is told meanwhile; from the second failing call in a row on with a hint.
+    """Return the report of `find`, or of a CheckEnded; from the second failing call in a row with a hint.
 
-    `kind` is the check, `hint` what the author of the exercise says then too. Calls with one `title`, or one `same`
-    where that is given, are one exercise.
+    `kind` is the check, `hint` the author's own hint. Calls with the same `title` (or the same `same`, if given) belong
+    to one exercise.
     """
     printed = StringIO()
     try:
@@ -247,6 +247,6 @@ def wrong_report(
     title: str, lines: tuple[str, ...], cause: str = "", details: Mapping[str, Any] | None = None, where: str = "",
     got: float | None = None, expected: float | None = None,
 ) -> Report:  # fmt: skip
-    """The report on a wrong answer, with its cause in words, where that is known."""
+    """Return the report on a wrong answer, with the words for its cause if it is known."""
     looks = CAUSE_TEXTS[cause].format(**details or {}) if cause else ""
     return Report(title, "wrong", lines, cause, looks, where, got, expected)

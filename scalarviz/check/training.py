@@ -1,4 +1,4 @@
-"""`training`: one step of gradient descent that a pupil wrote, on small problems, three times each."""
+"""`training`: check a pupil's step of gradient descent on small problems, three steps each."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STEPS = 3
 class Problem:
     """A few weights, one sample, and a loss: ``(sum of w * x - target)**2``.
 
-    `weights` are the objects that the pupil's step gets; `called` counts how often it asked for the loss.
+    `weights` are passed to the pupil's step; `loss_calls` counts its calls of the loss.
     """
 
     start: list[float]
@@ -37,7 +37,7 @@ class Problem:
         self.weights = [Weight(number, name=f"w{k}") for k, number in enumerate(self.start)]
 
     def loss(self) -> Value:
-        """The loss at the weights of now."""
+        """Return the loss at the current weights."""
         self.loss_calls += 1
         total: Any = -self.target
         for weight, x in zip(self.weights, self.inputs, strict=True):
@@ -46,7 +46,7 @@ class Problem:
 
 
 def problems(seed: int) -> list[Problem]:
-    """Fifty of them; no two weights see the same input, and no step jumps over the goal."""
+    """Return fifty problems. No two weights of one see the same input, and no step overshoots."""
     draw = np.random.default_rng(seed)
     found = []
     for _ in range(COUNT):
@@ -65,14 +65,14 @@ def training(step: Any, *, tolerance: float = 1e-6, seed: int = 0, hint: str = "
     Parameters
     ----------
     step : callable
-        ``step(weights, loss, lr)``: a list of Weights, a function without arguments that computes the loss from them (a
-        Value), the learning rate. Or ``step(optimizer, loss)`` with an :class:`optim.SGD` of the weights.
+        ``step(weights, loss, lr)`` gets a list of Weights, a function without arguments that computes the loss (a
+        Value) from them, and the learning rate. Or ``step(optimizer, loss)`` with an :class:`optim.SGD` of the weights.
     tolerance : float
         Largest accepted error of a weight, relative to ``max(1, |expected|)``.
     seed : int
-        Of the 50 problems.
+        Seed of the 50 problems.
     hint : str
-        What the author of the exercise says from the second failing call in a row on.
+        The author's hint, shown from the second failing call in a row.
 
     Returns
     -------
@@ -108,7 +108,7 @@ def training(step: Any, *, tolerance: float = 1e-6, seed: int = 0, hint: str = "
 
 
 def _pupil_weights(step: Callable[..., Any], arguments: int, problem: Problem) -> Numbers:
-    """The weights after each step of the pupil's."""
+    """Return the weights after each step of the pupil."""
     rest: Sequence[Any] = (problem.weights, problem.loss, problem.lr)
     if arguments == 2:
         rest = (SGD(problem.weights, lr=problem.lr), problem.loss)
@@ -143,7 +143,7 @@ def _compared(title: str, there: Sequence[Problem], found: Sequence[Numbers], to
 
 
 def _first(got: Numbers, expected: Numbers, tolerance: float) -> tuple[int, int] | None:
-    """Step and weight that differ first."""
+    """Return the first step and weight that differ."""
     differ = np.argwhere(~near(got, expected, tolerance))
     return (int(differ[0][0]), int(differ[0][1])) if len(differ) else None
 
@@ -167,7 +167,7 @@ def _cause(there: Sequence[Problem], found: Sequence[Numbers], tolerance: float)
 
 
 def _same_everywhere(there: Sequence[Problem], found: Sequence[Numbers], lr: float | None = None) -> float | None:
-    """By how much all first steps are too long, if by one factor; beside steps with this rate where `lr` is given."""
+    """Return the factor by which all first steps are too long, or None; relative to the rate `lr` if given."""
     moved = [
         (got[0][k] - one.start[k]) / (-(lr or one.lr) * slope)
         for one, got in zip(there, found, strict=True)
@@ -181,7 +181,7 @@ Numbers = list[list[float]]
 
 
 def gradient_at(problem: Problem, weights: list[float]) -> list[float]:
-    """The derivatives of ``(sum of w * x - target)**2``, as a book has them."""
+    """Return the derivatives of ``(sum of w * x - target)**2``, computed by formula."""
     error = sum(w * x for w, x in zip(weights, problem.inputs, strict=True)) - problem.target
     return [2 * error * x for x in problem.inputs]
 
@@ -196,10 +196,10 @@ def expected_weights(
     clear: bool = True,
     replace: bool = False,
 ) -> Numbers:
-    """The weights after each of `steps` steps; what stands behind are mistakes.
+    """Return the weights after each of `steps` steps; the other arguments are mistakes.
 
-    `keep`: gradients are never cleared. `rate` False: without the learning rate. `early`: weights are moved before
-    backward, and with `clear` gradients are cleared after that. `replace`: the step takes the place of the weight.
+    `keep`: gradients are never cleared. `rate` False: no learning rate. `early`: weights move before backward, and with
+    `clear` gradients are cleared after that. `replace`: the step replaces the weight.
     """
     weights, way = list(problem.start), []
     grads = [0.0] * len(weights)
@@ -224,7 +224,7 @@ def _unmoved_weights(problem: Problem, steps: int) -> Numbers:
 
 
 def _one_by_one(problem: Problem, steps: int) -> Numbers:
-    """Each weight moves by the gradient that it has after those before it have moved."""
+    """Return the weights if each moves by its gradient after the earlier weights have moved."""
     weights, way = list(problem.start), []
     for _ in range(steps):
         for k in range(len(weights)):
@@ -245,4 +245,4 @@ MISTAKES: tuple[tuple[str, Callable[[Problem, int], Numbers]], ...] = (
     ("early", lambda problem, steps: expected_weights(problem, steps, early=True)),
     ("early", lambda problem, steps: expected_weights(problem, steps, early=True, clear=False)),
 )
-"""Usual mistakes, and where the weights are then."""
+"""Usual mistakes, with the weights that they lead to."""

@@ -1,4 +1,4 @@
-"""A pupil's own walk back through a graph, on many graphs; and the walks that are usual mistakes."""
+"""Check a pupil's walk back through many graphs; and walks with usual mistakes."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .pupil_code import call_pupil
 from .report import CAUSE_TEXTS, CheckEnded, Report, wrong_report
 
 MOST_NODES = 20_000
-"""Visits after which a walk that goes every path is given up."""
+"""The most visits of a walk along every path."""
 MOST_USES = 6
-"""Places of one input up to which all choices of them are tried."""
+"""The most uses of one input for which all choices of them are tried."""
 
 
 def ordered(root: Value) -> list[Value]:
-    """Every node at or below `root`, each before all of its users."""
+    """Return every node at or below `root`, each before all of its users."""
     found: list[Value] = []
     seen: set[int] = set()
     waiting: list[tuple[Value, bool]] = [(root, False)]
@@ -39,12 +39,12 @@ def ordered(root: Value) -> list[Value]:
 
 
 def operations(root: Value) -> list[str]:
-    """Names of the operations in the graph, the last one first, each once."""
+    """Return the names of the operations in the graph, the last one first, each once."""
     return list(dict.fromkeys(node.op for node in reversed(ordered(root)) if node.op))
 
 
 def slopes_inside(root: Value, leaf: Value) -> list[tuple[str, float]]:
-    """The derivative of `root` by each inner node that uses `leaf`, with the node's operation; last one first."""
+    """Return the derivative of `root` by each inner node that depends on `leaf`, with its operation; last first."""
     nodes = [node for node in reversed(ordered(root)) if node is not root and node is not leaf]
     inner = [node for node in nodes if any(leaf is below for below in ordered(node))]
     return [(node.op, sum(parts)) for node, parts in zip(inner, shares(root, inner), strict=True)]
@@ -53,16 +53,16 @@ def slopes_inside(root: Value, leaf: Value) -> list[tuple[str, float]]:
 def shares(
     root: Value, leaves: Sequence[Value], without: str = "", flipped: str = "", valued: str = ""
 ) -> list[list[float]]:
-    """What comes to each leaf, from each place where it is used: their sum is the derivative of `root` by it.
+    """Return the gradient that each leaf receives from each of its uses; their sum is the whole gradient.
 
     Parameters
     ----------
     without : str
         An operation whose slopes are taken as 1.
     flipped : str
-        An operation whose slopes are taken with the other sign.
+        An operation whose slopes are taken with the wrong sign.
     valued : str
-        An operation whose value is taken for its slopes.
+        An operation whose value is taken as its slopes.
     """
     come: dict[int, list[float]] = {id(leaf): [] for leaf in leaves}
     come.setdefault(id(root), []).append(1.0)
@@ -72,7 +72,7 @@ def shares(
         above = sum(come.get(id(node), []))
         slopes: Sequence[float] = node.local_gradients
         if node.op == without:
-            slopes = [1.0 if slope else 0.0 for slope in slopes]  # an operand without a derivative stays without
+            slopes = [1.0 if slope else 0.0 for slope in slopes]  # an operand without a derivative stays without one
         if node.op == flipped:
             slopes = [-slope for slope in slopes]
         if node.op == valued:
@@ -83,7 +83,7 @@ def shares(
 
 
 def single_ways(root: Value, leaves: Sequence[Value]) -> list[list[float]]:
-    """What comes to each leaf along every way from the root, each number once; 0 without a way."""
+    """Return the gradient that each leaf receives along each path from the root, each number once; 0 without a path."""
     come: dict[int, set[float]] = {id(root): {1.0}}
     for node in reversed(ordered(root)):
         for parent, slope in zip(node.parents, node.local_gradients, strict=True):
@@ -92,7 +92,7 @@ def single_ways(root: Value, leaves: Sequence[Value]) -> list[list[float]]:
 
 
 def partial_sums(parts: Sequence[float]) -> list[float]:
-    """The sums of fewer than all of `parts`, none and too many apart; always in one order."""
+    """Return the sums of some but not all `parts`, in a fixed order; empty if there are too many parts."""
     if not 1 < len(parts) <= MOST_USES:
         return []
     return [sum(chosen) for count in range(1, len(parts)) for chosen in combinations(parts, count)]
@@ -103,9 +103,9 @@ Walk = Callable[[Value], dict[int, float]]
 
 
 def graphs(seed: int, make: Callable[[float], Any] = Value, plain: bool = False) -> Iterator[Graph]:
-    """Fifty graphs with their leaves and how they are written: small well-known ones first, then random ones.
+    """Yield fifty graphs with their leaves and their formulas: small well-known ones first, then random ones.
 
-    `make` makes a leaf; `plain`: of sums and products alone.
+    `make` makes a leaf; `plain`: only sums and products.
     """
     a, b = make(2.0), make(-3.0)
     yield a * b + a, [a, b], "a * b + a"
@@ -131,7 +131,7 @@ def graphs(seed: int, make: Callable[[float], Any] = Value, plain: bool = False)
 
 @contextmanager
 def _forbid_library_backward() -> Iterator[None]:
-    """Within it this thread may not call the library's own backward."""
+    """Forbid this thread the library's own backward inside the block."""
     own, me = Value.backward, get_ident()
 
     def backward(self: Value, *given: Any) -> Any:
@@ -147,7 +147,7 @@ def _forbid_library_backward() -> Iterator[None]:
 
 
 def check_class(cls: Any, title: str, tolerance: float, seed: int, back: bool = True) -> Report:
-    """Compare a pupil's own class of numbers, which has ``+`` and ``*``, with `Value`; `back`: its backward() too."""
+    """Compare a pupil's own class of numbers, with ``+`` and ``*``, with `Value`; with `back` also its backward()."""
     if back and not hasattr(cls, "backward"):
         raise CheckEnded("failed", "kind", "it has no backward(). Was the class defined again after it was added?")
     for (ours, at, text), (root, leaves, _) in zip(graphs(seed, plain=True), _make_graphs(cls, seed), strict=True):
@@ -182,7 +182,7 @@ def _attribute(node: Any, name: str, what: str) -> float:
 
 
 def check_walk(walk: Callable[..., Any], title: str, tolerance: float, seed: int, plain: bool = False) -> Report:
-    """Compare what a pupil's walk leaves in the leaves."""
+    """Compare the gradients that a pupil's walk leaves in the leaves."""
     tried: list[Graph] = list(graphs(seed, plain=plain))
     wanted = [[sum(parts) for parts in shares(root, leaves)] for root, leaves, _ in tried]
     found: list[list[float]] = []
@@ -218,7 +218,7 @@ def check_walk(walk: Callable[..., Any], title: str, tolerance: float, seed: int
 
 
 def _cause(tried: Sequence[Graph], found: Sequence[Sequence[float]], tolerance: float) -> str:
-    """The first usual mistake that leaves the same in every graph."""
+    """Return the first usual mistake that leaves the same gradients in every graph."""
     pairs = list(zip(tried, found, strict=True))
     for cause, walk in WALKS:
         if all(_same(walk(root), leaves, got, tolerance) for (root, leaves, _), got in pairs):
@@ -228,7 +228,7 @@ def _cause(tried: Sequence[Graph], found: Sequence[Sequence[float]], tolerance: 
 
 
 def _matches_one_path(ways: Sequence[Sequence[float]], got: Sequence[float], tolerance: float) -> bool:
-    """Whether each leaf has what comes along one way, whichever: others were overwritten, in whatever order."""
+    """Return whether each leaf has the gradient of one of its paths: the others were overwritten."""
     return all(near(number, of, tolerance).any() for of, number in zip(ways, got, strict=True))
 
 
@@ -237,7 +237,7 @@ def _same(grads: dict[int, float], leaves: Sequence[Value], got: Sequence[float]
 
 
 def _in_order(nodes: Sequence[Value], root: Value, keep: bool = False, sign: float = 1.0) -> dict[int, float]:
-    """Each node once, in this order; `keep`: the last gradient that comes takes the place of the others."""
+    """Visit each node once, in this order; `keep`: the last gradient replaces the others."""
     grads = {id(root): 1.0}
     for node in nodes:
         for parent, slope in zip(node.parents, node.local_gradients, strict=True):
@@ -247,15 +247,15 @@ def _in_order(nodes: Sequence[Value], root: Value, keep: bool = False, sign: flo
 
 
 def _found_first(root: Value) -> list[Value]:
-    """Breadth first: a node when it is found."""
+    """Return the nodes breadth first: each node when it is found."""
     nodes = [root]
-    for node in nodes:  # grows meanwhile
+    for node in nodes:  # grows during the loop
         nodes += [parent for parent in dict.fromkeys(node.parents) if not any(parent is n for n in nodes)]
     return nodes
 
 
 def _depth_first(root: Value) -> list[Value]:
-    """Depth first: a node when it is found, and all below it before its neighbour."""
+    """Return the nodes depth first: each node when it is found, and all below it before its neighbour."""
     nodes: list[Value] = []
 
     def visit(node: Value) -> None:
@@ -269,7 +269,7 @@ def _depth_first(root: Value) -> list[Value]:
 
 
 def _order_by_paths(root: Value, last: bool = False) -> list[Value]:
-    """Every node once for each path to it, in the order of finding: from the one found first, or with `last` last."""
+    """Return each node once for each path to it, in the order of finding; `last`: take the latest found first."""
     nodes: list[Value] = []
     waiting = [root]
     while waiting and len(nodes) < MOST_NODES:
@@ -279,7 +279,7 @@ def _order_by_paths(root: Value, last: bool = False) -> list[Value]:
 
 
 def _behind_parents(root: Value) -> list[Value]:
-    """Every node once for each path to it, turned round from an order in which parents come first."""
+    """Return each node once for each path to it, in the reverse of an order with parents first."""
     nodes: list[Value] = []
 
     def visit(node: Value) -> None:
@@ -292,9 +292,9 @@ def _behind_parents(root: Value) -> list[Value]:
 
 
 def _push_each_path(root: Value, at_once: bool = False) -> dict[int, float]:
-    """A recursion without memory: a node hands on all that it has whenever it is come to.
+    """Recurse without memory: a node passes on its whole gradient at each visit.
 
-    With `at_once` it goes on at each parent before it tells the next one.
+    With `at_once` the recursion enters each parent before the next one gets its share.
     """
     grads = {id(root): 1.0}
     left = MOST_NODES
@@ -329,4 +329,4 @@ WALKS: tuple[tuple[str, Walk], ...] = (
     ("visits", _push_each_path),
     ("visits", lambda root: _push_each_path(root, at_once=True)),
 )
-"""Usual mistakes, and what they leave."""
+"""Usual mistakes, with the gradients that they leave."""

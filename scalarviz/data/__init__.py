@@ -1,10 +1,10 @@
-"""Data sets made of numbers alone: colours and what a network is asked to turn them into.
+"""Data sets of colours: input colours, and the colours that a network should turn them into.
 
-Colours are sRGB as stored in files, in 0..1, one a row. The formulas work on these coded values, as picture programs'
-filters do.
+Colours are sRGB as stored in files, in 0..1, one in each row. The formulas work on these coded values, as the filters
+of picture programs do.
 
-Beside them, for the scenes: `points` of a plane, `places` of a picture, handwritten `digits`, `words`, and `samples`
-of a file or folder.
+The scenes also use `points` of a plane, `places` of a picture, handwritten `digits`, `words`, and `samples` of a file
+or folder.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["TARGETS", "Target", "colour_grid", "hex_colour", "parse_colour", "pa
 Colours = NDArray[np.floating]
 
 MOST = 1 << 26
-"""Random colours at most: more than every 8-bit colour there is."""
+"""The most random colours: more than there are 8-bit colours."""
 
 # ITU-R BT.709, luma from the coded values
 LUMA = np.array([0.2126, 0.7152, 0.0722])
@@ -36,18 +36,18 @@ SEPIA = np.array([[0.393, 0.769, 0.189], [0.349, 0.686, 0.168], [0.272, 0.534, 0
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A function of colours: what it is called, how it is written and computed, what it is for.
+    """A function of colours: its name, formula, code and purpose.
 
     Attributes
     ----------
     name : str
-        As after ``--target``.
+        The name after ``--target``.
     formula : str
-        For people: ``--help`` and the documentation show it.
+        The formula in ``--help`` and the documentation.
     function : callable
         Takes and returns colours, shape (..., 3).
     aim : str
-        What a network that learns it should do, for a sentence: "turn every colour into its opposite".
+        The goal of a network that learns it, for a sentence: "turn every colour into its opposite".
     """
 
     name: str
@@ -56,7 +56,7 @@ class Target:
     aim: str = ""
 
     def __call__(self, colours: Colours) -> Colours:
-        """The wanted colours for `colours`, shape (..., 3)."""
+        """Return the target colours for `colours`, shape (..., 3)."""
         return self.function(colours)
 
 
@@ -94,26 +94,26 @@ TARGETS: dict[str, Target] = {
 
 
 def target(name: str) -> Target:
-    """The entry of :data:`TARGETS`; UnknownNameError for another name."""
+    """Return the entry of :data:`TARGETS`; UnknownNameError for another name."""
     if check_text(name, "a target") not in TARGETS:
         raise UnknownNameError(f"there is no target {shown(name)}; allowed are {listing(TARGETS)}")
     return TARGETS[name]
 
 
 def random_colours(n: int, seed: int) -> NDArray[np.float64]:
-    """`n` colours, uniform in the cube, shape (n, 3); the first ones are the same for every `n`."""
+    """Return `n` colours, uniform in the cube, shape (n, 3); the first ones are the same for every `n`."""
     count = integer("random_colours: n", n, 0, MOST)
     return np.asarray(rng.uniform(seed, rng.Stream.DATA, 0, 3 * count), np.float64).reshape(count, 3)
 
 
 def colour_grid(levels: int = 16) -> NDArray[np.float64]:
-    """The colours at an even grid in the cube, corners included, shape (levels**3, 3); blue changes fastest."""
+    """Return the colours of an even grid in the cube, corners included, shape (levels**3, 3); blue changes fastest."""
     level = np.linspace(0, 1, integer("colour_grid: levels", levels, 1, 256))
     return np.stack(np.meshgrid(level, level, level, indexing="ij"), axis=-1).reshape(-1, 3)
 
 
 def parse_colour(text: str) -> NDArray[np.float64]:
-    """``#ff8800``, ``ff8800`` or ``#f80`` as an array of 3 in 0..1; InputError otherwise."""
+    """Return ``#ff8800``, ``ff8800`` or ``#f80`` as an array of 3 in 0..1; InputError otherwise."""
     digits = check_text(text, "a colour").strip().removeprefix("#")
     if len(digits) == 3:
         digits = "".join(2 * digit for digit in digits)
@@ -123,7 +123,7 @@ def parse_colour(text: str) -> NDArray[np.float64]:
 
 
 def parse_pair(text: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """``#ff8800:#0044cc`` as two colours: what goes in and what should come out; InputError otherwise."""
+    """Return ``#ff8800:#0044cc`` as two colours, input and target; InputError otherwise."""
     halves = check_text(text, "a pair of colours").split(":")
     if len(halves) != 2:
         raise InputError(f'{shown(text)} is not a pair of colours; write it as "#ff8800:#0044cc"')
@@ -134,7 +134,7 @@ def parse_pair(text: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def hex_colour(colour: Colours) -> str:
-    """A colour as ``#rrggbb``, rounded to the nearest level."""
+    """Return a colour as ``#rrggbb``, rounded to the nearest level."""
     numbers = real_array(colour, "a colour")
     if numbers.shape != (3,) or np.isnan(numbers).any():
         raise InputError(f"a colour must be three numbers in 0..1, got {shown(colour)}")

@@ -1,4 +1,4 @@
-"""Handwritten digits: scikit-learn's, MNIST by scikit-learn, or MNIST files that one has."""
+"""Handwritten digits: scikit-learn's, MNIST through scikit-learn, or MNIST files on disk."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ CLASSES = 10
 SIDE, INK = 8, 16  # scikit-learn's digits: 8 x 8 pixels, each 0..16
 FILE = Path("datasets", "data", "digits.csv.gz")
 TEST_SHARE = 0.2
-SPLIT_SEED = 1797  # of the fixed split; the run's seed does not move it, so accuracies can be compared
+SPLIT_SEED = 1797  # seed of the fixed split; the run's seed does not change it, so accuracies can be compared
 MNIST = "mnist:"
 OPENML = "mnist_784"
-"""MNIST's name on OpenML: 70,000 pictures, the first six sevenths to learn from."""
+"""MNIST's name on OpenML: 70,000 pictures; the first six sevenths are for training."""
 
 Pictures = NDArray[np.float32]
 Labels = NDArray[np.int64]
@@ -33,7 +33,7 @@ Labels = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Digits:
-    """Pictures (N, 1, H, W) with their digit, for training and apart from it for the test; 0 is paper, 1 is ink."""
+    """Pictures (N, 1, H, W) with their digits, for training and for the test; 0 is paper, 1 is ink."""
 
     train: Pictures
     train_labels: Labels
@@ -42,19 +42,19 @@ class Digits:
 
     @property
     def side(self) -> tuple[int, int]:
-        """Rows and columns of a picture."""
+        """The rows and columns of a picture."""
         return int(self.train.shape[2]), int(self.train.shape[3])
 
 
 def load_digits(source: str) -> Digits:
-    """``sklearn``, ``mnist`` or ``mnist:FOLDER``.
+    """Load the digits of a source: ``sklearn``, ``mnist`` or ``mnist:FOLDER``.
 
     Raises
     ------
     MissingDependencyError
-        Without the ``data`` extra.
+        The ``data`` extra is not installed.
     InputError, FileFormatError
-        Another source; files that are missing or unusable; a download that fails.
+        The source is unknown, files are missing or unusable, or a download fails.
     """
     if source == "sklearn":
         return _split(*_sklearn())
@@ -75,11 +75,11 @@ def load_digits(source: str) -> Digits:
 
 
 def _sklearn() -> tuple[Pictures, Labels]:
-    """The 1,797 digits of the UCI test set, out of scikit-learn's wheel.
+    """Read the 1,797 digits of the UCI test set from scikit-learn's wheel.
 
     E. Alpaydin, C. Kaynak, "Optical Recognition of Handwritten Digits", UCI Machine Learning Repository, 1998.
     """
-    spec = find_spec("sklearn")  # located, not imported: that would cost more than a second
+    spec = find_spec("sklearn")  # find, do not import: importing takes more than a second
     for folder in (spec.submodule_search_locations or []) if spec else []:
         path = Path(folder) / FILE
         if path.is_file():
@@ -97,7 +97,7 @@ def _read_csv(path: Path) -> tuple[Pictures, Labels]:
 
 
 def _openml() -> Digits:
-    """MNIST by scikit-learn's `fetch_openml`, which keeps the file on this machine and compares its checksum.
+    """Load MNIST with scikit-learn's `fetch_openml`, which caches the file and verifies its checksum.
 
     Y. LeCun, C. Cortes, C. Burges, "The MNIST database of handwritten digits", 1998.
     """
@@ -106,14 +106,14 @@ def _openml() -> Digits:
     except ImportError:
         raise MissingDependencyError('MNIST is loaded by scikit-learn: pip install "scalarviz[data]"') from None
     tell(f"scalarviz: loading MNIST ({OPENML} of OpenML, 70,000 digits of 28x28 pixels, 15 MB, downloaded once)")
-    parser = "pandas" if find_spec("pandas") else "liac-arff"  # the first is ten times as fast
+    parser = "pandas" if find_spec("pandas") else "liac-arff"  # pandas is ten times as fast
     try:
-        with warnings.catch_warnings():  # of a file that is loaded once more
+        with warnings.catch_warnings():  # scikit-learn warns when it loads the file again
             warnings.simplefilter("ignore")
             found = fetch_openml(OPENML, version=1, as_frame=False, parser=parser)
         pictures = np.asarray(found.data, np.float32).reshape(-1, 1, 28, 28) / np.float32(255)
         labels = np.asarray(found.target).astype(np.int64)
-    except (OSError, ValueError) as error:  # no network, no such file, another checksum, another content
+    except (OSError, ValueError) as error:  # no network, no such file, a wrong checksum, unexpected content
         said = " ".join(str(error).split())[:200]
         raise InputError(
             f"--data mnist: MNIST cannot be downloaded or read ({type(error).__name__}: {said}); if you are offline, "
@@ -125,7 +125,7 @@ def _openml() -> Digits:
 
 
 def _split(pictures: Pictures, labels: Labels) -> Digits:
-    """The same keyed fifth for the test whatever the seed of the run."""
+    """Hold out a fifth for the test; the split is the same for every seed of the run."""
     count = len(pictures)
     order = rng.permute(np.arange(count), count, SPLIT_SEED, 0)
     test, train = np.split(order, [round(TEST_SHARE * count)])

@@ -1,7 +1,7 @@
-"""A picture to be painted, perhaps transposed or enlarged: learnt pixel by pixel, or place by place at random.
+"""A picture to be painted, perhaps transposed or enlarged: learnt pixel by pixel, or at random places.
 
-A place is (x, y) in 0..1 from the upper left corner. What is to be painted there is what the picture shows at the place
-that a transform makes of it.
+A place is (x, y) in 0..1 from the upper left corner. Its target colour is the picture's colour at the transformed
+place.
 """
 
 from __future__ import annotations
@@ -18,55 +18,55 @@ from .. import rng
 Float = NDArray[np.float32]
 
 DRAWN = 2**31
-"""Places that are drawn at random until one comes again."""
+"""Random places before one repeats."""
 TRANSFORMS: dict[str, Callable[[Float], Float]] = {
     "identity": lambda places: places,
     "transpose": lambda places: places[:, ::-1],
     "zoom": lambda places: places * np.float32(0.5) + np.float32(0.25),
 }
-"""Where in the picture the colour of each place (N, 2) is looked up."""
+"""The place in the picture where the colour of each place (N, 2) is looked up."""
 _STREAM = np.uint64(rng.Stream.USER + 1)
 
 
 @dataclass(frozen=True, eq=False)
 class Motif:
-    """A picture (H, W, 3), sRGB in 0..1, and which of `TRANSFORMS` is done to it."""
+    """A picture (H, W, 3), sRGB in 0..1, and its transform, a name in `TRANSFORMS`."""
 
     rgb: Float
     transform: str = "identity"
 
     def colours_at(self, places: Float) -> Float:
-        """What is to be painted at places (N, 2), shape (N, 3): between the pixels bilinear."""
+        """Return the target colours at places (N, 2), shape (N, 3), interpolated bilinearly."""
         return bilinear(self.rgb, TRANSFORMS[self.transform](places))
 
     @cached_property
     def target_colours(self) -> Float:
-        """What is to be painted at every pixel, shape (H, W, 3)."""
+        """The target colour of every pixel, shape (H, W, 3)."""
         if self.transform == "identity":
             return self.rgb
         return self.colours_at(self.places).reshape(self.rgb.shape)
 
     @cached_property
     def places(self) -> Float:
-        """The middles of all pixels, row by row, shape (H * W, 2)."""
+        """The centres of all pixels, row by row, shape (H * W, 2)."""
         y, x = (((np.arange(n) + 0.5) / n).astype(np.float32) for n in self.rgb.shape[:2])
         return np.stack([np.tile(x, len(y)), np.repeat(y, len(x))], axis=1)
 
     def samples(self, seed: int | None = None) -> tuple[Float | Places, Float | Colours]:
-        """What a run learns from: all pixels; with a seed places drawn at random."""
+        """Return the inputs and targets of a run: all pixels, or with a seed random places."""
         if seed is None:
             return self.places, self.target_colours.reshape(-1, 3)
         places = Places(seed)
         return places, Colours(places, self)
 
     def evenly(self, most: int) -> tuple[Float, Float]:
-        """Places (N, 2) of some pixels, evenly spread, and what is to be painted there."""
+        """Return evenly spread pixel places (N, 2) and their target colours."""
         some = np.unique(np.linspace(0, len(self.places) - 1, most).astype(int))
         return self.places[some], self.target_colours.reshape(-1, 3)[some]
 
 
 def bilinear(rgb: Float, places: Float) -> Float:
-    """Colours (N, 3) of a picture at places (N, 2), each between the four pixels around it; the border goes on."""
+    """Return bilinear colours (N, 3) of a picture at places (N, 2); the border is repeated outside."""
     high, wide = rgb.shape[:2]
     at = places * np.array([wide, high], np.float32) - np.float32(0.5)
     at = np.clip(at, 0, np.array([wide - 1, high - 1], np.float32))
@@ -80,7 +80,7 @@ def bilinear(rgb: Float, places: Float) -> Float:
 
 
 class Places:
-    """Places drawn at random: each is a function of its number and the seed, so that steps can be done again."""
+    """Random places: each is a function of its number and the seed, so that steps can be repeated."""
 
     def __init__(self, seed: int) -> None:
         self._key = rng.split(seed)
@@ -89,7 +89,7 @@ class Places:
         return DRAWN
 
     def __getitem__(self, numbers: slice | NDArray[np.int64]) -> Float:
-        """Places (N, 2) by their numbers."""
+        """Return places (N, 2) by their numbers."""
         if isinstance(numbers, slice):
             numbers = np.arange(numbers.start or 0, DRAWN if numbers.stop is None else numbers.stop)
         count = numbers.astype(np.uint64)
@@ -98,7 +98,7 @@ class Places:
 
 
 class Colours:
-    """What is to be painted at those places."""
+    """The target colours at these places."""
 
     def __init__(self, places: Places, motif: Motif) -> None:
         self._places, self._motif = places, motif
@@ -107,5 +107,5 @@ class Colours:
         return len(self._places)
 
     def __getitem__(self, numbers: slice | NDArray[np.int64]) -> Float:
-        """Colours (N, 3) by the numbers of their places."""
+        """Return colours (N, 3) by the numbers of their places."""
         return self._motif.colours_at(self._places[numbers])

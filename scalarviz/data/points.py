@@ -1,8 +1,8 @@
-"""The data sets of the playground: points of a plane with a label, made of random numbers and a formula.
+"""The data sets of the playground: labelled points of a plane, made from random numbers and a formula.
 
-The formulas, the numbers in them and the sizes are those of the best-known playground: ``src/dataset.ts`` of
-https://github.com/tensorflow/playground (D. Smilkov, S. Carter, 2016; Apache License 2.0), written anew here. The
-random numbers are this project's own (:mod:`scalarviz.rng`), so a seed names one data set for ever.
+The formulas, their constants and the sizes are those of the best-known playground: ``src/dataset.ts`` of
+https://github.com/tensorflow/playground (D. Smilkov, S. Carter, 2016; Apache License 2.0), rewritten here. The random
+numbers are this project's own (:mod:`scalarviz.rng`), so a seed always names the same data set.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from .. import rng
 
 Array = NDArray[np.float64]
 Made = tuple[Array, Array]
-"""Points (N, 2) and what they are, (N,)."""
+"""Points (N, 2) and their labels (N,)."""
 
 NOISE = 0.5
-"""The most that there is."""
+"""The most noise."""
 RADIUS = 5.0
 ORDER = 2**40
-"""Keys the order of points, as if it were an epoch that no run comes to."""
+"""Seeds the order of the points, as the number of an epoch that no run reaches."""
 PEAKS = ((-4.0, 2.5, 1), (0.0, 2.5, -1), (4.0, 2.5, 1), (-4.0, -2.5, -1), (0.0, -2.5, 1), (4.0, -2.5, -1))
 
 
 class _Draw:
-    """Random numbers of one data set, one sequence after the other."""
+    """The random numbers of one data set, one sequence after the other."""
 
     def __init__(self, seed: int) -> None:
         self.seed, self.count = seed, 0
@@ -42,7 +42,7 @@ class _Draw:
         return np.asarray(deviation * rng.normal(self.seed, rng.Stream.DATA, self.count, n), np.float64)
 
     def plane(self, low: float, high: float, n: int) -> Array:
-        """Points (n, 2) of a square."""
+        """Return points (n, 2) of a square."""
         return np.stack([self.uniform(low, high, n), self.uniform(low, high, n)], axis=1)
 
 
@@ -96,13 +96,13 @@ def _regress_gauss(draw: _Draw, n: int, noise: float) -> Made:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A data set that a name stands for, and what a network should do with it."""
+    """A named data set, and the task of the network."""
 
     name: str
     make: Callable[[_Draw, int, float], Made]
     count: int
     aim: str
-    number: bool = False  # whether a number is to be found, not one of two classes
+    number: bool = False  # True: the target is a number, not one of two classes
 
 
 KINDS = {
@@ -119,20 +119,20 @@ KINDS = {
 
 
 def points_of(name: str, noise: float, seed: int) -> Made:
-    """Points and labels of a data set, shuffled: any part of them is a fair sample.
+    """Return points and labels of a data set, shuffled, so that any part is a fair sample.
 
     Parameters
     ----------
     name : str
         One of :data:`KINDS`.
     noise : float
-        0 to :data:`NOISE`; in what measure points or labels are moved depends on the data set, as in the original.
+        0 to :data:`NOISE`; its effect on points or labels depends on the data set, as in the original.
     seed : int
 
     Returns
     -------
     (ndarray of float64, ndarray of float64)
-        Points (N, 2), and labels (N,): -1 and 1, or numbers from -1 to 1 (of `plane` to 1.2).
+        Points (N, 2), and labels (N,): -1 and 1, or numbers from -1 to 1 (for `plane` up to 1.2).
     """
     kind = KINDS[name]
     points, labels = kind.make(_Draw(seed), kind.count, noise)

@@ -1,4 +1,4 @@
-"""The samples of ``scalarviz train``: arrays in a .npz file, or pictures in a folder with one for each class."""
+"""The samples of ``scalarviz train``: arrays in a .npz file, or pictures in a folder with one subfolder per class."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from ..run.checks import as_samples
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]
-SPLIT_SEED = 1  # of the fixed split; the run's seed does not move it, so figures can be compared
+SPLIT_SEED = 1  # seed of the fixed split; the run's seed does not change it, so figures can be compared
 ARRAYS = ("x", "y", "x_test", "y_test")
-SYSTEMS_OWN = ("thumbs.db", "desktop.ini")  # what Windows puts beside pictures
+SYSTEMS_OWN = ("thumbs.db", "desktop.ini")  # files that Windows adds to picture folders
 GREY = np.array([0.2126, 0.7152, 0.0722], np.float32)  # ITU-R BT.709
 
 
@@ -29,24 +29,24 @@ GREY = np.array([0.2126, 0.7152, 0.0722], np.float32)  # ITU-R BT.709
 class Samples:
     """Training samples and held-out samples."""
 
-    x: Array  # as a Run takes them
+    x: Array  # in the form that a Run takes
     y: Array
-    test_x: Array  # of length 0 if nothing is held-out
+    test_x: Array  # length 0 if nothing is held-out
     test_y: Array
-    names: tuple[str, ...] = ()  # of the classes, where the data have names for them
+    names: tuple[str, ...] = ()  # names of the classes, if the data have them
 
     @property
     def asked(self) -> tuple[Array, Array]:
-        """Inputs and targets of the held-out samples; all samples if there are none."""
+        """The inputs and targets of the held-out samples; all samples if there are none."""
         return (self.test_x, self.test_y) if len(self.test_x) else (self.x, self.y)
 
     @property
     def counted(self) -> bool:
-        """Whether the targets are numbers of classes."""
+        """True if the targets are class numbers."""
         return self.y.dtype.kind in "biu" and self.y[0].size == 1
 
     def split(self, held: float) -> Samples:
-        """The samples with a held-out share; unchanged if the data have test samples of their own."""
+        """Return the samples with a held-out share; unchanged if the data have their own test samples."""
         if len(self.test_x):
             return self
         order = rng.permute(np.arange(len(self.x)), len(self.x), SPLIT_SEED, 0)
@@ -62,12 +62,12 @@ def read_samples(path: Path, shape: Shape) -> Samples:
     path : Path
         A .npz file with arrays ``x`` and ``y`` (and ``x_test``, ``y_test``), or a folder.
     shape : tuple of int
-        Of one sample of the network: pictures must have it, rows of as many numbers get it.
+        The shape of one sample of the network: pictures must have it, flat rows of the same size are reshaped to it.
 
     Raises
     ------
     InputError, FileFormatError
-        There is no such file; it holds something else; sizes that do not fit; numbers that are not finite.
+        There is no such file, it holds something else, sizes do not fit, or numbers are not finite.
     """
     if path.is_dir():
         x, y, names = _folder(path, shape)
@@ -90,7 +90,7 @@ def read_samples(path: Path, shape: Shape) -> Samples:
 
 
 def shape_in(path: Path, known: Sequence[int | str | None] | None) -> Shape:
-    """The shape of one sample of the data, for networks whose file leaves it open; `known` has the samples' side.
+    """Return the shape of one sample, for networks whose file leaves it open; `known` includes the batch dimension.
 
     Pictures have as many channels as the network takes, else 3.
     """
@@ -113,7 +113,7 @@ def _arrays(path: Path) -> dict[str, Array]:
 
 
 def _shaped(x: Array, shape: Shape, path: Path) -> Array:
-    """The inputs in the shape of the network's."""
+    """Return the inputs in the network's input shape."""
     if x.shape[1:] == shape:
         return x
     if x[0].size != int(np.prod(shape)) or x.ndim > 2:
@@ -127,7 +127,7 @@ def _check_length(path: Path, x: Array, y: Array) -> None:
 
 
 def _folder(path: Path, shape: Shape) -> tuple[Array, Array, tuple[str, ...]]:
-    """Pictures of all classes; channels first, numbers in 0..1."""
+    """Return the pictures of all classes, channels first, in 0..1."""
     if len(shape) != 3 or shape[0] not in (1, 3):
         raise InputError(
             f"{path} is a folder of pictures; the network takes samples of the shape {shape}, not 1 x H x W or 3 x H "
@@ -141,7 +141,7 @@ def _folder(path: Path, shape: Shape) -> tuple[Array, Array, tuple[str, ...]]:
 
 
 def _pictures(path: Path) -> tuple[list[Path], list[tuple[int, Path]]]:
-    """The folders of the classes, and each picture with the number of its class."""
+    """Return the class folders, and each picture with its class number."""
     try:
         classes = sorted(each for each in path.iterdir() if each.is_dir() and not each.name.startswith("."))
         files = [(k, file) for k, each in enumerate(classes) for file in sorted(each.iterdir()) if _shown(file)]
@@ -158,12 +158,12 @@ def _pictures(path: Path) -> tuple[list[Path], list[tuple[int, Path]]]:
 
 
 def _shown(file: Path) -> bool:
-    """Whether a file counts as a picture; what is none of the user's is left out.
+    """Return whether a file is a picture of the user; hidden files and files of the system are skipped.
 
     Raises
     ------
     InputError
-        It is a folder, or what else is no file.
+        It is a folder, or is not a regular file.
     """
     if file.name.startswith(".") or file.name.lower() in SYSTEMS_OWN:
         return False

@@ -1,4 +1,4 @@
-"""Words that a network learns to invent: given names, or any file with one word per line."""
+"""Words for a network that invents new ones: given names, or any file with one word per line."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..errors import FileFormatError, InputError
 NAMES = Path(__file__).with_name("names.txt")
 """32,033 given names (29,494 different ones), from the public-domain list of the US Social Security Administration."""
 HELD_OUT = 512
-SPLIT_SEED = 42  # of the fixed split; the run's seed does not move it, so losses can be compared
+SPLIT_SEED = 42  # seed of the fixed split; the run's seed does not change it, so losses can be compared
 MOST_LETTERS, MOST_BYTES = 255, 64 << 20
 END = "end"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Words:
-    """Words as numbers: each letter is its place in the alphabet; one more number begins and ends a word."""
+    """Words as numbers: each letter is its index in the alphabet; a further number begins and ends a word."""
 
     letters: str  # the alphabet, in order
     train: list[str]  # training words
@@ -35,15 +35,15 @@ class Words:
 
     @property
     def tokens(self) -> int:
-        """How many numbers there are."""
+        """The number of different numbers."""
         return len(self.letters) + 1
 
     def ids(self, word: str) -> list[int]:
-        """The numbers of a word's letters."""
+        """Return the numbers of a word's letters."""
         return [self.letters.index(letter) for letter in word]
 
     def samples(self, words: list[str]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Inputs (N, context): the letter numbers. Targets (N, 2*context): the next letters, then the share of each.
+        """Return inputs (N, context): letter numbers; and targets (N, 2*context): next letters, then their shares.
 
         The shares of a word add up to 1. After its end they are 0.
         """
@@ -60,7 +60,7 @@ class Words:
 
 
 def load_words(path: Path | None, context: int) -> Words:
-    """The words of a file, some of them held-out; None: the given names.
+    """Read the words of a file and hold some out; None: the given names.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def load_words(path: Path | None, context: int) -> Words:
     lines = _read(where).splitlines()
     words = [line.strip() for line in lines]
     for number, word in enumerate(words, 1):
-        if " " in word or not word.isprintable():  # no other kind of space is printable
+        if " " in word or not word.isprintable():  # no other space is printable
             raise FileFormatError(
                 f"{where}, line {number}: {word[:40]!r} is not a word; give one word per line, without spaces"
             )
@@ -88,7 +88,7 @@ def load_words(path: Path | None, context: int) -> Words:
 
 
 def _codes(text: str) -> NDArray[np.uint32]:
-    """The numbers that letters have in Unicode."""
+    """Return the Unicode numbers of letters."""
     return np.frombuffer(text.encode("utf-32-le"), np.uint32)
 
 

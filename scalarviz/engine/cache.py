@@ -40,7 +40,7 @@ ROOT = 0
 
 
 def foreign(path: Path) -> str:
-    """Why other users can change a file or folder, as one clause; empty if they cannot, or on Windows."""
+    """Return why other users can change a file or folder, as one clause; empty if they cannot, or on Windows."""
     if not hasattr(os, "getuid"):
         return ""
     try:
@@ -53,7 +53,7 @@ def foreign(path: Path) -> str:
 
 
 def intruder(path: Path) -> str:
-    """The first of a file and its parent folders that users other than this one and root can change, and why.
+    """Return the first of a file and its parent folders that users other than this one and root can change, and why.
 
     It checks the path as given and with links resolved; empty if there is none. It allows sticky folders such as
     ``/tmp``, where only owners may rename and remove, and folders that root opened to a group.
@@ -91,7 +91,7 @@ SETTINGS_FILE = ".numba_config.yaml"
 
 
 def digest(said: object, texts: Iterable[tuple[str, str]]) -> str:
-    """A hash of an object's `repr` and of named texts, 16 characters."""
+    """Return a hash of an object's `repr` and of named texts, 16 characters."""
     hasher = hashlib.sha256(repr(said).encode())
     for name, text in texts:
         hasher.update(f"\0{name}\0{text}".encode())
@@ -99,7 +99,7 @@ def digest(said: object, texts: Iterable[tuple[str, str]]) -> str:
 
 
 def sources(package: Path, patterns: Sequence[str]) -> list[tuple[str, str]]:
-    r"""The name and the text of every file that becomes machine code.
+    r"""Return the name and the text of every file that becomes machine code.
 
     Line endings are read as ``\n``, so that they do not change the hash. RuntimeError if there are no sources, because
     all versions would then have the same hash.
@@ -114,7 +114,7 @@ def sources(package: Path, patterns: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def installed(package: str) -> str:
-    """The installed version of a package, or "none"."""
+    """Return the installed version of a package, or "none"."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -122,12 +122,12 @@ def installed(package: str) -> str:
 
 
 def settings(names: Sequence[str]) -> list[str | None]:
-    """The values of environment variables."""
+    """Return the values of environment variables."""
     return [os.environ.get(name) for name in names]
 
 
 def settings_file() -> str:
-    """The text of numba's settings file; empty if there is none."""
+    """Return the text of numba's settings file; empty if there is none."""
     try:
         return Path(SETTINGS_FILE).read_text(encoding="utf-8")
     except (OSError, UnicodeError):
@@ -148,7 +148,7 @@ SAMPLE = bytes(1 << 16)
 
 
 def user_cache() -> Path:
-    """The user's cache folder, or that in ``SCALARVIZ_CACHE_DIR``; InputError without a home folder."""
+    """Return the user's cache folder, or that in ``SCALARVIZ_CACHE_DIR``; InputError without a home folder."""
     own = os.environ.get(OWN)
     try:
         if own:
@@ -171,11 +171,11 @@ class Place:
         self.key, self.prefix = key, prefix
 
     def folder(self) -> Path:
-        """The folder of this version (it may not exist yet)."""
+        """Return the folder of this version (it may not exist yet)."""
         return user_cache() / (self.prefix + self.key())
 
     def make(self) -> Path:
-        """The folder of this version, created for this user alone if needed; OSError if that fails."""
+        """Return the folder of this version, created for this user alone if needed; OSError if that fails."""
         path = self.folder()
         path.parent.parent.mkdir(parents=True, exist_ok=True)
         for made in (path.parent, path):
@@ -184,7 +184,7 @@ class Place:
 
     @contextmanager
     def alone(self, stopped: Callable[[], bool]) -> Iterator[None]:
-        """A lock so that one process at a time compiles (not on Windows); StateError if `stopped` ends the wait."""
+        """Hold a lock so that one process at a time compiles (not on Windows); StateError if `stopped` ends it."""
         with ExitStack() as stack:
             with suppress(OSError):
                 file = stack.enter_context(open(self.make() / LOCK, "a", encoding="utf-8"))
@@ -195,7 +195,7 @@ class Place:
             yield
 
     def closed(self, unit: str = "") -> str:
-        """Why nothing may be loaded from the folder, or a unit in it, as one clause; empty if loading is safe.
+        """Return why nothing may be loaded from the folder, or a unit in it, as one clause; empty if loading is safe.
 
         Every folder from the user's cache down, and the unit (a file, or a folder with its files), must belong to this
         user, and no other user may write to it.
@@ -219,7 +219,7 @@ class Place:
                 yield from sorted((here / unit).iterdir())
 
     def refusal(self) -> str:
-        """Why kernels are not stored or loaded: folder, reason and remedy as one clause; empty if they are."""
+        """Return why kernels are not stored or loaded: folder, reason and remedy as one clause; empty if they are."""
         if reason := self.closed():
             return reason
         folder = user_cache()
@@ -377,7 +377,7 @@ MOST = 8
 
 
 def start_helpers(module: str, units: int, place: Place) -> list[Helper]:
-    """Helper processes that call ``help_out(unit)`` of a module; none for few units or without a shared cache."""
+    """Start helper processes that call ``help_out(unit)`` of a module; none for few units or without a shared cache."""
     if units < FEW or place.closed():
         return []
     code = f"from {__name__} import serve; from {module} import help_out; serve(help_out)"

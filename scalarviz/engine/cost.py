@@ -1,4 +1,4 @@
-"""Estimates the cost of a step before the first one: its work, its time with numba, and whether a GPU is faster.
+"""Estimate the cost of a step before the first one: its work, its time with numba, and whether a GPU is faster.
 
 The estimates are right within a factor of two, which is enough to choose an engine.
 """
@@ -18,23 +18,23 @@ from ..tape import Instruction, Plan, Program
 
 
 def processors() -> int:
-    """The number of processors that this process may use."""
+    """Return the number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def has_package(name: str) -> bool:
-    """Whether a package is there to be imported; nothing is loaded."""
+    """Return whether a package is there to be imported; nothing is loaded."""
     try:
         return importlib.util.find_spec(name) is not None
-    except (ImportError, ValueError):  # somebody blocks it; or there is no package of which it is a part
+    except (ImportError, ValueError):  # an import blocker; or the parent package is missing
         return False
 
 
 @cache
 def processor_type() -> str:
-    """The processor's name and model numbers; otherwise its architecture (``"x86_64"``)."""
+    """Return the processor's name and model numbers; otherwise its architecture (``"x86_64"``)."""
     found = ""
     with suppress(OSError):
         if sys.platform == "linux":
@@ -48,7 +48,7 @@ def processor_type() -> str:
 
 
 def _of_linux(text: str) -> str:
-    """``AMD EPYC 9B14 (25.17.1)`` from /proc/cpuinfo; in virtual machines the name alone may say only the maker."""
+    """Return ``AMD EPYC 9B14 (25.17.1)`` from /proc/cpuinfo; in virtual machines the name may say only the maker."""
     said: dict[str, str] = {}
     for line in text.splitlines():
         name, _, value = line.partition(":")
@@ -79,23 +79,23 @@ LAUNCHES = 3
 
 
 def work_of(program: Program) -> int:
-    """The work of one sample, forward and backward, in additions and multiplications of a layer."""
+    """Return the work of one sample, forward and backward, in additions and multiplications of a layer."""
     return sum(_work_of(instruction) for instruction in program.instructions)
 
 
 def _work_of(instruction: Instruction) -> int:
-    """The work of an instruction: a weighted input of a layer costs 6, any other row about 50 (38 to 91)."""
+    """Return the work of an instruction: a weighted input of a layer costs 6, any other row about 50 (38 to 91)."""
     if instruction.kind in ("layer", "conv"):
         return 6 * instruction.count * int(instruction.args.shape[-1])
     return ROW * instruction.count + 6 * int(instruction.args.size)
 
 
 def numba_seconds(plan: Plan, batch: int, dtype: str) -> float:
-    """The estimated seconds per step with numba on one thread; float64 takes twice the time."""
+    """Return the estimated seconds per step with numba on one thread; float64 takes twice the time."""
     seconds = work_of(plan.body) * batch * NUMBA_SECONDS + plan.n_parameters * WEIGHT_SECONDS
     return 2 * seconds if dtype == "float64" else seconds
 
 
 def repays_a_gpu(plan: Plan, seconds: float) -> bool:
-    """Whether a GPU is likely faster: numba's step takes longer than the launches of a GPU."""
+    """Return whether a GPU is likely faster: numba's step takes longer than the launches of a GPU."""
     return seconds >= max(WORTH, LAUNCH * LAUNCHES * len(plan.body.instructions))

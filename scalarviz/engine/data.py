@@ -19,7 +19,7 @@ class Data:
 
     Reading gives `dtype`. The table consists of `parts`, (numbers, N), one below the other, which are not copied. Whole
     numbers keep a dtype smaller than the run's, and are converted when they are read. In memory, the numbers of a
-    sample are side by side if steps pick samples; otherwise those of a row are (:meth:`lay`).
+    sample are side by side if steps pick samples; otherwise those of a row are (:meth:`set_layout`).
     """
 
     __slots__ = ("about", "dtype", "parts", "shape")
@@ -43,7 +43,7 @@ class Data:
         return self.size * int(self.dtype.itemsize)
 
     def __getitem__(self, key: Any) -> NDArray[Any]:
-        """Numbers in `dtype`: ``data[rows]`` or ``data[rows, samples]``; `rows` is a number or a slice.
+        """Return numbers in `dtype`: ``data[rows]`` or ``data[rows, samples]``; `rows` is a number or a slice.
 
         The result may be a view; do not write to it.
         """
@@ -67,7 +67,7 @@ class Data:
         return found
 
     def _between(self, start: int, stop: int) -> list[Part]:
-        """The rows `start` to `stop`, as one piece of each part."""
+        """Return the rows `start` to `stop`, as one piece of each part."""
         found, first = [], 0
         for part in self.parts:
             rows = slice(max(start - first, 0), max(stop - first, 0))
@@ -80,12 +80,12 @@ class Data:
         return np.asarray(self[:], dtype)
 
     def numbers_of(self, start: int, stop: int) -> NDArray[Any]:
-        """The rows `start` to `stop` of all samples, shape (N, rows); in their stored dtype if they are in one part."""
+        """Return the rows `start` to `stop` of all samples, shape (N, rows); a single part keeps its stored dtype."""
         parts = self._between(start, stop)
         return parts[0].T if len(parts) == 1 else self[start:stop].T
 
     def head(self, rows: int) -> Data:
-        """The first rows, without a copy."""
+        """Return the first rows, without a copy."""
         return Data(self.dtype, *self._between(0, rows))
 
     def set_layout(self, whole: bool) -> None:
@@ -95,7 +95,7 @@ class Data:
 
 
 def _columns(part: Part, samples: Any) -> Part:
-    """Columns of a part; gathered sample by sample if the numbers of a sample are side by side."""
+    """Return columns of a part; gathered sample by sample if the numbers of a sample are side by side."""
     if isinstance(samples, np.ndarray) and samples.dtype != bool and _has_layout(part, False):
         return part.T[samples].T
     return part[:, samples]
@@ -106,17 +106,17 @@ def _has_layout(part: Part, whole: bool) -> bool:
 
 
 def in_layout(part: Part, whole: bool) -> Part:
-    """An array (numbers, N) with the numbers of a row side by side, or those of a sample; a copy only if needed."""
+    """Return an array (numbers, N) with a row's numbers side by side, or a sample's; a copy only if needed."""
     return np.ascontiguousarray(part) if whole else np.asfortranarray(part)
 
 
 def empty(numbers: int, samples: int, dtype: Any, whole: bool) -> Part:
-    """Uninitialised memory for a part."""
+    """Return uninitialised memory for a part."""
     return np.empty((numbers, samples), dtype, order="C" if whole else "F")
 
 
 def joined(parts: tuple[Data, ...]) -> Data:
-    """Samples one after the other, in the layout of the first; in the run's dtype if their stored dtypes differ."""
+    """Return samples one after the other, in the layout of the first; different dtypes become the run's."""
     first = parts[0]
     if len(parts) == 1:
         return first
@@ -132,6 +132,6 @@ def joined(parts: tuple[Data, ...]) -> Data:
 
 
 def pieces(count: int, numbers: int) -> Iterator[slice]:
-    """Slices of `count` samples, each to be processed together."""
+    """Yield slices of `count` samples, each to be processed together."""
     step = max(1, PIECE // max(1, numbers))
     return (slice(start, min(start + step, count)) for start in range(0, count, step))

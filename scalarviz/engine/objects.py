@@ -37,7 +37,7 @@ class Lockstep:
         self._starts = list(accumulate((block.size for block in tape.blocks), initial=0))
 
     def rows(self, samples: Sequence[Sequence[float]], draws: Sequence[Draws]) -> list[Lanes]:
-        """The Values of every node, one per sample, from inputs and targets; `draws` gives the dropout masks."""
+        """Return the Values of every node, one per sample, from inputs and targets; `draws` gives the dropout masks."""
         rows: list[Lanes] = []
         alone: list[bool] = []  # nodes that are the same for all samples: one Value, in which gradients add up
         for node in self.tape.nodes:
@@ -62,7 +62,7 @@ class Lockstep:
         return rows
 
     def _locate(self, index: int) -> tuple[Block, int]:
-        """The block of a number of theta, and its index in the block."""
+        """Return the block of a number of theta, and its index in the block."""
         k = bisect_right(self._starts, index) - 1
         return self.tape.blocks[k], index - self._starts[k]
 
@@ -71,7 +71,7 @@ class Lockstep:
         return block.weight(at)
 
     def _shared_value(self, node: Node) -> Value:
-        """The Value of a node that reads no row and is the same for all samples."""
+        """Return the Value of a node that reads no row and is the same for all samples."""
         if node.code == "const":
             return Value(node.number)
         if node.code == "param":
@@ -82,7 +82,7 @@ class Lockstep:
         return Total.create(Row(block, at, int(node.number)), CODES[node.code] or "identity")
 
     def _sample_value(self, node: Node, xs: Lanes, others: Lanes) -> Value:
-        """The Value of a node for one sample, from its operands."""
+        """Return the Value of a node for one sample, from its operands."""
         if node.terms is not None:
             return self._dot(node, xs, others)
         if node.code == "gather":
@@ -143,7 +143,7 @@ class ObjectsTrainer(PythonTrainer):
             self._lockstep = Lockstep(problem.tape)
 
     def gradient(self, step: int) -> float:
-        """Forward and backward of the batch of step ``step + 1``; fills ``store.grad``, returns the loss."""
+        """Run forward and backward for the batch of step ``step + 1``; fill ``store.grad``, return the loss."""
         problem = self.problem
         problem.store.grad[:] = 0
         scale = float(problem.scales(step, 1)[0])
@@ -160,7 +160,7 @@ class ObjectsTrainer(PythonTrainer):
         return total * scale + penalty
 
     def _coupled(self, together: Lockstep, step: int, samples: Array, scale: float) -> float:
-        """Forward and backward of samples that depend on each other, one per column; returns the loss."""
+        """Run forward and backward for samples that depend on each other, one per column; return the loss."""
         tape = together.tape
         draws = [self.problem.draws(step, place) for place in range(self.problem.batch)]
         rows = together.rows(samples.T.tolist(), draws)
@@ -171,7 +171,7 @@ class ObjectsTrainer(PythonTrainer):
         return scale * float(sum(loss.data for loss in losses))
 
     def sample_loss(self, numbers: list[float]) -> Value:
-        """The loss of one sample, with its graph; `numbers` are its inputs, targets and (unused here) features."""
+        """Return the loss of one sample, with its graph; `numbers` are its inputs, targets and (unused) features."""
         n, m = self.problem.plan.n_inputs, self.problem.plan.n_targets
         inputs = [Value(x) for x in numbers[:n]]
         return self.loss(usable(self.model(inputs)), usable([Value(t) for t in numbers[n : n + m]]))

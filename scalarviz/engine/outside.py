@@ -1,7 +1,7 @@
 """Samples that stay outside memory: memory-mapped arrays, files, and other objects that return samples on demand.
 
-A `Source` returns the rows of requested samples. `Outside` is such data with the checks of a data set. `Ahead` reads
-and checks the batches of several steps in advance.
+A `Source` returns the rows of requested samples. `Outside` is such data with the checks of a data set. `Prefetched`
+reads and checks the batches of several steps in advance.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ class Source(Protocol):
     def __len__(self) -> int: ...
 
     def read_rows(self, ids: Ids) -> Rows:
-        """Rows (len(ids), numbers) of samples in any order, in a native dtype, maybe not finite; or an InputError."""
+        """Return rows (len(ids), numbers) of samples in any order, in a native dtype, maybe not finite."""
 
     def stamp(self) -> object:
-        """A value that stays equal until a change is detected."""
+        """Return a value that stays equal until a change is detected."""
 
     def change_since(self, before: object) -> str:
-        """One clause that describes the change since that stamp; empty if there is none."""
+        """Return one clause that describes the change since that stamp; empty if there is none."""
 
 
 def native(rows: Rows) -> Rows:
-    """The same numbers in a dtype that kernels can read: this machine's byte order, 4 or 8 bytes for floats."""
+    """Return the same numbers in a dtype that kernels can read: this machine's byte order, 4 or 8 bytes for floats."""
     if rows.dtype.kind == "f" and rows.dtype.itemsize not in (4, 8):
         return rows.astype(np.float32 if rows.dtype.itemsize < 4 else np.float64)
     return rows.astype(rows.dtype.newbyteorder("="), copy=False)
@@ -70,11 +70,11 @@ class InMemory:
         return native(self.rows[ids])
 
     def stamp(self) -> object:
-        """None: the array never changes."""
+        """Return None: the array never changes."""
         return None
 
     def change_since(self, before: object) -> str:
-        """An empty text: the array never changes."""
+        """Return an empty text: the array never changes."""
         return ""
 
 
@@ -98,7 +98,7 @@ class Mapped:
         return native(self._rows[ids].reshape(len(ids), -1))
 
     def stamp(self) -> tuple[int, int, int] | None:
-        """Inode, size and time of the file at the path; None if there is no file."""
+        """Return inode, size and time of the file at the path; None if there is no file."""
         try:
             found = os.stat(self._path)
         except OSError:
@@ -106,7 +106,7 @@ class Mapped:
         return found.st_ino, found.st_size, found.st_mtime_ns
 
     def change_since(self, before: object) -> str:
-        """``data[0] (x.npy) was changed``."""
+        """Return one clause: ``data[0] (x.npy) was changed``."""
         now = self.stamp()
         if now == before:
             return ""
@@ -135,7 +135,7 @@ class Indexed:
     def _length(self) -> int:
         try:
             return len(self._given)
-        except Exception as error:  # any class
+        except Exception as error:  # objects may raise any class
             raise InputError(
                 f"{self.name}: its length cannot be read: {type(error).__name__}: {error!s:.200}"
             ) from error
@@ -156,7 +156,7 @@ class Indexed:
         try:
             with self._read_lock:
                 found = self._given[wanted]
-        except Exception as error:  # any class may be given
+        except Exception as error:  # objects may raise any class
             raise InputError(
                 f"{self.name}: samples {where} could not be read by slice or index array: "
                 f"{type(error).__name__}: {error!s:.200}"
@@ -169,11 +169,11 @@ class Indexed:
         return native(rows)
 
     def stamp(self) -> int:
-        """The length of the object; other changes cannot be detected."""
+        """Return the length of the object; other changes cannot be detected."""
         return self._length()
 
     def change_since(self, before: object) -> str:
-        """One clause if the length has changed."""
+        """Return one clause if the length has changed."""
         now = self._length()
         return "" if now == before else f"{self.name} had {before:,} samples and has {now:,} now"
 
@@ -200,22 +200,22 @@ class Joined:
         return found
 
     def stamp(self) -> tuple[object, ...]:
-        """The stamps of all sources."""
+        """Return the stamps of all sources."""
         return tuple(source.stamp() for source in self._sources)
 
     def change_since(self, before: object) -> str:
-        """The changes of all sources."""
+        """Return the changes of all sources."""
         assert isinstance(before, tuple)
         return "; ".join(filter(None, (s.change_since(then) for s, then in zip(self._sources, before, strict=True))))
 
 
 def is_source(given: object) -> bool:
-    """Whether an object is one of the sources above."""
+    """Return whether an object is one of the sources above."""
     return isinstance(given, InMemory | Mapped | Indexed | Joined)
 
 
 def as_source(given: Any, what: str) -> Source | None:
-    """A source for data that should not be copied: ``np.memmap``, and objects that read their samples; else None.
+    """Return a source for data that should not be copied (``np.memmap``, and objects that read their samples), or None.
 
     Such an object has a length and returns samples for an index array, else InputError. An object that NumPy takes as
     an array is copied, except stores on disk (which have ``chunks``, as in h5py and zarr).
@@ -260,7 +260,7 @@ class Outside(Data):
         self._first = self.read(np.arange(min(FIRST, len(inputs))))
 
     def read(self, ids: NDArray[np.int64]) -> Data:
-        """The samples, read into memory and checked, with features; InputError if they cannot be read or used."""
+        """Read the samples into memory and check them, with features; InputError if they cannot be read or used."""
         given = [self._finite(source, ids) for source in (self.inputs, self.targets)]
         self.check(*given)
         return self._make(*given)
@@ -279,7 +279,7 @@ class Outside(Data):
         return rows
 
     def check_changes(self) -> int:
-        """Check for changes; returns how many were found so far. :attr:`remark` describes the last one."""
+        """Check for changes; return how many were found so far. :attr:`remark` describes the last one."""
         now = self.inputs.stamp(), self.targets.stamp()
         if now != self._stamps:
             pairs = zip((self.inputs, self.targets), self._stamps, strict=True)
@@ -308,12 +308,12 @@ class Outside(Data):
         return self._plan.n_inputs, self._plan.n_targets
 
     def with_sources(self, pairs: Sequence[tuple[Source, Source]]) -> Outside:
-        """Data of the same kind from other sources, one after the other."""
+        """Return data of the same kind from other sources, one after the other."""
         inputs, targets = pairs[0] if len(pairs) == 1 else (Joined(self.dtype, s) for s in zip(*pairs, strict=True))
         return Outside(self._plan, self.dtype, inputs, targets, self._make, self.check)
 
     def head(self, rows: int) -> Data:
-        """The first rows of the table."""
+        """Return the first rows of the table."""
         found = object.__new__(Outside)
         for name in (*Data.__slots__, *self.__slots__):
             setattr(found, name, getattr(self, name))
@@ -321,7 +321,7 @@ class Outside(Data):
         return found
 
     def numbers_of(self, start: int, stop: int) -> Any:
-        """The inputs, or the targets, as a `Source`."""
+        """Return the inputs, or the targets, as a `Source`."""
         if (start, stop) == (0, self._plan.n_inputs):
             return self.inputs
         return self.targets
@@ -364,7 +364,7 @@ class Prefetched:
         return self._data.read(ids(problem.seed, self._first, self._count, samples, problem.batch))
 
     def contains(self, problem: Problem, step: int) -> bool:
-        """Whether the samples of step ``step + 1`` are here and still current."""
+        """Return whether the samples of step ``step + 1`` are here and still current."""
         return (
             problem.data is self._data
             and self._settings == (problem.batch, problem.sampling, problem.seed)
@@ -373,11 +373,11 @@ class Prefetched:
         )
 
     def steps_left(self, step: int, count: int) -> int:
-        """How many of the `count` steps from ``step + 1`` on can run."""
+        """Return how many of the `count` steps from ``step + 1`` on can run."""
         return count if self.full_batch else min(count, self._first + self._count - step)
 
     def batches_from(self, step: int, count: int = -1) -> Data:
-        """The batches from step ``step + 1`` on, one after the other: of `count` steps, or of all."""
+        """Return the batches from step ``step + 1`` on, one after the other: of `count` steps, or of all."""
         if self.full_batch:
             return self._numbers
         start = (step - self._first) * self._batch
@@ -386,7 +386,7 @@ class Prefetched:
 
 
 def in_order(seed: int, first: int, count: int, samples: int, batch: int) -> NDArray[np.int64]:
-    """:func:`scalarviz.rng.batch_indices` of `count` steps from number `first` on, one after the other."""
+    """Return :func:`scalarviz.rng.batch_indices` of `count` steps from number `first` on, one after the other."""
     if batch == samples:
         return np.tile(np.arange(samples), count)
     steps, found, step = samples // batch, [], first
@@ -399,7 +399,7 @@ def in_order(seed: int, first: int, count: int, samples: int, batch: int) -> NDA
 
 
 def drawn(seed: int, first: int, count: int, samples: int, batch: int) -> NDArray[np.int64]:
-    """:func:`scalarviz.rng.drawn_indices` of `count` steps from number `first` on, one after the other."""
+    """Return :func:`scalarviz.rng.drawn_indices` of `count` steps from number `first` on, one after the other."""
     steps = np.repeat(np.arange(first, first + count, dtype=np.uint64), (batch + 1) // 2)
     blocks = np.tile(np.arange((batch + 1) // 2, dtype=np.uint64), count)
     stream = np.uint64(rng.Stream.SAMPLING)

@@ -1,9 +1,9 @@
-"""The interface of an engine: it takes a `Problem` and gives a `Trainer`.
+"""The interface of an engine: it takes a `Problem` and returns a `Trainer`.
 
 * The optimiser's recorded rule includes the `Limits`. Engines compute only two sums over all weights between backward
-  and update: the value of the penalties, and the length of the gradient.
-* A `Readback` asks for numbers in the middle of a long call. Only an engine with its own memory needs it. The engine
-  checks regularly whether somebody waits (:attr:`Trainer.asked`), copies during its steps, and delivers the copy.
+  and update: the value of the penalties, and the norm of the gradient.
+* A `Readback` requests numbers in the middle of a long call. Only an engine with its own memory needs it. The engine
+  checks regularly for requests (:attr:`Trainer.next_readback`), copies during its steps, and delivers the copy.
 * Programs that *couple* the samples of a batch (batch norm) need the whole batch in memory.
 """
 
@@ -27,7 +27,7 @@ from .data import Data
 from .outside import Outside, Prefetched
 
 TINY = 1e-6
-"""PyTorch adds this to the length of a gradient before dividing by it."""
+"""PyTorch adds this to the norm of a gradient before dividing by it."""
 CLIP = 2
 """The index of the clipping factor in the numbers of a step: after learning rate and step number."""
 
@@ -44,21 +44,21 @@ class Limits:
 
     @property
     def penalised(self) -> bool:
-        """Whether the loss has a penalty."""
+        """True if the loss has a penalty."""
         return self.l1 != 0 or self.l2 != 0
 
     @property
     def between(self) -> bool:
-        """Whether a step needs a sum over all weights between backward and update."""
+        """True if a step needs a sum over all weights between backward and update."""
         return self.penalised or self.clip_norm is not None
 
     def numbers(self, n_weights: int) -> NDArray[np.float64]:
-        """The arguments of compiled sums: l1, l2, clip_norm (-1: none), `TINY`, `CLIP` and the number of weights."""
+        """Return the arguments of compiled sums: l1, l2, clip_norm (-1: none), `TINY`, `CLIP`, number of weights."""
         length = -1.0 if self.clip_norm is None else self.clip_norm
         return np.array([self.l1, self.l2, length, TINY, CLIP, n_weights])
 
     def penalty(self, values: NDArray[Any]) -> float:
-        """The penalty that the loss includes at these weights, (P,)."""
+        """Return the penalty that the loss includes at these weights, (P,)."""
         if not self.penalised:
             return 0.0
         wide = values.astype(np.float64)
@@ -66,7 +66,7 @@ class Limits:
             return float(self.l1 * np.abs(wide).sum() + self.l2 * np.square(wide).sum())
 
     def coefficient(self, values: NDArray[Any], gradient: NDArray[Any], trained: NDArray[np.bool_]) -> float:
-        """The clipping factor for the gradient (P,) of the losses, which does not include penalties yet."""
+        """Return the clipping factor for the gradient (P,) of the losses, which does not include penalties yet."""
         if self.clip_norm is None:
             return 1.0
         w, g = values[trained].astype(np.float64), gradient[trained].astype(np.float64)
@@ -85,7 +85,7 @@ class Midway:
     values: NDArray[Any]
     gradient: NDArray[Any]
     previous: NDArray[Any]  # the weights at which the gradient was computed
-    losses: NDArray[np.float64]  # of the steps of this call so far, at least one; the last is that of the step
+    losses: NDArray[np.float64]  # losses of the steps of this call so far, at least one; the last is that of the step
 
 
 class Readback(Protocol):
@@ -126,7 +126,7 @@ Reduction = Literal["mean", "sum"]
 Sampling = Literal["epochs", "replacement"]
 
 SAMPLINGS = ("epochs", "replacement")
-"""How a step chooses its samples: each once per epoch, in an order from the seed; or each drawn from all samples."""
+"""Ways to choose the samples of a step: each once per epoch, in an order from the seed; or drawn from all."""
 
 
 @dataclass(slots=True)
@@ -143,7 +143,7 @@ class Problem:
     plan: Plan
     update: Plan
     store: Store  # ``value`` and ``grad`` of the parameters
-    state: list[Array]  # the optimiser's
+    state: list[Array]  # arrays of the optimiser
     data: Data
     batch: int  # samples per step; at most N with epochs
     seed: int
@@ -172,7 +172,7 @@ class Problem:
         self.n_weights = self.n_weights or len(self.store.value)
 
     def scales(self, first: int, count: int) -> NDArray[np.float64]:
-        """The factor of one sample's loss in the loss of the batch, for the steps ``first + 1 .. first + count``."""
+        """Return the factor of a sample's loss in the loss of the batch, for steps ``first + 1 .. first + count``."""
         if self.share is not None and self.reduction == "mean" and isinstance(self.data, Outside):
             return np.array([self._scale_ahead(self.share, first + k) for k in range(count)])
         shares = self._known_shares() if self.reduction == "mean" else None
@@ -183,19 +183,19 @@ class Problem:
         return np.array([inverse(shares[self.indices(first + k)].sum()) for k in range(count)])
 
     def _scale_ahead(self, share: Share, step: int) -> float:
-        """The factor of one step, from the targets that were read for it."""
+        """Return the factor of one step, from the targets that were read for it."""
         n = self.plan.n_inputs
         return inverse(share(self.samples_of(step)[0][n : n + self.plan.n_targets].T).sum())
 
     @property
     def steady(self) -> bool:
-        """Whether that factor is the same in all steps."""
+        """True if that factor is the same in all steps."""
         if self.reduction == "sum" or self.share is None:
             return True
         return not isinstance(self.data, Outside) and (self.full_batch or self._known_shares() is None)
 
     def _known_shares(self) -> NDArray[np.float64] | None:
-        """The shares of all samples, computed once per data set; None if all are 1."""
+        """Return the shares of all samples, computed once per data set; None if all are 1."""
         if self.share is None:
             return None
         known = self._shares
@@ -206,17 +206,17 @@ class Problem:
         return known[2]
 
     def draws(self, step: int, place: int) -> Draws:
-        """The source of the dropout masks of step ``step + 1``, for the samples of its batch from `place` on."""
+        """Return the source of the dropout masks of step ``step + 1``, for the samples of its batch from `place` on."""
         return Draws(self.seed, step, place)
 
     @property
     def of_weights(self) -> NDArray[np.bool_]:
-        """Which numbers of the store are weights, which have gradients; shape (P,)."""
+        """The masks of numbers in the store that are weights, or have gradients; shape (P,)."""
         return np.arange(len(self.store.value)) < self.n_weights
 
     @property
     def full_batch(self) -> bool:
-        """Whether every step uses all samples in order, so that nothing has to be picked."""
+        """True if every step uses all samples in order, so that nothing has to be picked."""
         return self.sampling == "epochs" and self.batch == self.data.shape[1]
 
     @property
@@ -225,11 +225,11 @@ class Problem:
         return max(1, int(self.data.shape[1]) // self.batch)
 
     def indices(self, step: int) -> NDArray[np.int64]:
-        """The samples of training step `step` (the first is 0), the same for every engine."""
+        """Return the samples of training step `step` (the first is 0), the same for every engine."""
         return indices(self.seed, step, self.data.shape[1], self.batch, self.sampling)
 
     def read_ahead(self, first: int, count: int) -> int:
-        """How many of the steps ``first + 1 .. first + count`` can run now, at least 1.
+        """Return how many of the steps ``first + 1 .. first + count`` can run now, at least 1.
 
         Reads data that is not in memory; InputError if the samples of the first step cannot be read or used.
         """
@@ -242,7 +242,7 @@ class Problem:
         return self._ahead.steps_left(first, count)
 
     def batches(self, first: int) -> tuple[Data, bool]:
-        """The samples for the steps from ``first + 1`` on; and whether these are batches, one after the other.
+        """Return the samples for the steps from ``first + 1`` on; and whether these are batches, one after the other.
 
         Otherwise they are all samples, from which :meth:`indices` picks those of a step.
         """
@@ -252,7 +252,7 @@ class Problem:
         return self._ahead.batches_from(first), not self._ahead.full_batch
 
     def samples_of(self, step: int) -> tuple[Data, NDArray[np.int64] | None]:
-        """The data with the samples of step ``step + 1``, and their indices in it; None: all, in order."""
+        """Return the data with the samples of step ``step + 1``, and their indices in it; None: all, in order."""
         self.read_ahead(step, 1)
         if self._ahead is not None and isinstance(self.data, Outside):
             return self._ahead.batches_from(step, 1), None
@@ -266,18 +266,18 @@ class Problem:
 
 
 def indices(seed: int, step: int, samples: int, batch: int, sampling: Sampling) -> NDArray[np.int64]:
-    """The indices of the samples of a step, counted from 0."""
+    """Return the indices of the samples of a step, counted from 0."""
     of = rng.batch_indices if sampling == "epochs" else rng.drawn_indices
     return of(seed, step, samples, batch)
 
 
 def inverse(divisor: float) -> float:
-    """``1 / divisor``, infinite for 0, so that a mean of nothing becomes NaN."""
+    """Return ``1 / divisor``, infinite for 0, so that a mean of nothing becomes NaN."""
     return 1.0 / float(divisor) if divisor != 0 else np.inf
 
 
 def default_block(program: Program, itemsize: int) -> int:
-    """The number of lanes of a block: 1024 or 512, if the rows fit into the cache.
+    """Return the number of lanes of a block: 1024 or 512, if the rows fit into the cache.
 
     Otherwise 256, down to 32 for many rows. Programs with many weights per row keep 256, because each block adds to
     the gradients of all weights.
@@ -292,7 +292,7 @@ def default_block(program: Program, itemsize: int) -> int:
 
 
 def rates_of(rates: Rates, start: int, count: int) -> Rates:
-    """The rates of some steps of a call."""
+    """Return the rates of some steps of a call."""
     return rates[start : start + count] if isinstance(rates, np.ndarray) else rates
 
 
@@ -304,12 +304,12 @@ class Trainer(Protocol):
     """
 
     name: str  # as in the table of engines
-    breakable: bool  # whether Ctrl-C or an error of the model can stop it within a step, because Python computes it
-    next_readback: NextReadback | None  # set by a caller who wants numbers from the middle of calls
+    breakable: bool  # True if Ctrl-C or an error of the model can stop it within a step, because Python computes it
+    next_readback: NextReadback | None  # set by a caller who needs numbers from the middle of calls
 
     @property
     def ready(self) -> bool:
-        """Whether the next call starts without compiling."""
+        """True if the next call starts without compiling."""
 
     def prepare(self, stopped: Callable[[], bool] = lambda: False) -> None:
         """Compile and load the kernels of the first call; StateError if `stopped` returns True meanwhile."""
@@ -331,7 +331,7 @@ class Trainer(Protocol):
         """
 
     def gradient(self, step: int) -> float:
-        """Forward and backward of the batch of step ``step + 1``, no update; fills ``store.grad``, returns the loss."""
+        """Run forward and backward for step ``step + 1`` without an update; fill ``store.grad`` and return the loss."""
 
     def snapshot(self) -> None:
         """Keep values, gradient, `previous` and the optimiser's state as they are on the host now.
@@ -344,7 +344,7 @@ class Trainer(Protocol):
         """Return to the last snapshot, also on the host; may be called several times."""
 
     def finite(self) -> bool:
-        """Whether no weight is a NaN or an infinity after the last call."""
+        """Return whether no weight is a NaN or an infinity after the last call."""
 
     def release(self) -> None:
         """Free all memory outside the host; the next call allocates it again."""
@@ -368,7 +368,7 @@ class HostTrainer:
         """Do nothing: the first call needs no preparation."""
 
     def _changing(self) -> tuple[Array, ...]:
-        """The arrays that a step changes."""
+        """Return the arrays that a step changes."""
         problem = self.problem
         return (problem.store.value, problem.store.grad, problem.previous, *problem.state)
 
@@ -395,7 +395,7 @@ class HostTrainer:
         """Do nothing: there is no memory outside the host."""
 
     def finite(self) -> bool:
-        """Whether no weight is a NaN or an infinity."""
+        """Return whether no weight is a NaN or an infinity."""
         return bool(np.isfinite(self.problem.store.value).all())
 
 
@@ -416,7 +416,7 @@ def check_coupled(program: Program, batch: int, lane_bytes: int, training: bool 
 
 
 def factor_of(track: Track, batch: int) -> float:
-    """The factor n / (n - 1) of a tracked variance, as for PyTorch's running variance."""
+    """Return the factor n / (n - 1) of a tracked variance, as for PyTorch's running variance."""
     n = batch * track.positions
     return n / (n - 1) if n > 1 else 1.0
 

@@ -33,7 +33,7 @@ class Form:
     names: Callable[[ops.Op], list[str]]
 
     def describe(self, op: ops.Op) -> str:
-        """``1 + 2``: one function for the value, two for derivatives; or ``none:`` with the reason."""
+        """Return ``1 + 2``, one function for the value and two for derivatives; or ``none:`` with the reason."""
         try:
             names = self.names(op)
         except (ScalarvizError, SyntaxError) as error:
@@ -96,7 +96,7 @@ class Engine:
 
 
 def find(engine: object) -> tuple[Engine, int]:
-    """The engine with this name, and its device number (0 without one); InputError for an unknown name."""
+    """Return the engine with this name, and its device number (0 without one); InputError for an unknown name."""
     base, colon, number = engine.partition(":") if isinstance(engine, str) else ("", "", "")
     found = ENGINES.get(base)
     numbered = not colon or (found is not None and found.devices and _DEVICE.fullmatch(number))
@@ -106,7 +106,7 @@ def find(engine: object) -> tuple[Engine, int]:
 
 
 def usable(engine: object, dtype: str) -> tuple[Engine, int]:
-    """As :func:`find`; ScalarvizError if the engine cannot be used here, InputError if it does not have `dtype`."""
+    """Return the result of :func:`find`; ScalarvizError if the engine is not usable, InputError without `dtype`."""
     found, device = find(engine)
     why = found.missing(device)
     if why:
@@ -117,19 +117,19 @@ def usable(engine: object, dtype: str) -> tuple[Engine, int]:
 
 
 def lost(engine: str) -> str:
-    """Why this process can no longer use an engine; empty if it can, or never could."""
+    """Return why this process can no longer use an engine; empty if it can, or never could."""
     found, device = find(engine)
     return found.lost(device)
 
 
 def operations(*plans: Plan) -> set[str]:
-    """The names of the operations in the plans, whose kernels an engine needs."""
+    """Return the names of the operations in the plans, whose kernels an engine needs."""
     programs = [p for plan in plans for p in (plan.prologue, plan.encode, plan.body) if p is not None]
     return {i.op for program in programs for i in program.instructions if i.kind == "op"}
 
 
 def _later(module: str, name: str) -> Callable[..., Any]:
-    """A function or class of a module, which is imported at the first call."""
+    """Return a function or class of a module, which is imported at the first call."""
 
     def call(*given: Any) -> Any:
         return getattr(import_module(module, __package__), name)(*given)
@@ -178,14 +178,14 @@ class EngineChoice:
 
 
 def checked_name(engine: object) -> str:
-    """`engine`, if it is an allowed name, such as "auto"; InputError for any other."""
+    """Return `engine` if it is an allowed name, such as "auto"; InputError for any other."""
     if not (isinstance(engine, str) and engine == "auto"):
         find(engine)
     return str(engine)
 
 
 def choose(engine: str, dtype: str, plan: Plan, update: Plan, batch: int) -> EngineChoice:
-    """The engine of a run; resolves ``engine="auto"``, and raises the errors of :func:`usable`.
+    """Return the engine of a run; resolves ``engine="auto"``, and raises the errors of :func:`usable`.
 
     "auto" takes a GPU if the step has enough work, and if the kernels for `plan` and `update` are compiled.
     """
@@ -203,7 +203,7 @@ def choose(engine: str, dtype: str, plan: Plan, update: Plan, batch: int) -> Eng
 
 
 def _repaid_gpu(dtype: str, plan: Plan, batch: int) -> str:
-    """Why to use the GPU, as one clause; empty if it is not faster or not there. Small steps skip the search."""
+    """Return why to use the GPU, as one clause; empty if it is not faster or not there. Small steps skip the search."""
     seconds = numba_seconds(plan, batch, dtype)
     if not (repays_a_gpu(plan, seconds) and has_package("numba_cuda")):  # asking CUDA itself takes 40 ms
         return ""
@@ -215,7 +215,7 @@ def _repaid_gpu(dtype: str, plan: Plan, batch: int) -> str:
 
 
 def _on_the_host() -> EngineChoice:
-    """The numba engine if numba can be used, otherwise NumPy."""
+    """Return the numba engine if numba can be used, otherwise NumPy."""
     if missing := ENGINES["numba"].missing(0):
         return EngineChoice("numpy", f"numba {missing}")
     return EngineChoice("numba", "the fastest here")

@@ -1,4 +1,4 @@
-"""Networks out of ONNX files: layers of ours where the graph is made of them, else a module over the graph itself.
+"""Networks from ONNX files: a Module of this package's layers, or a module over the graph itself.
 
-Open `loading` first: `load_onnx`. What each operator computes stands in ``operators/``, one function each.
+Read `loading` first: `load_onnx`. ``operators/`` computes the operators, one function each.
 """

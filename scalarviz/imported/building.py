@@ -1,6 +1,6 @@
-"""From what a graph says to a Module: layers are found, named, given their weights, and put together.
+"""From a graph to a Module: find layers, name them, fill in their weights, and join them.
 
-Paths in a network come from the names of a file's tensors and nodes.
+The paths in a network come from the names of a file's tensors and nodes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _AROUND = re.compile(r"^[^\w-]+|[^\w-]+$")
 
 
 class Names:
-    """Gives out paths, each once; a path is a layer, a parameter, or the beginning of others."""
+    """Assigns unique paths; a path belongs to a layer or a parameter, or is a prefix of others."""
 
     def __init__(self, reserved: Iterable[str] = ()) -> None:
         self.taken: set[str] = set()
@@ -36,9 +36,9 @@ class Names:
         self.reserved = {*dir(Module), *reserved, "training"}
 
     def reserve_path(self, wanted: str) -> str:
-        """The path `wanted`, or one like it that is free and that attributes can have."""
+        """Reserve the path `wanted`, or a similar one that is free and valid for attributes."""
         parts = [self._part(part) for part in _SPLIT.split(wanted) if part] or ["layer"]
-        for k in range(len(parts)):  # nothing stands below a layer
+        for k in range(len(parts)):  # nothing can be below a layer
             while ".".join(parts[: k + 1]) in (self.taken if k + 1 < len(parts) else self.taken | self.folders):
                 parts[k] += "_"
         path = ".".join(parts)
@@ -47,20 +47,20 @@ class Names:
         return path
 
     def _part(self, part: str) -> str:
-        part = _UNUSUAL.sub("_", _AROUND.sub("", part)).lstrip("_") or "layer"  # those behind are the file's own
+        part = _UNUSUAL.sub("_", _AROUND.sub("", part)).lstrip("_") or "layer"  # trailing ones are the file's
         return f"{part}_" if part in self.reserved else part
 
 
 def module_path(found: FoundLayer) -> str:
-    """The path of the module that a layer with weights was, where the file says so; else empty."""
+    """Return the path of the original module of a layer with weights, if the file has it; else empty."""
     return next((node.module for node in found.nodes if node.module), "") if found.weights else ""
 
 
 def weight_path(found: FoundLayer) -> str | None:
-    """The path that a layer has by its weights: ``fc1`` of ``fc1.weight``; empty for ``weight``; None without such.
+    """Return a layer's path from its weights: ``fc1`` of ``fc1.weight``; empty for ``weight``; else None.
 
-    Where the file notes its module that is the path, if no numbers of its own say another: programs write equal weights
-    once, under one of their names, and a convolution with the norm behind it as a part of that norm.
+    If the file notes the module, that is the path, unless the layer's own weights have other names: programs write
+    equal weights once, under one of their names, and store a convolution with its norm as part of the norm.
     """
     module = module_path(found)
     for attribute, tensor in found.weights.items():
@@ -71,12 +71,12 @@ def weight_path(found: FoundLayer) -> str | None:
 
 
 def has_weight_names(found: FoundLayer, path: str | None) -> bool:
-    """Whether a weight of a layer has the name that the layer's path gives it."""
+    """Return whether a weight of a layer has the name that the layer's path gives it."""
     return any(tensor.name == f"{path}.{attribute}" for attribute, tensor in found.weights.items())
 
 
 def node_path(node: Node) -> str:
-    """The path that a node's name tells: ``layers.0.act`` of PyTorch's ``/layers/layers.0/act/Relu``."""
+    """Return the path in a node's name: ``layers.0.act`` of PyTorch's ``/layers/layers.0/act/Relu``."""
     parts = [part for part in node.name.split("/") if part]
     if len(parts) > 1 and re.fullmatch(rf"{re.escape(node.operator)}(_\d+)?", parts[-1]):
         parts = parts[:-1]
@@ -89,24 +89,24 @@ def node_path(node: Node) -> str:
 
 
 def named(node: Node) -> bool:
-    """Whether a node's name says more than its operator and its number; ``node_relu_1`` of PyTorch does not."""
+    """Return whether a node's name says more than its operator and its number; PyTorch's ``node_relu_1`` does not."""
     return re.fullmatch(rf"/?{re.escape(node.operator)}(_\d+)?|node_\w+", node.name) is None
 
 
 def fill_names(names: Sequence[str | None], others: Sequence[str]) -> list[str]:
-    """The paths of layers in a row, those without a name (None) beside their neighbours.
+    """Return paths for layers in a row; layers without a name (None) are named after their neighbours.
 
-    Behind ``features.2`` comes ``features.3``, if no other has that name; else it is called as in `others`, in the
-    group of its neighbour.
+    ``features.2`` is followed by ``features.3``, if no other layer has that name. Otherwise the layer takes its name in
+    `others`, in the group of its neighbour.
 
     Examples
     --------
-    >>> beside([None, "1", None, "2", "a.0", None], ["Reshape", "1", "Relu", "2", "a.0", "Tanh"])
+    >>> fill_names([None, "1", None, "2", "a.0", None], ["Reshape", "1", "Relu", "2", "a.0", "Tanh"])
     ['0', '1', 'Relu', '2', 'a.0', 'a.1']
     """
     taken, found = {name for name in names if name}, list(names)
     forwards, backwards = range(1, len(found)), range(len(found) - 2, -1, -1)
-    for step, places in ((1, forwards), (-1, backwards)):  # the first ones have a neighbour behind them only
+    for step, places in ((1, forwards), (-1, backwards)):  # the first ones have a neighbour only after them
         for k in places:
             neighbour = found[k - step]
             if found[k] is None and neighbour is not None:
@@ -123,12 +123,12 @@ def _neighbour_name(neighbour: str, step: int, other: str, taken: set[str]) -> s
 
 
 MOST_SCALARS = 2_000_000
-"""Numbers that operators outside layers may make of one sample: each is an object, and a row of a tape."""
+"""The most numbers of one sample outside layers: each is an object, and a row of a tape."""
 
 
 @dataclass
 class Plan:
-    """The nodes in order, each a layer's or by itself; and the paths of layers, by the id of the module."""
+    """The nodes in order, as part of a layer or single; and the paths of layers, by the id of the module."""
 
     layers: list[FoundLayer] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
@@ -137,7 +137,7 @@ class Plan:
 
 
 def planned(facts: Facts) -> Plan:
-    """Find the layers; what no layer stands for is computed node by node."""
+    """Find the layers; nodes outside layers are computed one by one."""
     plan = Plan()
     owner: dict[str, FoundLayer] = {}
     known: dict[Any, Module] = {}
@@ -165,9 +165,9 @@ def planned(facts: Facts) -> Plan:
 
 
 def _with_own_names(found: FoundLayer) -> FoundLayer:
-    """A layer with its weights under names of their own, where its module is known and all numbers are equal.
+    """Give a layer's weights their own names if its module is known and all numbers of a weight are equal.
 
-    Programs write equal weights once: the ones of two norms that were never trained are two weights.
+    Programs write equal weights once, although the ones of two untrained norms are two weights.
     """
     module, weights = module_path(found), dict(found.weights)
     for part, tensor in found.weights.items():
@@ -177,7 +177,7 @@ def _with_own_names(found: FoundLayer) -> FoundLayer:
 
 
 def _with_known_module(found: FoundLayer, known: dict[Any, Module]) -> FoundLayer:
-    """A layer; with all the weights of one among the `known` it is that one, called again."""
+    """Return a layer; if it has the same weights as one of the `known`, it is that one, called again."""
     if not found.weights:
         return found
     weights = sorted((part, tensor.name, tensor.turned) for part, tensor in found.weights.items())
@@ -186,7 +186,7 @@ def _with_known_module(found: FoundLayer, known: dict[Any, Module]) -> FoundLaye
 
 
 def _under_its_names(found: FoundLayer, owners: dict[str, Module]) -> bool:
-    """Whether a layer's weights would have the names that the file has for them; in our own files all keep theirs."""
+    """Return whether a layer's weights keep their names in the file; in this package's files all do."""
     if not found.weights:
         return True
     path, weights = weight_path(found), found.weights.items()
@@ -199,7 +199,7 @@ def _constant(node: Node, facts: Facts) -> bool:
 
 
 def _of_weights(nodes: Sequence[Node], facts: Facts) -> set[str]:
-    """The nodes that make of weights what `nodes` read, by name: they are computed at each step, for weights move."""
+    """Return the names of the nodes between weights and `nodes`: each step computes them, since weights change."""
     found: set[str] = set()
     todo = [name for node in nodes for name in node.inputs]
     while todo:
@@ -213,7 +213,7 @@ def _of_weights(nodes: Sequence[Node], facts: Facts) -> set[str]:
 
 
 def check_size(plan: Plan, facts: Facts) -> None:
-    """Refuse a graph of more scalars than `MOST_SCALARS` outside layers."""
+    """Refuse a graph with more scalars than `MOST_SCALARS` outside layers."""
     sizes = {node.name: sum(int(np.prod(facts.shapes[n])) for n in node.outputs if n in facts.shapes)
              for node in plan.nodes}  # fmt: skip
     total = sum(sizes.values())
@@ -235,7 +235,7 @@ class Builder:
         self.names = Names()
 
     def build(self) -> Module:
-        """The layer itself where it is the whole graph, a Sequential or a `Chain`, else an `Imported`."""
+        """Return the layer itself if it is the whole graph, a Sequential, a `Chain`, or else an `Imported`."""
         for found in self.plan.layers:
             self._fill(found)
         chain = self._chain()
@@ -249,7 +249,7 @@ class Builder:
         return self._imported()
 
     def _fill(self, found: FoundLayer) -> None:
-        """Give a layer its weights; those that the file holds once are one Parameter."""
+        """Give a layer its weights; a tensor that the file holds once becomes one Parameter."""
         for attribute, tensor in found.weights.items():
             if attribute.startswith("running_"):
                 setattr(found.module, attribute, tensor.array.astype(np.float64))
@@ -267,7 +267,7 @@ class Builder:
     # ---- a chain
 
     def _chain(self) -> list[FoundLayer]:
-        """The layers in order, if each takes what the one before makes, and is called with one sample."""
+        """Return the layers in order if they form a chain that takes one sample; else an empty list."""
         graph = self.facts.graph
         simple = len(self.entries) == len(graph.outputs) == 1 and self.entries[0].axis == self.axes[0] == 0
         again = len({id(found.module) for found in self.plan.layers}) < len(self.plan.layers)
@@ -284,20 +284,20 @@ class Builder:
     # ---- names
 
     def _name(self, numbered: bool) -> None:
-        """Give every layer a path: by its weights first, then by its nodes' names."""
+        """Give every layer a path: first by its weights, then by its nodes' names."""
         paths, first_calls = self.plan.paths, dict[int, FoundLayer]()
         for found in self.plan.layers:
             first_calls.setdefault(id(found.module), found)
         layers = list(first_calls.values())
         stems: list[str | None] = []
-        for found in layers:  # of two with one weight the first is called by it
+        for found in layers:  # if two share a weight, the first takes its name
             own = weight_path(found)
             stems.append(own if own and own not in stems else None)
         wanted = [own or node_path(_named_node(found)) for own, found in zip(stems, layers, strict=True)]
         if numbered:
             wanted = fill_names([name if own or named(_named_node(found)) else None
                              for own, found, name in zip(stems, layers, wanted, strict=True)], wanted)  # fmt: skip
-        # those of weights, which others give way, and of these those whose weights are called so
+        # paths from weights first, and among them those whose weights already have the names
         first = sorted(range(len(layers)), key=lambda k: (not stems[k], not has_weight_names(layers[k], stems[k])))
         for k in first:
             paths[id(layers[k].module)] = self.names.reserve_path(wanted[k])
@@ -328,12 +328,12 @@ class Builder:
         for found in self.plan.layers:
             set_part(net, paths[id(found.module)], found.module)
         for name, (path, turned) in weights.items():
-            if path in self.names.taken:  # else it is a layer's
+            if path in self.names.taken:  # otherwise it belongs to a layer
                 set_part(net, path, self.parameters[name, turned])
         return net
 
     def _weights(self) -> dict[str, tuple[str, bool]]:
-        """Constants that operators read as parameters, and the paths of these."""
+        """Return the constants that operators read as parameters, with the paths of the parameters."""
         placed = {
             (tensor.name, tensor.turned): f"{self.plan.paths[id(found.module)]}.{attribute}"
             for found in self.plan.layers
@@ -355,12 +355,12 @@ class Builder:
 
 
 def _named_node(found: FoundLayer) -> Node:
-    """The node of a layer whose name says most."""
+    """Return the node of a layer with the most telling name."""
     return next(filter(named, found.nodes), found.nodes[0])
 
 
 def set_part(net: Module, path: str, part: Module | Parameter) -> None:
-    """Set a part at its path, with groups above it where nothing is."""
+    """Set a part at its path, and make missing groups above it."""
     *above, last = path.split(".")
     for name in above:
         if name not in vars(net):
@@ -370,7 +370,7 @@ def set_part(net: Module, path: str, part: Module | Parameter) -> None:
 
 
 def _nested(layers: list[tuple[list[str], Module]]) -> Module | None:
-    """Layers in order as a Sequential, by names with dots as Sequentials in it; None where groups are interleaved."""
+    """Return layers as nested Sequentials by their dotted names; None if groups are interleaved."""
     names = [name for (name, *_), _ in layers]
     ordered = list(dict.fromkeys(names))
     runs = [name for k, name in enumerate(names) if k == 0 or names[k - 1] != name]

@@ -1,4 +1,4 @@
-"""What is known of a graph when layers are looked for: `Facts`; and what is found: `Found`."""
+"""Facts about a graph for finding layers (`Facts`), and the layers that are found (`FoundLayer`)."""
 
 from __future__ import annotations
 
@@ -16,33 +16,38 @@ from ..onnx.graph import PARAMETER, Array, Graph, Node
 from .operators.table import SIDES
 
 LARGEST_WEIGHT = 1e6
-"""A tensor with a number beyond it is no weight but a mask, which stands for minus infinity."""
+"""A tensor with a larger number is not a weight but a mask with a stand-in for minus infinity."""
 COMPARED = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "IsInf", "IsNaN", *SIDES})
-"""Operators that no gradient goes through."""
+"""Operators without a gradient."""
 MOVED = frozenset({"Expand", "Flatten", "Identity", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"})
-"""Operators that move numbers to other places."""
+"""Operators that only move numbers."""
 RESHAPES = ("Flatten", "Reshape", "Squeeze", "Unsqueeze")
 ALIKE = (*RESHAPES, "Cast", "Identity", "Transpose")
-"""What gives the same numbers, of one tensor."""
+"""Operators that keep the numbers of one tensor."""
 _OF_MODULE = re.compile(r"[A-Za-z_]\w*(\.\w+)+|\d+(\.\w+)+|weight|bias")
 Shape = tuple[int, ...]
 Way = Literal["all", "whole", "samples", "rows"]
-"""How a layer is called on an array with the samples' axis in it: with all of it, with each of the first axis (`whole`:
-by hand with that axis, which tells what a sample is), or with each row of the last."""
+"""How to call a layer on an array with a sample axis.
+
+* "all": with the whole array
+* "samples": with each item of the first axis
+* "rows": with each row of the last axis
+* "whole": by hand with the whole array, whose sample axis tells what a sample is; while recording like "samples"
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
     """A tensor of the file as a parameter."""
 
-    name: str  # the file's; two parameters of one name are the same
-    array: Array  # in the shape that the parameter has
-    turned: bool = False  # whether that is the file's matrix transposed
+    name: str  # the file's name; two parameters of one name are the same
+    array: Array  # in the shape of the parameter
+    turned: bool = False  # True if it is the transposed matrix of the file
 
 
 @dataclass(frozen=True, slots=True)
 class FoundLayer:
-    """A layer: the module without its weights, the nodes that it stands for, its input, its weights by attribute."""
+    """A layer: the module without weights, the nodes that it replaces, its input, its weights by attribute."""
 
     module: Module
     nodes: tuple[Node, ...]
@@ -52,22 +57,22 @@ class FoundLayer:
 
     @property
     def writes(self) -> str:
-        """Its output."""
+        """The output tensor."""
         return self.nodes[-1].outputs[0]
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a graph."""
+    """Facts about a graph."""
 
     graph: Graph
-    constants: Mapping[str, Array]  # the file's, and what is made of them alone
-    shapes: Mapping[str, Shape]  # of one sample, with an axis of length 1 for it
+    constants: Mapping[str, Array]  # constants of the file, and results computed only from them
+    shapes: Mapping[str, Shape]  # of one sample, with a sample axis of length 1
     dtypes: Mapping[str, np.dtype[Any]]
 
     @cached_property
     def readers(self) -> Mapping[str, list[Node]]:
-        """The nodes that read a tensor."""
+        """The nodes that read each tensor."""
         found: dict[str, list[Node]] = defaultdict(list)
         for node in self.graph.nodes:
             for name in {*node.inputs}:
@@ -76,29 +81,29 @@ class Facts:
 
     @cached_property
     def makers(self) -> Mapping[str, Node]:
-        """The node that makes a tensor."""
+        """The node that makes each tensor."""
         return {name: node for node in self.graph.nodes for name in node.outputs}
 
     @cached_property
     def places(self) -> Mapping[str, int]:
-        """By a node's name, how many nodes stand before it."""
+        """The index of each node, by name."""
         return {node.name: k for k, node in enumerate(self.graph.nodes)}
 
     @cached_property
     def results(self) -> frozenset[str]:
-        """The graph's outputs."""
+        """The outputs of the graph."""
         return frozenset(port.name for port in self.graph.outputs)
 
     def input(self, node: Node, place: int) -> str:
-        """The tensor that a node reads there; empty where it is left out."""
+        """Return the tensor that a node reads at this input; empty if the input is left out."""
         return node.inputs[place] if place < len(node.inputs) else ""
 
     def is_computed(self, name: str) -> bool:
-        """Whether a tensor is computed of the data: there is one, and it is no constant."""
+        """Return whether a tensor is computed from the data: it exists and is no constant."""
         return bool(name) and name not in self.constants
 
     def only_reader(self, node: Node) -> Node | None:
-        """The only node that reads what a node makes; None where there are more, or it is an output of the graph."""
+        """Return the only reader of a node's output; None if there are several, or it is an output of the graph."""
         (name, *others) = node.outputs
         readers = self.readers.get(name, [])
         if len(readers) != 1 or any(others) or name in self.results:
@@ -106,27 +111,27 @@ class Facts:
         return readers[0]
 
     def number(self, node: Node, place: int, default: float | None = None) -> float | None:
-        """A constant of one number; None where it is something else."""
+        """Return a constant input of one number; None if it is something else."""
         name = self.input(node, place)
         return self.single(name) if name else default
 
     def single(self, name: str) -> float | None:
-        """A constant of one number; None where it is something else."""
+        """Return a constant of one number; None if it is something else."""
         array = self.constants.get(name)
         return plain(array.item()) if array is not None and array.size == 1 else None
 
     @cached_property
     def fixed(self) -> frozenset[str]:
-        """Constants that belong to what is computed; none are told apart in a file that stores no weights besides."""
+        """The constants that belong to the formulas; empty if the file stores no weights apart from them."""
         stored = self.graph.constants.keys() - self.graph.fixed
         told = self.graph.ours or any(_is_weight(name, self.graph.constants[name]) for name in stored)
         return self.graph.fixed if told else frozenset()
 
     def trained(self, name: str) -> bool:
-        """Whether a constant that an operator reads is something to train: floats, no mask, and not fixed.
+        """Return whether a constant is trainable: floats, no mask, and not fixed.
 
-        Where the file notes what was a parameter, these are trained, and others if parameters were computed into
-        them. Else a single float is a constant of a formula, unless its name is that of a module's weight.
+        If the file notes its parameters, these are trainable, and others if parameters were folded into them. Otherwise
+        a single float is a constant of a formula, unless it is named like a module's weight.
         """
         array = self.graph.constants.get(name)
         if array is None or name in self.fixed:
@@ -139,7 +144,7 @@ class Facts:
         return _is_weight(name, array, kind == PARAMETER) and not self._compared(name)
 
     def _compared(self, name: str) -> bool:
-        """Whether a tensor is only compared, at however many removes, as a mask is: nothing of it could be learnt."""
+        """Return whether a tensor is only compared, perhaps after other nodes, like a mask: it cannot be learnt."""
         todo, seen = [name], {name}
         while todo:
             part = todo.pop()
@@ -155,7 +160,7 @@ class Facts:
 
     @cached_property
     def weight_dependent(self) -> frozenset[str]:
-        """What is made of weights, and the weights: it moves with them in training."""
+        """The weights and everything computed from them, which changes in training."""
         found = {name for name in self.graph.constants if self.trained(name)}
         for node in self.graph.nodes:
             if node.operator not in SIDES and not found.isdisjoint(node.inputs):
@@ -163,9 +168,9 @@ class Facts:
         return frozenset(found)
 
     def source(self, name: str) -> str | None:
-        """The weight that a constant is, in whichever shape; None where it is computed of weights and is none itself.
+        """Return the weight that a constant is, in any shape; None if it is computed from weights.
 
-        What is made of other constants alone is taken as it is.
+        Results of other constants are taken as they are.
         """
         found, alike = name, name
         while (maker := self.makers.get(alike)) is not None and maker.operator in ALIKE:
@@ -174,7 +179,7 @@ class Facts:
         return None if alike in self.makers and alike in self.weight_dependent else found
 
     def weight(self, name: str, *shapes: Shape) -> Tensor | None:
-        """A constant of floats as a parameter, if it has one of these shapes (by default any); in the first of them."""
+        """Return a constant of floats as a parameter, in the first of `shapes`; None if it has none of these shapes."""
         source, array = self.source(name), self.constants.get(name)
         fits = array is not None and (not shapes or array.shape in shapes)
         if source is None or array is None or not fits or array.dtype.kind != "f" or array.size == 0:
@@ -182,12 +187,12 @@ class Facts:
         return None if source in self.fixed else Tensor(source, array.reshape(shapes[0]) if shapes else array)
 
     def neutral(self, name: str, shape: Shape, number: float) -> bool:
-        """Whether a tensor is left out, or a fixed one of that shape and with that number everywhere."""
+        """Return whether a tensor is left out, or is a fixed one with that shape and that number everywhere."""
         array = self.constants.get(name) if name in self.fixed else None
         return not name or (array is not None and array.shape == shape and bool((array == number).all()))
 
     def matrix(self, name: str, turned: bool = False) -> Tensor | None:
-        """A constant matrix, transposed if it is `turned`; what a ``Transpose`` makes of a weight is that weight."""
+        """Return a constant matrix, transposed with `turned`; a ``Transpose`` of a weight is that weight."""
         maker = self.makers.get(name)
         if maker is not None and maker.operator == "Transpose" and maker.inputs[0] in self.graph.constants:
             name, turned = maker.inputs[0], not turned
@@ -198,7 +203,7 @@ class Facts:
 
 
 def of_module(name: str) -> bool:
-    """Whether a tensor is called as a module calls its weights.
+    """Return whether a tensor is named like a module's weight.
 
     Examples
     --------
@@ -214,5 +219,5 @@ def _is_weight(name: str, array: Array, noted: bool = False) -> bool:
 
 
 def plain(number: float) -> float:
-    """A number of a file, kept in float32 there, as it was meant: 1e-5 and not 9.99999974e-06."""
+    """Return a float32 number of a file as it was meant: 1e-5, not 9.99999974e-06."""
     return float(str(np.float32(number)))

@@ -1,9 +1,8 @@
-"""Lanes: which axis of a graph's tensors counts the samples, and that no sample is mixed with another.
+"""Lanes: find the sample axis of a graph's tensors, and check that samples are not mixed.
 
-A file computes many samples at once, a Module here one. So a graph is computed once of drawn numbers with one
-sample in the batch, which tells the shape and the type of every tensor; and that many samples give the same
-is tried out: two together must give what each gives alone. Sides that a file leaves open (`Sides`) are whole
-numbers that the user gives by name.
+A file computes many samples at once, a Module one. So the graph is computed once with random numbers for one sample,
+which gives the shape and type of every tensor. A test with several samples then checks that together they give the
+same results as alone. `Sides` are sizes that the file leaves open and that the user gives by name.
 """
 
 from __future__ import annotations
@@ -21,20 +20,20 @@ from ..onnx.graph import Array, Graph, Node, Port
 from .operators.table import SIDES, TABLE, Tensors, compute
 
 MOST_ENTERED = 10_000_000
-"""Numbers of one sample of an input: each becomes a Value."""
+"""The most numbers of one sample of an input: each becomes a Value."""
 
 MOST_TRIED = 1 << 25
-"""Numbers of an input of as many samples as the file is made for."""
+"""The most numbers of an input, for the number of samples that the file is made for."""
 
 MOST_MADE = 1 << 28
-"""Numbers that the nodes make of one sample, all together."""
+"""The most numbers that all nodes together make of one sample."""
 
 MOST_HELD = 1 << 27
-"""Of these the numbers that are kept at a time."""
+"""The most of these numbers that are kept at one time."""
 
 
 class Allowance:
-    """Counts the numbers that nodes make; of several samples each limit holds so many times."""
+    """Counts the numbers that nodes make; the limits are multiplied by the number of samples."""
 
     def __init__(self, times: int = 1) -> None:
         self._times = times
@@ -42,7 +41,7 @@ class Allowance:
         self._sizes: dict[str, int] = {}
 
     def add_made(self, node: Node, tensors: Mapping[str, Array]) -> None:
-        """Count what a node has made; an array that is a view of another one takes no room."""
+        """Count the results of a node; a view of another array counts as nothing."""
         for name in node.outputs:
             array = tensors.get(name)
             if array is None or name in self._sizes:
@@ -59,15 +58,15 @@ class Allowance:
             )
 
     def dropped(self, names: Sequence[str]) -> None:
-        """Nobody needs these tensors any more."""
+        """Subtract tensors that are no longer needed."""
         for name in names:
             self._held -= self._sizes.pop(name, 0)
 
 
 def folded(graph: Graph, shapes: Mapping[str, tuple[int, ...]] | None = None) -> Tensors:
-    """What the graph makes of its constants alone, with the constants.
+    """Return the constants and everything that the graph computes from them alone.
 
-    Of tensors whose `shapes` are known, what is made of their sides is known, too.
+    With known `shapes`, results computed from shapes are known too.
     """
     tensors = dict(graph.constants)
     stored = sum(array.size for array in tensors.values())
@@ -89,7 +88,7 @@ def folded(graph: Graph, shapes: Mapping[str, tuple[int, ...]] | None = None) ->
 
 
 def last_uses(nodes: Sequence[Node], kept: set[str]) -> list[list[str]]:
-    """For each node the tensors that no later one reads, without those that are `kept`."""
+    """Return, for each node, the tensors that no later node reads, except those that are `kept`."""
     seen, found = set(kept), []
     for node in reversed(nodes):
         names = {*node.inputs, *node.outputs} - seen
@@ -103,7 +102,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Probe:
-    """Shapes and types of all tensors, those of inputs and constants too, and the outputs that were to be kept."""
+    """Shapes and types of all tensors, and the outputs that were kept."""
 
     shapes: Mapping[str, Shape]
     dtypes: Mapping[str, np.dtype[Any]]
@@ -113,7 +112,7 @@ class Probe:
 def probed(
     graph: Graph, constants: Tensors, inputs: Mapping[str, Array], kept: Sequence[str], samples: int = 1
 ) -> Probe:
-    """Compute the graph of numbers; tensors that nobody reads any more are dropped on the way."""
+    """Compute the graph with numbers; tensors that are no longer needed are dropped."""
     tensors = {**constants, **inputs}
     shapes = {name: array.shape for name, array in tensors.items()}
     dtypes = {name: array.dtype for name, array in tensors.items()}
@@ -133,7 +132,7 @@ def probed(
 
 
 def drawn(port: Port, shape: Shape, seed: int) -> Array:
-    """Numbers for an input: normal ones; of whole numbers and truth values 0 and 1, which every table of rows has."""
+    """Return random numbers for an input: normal floats, or 0 and 1 for other types, valid as row numbers."""
     dtype = port.dtype or np.dtype(np.float32)
     rng = np.random.default_rng(seed)
     if dtype.kind == "f":
@@ -142,17 +141,17 @@ def drawn(port: Port, shape: Shape, seed: int) -> Array:
 
 
 Sides = Mapping[str, int | Shape]
-"""By the name of an open side how large it is; by the name of an input the shape of one sample."""
+"""The size of each open side by name, or the shape of one sample by the name of an input."""
 Open = tuple[int | str | None, ...]
 
 
 def open_name(port: Port, side: int | str | None, place: int) -> str:
-    """How a side is called: as in the file, or ``x[1]`` by its input and its place."""
+    """Return the name of a side: the file's name, or ``x[1]`` from its input and its place."""
     return side if isinstance(side, str) else f"{port.name}[{place}]"
 
 
 def checked(graph: Graph, given: Any) -> Sides:
-    """`sides=` as numbers."""
+    """Return the checked `sides=` argument as numbers."""
     inputs = {port.name: port for port in graph.inputs}
     open_ones = {open_name(port, side, k): None for port in graph.inputs for k, side in enumerate(port.shape or ())
                  if not isinstance(side, int)}  # fmt: skip
@@ -178,7 +177,7 @@ def _shape(value: Any, what: str) -> Shape:
 
 
 def input_shape(graph: Graph, port: Port, batch: Any, sides: Sides) -> Open:
-    """The shape of an input with what `sides` says, the axis of samples in it."""
+    """Return the shape of an input, with the sizes from `sides` and the sample axis."""
     given = sides.get(port.name)
     if isinstance(given, tuple):
         return _around(port, given, batch)
@@ -193,7 +192,7 @@ def input_shape(graph: Graph, port: Port, batch: Any, sides: Sides) -> Open:
 
 
 def _around(port: Port, sample: Shape, batch: Any) -> Open:
-    """A sample's shape with the axis of samples, which the file has or `batch` names; without one as it is."""
+    """Return a sample's shape with the sample axis of the file or of `batch`; without one, unchanged."""
     known = port.shape
     alone = batch is False or (isinstance(batch, str) and known is not None and batch not in known)
     if known is not None and len(sample) != len(known) - (not alone):
@@ -214,25 +213,25 @@ def _around(port: Port, sample: Shape, batch: Any) -> Open:
 
 
 TOLERANCE = 1e-3
-"""Of the largest number of a tensor: rounding of float32 stays far below, another sample's numbers do not."""
+"""Relative to the largest number of a tensor. Rounding in float32 is far smaller, another sample's numbers are not."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """How samples enter the graph."""
+    """The form in which samples enter the graph."""
 
     port: Port
-    axis: int | None  # None: the input is one sample as it is
+    axis: int | None  # None: the input is one sample without an axis
     shape: Shape  # of one sample
-    fixed: int | None  # how many samples the file is made for; None: any number
+    fixed: int | None  # the number of samples that the file is made for; None: any
 
     def batch_shape(self, samples: int) -> Shape:
-        """The shape of so many samples."""
+        """Return the shape of a batch of samples."""
         return self.shape if self.axis is None else (*self.shape[: self.axis], samples, *self.shape[self.axis :])
 
 
 def entries(graph: Graph, batch: Any, sides: Sides) -> list[Entry]:
-    """Where the samples stand in each input."""
+    """Return the sample axis of each input."""
     shapes = [input_shape(graph, port, batch, sides) for port in graph.inputs]
     axes = [_axis(port, shape, batch) for port, shape in zip(graph.inputs, shapes, strict=True)]
     if isinstance(batch, str) and all(axis is None for axis in axes):
@@ -258,7 +257,7 @@ def entries(graph: Graph, batch: Any, sides: Sides) -> list[Entry]:
 
 
 def _check_entry(graph: Graph, entry: Entry) -> None:
-    """Refuse an input that says it is larger than can be tried out."""
+    """Refuse an input that is too large to test."""
     said = f"{graph.name}: a sample of the input {shown(entry.port.name)} has the shape {shown(entry.shape)}"
     if min(entry.shape, default=1) < 1:
         raise InputError(f"{said}; each side must be 1 or more")
@@ -290,7 +289,7 @@ def _axis(port: Port, shape: Sequence[int | str | None], batch: Any) -> int | No
 
 
 def probe_sample(graph: Graph, constants: Tensors, given: Sequence[Entry]) -> Probe:
-    """The graph computed of one sample."""
+    """Compute the graph of one sample."""
     inputs = {entry.port.name: drawn(entry.port, entry.batch_shape(1), seed) for seed, entry in enumerate(given)}
     try:
         return probed(graph, constants, inputs, [port.name for port in graph.outputs])
@@ -305,12 +304,12 @@ def probe_sample(graph: Graph, constants: Tensors, given: Sequence[Entry]) -> Pr
 
 
 def output_axes(graph: Graph, constants: Tensors, given: Sequence[Entry], one: Probe) -> list[int | None]:
-    """The axis of the samples in each output; None where it is the same for all samples."""
+    """Return the sample axis of each output; None if the output is the same for all samples."""
     names = [port.name for port in graph.outputs]
     first = next((entry for entry in given if entry.axis is not None), None)
     if first is None:
         return [None for _ in names]
-    if first.fixed == 1:  # it computes one sample at a time, so that none is mixed with another
+    if first.fixed == 1:  # it computes one sample at a time, so samples cannot mix
         axis = first.axis
         return [axis if axis is not None and one.shapes[name][axis : axis + 1] == (1,) else None for name in names]
     tried = _probe_samples(graph, constants, given, names)
@@ -325,14 +324,14 @@ MIXED = "mixed"
 
 @dataclass(frozen=True)
 class _Tried:
-    """The tensors of `count` samples together, and those of some of them alone, by their places."""
+    """The tensors of `count` samples together, and those of some samples alone, by index."""
 
     many: Mapping[str, Array]
     ones: Mapping[int, Mapping[str, Array]]
     count: int
 
     def lane(self, name: str, whole: bool) -> int | str | None:
-        """The axis along which a tensor is those of the samples; None: they are all the same; `MIXED`.
+        """Return the axis of a tensor that holds the samples; None if all samples are the same; or `MIXED`.
 
         `whole`: the axis holds samples and nothing else.
         """
@@ -353,7 +352,7 @@ class _Tried:
 
 
 def _probe_samples(graph: Graph, constants: Tensors, given: Sequence[Entry], names: Sequence[str]) -> _Tried:
-    """The tensors of several samples together, and of the first ones and the last one alone."""
+    """Return the tensors of several samples together, and of the first ones and the last one alone."""
     count = max((entry.fixed or 2 for entry in given if entry.axis is not None), default=2)
     drawings = [drawn(entry.port, (count, *entry.shape), seed) for seed, entry in enumerate(given)]
 
@@ -376,7 +375,7 @@ def _probe_samples(graph: Graph, constants: Tensors, given: Sequence[Entry], nam
 
 
 def _size(x: Array) -> float:
-    """The largest number, without infinities."""
+    """Return the largest absolute finite number."""
     if x.dtype.kind != "f":
         return 0.0
     return float(np.abs(x[np.isfinite(x)]).max(initial=0.0))
@@ -391,7 +390,7 @@ def _same(a: Array, b: Array, size: float) -> bool:
 
 
 def _mixing(graph: Graph, constants: Tensors, given: Sequence[Entry]) -> str:
-    """What is said of samples that are mixed: the first node whose results are not those of samples."""
+    """Return words for the first node whose results mix samples."""
     names = [name for node in graph.nodes for name in node.outputs if name]
     tried = _probe_samples(graph, constants, given, names)
     said = "an output"

@@ -1,6 +1,6 @@
-"""The layers of ours that nodes of a graph are, with weights that the file holds: a function for each kind.
+"""Find this package's layers in a graph: one function for each kind, with weights from the file.
 
-PyTorch and we write `GroupNorm` as an instance's norm with groups as channels, then each channel scaled.
+PyTorch and this package write `GroupNorm` as an instance norm with groups as channels, followed by a channel scale.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from .operators.windows import border
 
 Recogniser = Callable[[Node, Facts], FoundLayer | None]
 TABLE: dict[str, list[tuple[Recogniser, int | None]]] = defaultdict(list)
-"""By the operator of the first node; with each function which of its inputs must be computed."""
+"""By the operator of the first node: recogniser functions, each with the index of its computed input."""
 
 
 def layer(*names: str, reads: int | None = 0) -> Callable[[Recogniser], Recogniser]:
-    """Put a function into the table under these operators; it is asked where input `reads` is computed."""
+    """Register a function for these operators; it is called if the input `reads` is computed."""
 
     def register(function: Recogniser) -> Recogniser:
         for name in names:
@@ -37,7 +37,7 @@ def layer(*names: str, reads: int | None = 0) -> Callable[[Recogniser], Recognis
 
 
 def layer_at(node: Node, facts: Facts) -> FoundLayer | None:
-    """The layer that begins with a node, if one does; of several that which stands for most nodes."""
+    """Return the layer that begins with a node, or None; of several, the one with the most nodes."""
     if node.domain != "":
         return None
     asked = (look for look, k in TABLE.get(node.operator, ()) if k is None or facts.is_computed(facts.input(node, k)))
@@ -45,7 +45,7 @@ def layer_at(node: Node, facts: Facts) -> FoundLayer | None:
 
 
 def _behind(node: Node, facts: Facts, operator: str) -> tuple[Node, str] | None:
-    """The only node behind another, if it is of this operator, and what it takes besides."""
+    """Return the only reader of a node, if it has this operator, and its other input."""
     found = facts.only_reader(node)
     if found is None or found.operator != operator or found.domain != "" or len({*found.inputs}) != 2:
         return None
@@ -53,7 +53,7 @@ def _behind(node: Node, facts: Facts, operator: str) -> tuple[Node, str] | None:
 
 
 def _named(**weights: Tensor | None) -> dict[str, Tensor]:
-    """The weights that are there."""
+    """Return the weights that are not None."""
     return {name: tensor for name, tensor in weights.items() if tensor is not None}
 
 
@@ -67,7 +67,7 @@ ADAPTIVE = {1: nn.AdaptiveAvgPool1d, 2: nn.AdaptiveAvgPool2d}
 
 @layer("Conv")
 def conv(node: Node, facts: Facts) -> FoundLayer | None:
-    """With constant weights, and a border that stands on both sides alike or leaves the sides as they are."""
+    """Find a convolution with constant weights, and a border that is symmetric or keeps the sides."""
     x, weight, given = node.inputs[0], facts.weight(node.inputs[1]), facts.input(node, 2)
     if weight is None or weight.array.ndim - 2 not in CONVS:
         return None
@@ -84,7 +84,7 @@ def conv(node: Node, facts: Facts) -> FoundLayer | None:
 
 @layer("MaxPool", "AveragePool")
 def pool(node: Node, facts: Facts) -> FoundLayer | None:
-    """With windows that are filled, and a border on both sides alike."""
+    """Find a pool with complete windows and a symmetric border."""
     x, size = node.inputs[0], tuple(node.listed("kernel_shape", ()))
     n = len(facts.shapes.get(x, ())) - 2
     usual = not node.attribute("ceil_mode", 0) and not any(node.outputs[1:]) and n in MAX_POOLS
@@ -101,13 +101,13 @@ def pool(node: Node, facts: Facts) -> FoundLayer | None:
 
 @layer("GlobalAveragePool")
 def global_pool(node: Node, facts: Facts) -> FoundLayer | None:
-    """The mean of each channel."""
+    """Find the mean of each channel."""
     n = len(facts.shapes.get(node.inputs[0], ())) - 2
     return FoundLayer(ADAPTIVE[n](1), (node,), node.inputs[0], "samples") if n in ADAPTIVE else None
 
 
 def _padding(node: Node, sides: Shape, size: Shape) -> Shape | str | None:
-    """The border as a layer of ours has it; None where it has none such."""
+    """Return the border in a layer's form, or None if it has none."""
     step, apart = (node.listed(name, [1] * len(size)) for name in ("strides", "dilations"))
     field = [(k - 1) * d + 1 for k, d in zip(size, apart, strict=True)]
     try:
@@ -122,7 +122,7 @@ def _padding(node: Node, sides: Shape, size: Shape) -> Shape | str | None:
 
 @layer("Gemm")
 def gemm(node: Node, facts: Facts) -> FoundLayer | None:
-    """A matrix product with a constant matrix, and a bias or none."""
+    """Find a product with a constant matrix, with or without a bias."""
     x, bias = node.inputs[0], facts.input(node, 2)
     if node.attribute("transA") or node.attribute("alpha", 1.0) != 1.0 or (bias and node.attribute("beta", 1.0) != 1.0):
         return None
@@ -131,7 +131,7 @@ def gemm(node: Node, facts: Facts) -> FoundLayer | None:
 
 @layer("MatMul")
 def matmul(node: Node, facts: Facts) -> FoundLayer | None:
-    """The rows of the last axis times a constant matrix; the sum with a constant row behind it is the bias."""
+    """Find a product of the last axis with a constant matrix; a constant row added afterwards is the bias."""
     x, weight = node.inputs[0], facts.matrix(node.inputs[1], turned=True)
     plus = _behind(node, facts, "Add")
     found = None if plus is None else _linear((node, plus[0]), x, weight, plus[1], facts)
@@ -151,7 +151,7 @@ def _linear(nodes: tuple[Node, ...], x: str, weight: Tensor | None, bias: str, f
 
 @layer("Gather", reads=1)
 def embedding(node: Node, facts: Facts) -> FoundLayer | None:
-    """Rows of a constant matrix, which computed numbers choose."""
+    """Find rows of a constant matrix that computed numbers select."""
     table = facts.matrix(node.inputs[0])
     if table is None or node.attribute("axis", 0) not in (0, -2):
         return None
@@ -164,20 +164,20 @@ def embedding(node: Node, facts: Facts) -> FoundLayer | None:
 FORMULAS: dict[str, Callable[[], nn.Module]] = {
     "gelu": nn.GELU, "gelu_tanh": lambda: nn.GELU("tanh"), "log_sigmoid": nn.LogSigmoid, "silu": nn.SiLU,
 }  # fmt: skip
-"""Layers that files write as several nodes, by the operation of the table that each of them is."""
+"""Layers that files write as several nodes, by their operation of the table."""
 BENT = frozenset({"Erf", "Sigmoid", "Softplus", "Tanh"})
-"""Each of these formulas has one of these operators, ..."""
+"""Each formula contains one of these operators, ..."""
 INNER = ("Add", "Div", "Log", "Mul", "Neg", "Pow", "Sub", *sorted(BENT))
-"""... and is made of these."""
+"""... and consists of these."""
 MOST_INNER = 12
-"""Nodes of one."""
+"""The most nodes of a formula."""
 POINTS = np.linspace(-3.0, 3.0, 13)
-"""Where formulas are compared: as they are multiplied out in many ways, their numbers say more than their nodes."""
+"""Formulas are compared at these points, since one formula can be written in many ways."""
 
 
 @layer(*INNER, reads=None)
 def formula(node: Node, facts: Facts) -> FoundLayer | None:
-    """One of `FORMULAS`, however it is written: what nodes make of one tensor and single constants."""
+    """Find one of `FORMULAS` in any form: computed from one tensor and single constants."""
     for x in dict.fromkeys(filter(facts.is_computed, node.inputs)):
         nodes = _pointwise_nodes(node, x, facts)
         for last in reversed(nodes):
@@ -190,7 +190,7 @@ def formula(node: Node, facts: Facts) -> FoundLayer | None:
 
 
 def _pointwise_nodes(node: Node, x: str, facts: Facts) -> list[Node]:
-    """A node and others behind it that compute number by number of x and single constants."""
+    """Return a node and later ones that compute elementwise from x and single constants."""
 
     def place(one: Node) -> int:
         return facts.places[one.name]
@@ -219,7 +219,7 @@ def _single(name: str, facts: Facts) -> bool:
 
 
 def _equal(nodes: Sequence[Node], x: str, facts: Facts) -> str | None:
-    """Which of `FORMULAS` of x the nodes compute."""
+    """Return the name in `FORMULAS` of the function of x that the nodes compute, or None."""
     last, names = nodes[-1].outputs[0], {name for node in nodes for name in node.inputs} & facts.constants.keys()
     tensors: Tensors = {x: POINTS} | {name: facts.constants[name].reshape(()) for name in names}
     try:
@@ -233,7 +233,7 @@ def _equal(nodes: Sequence[Node], x: str, facts: Facts) -> str | None:
 
 
 def _between(x: str, last: str, nodes: list[Node], facts: Facts) -> tuple[Node, ...]:
-    """Those of the nodes that make `last` of x; none where others read what they make on the way."""
+    """Return the nodes that compute `last` from x; empty if other nodes read intermediate results."""
     found: list[Node] = []
     needed = {last}
     for node in reversed(nodes):
@@ -254,7 +254,7 @@ def _relu6(node: Node, facts: Facts) -> nn.Module | None:
 
 
 def _dropout(node: Node, facts: Facts) -> nn.Module | None:
-    """With a share that is known, and without its mask as an output."""
+    """Find a dropout with a known share and without its mask as an output."""
     masked = any(name and facts.readers.get(name) for name in node.outputs[1:]) or facts.results & {*node.outputs[1:]}
     old = plain(node.attribute("ratio", 0.5))
     share = facts.number(node, 1, 0.5) if facts.graph.opset >= 12 else old
@@ -273,12 +273,12 @@ SIMPLE: dict[str, Callable[[Node, Facts], nn.Module | None]] = {
     "Softplus": lambda node, facts: nn.Softplus(threshold=math.inf),
     "Tanh": lambda node, facts: nn.Tanh(),
 }
-"""Operators that are a layer by themselves, which computes each number by itself."""
+"""Operators that are an elementwise layer by themselves."""
 
 
 @layer(*SIMPLE)
 def one_by_one(node: Node, facts: Facts) -> FoundLayer | None:
-    """One of the table above."""
+    """Find one of `SIMPLE`."""
     known = node.attribute("approximate", "none") in ("none", "tanh")
     module = SIMPLE[node.operator](node, facts) if known else None
     return None if module is None else FoundLayer(module, (node,), node.inputs[0], "all")
@@ -286,7 +286,7 @@ def one_by_one(node: Node, facts: Facts) -> FoundLayer | None:
 
 @layer("PRelu")
 def prelu(node: Node, facts: Facts) -> FoundLayer | None:
-    """With one learnt slope, or one for each channel."""
+    """Find a PReLU with one slope, or one for each channel."""
     x, shape = node.inputs[0], facts.shapes[node.inputs[0]]
     channels, rest = shape[1] if len(shape) > 1 else 1, (1,) * (len(shape) - 2)
     slope = facts.weight(node.inputs[1], (1,), (), (1, *rest))
@@ -298,7 +298,7 @@ def prelu(node: Node, facts: Facts) -> FoundLayer | None:
 
 @layer("Softmax", "LogSoftmax")
 def softmax(node: Node, facts: Facts) -> FoundLayer | None:
-    """Of the rows of the last axis."""
+    """Find a softmax over the last axis."""
     ndim = len(facts.shapes.get(node.inputs[0], ()))
     axis = node.attribute("axis", -1 if facts.graph.opset >= 13 else 1)
     if ndim == 0 or axis % ndim != ndim - 1:
@@ -308,7 +308,7 @@ def softmax(node: Node, facts: Facts) -> FoundLayer | None:
 
 @layer("Flatten", "Reshape", "Squeeze", "Unsqueeze")
 def reshaped(node: Node, facts: Facts) -> FoundLayer | None:
-    """A sample as a row, or a row as a sample of another shape."""
+    """Find a sample reshaped to a row, or a row reshaped to a sample."""
     x = node.inputs[0]
     before, behind = facts.shapes.get(x, ()), facts.shapes.get(node.outputs[0], ())
     if min(len(before), len(behind)) < 2 or before[0] != 1 or behind[0] != 1:
@@ -326,7 +326,7 @@ def reshaped(node: Node, facts: Facts) -> FoundLayer | None:
 
 @layer("Reshape")
 def exported_group_norm(node: Node, facts: Facts) -> FoundLayer | None:
-    """``Reshape``, ``InstanceNormalization`` without weights, ``Reshape`` back; perhaps ``Mul`` and ``Add``."""
+    """Find ``Reshape``, ``InstanceNormalization`` without weights, ``Reshape`` back; optionally ``Mul`` and ``Add``."""
     x, apart = node.inputs[0], facts.shapes.get(node.outputs[0], ())
     shape, norm = facts.shapes.get(x, ()), facts.only_reader(node)
     if len(shape) < 2 or norm is None or norm.operator != "InstanceNormalization":
@@ -345,7 +345,7 @@ def exported_group_norm(node: Node, facts: Facts) -> FoundLayer | None:
 
 
 def _with_scale(nodes: tuple[Node, ...], facts: Facts, shape: Shape) -> tuple[tuple[Node, ...], dict[str, Tensor]]:
-    """The nodes with the two behind them that scale each channel, and their weights; factors of 1 are none."""
+    """Return the nodes and a following channel scale with its weights; factors of 1 count as none."""
     scale = _behind(nodes[-1], facts, "Mul")
     shift = _behind(scale[0], facts, "Add") if scale is not None else None
     if scale is None or shift is None:
@@ -358,13 +358,13 @@ def _with_scale(nodes: tuple[Node, ...], facts: Facts, shape: Shape) -> tuple[tu
 
 
 def _is_constant(name: str, facts: Facts, number: float, shape: Shape) -> bool:
-    """Whether a constant of the file's formula, and no weight, is that number everywhere."""
+    """Return whether a constant that is no weight has that number everywhere."""
     array = facts.constants.get(name) if name in facts.fixed else None
     return array is not None and array.ndim <= len(shape) and array.size <= shape[1] and bool((array == number).all())
 
 
 def _of_channels(name: str, facts: Facts, shape: Shape) -> Tensor | None:
-    """A weight for each channel; one of a single dimension belongs to the last axis."""
+    """Return a weight for each channel; a one-dimensional one would belong to the last axis."""
     rest = (1,) * (len(shape) - 2)
     weight = facts.weight(name, (shape[1],), (shape[1], *rest), (1, shape[1], *rest))
     return None if weight is None or (rest and facts.constants[name].shape == (shape[1],)) else weight
@@ -376,7 +376,7 @@ STATISTICS = ("weight", "bias", "running_mean", "running_var")
 
 @layer("BatchNormalization")
 def batch_norm(node: Node, facts: Facts) -> FoundLayer | None:
-    """By running statistics, or in training by those of the batch; its other outputs are not read."""
+    """Find a batch norm whose further outputs are not read."""
     x, shape = node.inputs[0], facts.shapes.get(node.inputs[0], ())
     read = any(name and (facts.readers.get(name) or name in facts.results) for name in node.outputs[1:])
     if len(shape) not in BATCH or read or node.attribute("spatial", 1) != 1:
@@ -391,14 +391,14 @@ def batch_norm(node: Node, facts: Facts) -> FoundLayer | None:
     epsilon = plain(node.attribute("epsilon", 1e-5))
     module = BATCH[len(shape)](shape[1], epsilon, momentum, parts[0], bias=parts[1])
     module.train(bool(node.attribute("training_mode", 0)))
-    # rows of channels as long as there are channels might be samples: a layer of ours refuses them without their axis
+    # a C x L sample with C = L could be C samples: without the sample axis the layer refuses it as ambiguous
     way: Way = "whole" if len(shape) == 3 and shape[1] == shape[2] else "samples"
     return FoundLayer(module, (node,), x, way, weights)
 
 
 @layer("LayerNormalization")
 def layer_norm(node: Node, facts: Facts) -> FoundLayer | None:
-    """Over the last axes."""
+    """Find a norm over the last axes."""
     x, shape = node.inputs[0], facts.shapes.get(node.inputs[0], ())
     if any(node.outputs[1:]):
         return None
@@ -413,17 +413,17 @@ def layer_norm(node: Node, facts: Facts) -> FoundLayer | None:
 
 @layer("GroupNormalization", "InstanceNormalization")
 def group_norm(node: Node, facts: Facts) -> FoundLayer | None:
-    """Over groups of channels; with a group a channel it is the norm of an instance."""
+    """Find a norm over groups of channels; with one channel per group it is an instance norm."""
     x, shape = node.inputs[0], facts.shapes.get(node.inputs[0], ())
     if len(shape) < 2:
         return None
     weight, bias = (facts.weight(name, (shape[1],)) for name in node.inputs[1:3])
     groups = int(node.attribute("num_groups", shape[1]))
-    # until version 21 weights were those of groups
+    # before version 21 there was one weight for each group
     old = node.operator == "GroupNormalization" and facts.graph.opset < 21 and groups != shape[1]
     if weight is None or bias is None or old or groups < 1 or shape[1] % groups:
         return None
-    # factors of 1 and summands of 0 stand for a norm without weights, which the standard has not
+    # factors of 1 and summands of 0 stand for a norm without weights, which the standard lacks
     own = of_module(weight.name) or of_module(bias.name)
     affine = own or bool((weight.array != 1).any() or (bias.array != 0).any())
     module = nn.GroupNorm(groups, shape[1], plain(node.attribute("epsilon", 1e-5)), affine=affine)
@@ -433,7 +433,7 @@ def group_norm(node: Node, facts: Facts) -> FoundLayer | None:
 def _affine(
     weights: Mapping[str, Tensor], facts: Facts, names: Sequence[str], shape: Shape
 ) -> tuple[bool, bool] | None:  # fmt: skip
-    """Whether a norm has a weight, and whether it has a bias; None where it has a bias alone, or what is no weight."""
+    """Return whether a norm has a weight and a bias; None if it has only a bias, or an input that is no weight."""
     for part, name, number in zip(("weight", "bias"), names, (1.0, 0.0), strict=True):
         if part not in weights and not facts.neutral(name, shape, number):
             return None
@@ -443,7 +443,7 @@ def _affine(
 
 @layer("RMSNormalization")
 def rms_norm(node: Node, facts: Facts) -> FoundLayer | None:
-    """Over the last axes."""
+    """Find an RMS norm over the last axes."""
     x, shape = node.inputs[0], facts.shapes.get(node.inputs[0], ())
     axis = node.attribute("axis", -1) % max(len(shape), 1)
     weight = facts.weight(node.inputs[1], shape[axis:]) if axis > 0 else None
@@ -457,7 +457,7 @@ def _rms(nodes: tuple[Node, ...], x: str, over: Shape, epsilon: float, weight: T
 
 @layer("Pow", "Mul")
 def exported_rms_norm(node: Node, facts: Facts) -> FoundLayer | None:
-    """``x / sqrt(mean(x**2) + eps)`` over the last axes, and the weights behind it."""
+    """Find ``x / sqrt(mean(x**2) + eps)`` over the last axes, with the following weights."""
     x = node.inputs[0]
     squared = (node.inputs[1:] == (x,)) if node.operator == "Mul" else facts.number(node, 1) == 2.0
     mean = facts.only_reader(node) if squared else None
@@ -475,7 +475,7 @@ def exported_rms_norm(node: Node, facts: Facts) -> FoundLayer | None:
 
 
 def _over(mean: Node, facts: Facts) -> Shape:
-    """The last sides that a ``ReduceMean`` takes the mean over; none where it is another one."""
+    """Return the last sides over which a ``ReduceMean`` goes; empty if it goes over others."""
     if mean.operator != "ReduceMean" or not mean.attribute("keepdims", 1):
         return ()
     shape, given = facts.shapes[mean.inputs[0]], mean.listed("axes", [])
@@ -486,7 +486,7 @@ def _over(mean: Node, facts: Facts) -> Shape:
 
 
 def _divided(root: Node, x: str, facts: Facts) -> tuple[Node, ...]:
-    """The nodes that divide x by the root: a ``Div``, or one by it and a ``Mul``."""
+    """Return the nodes that divide x by the root: a ``Div``, or a reciprocal and a ``Mul``."""
     first = facts.only_reader(root)
     if first is None:
         return ()

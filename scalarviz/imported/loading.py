@@ -1,9 +1,8 @@
-"""`load_onnx`: a network out of an ONNX file.
+"""`load_onnx`: read a network from an ONNX file.
 
-All nodes are asked when the file is loaded what they must know before anything is computed: shapes, axes,
-places. An operator would refuse such an input by itself when it is called; but then the network is there
-already, and one node is named instead of all. Ids that a network gets as floats are cast to whole numbers to
-choose rows by them, and for nothing else.
+Loading checks for every node that shapes, axes and indices are known before the computation. An operator would refuse
+such an input itself when it is called; but then the network would already exist, and the error would name one node
+instead of all. Ids that a network gets as floats may be cast to whole numbers, but only to select rows.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ from .lanes import checked, entries, folded, output_axes, probe_sample
 from .operators.table import SETTINGS, SIDES, Tensors, supported
 
 NO_DERIVATIVE = frozenset(("ArgMax", "ArgMin", "Ceil", "Floor", "Mod", "NonZero", "Round"))
-"""Operators of known numbers alone."""
+"""Operators that work only on known numbers."""
 CUT = frozenset(("Div", "Pow", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean"))
-"""Operators that cut off what they make of whole numbers at the point."""
+"""Operators that truncate their results for whole numbers."""
 KNOWN: Mapping[str, tuple[int, ...]] = {
     "ConstantOfShape": (0,), "CumSum": (1,), "Dropout": (1, 2), "Expand": (1,), "GatherElements": (1,),
     "GatherND": (1,), "OneHot": (1,), "Pad": (1, 3), "Range": (0, 1, 2), "ReduceL1": (1,), "ReduceL2": (1,),
@@ -40,17 +39,17 @@ KNOWN: Mapping[str, tuple[int, ...]] = {
     "ScatterElements": (1,), "ScatterND": (1,), "Slice": (1, 2, 3, 4), "Split": (1,), "Squeeze": (1,), "Tile": (1,),
     "Trilu": (1,), "Unsqueeze": (1,), "Upsample": (1,),
 }  # fmt: skip
-"""The inputs of operators that say what is made, and not of which numbers."""
+"""The inputs of operators that must be known: they describe the result rather than supply its numbers."""
 OF_SIDES = ("EyeLike", *SIDES)
-"""Operators that ask for the sides of a tensor, which are known where its numbers are not."""
+"""Operators that need only the shape of a tensor, which is known even if its numbers are not."""
 
 
 MOST_NAMED = 1000
-"""Nodes of one operator and reason that a message names."""
+"""The most nodes of one operator and reason that a message names."""
 
 
 def _nodes_text(found: Iterable[tuple[Node, str]]) -> str:
-    """Nodes by their operators and what is wrong with them, each with its name; empty where nothing is."""
+    """Return words for nodes grouped by operator and reason, each with its name; empty if nothing is wrong."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for node, reason in found:
         if reason:
@@ -63,7 +62,7 @@ def _nodes_text(found: Iterable[tuple[Node, str]]) -> str:
 
 
 def check_supported(graph: Graph) -> None:
-    """Refuse a graph with nodes that are not known: all of them, with the reason for each."""
+    """Refuse a graph with unknown nodes; the error names all of them, with reasons."""
     found = [(node, supported(node, graph.opset)) for node in graph.nodes]
     if count := sum(bool(reason) for _, reason in found):
         said = f"{count:,} of {len(graph.nodes):,} nodes are not supported: {_nodes_text(found)}"
@@ -71,7 +70,7 @@ def check_supported(graph: Graph) -> None:
 
 
 def check_known(order: Sequence[FoundLayer | Node], facts: Facts) -> None:
-    """Refuse nodes whose settings, or whose numbers, are computed where they must be known: all of them."""
+    """Refuse nodes whose settings or numbers must be known but are computed; the error names all of them."""
     moving, found = {port.name for port in facts.graph.inputs}, []
     for step in order:
         if isinstance(step, FoundLayer):
@@ -93,7 +92,7 @@ def _weight(node: Node, place: int, facts: Facts) -> bool:
 
 
 def _reason(node: Node, places: Iterable[int], facts: Facts) -> str:
-    """Why a node cannot be computed if these of its inputs are; empty where it can."""
+    """Return why a node cannot be computed if these inputs are computed; empty if it can."""
     places = [*places]
     if places and node.operator in NO_DERIVATIVE:
         return "it has no derivative"
@@ -113,7 +112,7 @@ def _rounds(node: Node, facts: Facts) -> bool:
 
 
 def _cuts(node: Node, facts: Facts) -> bool:
-    """Whether it makes whole numbers, and others than a power with a whole exponent that is known."""
+    """Return whether a node makes whole numbers, except for a power with a known whole exponent."""
     made = facts.dtypes.get(node.outputs[0])
     exponent = facts.constants.get(node.inputs[1]) if node.operator == "Pow" else None
     whole = exponent is not None and bool((exponent >= 0).all() and (exponent == np.floor(exponent)).all())
@@ -121,18 +120,18 @@ def _cuts(node: Node, facts: Facts) -> bool:
 
 
 CHOOSES = {"Gather": 1, "OneHot": 0}
-"""Operators that choose by ids, and the input that holds these."""
+"""Operators that select by ids, and the input with the ids."""
 CARRIES = MOVED | {"Cast", "Split"}
-"""Operators whose first input stays the same numbers."""
+"""Operators that keep the numbers of their first input."""
 
 
 def uncut(facts: Facts) -> Facts:
-    """The same with `Identity` for each ``Cast`` of floats to whole numbers that are ids.
+    """Replace each ``Cast`` of float ids to whole numbers by `Identity`.
 
-    To cut off a number has no derivative and is refused elsewhere. Who chooses by an id refuses one that is not
-    whole, or takes what is before the point, as the cast does.
+    Truncation has no derivative and is refused elsewhere. An operator that selects by ids refuses an id that is not
+    whole, or truncates it as the cast does.
     """
-    ids: set[str] = set()  # tensors that are read as ids alone; an output of the graph is none
+    ids: set[str] = set()  # tensors that are read only as ids; outputs of the graph are not among them
     for node in reversed(facts.graph.nodes):
         for name in node.outputs:
             reading = facts.readers.get(name, [])
@@ -147,7 +146,7 @@ def uncut(facts: Facts) -> Facts:
 
 
 def _as_ids(node: Node, name: str, found: set[str]) -> bool:
-    """Whether a node reads a tensor as ids, or hands it on to such as do."""
+    """Return whether a node reads a tensor only as ids, or passes it on only to such nodes."""
     places = [k for k, given in enumerate(node.inputs) if given == name]
     if node.operator in CHOOSES:
         return places == [CHOOSES[node.operator]]
@@ -162,42 +161,41 @@ def load_onnx(
     sides: Mapping[str, Any] | None = None,
     output: str | None = None,
 ) -> Module:
-    """The network in an ONNX file, as a Module that is called, trained and shown as any other.
+    """Return the network of an ONNX file as a Module that you can call, train and show like any other.
 
-    Where the graph is a row of our layers it is a Sequential of these, under the file's names. Else nodes with weights
-    that are our layers are layers, and the other nodes are operations on Values. What the file computes for use
-    (normalisation by running statistics, no dropout) is computed so: ``net.train()`` changes that.
+    If the graph is a chain of this package's layers, the result is a Sequential of them, under the file's names.
+    Otherwise nodes that match a layer become layers, and the others become operations on Values. The network computes
+    as for inference (normalisation by running statistics, no dropout); ``net.train()`` changes that.
 
     Parameters
     ----------
     path : path
     batch : str, int or False, optional
-        Where the samples stand in the inputs: the name of that side in the file, or the number of the axis. False: the
-        file computes one sample. Default: the first axis.
+        The sample axis of the inputs: its name in the file, or its index. False: the file computes one sample. Default:
+        the first axis.
     trained : sequence of str, optional
-        Names of the parameters that are trained, such as ``["fc*"]``; the others are frozen. Default: all are trained.
+        Names of the parameters to train, such as ``["fc*"]``; the others are frozen. Default: train all.
     sides : mapping of str, optional
-        How large sides are that the file leaves open, by name: ``{"length": 16}``; or the shape of one sample, by the
-        name of the input.
+        Sizes of open dimensions by name: ``{"length": 16}``; or the shape of one sample, by the name of the input.
     output : str, optional
-        The name of one tensor that the network computes, which is all that it gives then; of a classifier of
-        scikit-learn its probabilities. Default: all outputs of the file.
+        The name of one tensor that becomes the only output, such as the probabilities of a scikit-learn classifier.
+        Default: all outputs of the file.
 
     Returns
     -------
     Module
-        In `eval()`; its state_dict has the names of the file's tensors, where these are names of layers' parameters.
+        In `eval()`. Its state_dict has the file's tensor names if they are names of layer parameters.
 
     Raises
     ------
     InputError
-        There is no such file; nodes that are not known (all are named); samples are mixed; too many numbers outside
-        layers; sides that are open, or that the file has not; `trained` names nothing.
+        There is no such file; nodes are unknown (all are named); samples are mixed; there are too many numbers outside
+        layers; dimensions are open, or unknown names are given; `trained` matches nothing.
     FileFormatError
-        It is no ONNX file, a damaged one, or one that does not fit together: a circle, a tensor that is missing or
-        made twice, a shape that its numbers do not have, numbers in a file that is not in the folder.
+        The file is no ONNX file, is damaged, or is inconsistent: a cycle, a missing or duplicate tensor, a shape that
+        does not fit its numbers, numbers in a file outside the folder.
     MissingDependencyError
-        The package ``onnx`` is not there.
+        The package ``onnx`` is not installed.
 
     Examples
     --------
@@ -213,7 +211,7 @@ def load_onnx(
 
 
 def only(graph: Graph, output: str) -> Graph:
-    """The part of a graph that computes one tensor."""
+    """Return the part of a graph that computes one tensor."""
     made = [name for node in graph.nodes for name in node.outputs if name]
     if output not in made:
         outputs = listing([port.name for port in graph.outputs])
@@ -229,7 +227,7 @@ def only(graph: Graph, output: str) -> Graph:
 
 
 def _choice(graph: Graph, refused: Sequence[Node]) -> str:
-    """What to choose of a graph of which a part cannot be computed; empty where the rest is nothing."""
+    """Return advice about the parts of a graph that can be computed; empty if nothing useful is left."""
     names = [*(port.name for port in graph.outputs), *(name for node in refused for name in node.inputs)]
     for name in names:
         if any(name in node.outputs for node in graph.nodes):
@@ -241,7 +239,7 @@ def _choice(graph: Graph, refused: Sequence[Node]) -> str:
 
 
 class Loaded(NamedTuple):
-    """A network, the shape of one sample of each of its inputs, and how many numbers each output has of it."""
+    """A network, the sample shape of each input, and the number of values in each output of a sample."""
 
     net: Module
     shapes: tuple[tuple[int, ...], ...]
@@ -249,7 +247,7 @@ class Loaded(NamedTuple):
 
 
 def train_only(net: Module, patterns: Sequence[str]) -> None:
-    """Freeze all parameters but those whose names match."""
+    """Freeze all parameters except those whose names match."""
     for pattern in patterns:
         matching(net, pattern)
     if net.parameters():
@@ -261,7 +259,7 @@ def train_only(net: Module, patterns: Sequence[str]) -> None:
 def loaded(
     graph: Graph, batch: str | int | Literal[False] | None = None, sides: Mapping[str, Any] | None = None
 ) -> Loaded:
-    """The network of a graph that was read; see :func:`load_onnx`."""
+    """Return the network of a graph in memory; see :func:`load_onnx`."""
     try:
         return _loaded(graph, batch, sides)
     except MemoryError:
@@ -278,7 +276,7 @@ def _loaded(graph: Graph, batch: str | int | Literal[False] | None, sides: Mappi
     try:
         one = probe_sample(calm, constants, given)
     except InputError:
-        check_known(calm.nodes, Facts(calm, constants, {}, {}))  # it says more than what drawn numbers did as a shape
+        check_known(calm.nodes, Facts(calm, constants, {}, {}))  # says more than random numbers as a shape
         raise
     facts = uncut(Facts(graph, folded(graph, one.shapes), one.shapes, one.dtypes))
     plan = planned(facts)
@@ -297,7 +295,7 @@ def _loaded(graph: Graph, batch: str | int | Literal[False] | None, sides: Mappi
 
 
 def _check_masks(graph: Graph, constants: Tensors, read: set[str]) -> None:
-    """Refuse a dropout in training whose mask is used: each step of a run draws another one, and keeps none."""
+    """Refuse a dropout in training whose mask is an output: each step of a run draws a new one and keeps none."""
     for node in graph.nodes:
         ratio, training = (*node.inputs[1:], "", "")[:2]
         used = node.operator == "Dropout" and not read.isdisjoint(node.outputs[1:])
@@ -310,9 +308,9 @@ def _check_masks(graph: Graph, constants: Tensors, read: set[str]) -> None:
 
 
 def _as_evaluated(node: Node, read: set[str]) -> list[Node]:
-    """A node that trains as it computes in use: samples are tried out one by one."""
+    """Return a training node in its inference form, since samples are tested one by one."""
     if node.operator == "BatchNormalization" and node.attributes.get("training_mode"):
-        statistics = zip(node.inputs[3:], node.outputs[1:], strict=False)  # in use they stay what they are
+        statistics = zip(node.inputs[3:], node.outputs[1:], strict=False)  # in inference the statistics do not change
         return [
             replace(node, attributes={**node.attributes, "training_mode": 0}, outputs=node.outputs[:1]),
             *(Node("Identity", (given,), (same,), name=node.name) for given, same in statistics if same),
@@ -323,7 +321,7 @@ def _as_evaluated(node: Node, read: set[str]) -> list[Node]:
 
 
 def _trains(node: Node, facts: Facts) -> bool:
-    """Whether the file has a layer in training."""
+    """Return whether the file has a layer in training."""
     if node.operator == "BatchNormalization":
         return bool(node.attributes.get("training_mode", 0))
     return node.operator == "Dropout" and bool(facts.number(node, 2, 0.0))

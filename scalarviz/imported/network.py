@@ -1,4 +1,4 @@
-"""`Imported`: a network that computes the graph of a file with layers of ours in it; the softmax at its end."""
+"""`Imported`: a network that computes the graph of a file, partly with layers; and its final softmax."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .operators.table import Tensors, compute
 
 @dataclass(frozen=True, slots=True)
 class LayerStep:
-    """A layer at its path, from one tensor to another."""
+    """The call of a layer at its path, from one tensor to another."""
 
     path: str
     way: Way
@@ -34,40 +34,40 @@ class LayerStep:
 
 @dataclass(frozen=True)
 class Steps:
-    """What a network computes, by names alone: a layer that is replaced by another one is called in its place."""
+    """The steps of a network, by names only: if a layer is replaced, the new one is called."""
 
     entrances: tuple[Entry, ...]
     steps: tuple[Node | LayerStep, ...]
-    exits: tuple[tuple[str, int | None], ...]  # output tensors, each with the axis of the samples
+    exits: tuple[tuple[str, int | None], ...]  # output tensors, each with its sample axis
     constants: Mapping[str, Array]
-    weights: Mapping[str, tuple[str, bool]]  # by tensor: the path of a parameter, whether it is read transposed
+    weights: Mapping[str, tuple[str, bool]]  # by tensor: the path of its parameter, and whether it is read transposed
     opset: int
-    dtypes: Mapping[str, np.dtype[Any]] = field(default_factory=dict)  # of what nodes read
+    dtypes: Mapping[str, np.dtype[Any]] = field(default_factory=dict)  # of the tensors that nodes read
 
 
 class Group(Module):
-    """Parts of a network whose names begin alike."""
+    """Parts of a network with a common name prefix."""
 
 
 class Chain(Sequential):
-    """Layers one after another, under the names that a file has for them."""
+    """Layers one after another, under the names in the file."""
 
     def _chain(self) -> dict[str, Module]:
         return {name: part for name, part in vars(self).items() if isinstance(part, Module)}
 
 
 class Imported(Module):
-    """A network over the graph of a file: layers where there are, operations on Values for the other nodes.
+    """A network over the graph of a file: layers where possible, operations on Values for the other nodes.
 
-    It is called with one sample for each of the file's inputs; a row of as many numbers is taken as that sample. It
-    gives the sample's outputs, a list of them where there are several.
+    Call it with one sample for each input of the file; a flat row of the same numbers works too. It returns the outputs
+    of the sample, as a list if there are several.
     """
 
     def __init__(self, steps: Steps) -> None:
         self.steps = steps
 
     def forward(self, *inputs: Any) -> Any:
-        """What the file's graph computes of one sample."""
+        """Return the outputs of the file's graph for one sample."""
         steps = self.steps
         if len(inputs) != len(steps.entrances):
             names = ", ".join(entrance.port.name for entrance in steps.entrances)
@@ -93,17 +93,17 @@ class Imported(Module):
         return part
 
     def extra_repr(self) -> str:
-        """The operators that are computed beside the layers, and how many of each."""
+        """Return the operators beside the layers, with their counts."""
         counted = Counter(step.operator for step in self.steps.steps if isinstance(step, Node))
         return ", ".join(f"{count} {name}" for name, count in sorted(counted.items()))
 
     def operators(self) -> Iterator[str]:
-        """The names of the nodes that are no part of a layer."""
+        """Yield the names of the nodes that belong to no layer."""
         return (step.name for step in self.steps.steps if isinstance(step, Node))
 
 
 def _input_array(entrance: Entry, x: Any) -> Array:
-    """A sample with an axis for the samples."""
+    """Return a sample as an array with a sample axis."""
     title, wanted = f"input {entrance.port.name!r}", entrance.shape
     given = as_objects(x, title)
     if given.shape != wanted and given.shape == (prod(wanted),):
@@ -116,13 +116,13 @@ def _input_array(entrance: Entry, x: Any) -> Array:
 
 
 def _output_lists(x: Array, axis: int | None) -> Any:
-    """An output of one sample, as nested lists."""
+    """Return an output of one sample as nested lists."""
     whole = x if axis is None else np.take(np.ndarray.view(x, np.ndarray), 0, axis)
     return as_objects(np.asarray(whole), "an output").tolist()
 
 
 def call_layer(module: Any, way: Way, x: Array) -> Array:
-    """A layer called on an array that has an axis for the samples."""
+    """Call a layer with an array that has a sample axis."""
     if way == "all" or (way == "whole" and tracing.active() is None):
         return _array(module(x.tolist()))
     if way in ("samples", "whole"):
@@ -133,14 +133,14 @@ def call_layer(module: Any, way: Way, x: Array) -> Array:
 
 
 def _array(made: Any) -> Array:
-    """What a layer gave; a row of one number, which layers give as that number, is a row."""
+    """Return a layer's result as an array; layers give a row of one number as that number."""
     return as_objects([made.value] if isinstance(made, Single) else made, "a layer").view(Values)
 
 
 def without_softmax(net: Module) -> Callable[[], None] | None:
-    """Let a network give the numbers before the softmax that it ends with; what comes back puts it there again.
+    """Remove the final softmax of a network, and return a function that puts it back.
 
-    None: it ends with none.
+    Return None if the network does not end with a softmax.
 
     Examples
     --------
@@ -164,7 +164,7 @@ def without_softmax(net: Module) -> Callable[[], None] | None:
 
 
 def _last_softmax(net: Module) -> tuple[Module, str] | None:
-    """Who holds the softmax that is the last to be computed, and under which name."""
+    """Return the owner and the attribute name of the softmax that is computed last, or None."""
     owner, name = net, ""
     if isinstance(net, Imported):
         steps = net.steps

@@ -1,6 +1,6 @@
-"""Files: pictures, colour look-up tables, weights, IDX, tables. Functions import pillow and safetensors themselves.
+"""Files: pictures, colour look-up tables, weights, IDX, tables. Functions import pillow and safetensors on demand.
 
-Open `weights` or `pictures` first; every file is written by `atomic`: whole or not at all.
+Read `weights` or `pictures` first. `atomic` writes every file: whole or not at all.
 """
 
 from .atomic import check_target, replacing, write_bytes

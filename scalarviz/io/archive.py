@@ -1,4 +1,4 @@
-"""Arrays in a ``.npz`` file, which anybody may have made: an archive whose parts say what they are, and may lie."""
+"""Read arrays from a ``.npz`` file. It may come from anyone, so its entries are not trusted."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ ENDING = ".npy"
 
 
 def read_arrays(path: StrPath, names: Sequence[str], needed: Sequence[str], what: str) -> dict[str, Array]:
-    """Those of some arrays that are there, of real numbers; `needed` are those that must be.
+    """Return the arrays among `names` that the file has, as real numbers; `needed` are required.
 
-    `what` is for the message that there is no file, as ``"data set"``. InputError: there is no such file, it cannot be
-    read, or the memory does not suffice. FileFormatError: it is no ``.npz`` file, a damaged one, or holds something
-    else.
+    `what` names the file in messages, as ``"data set"``. InputError: the file does not exist, cannot be read, or needs
+    too much memory. FileFormatError: it is no ``.npz`` file, is damaged, or holds something else.
     """
     source = check_source(path, what)
     said = path_text(path)
@@ -35,7 +34,7 @@ def read_arrays(path: StrPath, names: Sequence[str], needed: Sequence[str], what
         raise
     except MemoryError:
         raise InputError(f"{said} states a size that exceeds the free memory") from None
-    except Exception as error:  # what NumPy, zip and the ways to pack raise of bytes that are none of theirs
+    except Exception as error:  # NumPy, zip and the decompressors raise many kinds for foreign bytes
         if of_disk(error):
             raise unreadable(path, error) from None
         raise FileFormatError(f"{said} is not a .npz file of numbers, or is damaged; {HOW}") from None
@@ -66,5 +65,5 @@ def _array(archive: zipfile.ZipFile, name: str, said: str) -> Array:
 
 
 def _plain(name: str) -> str:
-    """A name as it is, where it is one; else as Python writes it."""
+    """Return an identifier unchanged, another name quoted."""
     return name if name.isidentifier() and len(name) < 60 else shown(name)

@@ -1,9 +1,8 @@
-"""`CsvTable`: a table of text as programs for tables write it, read into columns; numbers of it, or words.
+"""`CsvTable`: a text table from a spreadsheet program, as columns of numbers or words.
 
-What is read: UTF-8 with or without its mark, UTF-16 and UTF-32 with it, else Windows' Latin-1; commas, semicolons or
-tabs between the columns, and behind semicolons and tabs a comma may be the decimal one. The first line names the
-columns; a first one without a name that numbers the rows, as pandas and R write it, is left out. Every error says the
-line of the text.
+Encodings: UTF-8 with or without a byte order mark, UTF-16 and UTF-32 with one, else Windows' Latin-1. Separators:
+commas, semicolons or tabs; with semicolons and tabs the decimal sign may be a comma. The first line names the columns.
+A first column without a name that numbers the rows, as from pandas and R, is left out. Every error names the line.
 """
 
 from __future__ import annotations
@@ -26,17 +25,17 @@ from .decoded import LARGEST, decoded
 from .readable import check_source, unreadable
 
 WIDEST = 1000
-"""Columns at most."""
+"""The most columns."""
 LONGEST = 10_000
-"""Characters of one cell at most."""
+"""The most characters in a cell."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CsvTable:
-    """Columns of text: `names` once each, and the cells of each as they stand there.
+    """Columns of text: unique `names`, and the cells of each as they are in the file.
 
-    `what` says where it is from, for messages; `text` is all of it, `mark` what stands between two columns, `notes`
-    what is to be said of it.
+    `what` is the source, for messages; `text` is the whole text, `mark` the separator, `notes` are remarks for the
+    user.
     """
 
     what: str
@@ -50,20 +49,20 @@ class CsvTable:
         return len(self.columns[0])
 
     def column(self, name: str) -> Sequence[str]:
-        """The cells of a column; InputError if there is none of that name."""
+        """Return the cells of a column; InputError if there is no such column."""
         if name not in self.names:
             raise InputError(f"{self.what} has no column {shown(name)}; it has {listing(self.names)}")
         return self.columns[self.names.index(name)]
 
     def numbers(self, name: str, hint: str = "") -> NDArray[np.float64]:
-        """A column as numbers (N,); `hint` is added to the error where a cell is a word.
+        """Return a column as numbers (N,); `hint` is added to the error if a cell is a word.
 
-        FileFormatError, which names the line: a cell is empty, or no finite number.
+        FileFormatError, which names the line: a cell is empty, or is no finite number.
         """
         cells = self.column(name)
         try:
             if "_" in self.text and any("_" in cell for cell in cells):
-                raise ValueError  # float takes 1_000 for a number, and no table means one by it
+                raise ValueError  # float accepts 1_000, but no table means that
             found = np.array(list(map(float, self._plain(cells))))
         except ValueError:
             found = np.array([self._number(cell) for cell in cells])
@@ -73,13 +72,13 @@ class CsvTable:
         return found
 
     def are_numbers(self, name: str) -> bool:
-        """Whether most cells of a column can be read as numbers: one that cannot is a mistake then."""
+        """Return whether most cells of a column are numbers; then a cell that is not is a mistake."""
         cells = self.column(name)
         some = cells[:: max(1, len(cells) // 1000)]
         return sum(not math.isnan(self._number(cell)) or _says_nan(cell) for cell in some) > len(some) / 2
 
     def words(self, name: str) -> Sequence[str]:
-        """A column as words; FileFormatError, which names the line, if a cell is empty."""
+        """Return a column as words; FileFormatError, which names the line, if a cell is empty."""
         cells = [cell.strip() for cell in self.column(name)]
         if "" in cells:
             place = f"{self.what}, line {self.line(cells.index(''))}: column {name!r}"
@@ -87,7 +86,7 @@ class CsvTable:
         return cells
 
     def line(self, row: int) -> int:
-        """The line of the text that a row of the columns stands on, counted from 1."""
+        """Return the line of the text, counted from 1, for a row of the columns."""
         reader = csv.reader(io.StringIO(self.text, newline=""), delimiter=self.mark)
         rows = -1
         for cells in reader:
@@ -100,7 +99,7 @@ class CsvTable:
         return cells if self.mark == "," else (cell.replace(",", ".") for cell in cells)
 
     def _number(self, cell: str) -> float:
-        """NaN where it is none: the caller says so."""
+        """Return the number of a cell; NaN if it is none, which the caller reports."""
         number = None if "_" in cell or (self.mark == "," and "," in cell) else _parsed(cell)
         return math.nan if number is None else number
 
@@ -118,7 +117,7 @@ class CsvTable:
 
 
 def read_csv(path: StrPath) -> CsvTable:
-    """The table in a file; FileFormatError: it is no table of text, or a broken one."""
+    """Read the table in a file; FileFormatError if it is no text table, or is damaged."""
     source = check_source(path, "table")
     try:
         with source.open("rb") as file:
@@ -129,10 +128,10 @@ def read_csv(path: StrPath) -> CsvTable:
 
 
 def parse_csv(text: str, what: str = "the table") -> CsvTable:
-    """The table that a text is; `what` says where it is from.
+    """Parse a text as a table; `what` is its source.
 
-    FileFormatError, which names the line: it is empty, its first line names no columns, or a row has too few or too
-    many cells.
+    FileFormatError, which names the line: the text is empty, its first line names no columns, or a row has too few or
+    too many cells.
     """
     text = check_text(text, "parse_csv: the text").removeprefix("\ufeff")
     first = next((line for line in io.StringIO(text) if line.strip(" ,;\t\r\n")), "")
@@ -169,14 +168,14 @@ def parse_csv(text: str, what: str = "the table") -> CsvTable:
 
 
 def _are_row_numbers(cells: Sequence[str]) -> bool:
-    """Whole numbers, none of them twice."""
+    """Return whether all cells are different whole numbers."""
     found = {cell.strip() for cell in cells}
     return len(found) == len(cells) and all(cell.isascii() and cell.isdigit() for cell in found)
 
 
 @contextmanager
 def _limit() -> Iterator[None]:
-    """A cell that is never closed would be read to the end of the file."""
+    """Limit the size of a cell: one that is never closed would run to the end of the file."""
     before = csv.field_size_limit(LONGEST)
     try:
         yield
@@ -185,7 +184,7 @@ def _limit() -> Iterator[None]:
 
 
 def _rows(text: str, mark: str, what: str) -> Iterator[list[str]]:
-    """All rows that are not blank."""
+    """Yield all rows that are not blank."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark, strict=True)
     try:
         for cells in reader:
@@ -219,7 +218,7 @@ def _others(count: int) -> str:
 
 
 def _parsed(cell: str) -> float | None:
-    """The number that a cell says, a comma being its point; None where it says none."""
+    """Return the number in a cell, with a comma as the decimal sign; None if it is none."""
     try:
         return float(cell.replace(",", "."))
     except ValueError:

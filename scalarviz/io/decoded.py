@@ -1,4 +1,4 @@
-"""Bytes of a file as text: UTF-8 with or without its mark, UTF-16 and UTF-32 with it, else Windows' Latin-1."""
+"""Decode the bytes of a file: UTF-8 with or without a mark, UTF-16 and UTF-32 with one, else Windows' Latin-1."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import codecs
 from ..errors import FileFormatError
 
 LARGEST = 2**30
-"""Bytes that are read at most."""
+"""The most bytes to read."""
 MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),  # begins as UTF-16's does
+    (codecs.BOM_UTF32_LE, "utf-32"),  # begins like UTF-16's mark
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
@@ -23,11 +23,11 @@ OTHERS = {
     b"\x89PNG": "a picture",
     b"\xff\xd8\xff": "a picture",
 }
-"""What files that are no text begin with."""
+"""First bytes of files that are no text."""
 
 
 def decoded(data: bytes, what: str) -> str:
-    """Bytes as text; FileFormatError: they are too many, or those of a file that is no text."""
+    """Return bytes as text; FileFormatError if there are too many, or they belong to a file that is no text."""
     if len(data) > LARGEST:
         raise FileFormatError(f"{what} is larger than {LARGEST // 2**20:,} MiB; use fewer rows")
     for head, kind in OTHERS.items():

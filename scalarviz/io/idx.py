@@ -1,8 +1,8 @@
 """IDX, the file format of the MNIST digits: unsigned bytes in an array of known shape, plain or gzipped.
 
-A file begins with two zero bytes, the type of a number (8: unsigned byte), the count of dimensions and the sides as
-big-endian 32-bit numbers; the rest is the array in C order. The format is described at the end of
-http://yann.lecun.com/exdb/mnist/.
+A file begins with two zero bytes, the number type (8: unsigned byte), the number of dimensions, and the sides as
+big-endian 32-bit numbers; the rest is the array in C order. http://yann.lecun.com/exdb/mnist/ describes the format at
+its end.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from .readable import check_source, unreadable
 UBYTE = 0x08
 GZIP = b"\x1f\x8b"
 LARGEST = 2**31
-"""Bytes that are read at most: the sides of a damaged file may say anything."""
+"""The most bytes to read: the sides in a damaged file may be any numbers."""
 
 
 def read_idx(path: StrPath, dimensions: int) -> NDArray[np.uint8]:
-    """The array in an IDX file of unsigned bytes, plain or gzipped: the content decides, not the name.
+    """Read an IDX file of unsigned bytes, plain or gzipped; the content decides, not the name.
 
-    It must have so many `dimensions`: 3 for pictures (N, H, W), 1 for labels (N,). FileFormatError: it is no such file,
-    damaged, too short or too long.
+    The array must have this many `dimensions`: 3 for pictures (N, H, W), 1 for labels (N,). FileFormatError: it is no
+    such file, is damaged, too short or too long.
     """
     integer("read_idx: dimensions", dimensions, 1, 255)
     source = check_source(path, "file of digits")
@@ -52,7 +52,7 @@ def read_idx(path: StrPath, dimensions: int) -> NDArray[np.uint8]:
 
 
 def find_idx(folder: StrPath, name: str) -> Path:
-    """The file ``train-images-idx3-ubyte`` (also with ``.idx3``, as some archives have it, and ``.gz``) in `folder`."""
+    """Return the path of ``train-images-idx3-ubyte`` in `folder`, also spelled with ``.idx3`` or ending in ``.gz``."""
     stem, _, kind = text(name, "find_idx: the name").rpartition("-idx")
     folder = as_path(folder)
     names = [f"{stem}{dash}idx{kind}{end}" for dash in "-." for end in ("", ".gz")]
@@ -60,7 +60,7 @@ def find_idx(folder: StrPath, name: str) -> Path:
         try:
             if (path := folder / candidate).is_file():
                 return path
-        except OSError as error:  # a name that is too long
+        except OSError as error:  # such as a name that is too long
             raise unreadable(folder, error) from None
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}; give a folder with files such as {names[0]} or {names[1]}")

@@ -25,17 +25,17 @@ Floats = NDArray[np.float64]
 Colours = Callable[[Floats], NDArray[np.floating]]
 
 POINTS = 33
-SMALLEST, LARGEST = 2, 256  # of the specification
-LARGEST_FILE = LARGEST**3 * 64  # bytes: three numbers a line, each with more digits than a float64 has
+SMALLEST, LARGEST = 2, 256  # limits of the specification
+LARGEST_FILE = LARGEST**3 * 64  # bytes: three numbers a line, each longer than a float64 needs
 KEYWORDS = ("TITLE", "LUT_1D_SIZE", "LUT_3D_SIZE", "DOMAIN_MIN", "DOMAIN_MAX")
 NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,5})?"
 
 
 @dataclass(frozen=True, slots=True)
 class Lut:
-    """A function of colours, known at the points of a grid.
+    """A function of colours, given by its values at the points of a grid.
 
-    `table` is indexed ``[blue][green][red]``, as the file lists it: red changes fastest. `low` and `high` are
+    `table` is indexed ``[blue][green][red]`` in the order of the file: red changes fastest. `low` and `high` are
     DOMAIN_MIN and DOMAIN_MAX: the colours of the first and the last point.
     """
 
@@ -55,11 +55,11 @@ class Lut:
 
     @property
     def points(self) -> int:
-        """Grid points along each axis."""
+        """The number of grid points along each axis."""
         return int(self.table.shape[0])
 
     def __call__(self, colours: NDArray[np.floating]) -> Floats:
-        """Trilinear interpolation of colours (..., 3); those outside the domain get the value of its edge."""
+        """Interpolate colours (..., 3) trilinearly; colours outside the domain get the value of its edge."""
         low, high = np.array(self.low), np.array(self.high)
         given = real_array(colours, "a LUT's colours").astype(np.float64)
         if given.ndim == 0 or given.shape[-1] != 3 or np.isnan(given).any():
@@ -77,7 +77,7 @@ class Lut:
 
 
 def grid(points: int = POINTS) -> Floats:
-    """The colours of the grid in the file's order, shape (points**3, 3): red fastest, blue slowest."""
+    """Return the colours of the grid in the file's order, shape (points**3, 3): red fastest, blue slowest."""
     integer("a LUT: points along an axis", points, SMALLEST, LARGEST)
     level = np.linspace(0, 1, points)
     blue, green, red = np.meshgrid(level, level, level, indexing="ij")
@@ -85,7 +85,7 @@ def grid(points: int = POINTS) -> Floats:
 
 
 def sample(function: Colours, points: int = POINTS, title: str = "scalarviz") -> Lut:
-    """The LUT of `function`, which maps colours (N, 3) to colours (N, 3), both sRGB in 0..1."""
+    """Return the LUT of `function`, which maps sRGB colours (N, 3) in 0..1 to such colours."""
     asked = grid(points)
     colours = real_array(function_of(function, "sample: the function")(asked), "sample: what the function returns")
     if colours.shape != asked.shape:
@@ -94,7 +94,7 @@ def sample(function: Colours, points: int = POINTS, title: str = "scalarviz") ->
 
 
 def check_lut_name(path: StrPath) -> Path:
-    """InputError if `path` cannot become a .cube file: its suffix or its folder."""
+    """Raise InputError if `path` cannot become a .cube file, by its suffix or its folder."""
     if as_path(path).suffix.lower() != ".cube":
         raise InputError(f"cannot write {path_text(path)}: the file name of a LUT must end in .cube")
     return check_target(path)
@@ -118,7 +118,7 @@ def write_cube(path: StrPath, lut: Lut) -> None:
 
 
 def read_cube(path: StrPath) -> Lut:
-    """Read a 3-D LUT; FileFormatError, which names the line, if it is none."""
+    """Read a 3-D LUT; FileFormatError, which names the line, if the file is none."""
     source = check_source(path, "LUT")
     head: dict[str, str] = {}
     numbers = array("d")
@@ -150,7 +150,7 @@ def _read_line(line: str, where: str, head: dict[str, str], numbers: array[float
 
 
 def _three(text: str, where: str) -> list[float]:
-    """Three numbers as the format writes them: Python would take other digits, and 1_000, too."""
+    """Return three numbers in the format's notation; Python would also accept other digits, and 1_000."""
     words = text.split()
     numbers = [float(word) for word in words if re.fullmatch(NUMBER, word)]
     if len(numbers) != 3 or len(words) != 3 or not np.isfinite(numbers).all():

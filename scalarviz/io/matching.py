@@ -1,7 +1,7 @@
-"""`matched`: which tensors of two files are the same part of one network, where their names or sides differ.
+"""`matched`: find corresponding tensors in two files of one network, even if names or sides differ.
 
-Exporters drop names (``onnx::MatMul_687``), turn matrices round, and put ``model.`` in front of every name. So names
-are compared first, then how they end, then numbers, then shapes.
+Exporters drop names (``onnx::MatMul_687``), transpose matrices, and put ``model.`` before every name. So names are
+compared first, then their ends, then numbers, then shapes.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 Arrays = Mapping[str, Array]
 LEAST_ALIKE = 0.5
-"""Cosine of the angle between the numbers of two tensors from which on one is the other, trained further.
+"""The least cosine between the numbers of two tensors that counts as the same tensor after further training.
 
-Numbers that have nothing to do with each other have about ``1 / sqrt(size)``.
+Unrelated numbers have a cosine of about ``1 / sqrt(size)``.
 """
 FEWEST_NUMBERS = 16
-"""Numbers of a tensor, at least, for such an angle to say something."""
+"""The fewest numbers in a tensor for which the cosine is meaningful."""
 
 
 class Match(NamedTuple):
     """A tensor of the other file."""
 
     name: str
-    turned: bool = False  # whether its two sides are exchanged
-    shape: tuple[int, ...] = ()  # that it has in the first file
+    turned: bool = False  # whether it is transposed
+    shape: tuple[int, ...] = ()  # its shape in the first file
 
     def aligned(self, array: Array) -> Array:
-        """The other tensor as it lies in the first file."""
+        """Return the other tensor in the layout of the first file."""
         return (array.squeeze().T if self.turned else array).reshape(self.shape)
 
 
 def matched(a: Arrays, b: Arrays) -> dict[str, Match]:
-    """By names of `a`, the tensors of `b` that are the same part of a network.
+    """Return, by names of `a`, the corresponding tensors of `b`.
 
     Parameters
     ----------
@@ -48,13 +48,13 @@ def matched(a: Arrays, b: Arrays) -> dict[str, Match]:
     Returns
     -------
     dict of str to Match
-        Each tensor of either file at most once; what has no counterpart is left out. Sides of length 1 do not count:
-        a norm's weights are C numbers or C x 1 x 1.
+        Each tensor of either file at most once; tensors without a counterpart are left out. Sides of length 1 are
+        ignored: a norm's weights are C numbers or C x 1 x 1.
 
     Notes
     -----
-    In this order: equal names; names of which one has more in front, as ``model.fc.weight`` and ``fc.weight``; equal
-    numbers; numbers that point the same way, as before and after training; the only two that have a shape.
+    The order of the rules: equal names; names with a further prefix, as ``model.fc.weight`` and ``fc.weight``; equal
+    numbers; numbers with a similar direction, as before and after training; the only two tensors with a shape.
     """
     found: dict[str, Match] = {}
     shapes = {name: array.shape for name, array in a.items()}
@@ -75,7 +75,7 @@ def _by_names(a: Arrays, b: Arrays) -> dict[str, Match]:
 
 
 def _by_ends(a: Arrays, b: Arrays) -> dict[str, Match]:
-    """All of one name is the end of one other name."""
+    """Match names of which one is the end of exactly one other name."""
     behind_a, behind_b = (Counter(end for name in names for end in _ends(name)) for names in (a, b))
     pairs = [(name, other) for other in b for name in _ends(other) if name in a and behind_b[name] == 1]
     pairs += [(name, other) for name in a for other in _ends(name) if other in b and behind_a[other] == 1]
@@ -83,13 +83,13 @@ def _by_ends(a: Arrays, b: Arrays) -> dict[str, Match]:
 
 
 def _ends(name: str) -> list[str]:
-    """``b.c`` and ``c`` of ``a.b.c``."""
+    """Return the ends of a dotted name: ``b.c`` and ``c`` of ``a.b.c``."""
     parts = name.split(".")
     return [".".join(parts[k:]) for k in range(1, len(parts))]
 
 
 def _by_numbers(a: Arrays, b: Arrays) -> dict[str, Match]:
-    """Equal numbers, not a single one; several that are equal, as biases of zeros, stand for each other in order."""
+    """Match equal numbers (more than one); several equal tensors, such as zero biases, match in order."""
     waiting: dict[bytes, list[Match]] = {}
     for name, array in ((name, array) for name, array in b.items() if array.size > 1):
         for turned in (False, True) if array.ndim == 2 else (False,):
@@ -104,12 +104,12 @@ def _by_numbers(a: Arrays, b: Arrays) -> dict[str, Match]:
 
 
 def _digest(array: Array) -> bytes:
-    """The same for tensors of one shape and equal numbers, whatever their dtypes."""
+    """Return a digest that is equal for tensors with the same shape and numbers, whatever their dtypes."""
     return hashlib.blake2b(np.ascontiguousarray(array, np.float64).data, key=repr(array.shape).encode()[:64]).digest()
 
 
 def _by_angles(a: Arrays, b: Arrays) -> dict[str, Match]:
-    """Pairs of which each is the nearest to the other, and near."""
+    """Match pairs that are nearest to each other, and near enough."""
     nearest, takers = dict[str, tuple[float, Match]](), dict[str, tuple[float, str]]()
     for shape in {array.shape for array in a.values() if array.size >= FEWEST_NUMBERS}:
         mine = {name: array for name, array in a.items() if array.shape == shape}
@@ -118,7 +118,7 @@ def _by_angles(a: Arrays, b: Arrays) -> dict[str, Match]:
         if not ways:
             continue
         there = _directions([b[way.name].T if way.turned else b[way.name] for way in ways])
-        cosines = _directions(list(mine.values())) @ there.T  # of all pairs at once
+        cosines = _directions(list(mine.values())) @ there.T  # for all pairs at once
         names = list(mine)
         for row, column in enumerate(cosines.argmax(axis=1)):
             nearest[names[row]] = float(cosines[row, column]), ways[column]
@@ -130,9 +130,9 @@ def _by_angles(a: Arrays, b: Arrays) -> dict[str, Match]:
 
 
 def _directions(arrays: list[Array]) -> NDArray[np.float32]:
-    """Each of some tensors of one shape as a row of length 1; zeros where it has no direction."""
+    """Return each tensor as a row of length 1; zeros if it has no direction."""
     rows = np.empty((len(arrays), arrays[0].size), np.float32)
-    with np.errstate(all="ignore"):  # infinities and NaN have none
+    with np.errstate(all="ignore"):  # infinities and NaN have no direction
         for row, array in zip(rows, arrays, strict=True):
             flat = array.astype(np.float64).ravel()
             row[:] = flat / np.linalg.norm(flat)
@@ -141,20 +141,20 @@ def _directions(arrays: list[Array]) -> NDArray[np.float32]:
 
 
 def _by_shapes(a: Arrays, b: Arrays) -> dict[str, Match]:
-    """The only one that has a shape in either file."""
+    """Match the only tensor of a shape in each file."""
     alone = [{sides: name for name, array in arrays.items() if (sides := _sides(array)) and counts[sides] == 1}
              for arrays in (a, b) for counts in [Counter(map(_sides, arrays.values()))]]  # fmt: skip
     return _fitting(a, b, [(name, alone[1][sides]) for sides, name in alone[0].items() if sides in alone[1]])
 
 
 def _fitting(a: Arrays, b: Arrays, pairs: list[tuple[str, str]]) -> dict[str, Match]:
-    """Those of the pairs whose shapes allow it."""
+    """Return the pairs whose shapes fit."""
     found = ((name, _fits(a[name], other, b[other])) for name, other in pairs)
     return {name: match for name, match in found if match is not None}
 
 
 def _fits(array: Array, other: str, there: Array) -> Match | None:
-    """The other tensor, if its shape allows it; of a square matrix the numbers say how it lies."""
+    """Return the other tensor if its shape fits; for a square matrix the numbers decide whether it is transposed."""
     if _sides(array) != _sides(there):
         return None
     turned = array.shape != there.shape
@@ -165,5 +165,5 @@ def _fits(array: Array, other: str, there: Array) -> Match | None:
 
 
 def _sides(array: Array) -> tuple[int, ...]:
-    """The shape, as far as it is the same for a matrix that is turned round."""
+    """Return the shape, with a matrix's sides sorted so that its transpose has the same."""
     return tuple(sorted(array.shape)) if array.ndim == 2 else array.shape

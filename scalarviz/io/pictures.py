@@ -1,4 +1,4 @@
-"""Pictures on disk: any mode of the usual formats, as sRGB in 0..1, and back."""
+"""Pictures on disk: read any mode of the usual formats as sRGB in 0..1, and write them."""
 
 from __future__ import annotations
 
@@ -39,21 +39,21 @@ Floating = NDArray[np.floating]
 
 FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".webp": "WEBP", ".tif": "TIFF", ".tiff": "TIFF"}
 READ = ("PNG", "JPEG", "WEBP", "AVIF", "BMP", "GIF", "TIFF", "PPM")
-"""What is read, by pillow's names: those that people have. It knows thirty more, made for other things."""
+"""The readable formats, by pillow's names. pillow knows thirty more, for special purposes."""
 LARGEST = 2**26
-"""Pixels that are read at most: above those of most cameras, below what fills the memory."""
+"""The most pixels to read: more than most cameras have, less than fills the memory."""
 _NOWHERE = logging.NullHandler()
 EXAMPLES: dict[str, tuple[str, tuple[int, int, int, int] | None]] = {
     "face": ("data/chelsea.png", (138, 20, 378, 260)),  # square
     "cat": ("data/chelsea.png", None),  # Stefan van der Walt's, CC0
     "astronaut": ("data/astronaut.png", None),  # Eileen Collins, by NASA, public domain
 }
-"""Photographs in scikit-image's wheel by name, and the part of them that is taken: left, top, right, bottom."""
+"""Photographs in scikit-image's wheel by name, and the used part: left, top, right, bottom in pixels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One picture: sRGB (H, W, 3) in 0..1, and the opacity (H, W) in 0..1; None where the file has none."""
+    """One picture: sRGB (H, W, 3) in 0..1, and the opacity (H, W) in 0..1, or None."""
 
     rgb: Array
     alpha: Array | None = None
@@ -70,29 +70,29 @@ class Picture:
 
     @property
     def opaque(self) -> NDArray[np.bool_]:
-        """Which of `pixels` are seen, shape (H * W,): under full transparency is no colour that anybody chose."""
+        """A mask of the visible `pixels`, shape (H * W,); fully transparent pixels have no meaningful colour."""
         return np.ones(len(self.pixels), bool) if self.alpha is None else self.alpha.reshape(-1) > 0
 
     def with_colours(self, rows: Floating) -> Picture:
-        """The same picture with other colours, shape (H * W, 3) or (H, W, 3); the alpha is kept."""
+        """Return the picture with other colours, shape (H * W, 3) or (H, W, 3); the opacity stays."""
         return Picture(np.asarray(rows, np.float32).reshape(self.rgb.shape), self.alpha)
 
 
 def load_picture(path: StrPath) -> Picture:
-    """Read a picture: grey, palette, CMYK, 16 bits, with alpha or without; turned as its EXIF data say.
+    """Read a picture: grey, palette, CMYK, 16 bits, with or without alpha; rotated by its EXIF data.
 
-    The first frame of an animation is taken. Colours of another profile (Display P3, Adobe RGB) become sRGB; without a
-    profile they are sRGB. 16-bit RGB files arrive with the 8 bits that pillow keeps of them. 32-bit whole numbers are
-    scaled by the file's SMaxSampleValue, else by the full range. FileFormatError if it is no picture of a kind in
-    `READ`, a damaged one, larger than `LARGEST` pixels, or nothing tells which of its numbers is white.
+    An animation gives its first frame. Other colour profiles (Display P3, Adobe RGB) become sRGB; without a profile the
+    colours are taken as sRGB. 16-bit RGB files arrive with the 8 bits that pillow keeps. 32-bit whole numbers are
+    scaled by the file's SMaxSampleValue, else by the full range. FileFormatError: the file is no picture of a kind in
+    `READ`, is damaged, has more than `LARGEST` pixels, or its white level is unknown.
     """
     from PIL import Image, UnidentifiedImageError
 
     source = check_source(path, "picture")
-    logging.getLogger("PIL").addHandler(_NOWHERE)  # without one of its own, Python prints what it logs
+    logging.getLogger("PIL").addHandler(_NOWHERE)  # without a handler Python prints the log
     try:
         with warnings.catch_warnings():
-            # pillow warns of large pictures and of odd metadata; neither is the user's to mend
+            # pillow warns of large pictures and odd metadata; users cannot fix either
             warnings.simplefilter("ignore")
             with source.open("rb") as file, Image.open(file, formats=_kinds()) as opened:
                 return _decode(opened)
@@ -104,7 +104,7 @@ def load_picture(path: StrPath) -> Picture:
         raise FileFormatError(f"{path} is too large: it has more than {LARGEST:,} pixels; make it smaller") from None
     except MemoryError:
         raise FileFormatError(f"{path} is too large for the memory of this machine; make it smaller") from None
-    except Exception as error:  # pillow's decoders raise whatever they stumble over, from TypeError to struct.error
+    except Exception as error:  # pillow's decoders raise anything from TypeError to struct.error
         if of_disk(error):
             raise unreadable(path, error) from None
         reason = " ".join(str(error).split())[:200] or type(error).__name__
@@ -112,7 +112,7 @@ def load_picture(path: StrPath) -> Picture:
 
 
 def load_pair(source: StrPath, graded: StrPath) -> tuple[Picture, Picture]:
-    """Read two pictures of the same thing; InputError where their sizes differ, or no pixel is opaque in both."""
+    """Read two versions of one picture; InputError if their sizes differ, or no pixel is opaque in both."""
     first, second = load_picture(source), load_picture(graded)
     if first.size != second.size:
         sizes = ["{} x {}".format(*picture.size) for picture in (first, second)]
@@ -125,7 +125,7 @@ def load_pair(source: StrPath, graded: StrPath) -> tuple[Picture, Picture]:
 
 
 def _kinds() -> tuple[str, ...]:
-    """`READ` without what this pillow is too old for: it raises KeyError at a format that it has never heard of."""
+    """Return `READ` without formats unknown to this pillow, which raises KeyError for them."""
     return READ if find_spec("PIL.AvifImagePlugin") else tuple(kind for kind in READ if kind != "AVIF")
 
 
@@ -142,9 +142,9 @@ def _decode(opened: ImageFile) -> Picture:
         raise FileFormatError(f"it has no pixel: {width} x {height}")
     with _libtiff_silent() if opened.format == "TIFF" else nullcontext():
         opened.load()
-    tags = getattr(opened, "tag_v2", {})  # turning makes a picture without them
+    tags = getattr(opened, "tag_v2", {})  # rotation drops them
     image = ImageOps.exif_transpose(opened)
-    if image.mode.startswith("I") or image.mode == "F":  # one channel of more than 8 bits
+    if image.mode.startswith("I") or image.mode == "F":  # one channel with more than 8 bits
         return Picture(np.repeat(level(image, tags)[..., None], 3, axis=2))
     image = _as_srgb(image)
     if image.has_transparency_data:
@@ -155,10 +155,10 @@ def _decode(opened: ImageFile) -> Picture:
 
 @contextmanager
 def _libtiff_silent() -> Iterator[None]:
-    """Its decoders print to the process's stderr what they stumble over; the error that follows says it."""
+    """Silence libtiff inside the block: its decoders print to stderr, but the error that follows says the same."""
     try:
         former = os.dup(2)
-    except OSError:  # closed
+    except OSError:  # stderr is closed
         yield
         return
     try:
@@ -171,13 +171,13 @@ def _libtiff_silent() -> Iterator[None]:
 
 
 def _in_unit_range(image: PillowImage) -> Array:
-    numbers = np.asarray(image, dtype=np.float32)  # a copy: pillow's own has bytes
+    numbers = np.asarray(image, dtype=np.float32)  # a copy: pillow's own array has bytes
     numbers /= np.float32(255)
     return numbers
 
 
 def _as_srgb(image: PillowImage) -> PillowImage:
-    """The picture in sRGB, if it carries another colour profile (telephones write Display P3) or is in Lab."""
+    """Return the picture in sRGB, if it has another colour profile (phones write Display P3) or is in Lab."""
     from PIL import ImageCms
 
     embedded = image.info.get("icc_profile")
@@ -193,13 +193,13 @@ def _as_srgb(image: PillowImage) -> PillowImage:
             image = image.convert("RGBA" if image.has_transparency_data else "RGB")
         mode = "RGBA" if image.mode == "RGBA" else "RGB"
         converted = ImageCms.profileToProfile(image, profile, srgb, outputMode=mode)
-    except (ImageCms.PyCMSError, OSError):  # a damaged profile, or one of other channels than the picture's
+    except (ImageCms.PyCMSError, OSError):  # a damaged profile, or one for other channels
         return image
     return image if converted is None else converted
 
 
 def check_picture_name(path: StrPath) -> Path:
-    """InputError if `path` cannot become a picture: its suffix or its folder."""
+    """Raise InputError if `path` cannot become a picture, by its suffix or its folder."""
     if as_path(path).suffix.lower() not in FORMATS:
         raise InputError(
             f"cannot write {path_text(path)}: the file name of a picture must end in one of {listing(FORMATS)}"
@@ -208,10 +208,10 @@ def check_picture_name(path: StrPath) -> Path:
 
 
 def save_picture(path: StrPath, rgb: Floating | NDArray[np.uint8], alpha: Floating | None = None) -> None:
-    """Write 8-bit sRGB, rounded to the nearest level, whole or not at all. The suffix of `path` is the format.
+    """Write 8-bit sRGB, rounded to the nearest level, whole or not at all. The suffix of `path` sets the format.
 
-    `rgb` has the shape (H, W, 3): floats in 0..1 (clipped), or uint8 as they are; `alpha` (H, W) is the opacity in
-    0..1. InputError if the file cannot be written, a value is not finite, or a JPEG should hold transparency.
+    `rgb` has the shape (H, W, 3): floats in 0..1 (clipped), or uint8 unchanged; `alpha` (H, W) is the opacity in 0..1.
+    InputError if the file cannot be written, a value is not finite, or a JPEG would need transparency.
     """
     from PIL import Image
 
@@ -241,14 +241,14 @@ def save_picture(path: StrPath, rgb: Floating | NDArray[np.uint8], alpha: Floati
 
 
 def check_repaint(source: StrPath, target: StrPath) -> None:
-    """InputError where :func:`repaint` could not write: another kind of file, or transparency that JPEG has not."""
+    """Raise InputError if :func:`repaint` could not write: another kind of file, or a JPEG with transparency."""
     check_picture_name(target)
     if load_picture(source).alpha is not None and as_path(target).suffix.lower() in (".jpg", ".jpeg"):
         raise InputError(f"JPEG cannot store the transparency of {source}; use a .png file for --output")
 
 
 def repaint(source: StrPath, target: StrPath, function: Callable[[Array], Floating]) -> None:
-    """Send the colours (N, 3) of a picture through a function and write what it makes of them; alpha is kept."""
+    """Apply a function to the colours (N, 3) of a picture and write the result; the opacity stays."""
     picture = load_picture(source)
     painted = picture.with_colours(function(picture.pixels))
     save_picture(target, painted.rgb, painted.alpha)
@@ -265,7 +265,10 @@ def _levels(values: Floating | NDArray[np.uint8], path: StrPath) -> NDArray[np.u
 
 
 def shrink(picture: Picture, longest: int) -> Picture:
-    """The picture made smaller, its aspect kept, so that no side is above `longest` pixels; never enlarged."""
+    """Return the picture scaled down so that no side exceeds `longest` pixels; the aspect stays.
+
+    It is never enlarged.
+    """
     from PIL import Image
 
     given: Any = picture
@@ -287,7 +290,7 @@ def shrink(picture: Picture, longest: int) -> Picture:
 
 
 def example_photo(name: str = "face") -> Picture:
-    """A photograph of `EXAMPLES` out of scikit-image's wheel; nothing is downloaded.
+    """Return a photograph of `EXAMPLES` from scikit-image's wheel; nothing is downloaded.
 
     ``"cat"`` (451 x 300), its ``"face"`` (240 x 240), ``"astronaut"`` (512 x 512). MissingDependencyError without the
     ``data`` extra.
@@ -295,7 +298,7 @@ def example_photo(name: str = "face") -> Picture:
     if name not in EXAMPLES:
         raise UnknownNameError(f"there is no example photograph {shown(name)}; allowed are {listing(EXAMPLES)}")
     file, part = EXAMPLES[name]
-    spec = find_spec("skimage")  # located, not imported: that would cost half a second
+    spec = find_spec("skimage")  # find, do not import: importing takes half a second
     for folder in (spec.submodule_search_locations or []) if spec else []:
         path = Path(folder) / file
         if path.is_file():
@@ -311,23 +314,23 @@ UNSIGNED = 1
 
 
 def level(image: PillowImage, tags: Mapping[int, Any]) -> NDArray[np.float32]:
-    """The brightness in 0..1 of a deep picture, shape (H, W).
+    """Return the brightness in 0..1 of a picture with one deep channel, shape (H, W).
 
     Parameters
     ----------
     image : PIL.Image.Image
     tags : mapping of int
-        Of a TIFF; empty for another file.
+        Tags of a TIFF; empty for other files.
 
     Raises
     ------
     FileFormatError
-        A pixel is not finite, or nothing tells what is white.
+        A pixel is not finite, or the white level is unknown.
     """
     pixels = np.asarray(image)
     bits, kind = (tags.get(tag, (none,))[0] for tag, none in ((BITS, 0), (SAMPLE_FORMAT, UNSIGNED)))
     if image.mode == "I" and bits == 32 and kind == UNSIGNED:
-        pixels = pixels.view(np.uint32)  # pillow has no unsigned mode: the upper half would be negative
+        pixels = pixels.view(np.uint32)  # pillow has no unsigned mode: large numbers would be negative
     grey = pixels.astype(np.float64)
     if not np.isfinite(grey).all():
         raise FileFormatError("a pixel is not a finite number")
@@ -341,7 +344,7 @@ def level(image: PillowImage, tags: Mapping[int, Any]) -> NDArray[np.float32]:
 
 
 def _guess(grey: NDArray[np.float64], mode: str) -> float:
-    """What counts as white where the kind of file does not say: the smallest usual full scale that holds all."""
+    """Guess the white level if the file type does not give it: the smallest usual full scale that holds all numbers."""
     if mode not in ("F", "I"):
         return 65535.0
     scales = FULL_SCALES if mode == "F" else FULL_SCALES[2:]
@@ -349,7 +352,7 @@ def _guess(grey: NDArray[np.float64], mode: str) -> float:
 
 
 def _of_32_bits(grey: NDArray[np.float64], unsigned: bool, tags: Mapping[int, Any]) -> float:
-    """White of whole numbers of 32 bits: what the file names, or the full range if that shows anything at all."""
+    """Return the white level of 32-bit whole numbers: the file's, or the full range if anything is visible then."""
     said = float(np.max(tags.get(LARGEST_SAMPLE, 0)))
     if said > 0:
         return said

@@ -1,6 +1,6 @@
-"""What is asked of a file before it is opened for reading: that it is there, is a file, and is no pickle.
+"""Checks before a file is opened for reading: it exists, is a regular file, and is no pickle.
 
-A pickle (PyTorch's ``.pt``) is a program that runs when it is read: it is turned into safetensors where it came from.
+Reading a pickle (PyTorch's ``.pt``) runs a program; users convert it to safetensors where it was made.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from .atomic import StrPath, as_path, path_text
 
 
 def check_source(path: StrPath, what: str) -> Path:
-    """`path`, if it is a regular file: a device or a pipe would be read for ever, or never.
+    """Return `path` if it is a regular file; reading a device or a pipe might never end.
 
-    `what` is for the message of the InputError, as ``"picture"``.
+    `what` names the file in the InputError, as ``"picture"``.
     """
     name = as_path(path)
     try:
@@ -27,7 +27,7 @@ def check_source(path: StrPath, what: str) -> Path:
         raise InputError(f"there is no {what} {path_text(path)}") from None
     except OSError as error:
         raise unreadable(path, error) from None
-    except ValueError as error:  # a NUL, or letters that the file system's encoding has not
+    except ValueError as error:  # a NUL, or letters that the file system cannot encode
         raise InputError(f"{path_text(path)!a} is not a valid file name: {error}") from None
     if stat.S_ISDIR(mode):
         raise InputError(f"{path_text(path)} is a folder, not {'an' if what[0] in 'aeiouAEIOU' else 'a'} {what}")
@@ -37,27 +37,27 @@ def check_source(path: StrPath, what: str) -> Path:
 
 
 def of_disk(error: Exception) -> TypeGuard[OSError]:
-    """Whether the system could not read a file; False where a library stumbled over what stands in it."""
+    """Return whether the system failed to read a file; False if a library failed at its content."""
     return isinstance(error, OSError) and error.errno not in (None, errno.EINVAL, errno.EOVERFLOW)
 
 
 def unreadable(path: StrPath, error: OSError) -> InputError:
-    """The error of a file that cannot be read."""
+    """Return the error for a file that cannot be read."""
     return InputError(f"cannot read {path_text(path)}: {(error.strerror or str(error)).lower()}")
 
 
 PICKLES = (".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib", ".bin")
 ZIP, PICKLE = b"PK\x03\x04", b"\x80"
-"""PyTorch writes an archive with a pickle in it; a pickle itself begins with a byte and its version."""
+"""First bytes: PyTorch writes an archive with a pickle in it; a pickle begins with this byte and its version."""
 PROTOCOLS = (b"\x02", b"\x03", b"\x04", b"\x05")
 OPENINGS = (b"}", b"\x95", b"c", b"]", b"\x8a")
-"""What most pickles go on with: a dict, a frame, a class, a list, PyTorch's old number."""
+"""The next byte of most pickles: a dict, a frame, a class, a list, or PyTorch's old number."""
 
 
 def refuse_pickle(path: Path) -> None:
-    """FileFormatError, with the line that makes a safetensors file of it, if pickle or ``torch.save`` wrote the file.
+    """Raise FileFormatError, with the line that converts the file, if pickle or ``torch.save`` wrote it.
 
-    The first bytes decide; of an archive also its name.
+    The first bytes decide; for an archive also its name.
     """
     with path.open("rb") as file:
         head = file.read(4)

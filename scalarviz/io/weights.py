@@ -1,8 +1,7 @@
 """Weights on disk: safetensors, written whole or not at all, with a checksum over numbers and text.
 
-A file holds named arrays and text. The names of weights are PyTorch's (``"0.weight"``), so a PyTorch state_dict saved
-as safetensors reads the same way, without our text. An optimiser's state lies beside them under the prefix
-``optimizer.``.
+A file holds named arrays and text. Weights have PyTorch's names (``"0.weight"``), so a PyTorch state_dict saved as
+safetensors can be read too, without this package's text. An optimiser's state has the prefix ``optimizer.``.
 """
 
 from __future__ import annotations
@@ -28,21 +27,21 @@ Array = NDArray[Any]
 OURS = "scalarviz."
 FORMAT_KEY, FORMAT = OURS + "format", "2"
 NUMBERS_ONLY = "1"
-"""The format before: its checksum left the text out. Such a file is read, and told by this number alone."""
+"""The previous format, whose checksum covers only the numbers. Such a file can be read; this version tells it apart."""
 SUM_KEY = OURS + "sha256"
 OPTIMIZER = "optimizer."
-LONGEST_HEADER = 20_000_000  # bytes; 100,000 tensors have about half of it
+LONGEST_HEADER = 20_000_000  # bytes; 100,000 tensors need about half of it
 
 
 def save_tensors(path: StrPath, tensors: Mapping[str, Array], metadata: Mapping[str, str] | None = None) -> None:
-    """Write arrays and text, whole or not at all; the format's version and the checksum are added to the text.
+    """Write arrays and text, whole or not at all. The format's version and the checksum are added to the text.
 
-    Arrays are bool, integer or float, of any shape and memory order. InputError if one cannot be stored, or the file
+    Arrays are bool, integer or float, with any shape and memory order. InputError if one cannot be stored, or the file
     cannot be written.
     """
     from safetensors.numpy import save
 
-    # safetensors stores the buffer as it lies: an array that is not contiguous would come back with wrong values
+    # safetensors stores the buffer as it is: a non-contiguous array would come back with wrong values
     mapping(tensors, "save_tensors: the tensors")
     for name, note in mapping({} if metadata is None else metadata, "save_tensors: the metadata").items():
         check_text(note, f"save_tensors: the metadata {shown(name)}")
@@ -56,7 +55,7 @@ def save_tensors(path: StrPath, tensors: Mapping[str, Array], metadata: Mapping[
 
 
 def _ordered(encoded: bytes) -> bytes:
-    """The same file with its text in the order of the alphabet; safetensors takes another order every time."""
+    """Return the file with its text sorted by key; safetensors uses another order every time."""
     size = int.from_bytes(encoded[:8], "little")
     header = json.loads(encoded[8 : 8 + size])
     header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
@@ -66,7 +65,7 @@ def _ordered(encoded: bytes) -> bytes:
 
 
 class Entry(NamedTuple):
-    """One tensor of a file: its type as the file calls it, its shape, and its bytes counted from the file's first."""
+    """One tensor of a file: its type in the file's words, its shape, and its byte range in the file."""
 
     kind: str
     shape: tuple[int, ...]
@@ -75,11 +74,11 @@ class Entry(NamedTuple):
 
 
 def load_tensors(path: StrPath) -> tuple[dict[str, Array], dict[str, str]]:
-    """Read arrays and text, which is empty in a file of another program; a checksum is verified where there is one.
+    """Read arrays and text; files of other programs have no text. A checksum is verified if there is one.
 
-    Of bfloat16 and of floats of eight bits the arrays are float32, which holds all their numbers. InputError if there
-    is no such file or it cannot be read; FileFormatError if it is no safetensors file, a damaged one, one that was
-    edited, or one of a newer version of this package.
+    bfloat16 and 8-bit floats become float32, which holds all their numbers. InputError if the file does not exist or
+    cannot be read. FileFormatError if it is no safetensors file, is damaged or edited, or is from a newer version of
+    this package.
     """
     entries, metadata = _opened(path)
     tensors = tensors_of(path, entries, sorted(entries))
@@ -88,12 +87,12 @@ def load_tensors(path: StrPath) -> tuple[dict[str, Array], dict[str, str]]:
 
 
 def entries_of(path: StrPath) -> dict[str, Entry]:
-    """What is in a safetensors file, in the order of its bytes; no number is read."""
+    """Return the tensors of a safetensors file in byte order, without reading numbers."""
     return _opened(path)[0]
 
 
 def tensors_of(path: StrPath, entries: Mapping[str, Entry], names: Iterable[str]) -> dict[str, Array]:
-    """Some tensors of a file, by its `entries`; types that NumPy has not become float32."""
+    """Return some tensors of a file by its `entries`; types that NumPy lacks become float32."""
     found = {}
     try:
         with Path(path).open("rb") as file:
@@ -116,20 +115,20 @@ def tensors_of(path: StrPath, entries: Mapping[str, Entry], names: Iterable[str]
 
 
 def _opened(path: StrPath) -> tuple[dict[str, Entry], dict[str, str]]:
-    """What the header of a safetensors file says of its tensors, and its text."""
+    """Return the tensors in the header of a safetensors file, and its text."""
     from safetensors import safe_open
 
     source = check_source(path, "file of weights")
     try:
         refuse_pickle(source)
         header, begin = read_header(source)
-        with safe_open(str(source), framework="numpy") as opened:  # checks that all bytes are some tensor's
+        with safe_open(str(source), framework="numpy") as opened:  # checks that every byte belongs to a tensor
             metadata = dict(opened.metadata() or {})
     except FileFormatError:
         raise
     except OSError as error:
         raise unreadable(path, error) from None
-    except Exception as error:  # safetensors' own, and what a header that is none raises
+    except Exception as error:  # safetensors' own errors, and those of an invalid header
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise FileFormatError(f"{path_text(path)} is not a readable file of weights: {reason}") from None
     header.pop("__metadata__", None)
@@ -141,9 +140,9 @@ def _opened(path: StrPath) -> tuple[dict[str, Entry], dict[str, str]]:
 
 
 def read_header(path: Path) -> tuple[dict[str, Any], int]:
-    """What the header of a safetensors file says, and where its numbers begin; ValueError where it has none.
+    """Return the header of a safetensors file, and the offset of its numbers; ValueError if it has no valid header.
 
-    Of a name that stands twice in it safetensors would take one tensor without a word.
+    safetensors would silently accept a name that occurs twice.
     """
     with path.open("rb") as file:
         begin = file.read(8)
@@ -163,7 +162,7 @@ def read_header(path: Path) -> tuple[dict[str, Any], int]:
 
 
 def parse_json(text: str) -> Any:
-    """JSON as the standard has it, without NaN and infinities, each name once; ValueError otherwise."""
+    """Parse strict JSON: no NaN or infinity, no duplicate names; ValueError otherwise."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
@@ -181,8 +180,8 @@ def parse_json(text: str) -> Any:
 
 
 def _verify(path: StrPath, tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> None:
-    """FileFormatError if our text says another format, or the checksum is not that of the file."""
-    if not any(key.startswith(OURS) for key in metadata):  # another program's
+    """Raise FileFormatError if the text names another format, or the checksum does not match."""
+    if not any(key.startswith(OURS) for key in metadata):  # a file of another program
         return
     known = metadata.get(FORMAT_KEY, "none")
     if known not in (NUMBERS_ONLY, FORMAT):
@@ -198,7 +197,7 @@ def _verify(path: StrPath, tensors: Mapping[str, Array], metadata: Mapping[str, 
 
 
 def checksum(tensors: Mapping[str, Array], text: Mapping[str, str] | None = None) -> str:
-    """SHA-256 over names, dtypes, shapes and numbers, in the order of the names; then over the text, if any."""
+    """Return the SHA-256 over names, dtypes, shapes and numbers, sorted by name, then over the text, if any."""
     digest = hashlib.sha256()
     for name in sorted(tensors):
         array = np.asarray(tensors[name], order="C")
@@ -210,12 +209,12 @@ def checksum(tensors: Mapping[str, Array], text: Mapping[str, str] | None = None
 
 
 def entries_under(prefix: str, tensors: Mapping[str, Array]) -> dict[str, Array]:
-    """The entries whose names begin with `prefix`, without it."""
+    """Return the entries whose names begin with `prefix`, without the prefix."""
     return {name.removeprefix(prefix): array for name, array in tensors.items() if name.startswith(prefix)}
 
 
 def _plain(name: str, array: Array) -> Array:
-    """The array in C order and the machine's byte order (`ascontiguousarray` would turn a scalar into a vector)."""
+    """Return the array in C order and native byte order (`ascontiguousarray` would turn a scalar into a vector)."""
     try:
         plain = np.asarray(real_array(array, "it"), order="C")
     except TypeMismatchError as error:
@@ -230,11 +229,11 @@ DTYPES = {
     "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1", "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1",
     "BOOL": "?",
 }  # fmt: skip
-"""The types that are read, and what NumPy reads them as."""
+"""The readable types, and the NumPy types that they are read as."""
 
 
 def widened(stored: Array, kind: str) -> Array:
-    """The numbers of types that NumPy has not, exactly, as float32."""
+    """Return numbers of types that NumPy lacks, exactly, as float32."""
     if kind == "BF16":  # the upper half of a float32
         return (stored.astype(np.uint32) << 16).view(np.float32)
     if kind == "F8_E5M2":  # the upper half of a float16
@@ -245,7 +244,7 @@ def widened(stored: Array, kind: str) -> Array:
 
 
 def _e4m3() -> NDArray[np.float32]:
-    """The 256 numbers of four bits of exponent and three of mantissa, which has no infinity and two NaN."""
+    """Return the 256 numbers with four exponent bits and three mantissa bits: no infinity, two NaN."""
     code = np.arange(256)
     exponent, mantissa = (code >> 3) & 15, code & 7
     size = np.where(exponent, (1 + mantissa / 8) * 2.0 ** (exponent - 7), mantissa * 2.0**-9)

@@ -1,7 +1,7 @@
-"""The lessons' files and their live scenes: what ``scalarviz lessons`` copies and ``sv.lesson("06")`` opens.
+"""The lessons' files and live scenes: ``scalarviz lessons`` copies them and ``sv.lesson("06")`` opens them.
 
-The notebooks stand in the folder ``notebooks/`` at the top (installed as ``scalarviz.notebooks``); `shelf` finds and
-copies them. `opening` opens the scene of a lesson; each scene is a short function of its own, in ``lesson_NN``.
+The notebooks are in the folder ``notebooks/`` at the top (installed as ``scalarviz.notebooks``); `shelf` finds and
+copies them. `opening` opens the scene of a lesson; each scene is a short function in ``lesson_NN``.
 """
 
 from .opening import lesson

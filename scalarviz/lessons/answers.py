@@ -1,4 +1,4 @@
-"""The exercises of the lessons: what is right, and what usual wrong answers mean. `sv.check.exercise` reads them."""
+"""The exercises of the lessons: right answers, and words for usual wrong ones. `sv.check.exercise` reads them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .lesson_10 import Bump
 
 
 def sums_and_products(rule: Any, of: Any = None, hint: str = "") -> Report:
-    """The report on the backward rule of both operations; the first one that is wrong."""
+    """Check the backward rules of both operations; report the first wrong one."""
 
     def find() -> Report:
         reports = [report_of(rule, op, "", title_of(rule), (None, 1e-5, 0)) for op in ("add", "mul")]
@@ -35,12 +35,12 @@ def sums_and_products(rule: Any, of: Any = None, hint: str = "") -> Report:
 
 
 def forward_alone(cls: Any, of: Any = None, hint: str = "") -> Report:
-    """The report on what a pupil's own class of numbers computes."""
+    """Check the forward results of a pupil's class of numbers."""
     return run_check("backward", "Value", hint, lambda: _filled(cls, lambda: check_class(cls, "Value", 1e-5, 0, False)))
 
 
 def plain_walk(walk: Any, of: Any = None, hint: str = "") -> Report:
-    """The report on a walk back through graphs of sums and products, whose push wants a node with two parents."""
+    """Check a walk back through graphs of sums and products; its push needs nodes with two parents."""
     report = run_check(
         "backward", "backward", hint, lambda: _filled(walk, lambda: check_walk(walk, "backward", 1e-5, 0, True))
     )
@@ -49,7 +49,7 @@ def plain_walk(walk: Any, of: Any = None, hint: str = "") -> Report:
 
 
 def formula(given: Any, of: Any, hint: str = "") -> Report:
-    """The report on slopes written as texts; `of` is the operation: the names of its inputs, and its value."""
+    """Check slopes written as texts; `of` is the operation: the names of its inputs, and its value."""
     title = f"slope of {of[1]}"
 
     def find() -> Report:
@@ -70,19 +70,19 @@ def formula(given: Any, of: Any, hint: str = "") -> Report:
 
 
 class Unit(Module):
-    """A unit that a pupil gets wrong: `made` gives its output from the products and the bias."""
+    """A unit with a typical mistake: `made` computes its output from the products and the bias."""
 
     def __init__(self, made: Callable[[list[Any], Any], Any], bias: bool = True) -> None:
         self.weight, self.made = Parameter([0.1, 0.2, 0.3]), made
         self.bias: Any = Parameter([0.0]) if bias else [0.0]
 
     def forward(self, x: Any) -> Any:
-        """What the pupil's unit gives."""
+        """Return the output of the wrong unit."""
         return self.made([w * each for w, each in zip(self.weight, x, strict=True)], self.bias[0])
 
 
 def early(order: tuple[str, ...]) -> str:
-    """Which node passes on too early in an order of exercise 04.3."""
+    """Return words for the node that passes on too early in an order of exercise 04.3."""
     for user, used in ("ts", "tq", "sp", "sq", "qp"):
         if order.index(user) > order.index(used):
             return f"{user} uses {used}, so {user} passes on before {used}."
@@ -370,7 +370,7 @@ ANSWERS = MappingProxyType({
         lambda w, b: _two(w, b, (w, w), (b, b)): "each δ is multiplied by the x of its sample, which is a number.",
         lambda w, b: _two(w, b, (3, 1), (1, 1)): "the two samples are exchanged: the first x is 1.",
     }),
-    # ---- 08 Nothing learns: the notebook draws by lot who has what
+    # the notebook draws the cases at random
     **{f"08.{k}": Exercise(answer, "", ILLNESSES, "Which line differs from the healthy one?") for k in range(1, 6)},
     # ---- 09 Is my gradient right?
     "09.1": Exercise(gradient, lambda x: x**3 - 2 * x, {
@@ -466,7 +466,7 @@ ANSWERS = MappingProxyType({
     "12.3": Exercise(plain_walk, hint="Visit the parents of a node first, then write the node down."),
     "12.4": Exercise(training),
 })  # fmt: skip
-"""By lesson and number."""
+"""The exercises by lesson and number."""
 
 
 def _filled(given: Any, find: Callable[[], Report]) -> Report:
@@ -479,14 +479,14 @@ def _sigmoid(a: float) -> float:
 
 
 def _chain(v: float, w: float, outer: float | None = None, by_v: float | None = None, bend: float | None = None) -> Any:
-    """The slopes of exercise 06.3 with another factor in the place of a right one."""
+    """Return the slopes of exercise 06.3 with another factor in place of a right one."""
     y = float(np.tanh(w))
     outer = 2 * (v * y - 1) if outer is None else outer
     return outer * (y if by_v is None else by_v), outer * v * (1 - y * y if bend is None else bend)
 
 
 def _two(w: float, b: float, of_w: tuple[float, float], of_b: tuple[float, float]) -> tuple[float, float]:
-    """The slopes of exercise 07.4 with other factors."""
+    """Return the slopes of exercise 07.4 with other factors."""
     first, second = 2 * (w + b - 2), 2 * (3 * w + b - 4)
     return (first * of_w[0] + second * of_w[1]) / 2, (first * of_b[0] + second * of_b[1]) / 2
 
@@ -496,7 +496,7 @@ def _cubic(x: float) -> float:
 
 
 def _unit(w: float, b: float, slope: Callable[[float], float] = lambda out: out * (1 - out)) -> tuple[float, float]:
-    """The slopes of exercise 01b.4 with another slope of the sigmoid."""
+    """Return the slopes of exercise 01b.4 with another slope of the sigmoid."""
     out = _sigmoid(3 * w + b)
     by_sum = 2 * (out - 1) * slope(out)
     return 3 * by_sum, by_sum

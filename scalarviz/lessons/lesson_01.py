@@ -14,7 +14,7 @@ BEGIN, SPAN = -3.0, (-4.0, 8.0)
 
 
 def scene(seed: int | None = None) -> Scene:
-    """One weight, one sample and its loss over the weight; without a seed the weight of the lesson."""
+    """Return the scene: one weight, one sample, the loss over the weight; without a seed the lesson's weight."""
     net = Linear(1, 1, bias=False, seed=seed or 0)
     if seed is None:
         net.weight.data = [[BEGIN]]

@@ -13,7 +13,7 @@ SAMPLE, TARGET = np.array([0.9, 0.5, 0.1]), np.array([0.1])
 
 
 def scene(seed: int | None = None) -> Scene:
-    """One perceptron with the numbers of the lesson; a seed gives others."""
+    """Return the scene: one perceptron with the lesson's numbers; a seed gives others."""
     net = Sequential(Linear(3, 1, seed=seed or 0), Sigmoid())
     if seed is None:
         net.load_state_dict({"0.weight": [[0.8, -0.4, 0.3]], "0.bias": [0.2]})

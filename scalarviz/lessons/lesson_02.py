@@ -11,7 +11,7 @@ from ..run.panels import ColourCube, LossCurve
 
 
 def scene(seed: int = 0) -> Scene:
-    """Twelve weights between 0 and 1, and 216 colours."""
+    """Return the scene: twelve parameters between 0 and 1, and 216 colours."""
     net = Network(3, 3, activation=Sigmoid(), loss=MSELoss())
     net.initialize(init.uniform(0, 1), seed=seed)
     levels = np.linspace(0, 1, 6)

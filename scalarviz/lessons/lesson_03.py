@@ -1,4 +1,4 @@
-"""Why a hidden layer: exclusive or, with a map of what the network answers everywhere."""
+"""Why a hidden layer: exclusive or, with a map of the network's outputs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..run import Scene
 
 
 def scene(seed: int = 0) -> Scene:
-    """The scene ``xor``; with ``--activation sigmoid`` many seeds are stuck, of which the lesson speaks."""
+    """Return the scene ``xor``. With ``--activation sigmoid`` many seeds get stuck, which the lesson discusses."""
     xor: Any = import_module("scalarviz.scenes.xor")
     found: Scene = xor.build(xor.Options(seed=seed, cells=20))
     return found

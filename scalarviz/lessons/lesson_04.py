@@ -1,4 +1,4 @@
-"""The order of backward: ``b = a + a``, ``c = b + b``, and a weight that is found by it."""
+"""The order of backward: ``b = a + a``, ``c = b + b``, and a weight that is trained by it."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ TARGET = 6.0
 
 
 class Diamond(Module):
-    """One weight that is used twice, and what comes of it twice again."""
+    """One weight that is used twice; its sum is used twice again."""
 
     def __init__(self, start: float) -> None:
         self.a = Weight(start, name="a")
 
     def forward(self, x: list[Value]) -> Value:
-        """Four times the weight, whatever the input is: a Run wants one."""
+        """Return four times the weight. A Run needs an input; it is ignored."""
         b = self.a + self.a
         return b + b
 
 
 def graph_at(moment: Moment) -> Value:
-    """The graph at the numbers of a moment, with its gradients."""
+    """Return the graph with the numbers of a moment, and its gradients."""
     a = Value(float(moment.frame.values[0]), label="a")
     b = a + a
     b.label = "b"
@@ -39,7 +39,7 @@ def graph_at(moment: Moment) -> Value:
 
 
 def scene(seed: int = 0) -> Scene:
-    """The weight begins between -1 and 1, and should end at 1.5."""
+    """Return the scene: the weight begins between -1 and 1, and should end at 1.5."""
     model = Diamond(-1 + 2 * float(rng.uniform(seed, rng.Stream.WEIGHTS, 0, 1)[0]))
     run = Run(model, MSELoss(), SGD(model.parameters(), lr=0.005), data=([[1.0]], [[TARGET]]), engine="numpy")
     panels = GraphPanel("c = b + b, b = a + a", graph_at, place="above"), LossCurve()

@@ -14,7 +14,7 @@ WANTED = np.array([[-1.0], [1.0], [3.0]])
 
 
 def scene(seed: int = 0) -> Scene:
-    """A line through three points: the weight should end at 2, the bias at 1."""
+    """Return the scene: a line through three points. The weight should end at 2, the bias at 1."""
     net = Linear(1, 1, seed=seed)
     run = Run(net, MSELoss(), SGD(net.parameters(), lr=0.1), data=(POINTS, WANTED), engine="numpy")
     story = Story("A line should go through three points.")

@@ -1,4 +1,4 @@
-"""The chain rule with its numbers: a network of nine numbers that can be opened."""
+"""The chain rule with numbers: a network of nine parameters whose steps can be opened."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SAMPLE, TARGET = np.array([1.0, 0.5]), np.array([1.0])
 
 
 def scene(seed: int | None = None) -> Scene:
-    """Two inputs, two hidden units, one output; without a seed the numbers of the lesson."""
+    """Return the scene: two inputs, two hidden units, one output; without a seed the lesson's numbers."""
     net = Sequential(Linear(2, 2, seed=seed or 0), Tanh(), Linear(2, 1, seed=(seed or 0) + 1))
     if seed is None:
         numbers = {

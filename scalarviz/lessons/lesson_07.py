@@ -1,4 +1,4 @@
-"""Why did this cube move: six colours, so that a gradient can be taken apart sample by sample."""
+"""Why did this cube move: six colours, so that a gradient can be split by samples."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COLOURS = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0], [0, 1, 1], [1, 0
 
 
 def scene(seed: int = 0) -> Scene:
-    """Click a cube: its terms, the optimiser's line, and what the loss would be with another value."""
+    """Return the scene. A clicked cube shows its terms, the optimiser's update, and the loss for other values."""
     net = Network(3, 3, activation=Sigmoid(), loss=MSELoss())
     net.initialize(init.uniform(0, 1), seed=seed)
     sgd = SGD(net.parameters(), lr=0.5, momentum=0.5)

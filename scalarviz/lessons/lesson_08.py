@@ -1,4 +1,4 @@
-"""Nothing learns: a network with one thing wrong, and the seed says which."""
+"""Nothing learns: a network with one fault, which the seed selects."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ LR = 0.1
 
 
 def layers(activation: Callable[[], Module], seed: int, bias: bool = True) -> tuple[Linear, Linear, Sequential]:
-    """Two inputs, four hidden units, one output; both layers, and the network."""
+    """Return two inputs, four hidden units, one output: both layers, and the network."""
     first, second = Linear(2, 4, bias, seed=seed), Linear(4, 1, bias, seed=seed + 100)
     return first, second, Sequential(first, activation(), second)
 
 
 def sound(seed: int) -> tuple[Sequential, float]:
-    """Nothing is wrong with this one."""
+    """Return a network without a fault."""
     return layers(Tanh, seed)[2], LR
 
 
 def symmetric(seed: int) -> tuple[Sequential, float]:
-    """All weights of a layer begin with one number."""
+    """Return a network in which all weights of a layer start equal."""
     first, second, net = layers(Tanh, seed)
     for layer in (first, second):
         layer.weight.data = np.full(layer.weight.shape, 0.5)
@@ -38,12 +38,12 @@ def symmetric(seed: int) -> tuple[Sequential, float]:
 
 
 def too_fast(seed: int) -> tuple[Sequential, float]:
-    """The learning rate is a hundred times too large."""
+    """Return a network whose learning rate is a hundred times too large."""
     return layers(Tanh, seed)[2], 100 * LR
 
 
 def dead(seed: int) -> tuple[Sequential, float]:
-    """No rectifier lets anything through."""
+    """Return a network whose ReLUs are all dead."""
     first, _, net = layers(ReLU, seed)
     assert first.bias is not None
     first.bias.data = np.full(4, -5.0)
@@ -51,7 +51,7 @@ def dead(seed: int) -> tuple[Sequential, float]:
 
 
 def saturated(seed: int) -> tuple[Sequential, float]:
-    """Every sigmoid stands where it is flat."""
+    """Return a network whose sigmoids are all saturated."""
     first, _, net = layers(Sigmoid, seed)
     assert first.bias is not None
     first.bias.data = np.full(4, 30.0)
@@ -59,16 +59,16 @@ def saturated(seed: int) -> tuple[Sequential, float]:
 
 
 def no_bias(seed: int) -> tuple[Sequential, float]:
-    """Without biases the answer to (0, 0) is always 0: here 1 is wanted."""
+    """Return a network without biases: its output for (0, 0) is always 0, but the target is 1."""
     return layers(Tanh, seed, bias=False)[2], LR
 
 
 TROUBLES = (symmetric, too_fast, dead, saturated, no_bias, sound)
-"""The seed chooses one: its rest by six."""
+"""The seed modulo 6 selects one."""
 
 
 def scene(seed: int = 0) -> Scene:
-    """Exclusive or that may never be learnt: find out why."""
+    """Return the scene: exclusive or that may never be learnt; pupils find out why."""
     net, rate = TROUBLES[seed % len(TROUBLES)](seed)
     wanted = WANTED if net[0].bias is not None else 1 - WANTED
     run = Run(net, MSELoss(), SGD(net.parameters(), lr=rate), data=(BITS, wanted), engine="numpy")

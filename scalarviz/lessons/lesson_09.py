@@ -12,7 +12,7 @@ from ..run.panels import LossCurve
 
 
 def scene(seed: int = 0) -> Scene:
-    """Two inputs, three rectifiers, two tanh, one output; eight samples of a saddle."""
+    """Return the scene: two inputs, three ReLUs, two tanh, one output; eight samples of a saddle."""
     net = Sequential(Linear(2, 3, seed=seed), ReLU(), Linear(3, 2, seed=seed + 1), Tanh(), Linear(2, 1, seed=seed + 2))
     points = 2 * rng.uniform(seed, rng.Stream.WEIGHTS, 9, 16).reshape(8, 2) - 1
     data = points, points[:, :1] * points[:, 1:]

@@ -1,4 +1,4 @@
-"""Your own operation: a network whose activation is registered by the lesson, run by an engine like any other."""
+"""Your own operation: a network whose activation the lesson registers, run by an engine like any other."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ XS = np.linspace(-2, 2, 41)[:, None]
 
 
 class Bump(Module):
-    """``exp(-a * a)`` of each number: a bell."""
+    """``exp(-a * a)`` of each number, a bell curve."""
 
     def forward(self, x: list[Value]) -> list[Value]:
-        """One bell a number."""
+        """Return the bell curve of each number."""
         bump = function(NAME) if NAME in ops.TABLE else register(NAME, "a", FORMULA, (SLOPE,))
         return [bump(number) for number in x]
 
 
 def scene(seed: int = 0) -> Scene:
-    """Six bells learn two hills."""
+    """Return the scene: six bell curves learn two hills."""
     net = Sequential(Linear(1, 6, seed=seed), Bump(), Linear(6, 1, seed=seed + 1))
     wanted = np.exp(-4 * (XS - 1) ** 2) + 0.6 * np.exp(-4 * (XS + 1) ** 2)
     run = Run(net, MSELoss(), Adam(net.parameters(), lr=0.03), data=(XS, wanted), engine="numpy")

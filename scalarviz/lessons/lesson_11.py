@@ -9,7 +9,7 @@ from ..run import Scene
 
 
 def scene(seed: int = 0) -> Scene:
-    """4,192 weights learn to write given names."""
+    """Return the scene ``microgpt``: 4,192 weights learn to write given names."""
     microgpt: Any = import_module("scalarviz.scenes.microgpt")
     found: Scene = microgpt.build(microgpt.Options(seed=seed))
     return found

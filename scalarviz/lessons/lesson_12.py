@@ -1,4 +1,4 @@
-"""Write your own Value: exclusive or with sums and products alone."""
+"""Write your own Value: exclusive or with only sums and products."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ WANTED = np.array([[0.0], [1.0], [1.0], [0.0]])
 
 
 class Square(Module):
-    """Each number times itself."""
+    """The square of each number."""
 
     def forward(self, x: list[Value]) -> list[Value]:
-        """A product."""
+        """Return each number times itself."""
         return [number * number for number in x]
 
 
 def scene(seed: int | None = None) -> Scene:
-    """One unit with three weights; without a seed the numbers of the lesson."""
+    """Return the scene: one unit with three parameters; without a seed the lesson's numbers."""
     net = Sequential(Linear(2, 1, seed=seed or 0), Square())
     if seed is None:
         net.load_state_dict({"0.weight": [[0.9, -0.4]], "0.bias": [0.3]})

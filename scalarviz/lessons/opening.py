@@ -1,4 +1,4 @@
-"""`lesson`: the live scene of a lesson, in a notebook's cell."""
+"""`lesson`: show the live scene of a lesson in a notebook cell."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from ..run.scene.scene import Scene
 from ..view.cell.live import live
 
 MORE = parameters_of(live, besides=("x", "hide"))
-"""Arguments that are handed on to :func:`sv.live`."""
+"""Arguments that are passed to :func:`sv.live`."""
 
 
 def numbers() -> tuple[str, ...]:
-    """The lessons that have a scene, ``("01", "02", ...)``."""
+    """Return the lessons that have a scene, ``("01", "02", ...)``."""
     return tuple(sorted(path.stem.removeprefix("lesson_") for path in Path(__file__).parent.glob("lesson_[0-9]*.py")))
 
 
 def scene_of(number: str | int, seed: int | None = None) -> Scene:
-    """The scene of a lesson (``"06"``, ``"6"`` or 6), not shown yet; without a seed that of its own pictures."""
+    """Return the scene of a lesson (``"06"``, ``"6"`` or 6), not shown yet; without a seed the seed of its pictures."""
     given: Any = number
     if isinstance(given, bool) or not isinstance(given, str | int):
         raise TypeMismatchError(f"lesson: the number is a text such as '06', got {type(given).__name__} {shown(given)}")
@@ -37,16 +37,16 @@ def scene_of(number: str | int, seed: int | None = None) -> Scene:
 
 @explained(name="lesson")
 def lesson(number: str | int, hide: Iterable[str] = (), seed: int | None = None, **more: Any) -> Any:
-    """Show the live scene of a lesson in a notebook's cell.
+    """Show the live scene of a lesson in a notebook cell.
 
     Parameters
     ----------
     number : str or int
-        ``"06"``.
+        The lesson, such as ``"06"``.
     hide : iterable of str
-        Controls that pupils shall not have, such as ``("lr", "pace")``.
+        Controls that pupils must not have, such as ``("lr", "pace")``.
     seed : int, optional
-        Of its first weights.
+        Seed of the first weights.
     **more
         As for :func:`sv.live`: `display`, `size`, `controls`.
 
@@ -58,9 +58,9 @@ def lesson(number: str | int, hide: Iterable[str] = (), seed: int | None = None,
     Raises
     ------
     UnknownNameError
-        No such lesson has a scene; or there is no such control.
+        No such lesson has a scene, or there is no such control.
     TypeMismatchError, InputError
-        An argument is not what it should be.
+        An argument is invalid.
     MissingDependencyError
         A package of the extra `notebook` is missing.
     """

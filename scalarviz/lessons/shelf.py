@@ -1,4 +1,4 @@
-"""The notebooks that come with the package: which there are, and copies of them."""
+"""The notebooks that come with the package: list them and copy them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..io.atomic import StrPath, as_path, check_target, path_text, write_bytes
 
 PACKAGE = Path(__file__).resolve().parents[1]
 FOLDERS = (PACKAGE / "notebooks", PACKAGE.parent / "notebooks")
-"""Where they are once installed, and in a checkout."""
+"""Their folders when installed, and in a checkout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Lesson:
         ``"02"``, or ``"01b"``.
     title : str
     notebook, script : Path
-        The notebook with its outputs, and its text and code alone.
+        The notebook with its outputs, and a script with only its text and code.
     """
 
     number: str
@@ -37,12 +37,12 @@ class Lesson:
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What became of each file.
+    """The result of copying each file.
 
     Attributes
     ----------
     written, replaced, same, kept : list of Path
-        New ones; those that were another file before; those that were there already; those that differ and were left.
+        New files; replaced files; identical files; different files that were not replaced.
     """
 
     written: list[Path] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Copied:
 
 
 def lessons() -> list[Lesson]:
-    """Every lesson, in order.
+    """Return every lesson, in order.
 
     Raises
     ------
@@ -70,13 +70,13 @@ def lessons() -> list[Lesson]:
 
 
 def _title(script: Path) -> str:
-    """The first headline."""
+    """Return the first headline of a script."""
     lines = script.read_text(encoding="utf-8").splitlines()
     return next((line.removeprefix("# # ") for line in lines if line.startswith("# # ")), script.stem)
 
 
 def unrun(notebook: bytes) -> bytes:
-    """A notebook as before its first run: without what its cells printed and drew, and without numbers."""
+    """Return a notebook without the outputs and numbers of its cells, as before the first run."""
     tree = json.loads(notebook)
     for cell in tree["cells"]:
         if cell["cell_type"] == "code":
@@ -85,16 +85,15 @@ def unrun(notebook: bytes) -> bytes:
 
 
 def copy(folder: StrPath, overwrite: bool = False, outputs: bool = False) -> Copied:
-    """Copy all notebooks, with the scripts that they are made from, into a folder, which is made if it is missing.
+    """Copy all notebooks and their scripts into a folder, which is created if it is missing.
 
     Parameters
     ----------
     folder : path-like
     overwrite : bool
-        What is there under the same name and differs is left as it is, for somebody may have worked in it; True:
-        it is replaced.
+        False: keep files of the same name that differ, since someone may have worked in them. True: replace them.
     outputs : bool
-        Leave in the notebooks what their cells print and draw. Without it a pupil predicts first.
+        Keep the outputs of the cells. Without them pupils predict first.
 
     Returns
     -------
@@ -103,8 +102,8 @@ def copy(folder: StrPath, overwrite: bool = False, outputs: bool = False) -> Cop
     Raises
     ------
     InputError
-        Something in the way cannot be a folder, or nothing can be written there. What is refused before the first
-        file leaves all as it is.
+        Something in the way cannot be a folder, or files cannot be written there. An error before the first file leaves
+        everything unchanged.
     """
     target, replace = as_path(folder), flag(overwrite, "lessons.copy: overwrite")
     full = flag(outputs, "lessons.copy: outputs")
@@ -112,7 +111,7 @@ def copy(folder: StrPath, overwrite: bool = False, outputs: bool = False) -> Cop
         raise InputError("lessons: the folder has no name; try: scalarviz lessons lessons")
     pairs = [(file, target / file.name) for one in lessons() for file in (one.notebook, one.script)]
     for _, place in pairs:
-        if replace or not os.path.isfile(place):  # else it is left as it is, and may be read-only
+        if replace or not os.path.isfile(place):  # otherwise it is kept, and may be read-only
             check_target(place)
     done = Copied()
     for file, place in pairs:

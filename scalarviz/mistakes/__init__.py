@@ -1,9 +1,9 @@
 """``sv.mistakes``: the classic mistakes of backpropagation, made on purpose, to see what they do.
 
-Each is a ``with`` block (or a decorator) of the objects engine: of `Value`, `Weight`, modules and optimisers in a loop
-by hand, in the thread that is in the block. While one is on, other functions stand in the place of those that it
-concerns; off, they are the package's own again, so nothing is slower and every bit is as before. A Run
-inside one is refused: its engines make no mistakes. `made` has the mistakes, `block` what they share.
+Each is a ``with`` block (or a decorator) for the objects engine: for `Value`, `Weight`, modules and optimisers in a
+hand-written loop, in the thread that runs the block. While a mistake is on, other functions replace the ones that it
+concerns. Afterwards the package's own functions are back, so nothing is slower and every bit is as before. A Run inside
+a block is refused: its engines make no mistakes. `made` holds the mistakes, `block` their shared base.
 """
 
 from .block import Block, on

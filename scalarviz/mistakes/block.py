@@ -1,4 +1,4 @@
-"""`Block`: what all mistakes share: beginning, ending, decorating."""
+"""`Block`: the base of all mistakes, which begins, ends and decorates."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from ..scalar import mistaken
 from .engines import ENGINES, Patch, install, remove
 
 COUNTED = {"no_zero_grad": "call", "symmetric_init": "tensor", "no_bias_correction": "tensor", "no_loss_scale": "run"}
-"""What a mistake changes, where that is no operation."""
+"""The thing that a mistake changes, if it is no operation."""
 
 
 class Block:
-    """A ``with`` block in which this thread makes a mistake, or a decorator of a function that does.
+    """A ``with`` block in which this thread makes a mistake, or a decorator for a function.
 
     Attributes
     ----------
     mistake : Mistake
         Its name and detail.
     touched : int
-        How many operations it has changed so far (or calls, tensors, runs); `print` says so in words.
+        The number of operations (or calls, tensors, runs) that it has changed so far; `print` shows it in words.
 
     Notes
     -----
-    It may stand inside itself and others, and end in any order: the generators of two blocks may be closed as they
-    like. An error inside ends it.
+    Blocks may be nested, and may end in any order: the generators of two blocks may be closed in either order. An error
+    inside ends a block.
     """
 
     __slots__ = ("_patches", "_refuses", "_thread", "mistake")
@@ -42,7 +42,7 @@ class Block:
 
     @property
     def touched(self) -> int:
-        """How many operations (calls, tensors, runs) it has changed since it began."""
+        """The number of operations (calls, tensors, runs) that it has changed since it began."""
         return sum(self.mistake.touched)
 
     def __enter__(self) -> Self:
@@ -67,7 +67,7 @@ class Block:
             warnings.warn(f"sv.mistakes.{self.mistake.words} touched no operation; backward met {met}", stacklevel=2)
 
     def __call__(self, function: Any) -> Callable[..., Any]:
-        """`function` in such a block at every call."""
+        """Return `function` with such a block around every call."""
         title = f"sv.mistakes.{self.mistake.name}"
         if not callable(function) or inspect.isgeneratorfunction(function) or inspect.iscoroutinefunction(function):
             kind = "a function that yields" if callable(function) else f"{type(function).__name__} {shown(function)}"
@@ -92,7 +92,7 @@ class Block:
 
 
 def on() -> tuple[str, ...]:
-    """The names of the mistakes that this thread makes, in the order in which they began.
+    """Return the names of the mistakes in this thread, in the order in which they began.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Functions in the place of others while a mistake is made: those of a Run refuse to train, or compute rightly."""
+"""Replace functions while a mistake is on: those of a Run refuse to train, or compute correctly."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..scalar import mistaken
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """An attribute of a class or a module, its own value, and what stands there while a mistake is made."""
+    """An attribute of a class or a module, its own value, and its replacement while a mistake is on."""
 
     owner: Any
     name: str
@@ -30,7 +30,7 @@ _users: Counter[Patch] = Counter()
 
 
 def install(patches: tuple[Patch, ...]) -> None:
-    """Put them in, unless they are in already."""
+    """Install the patches that are not installed yet."""
     with _lock:
         for patch in patches:
             if _users[patch] == 0:
@@ -39,7 +39,7 @@ def install(patches: tuple[Patch, ...]) -> None:
 
 
 def remove(patches: tuple[Patch, ...]) -> None:
-    """Take them out, if nobody else needs them."""
+    """Remove the patches that no other mistake needs."""
     with _lock:
         for patch in patches:
             _users[patch] -= 1
@@ -49,7 +49,7 @@ def remove(patches: tuple[Patch, ...]) -> None:
 
 
 HARMLESS = ("symmetric_init", "no_loss_scale")
-"""Mistakes that are made before a Run begins: it trains rightly from there."""
+"""Mistakes that act before a Run begins: it may train inside them."""
 
 
 def _refused(own: Callable[..., Any], what: str) -> Callable[..., Any]:

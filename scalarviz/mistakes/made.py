@@ -1,4 +1,4 @@
-"""The mistakes: each says what it changes; how, stands in `walking` and below."""
+"""The mistakes; `walking` and the functions below them make the changes."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from .walking import LEAVES, WALK
 
 @explained(name="mistakes.overwrite")
 def overwrite() -> Block:
-    """A gradient takes the place of what was there: ``parent.grad = ...`` where it should be ``+=``.
+    """A gradient replaces the old one: ``parent.grad = ...`` instead of ``+=``.
 
-    So of ``b = a + a`` only one of both ways counts, ``a.grad`` is 1, and of several backward calls only the last.
+    For ``b = a + a`` only one of the two paths counts: ``a.grad`` is 1. Of several backward calls only the last counts.
 
     Examples
     --------
@@ -42,13 +42,13 @@ def overwrite() -> Block:
 
 @explained(name="mistakes.wrong_order")
 def wrong_order(order: str = "oldest") -> Block:
-    """Nodes hand their gradients on before they have them all.
+    """Nodes pass their gradients on before they are complete.
 
     Parameters
     ----------
     order : {"oldest", "found"}
-        ``"oldest"``: from the oldest node to the youngest, the way of the forward pass ("forgot reversed").
-        ``"found"``: each as soon as one of its users was there: wrong where a short way and a long one meet.
+        ``"oldest"``: from the oldest node to the youngest, in the order of the forward pass ("forgot reversed").
+        ``"found"``: each node as soon as one of its users was visited: wrong if a short and a long path meet.
 
     Raises
     ------
@@ -70,13 +70,13 @@ def wrong_order(order: str = "oldest") -> Block:
 
 @explained(name="mistakes.missing_factor")
 def missing_factor(op: str | None = None) -> Block:
-    """Operations hand the gradient on as it came, without their own slope.
+    """Operations pass the upstream gradient on without their own slope.
 
     Parameters
     ----------
     op : str, optional
-        Which operation, such as ``"square"`` (also written ``x ** 2`` or ``x * x``); default: all activations.
-        A block that meets none warns when it ends.
+        The operation, such as ``"square"`` (also written ``x ** 2`` or ``x * x``); default: all activations. A block
+        that meets none warns when it ends.
 
     Raises
     ------
@@ -98,9 +98,9 @@ def missing_factor(op: str | None = None) -> Block:
 
 @explained(name="mistakes.no_zero_grad")
 def no_zero_grad() -> Block:
-    """``zero_grad()`` of weights, modules and optimisers does nothing: gradients of all steps add up.
+    """``zero_grad()`` of weights, modules and optimisers does nothing: the gradients of all steps add up.
 
-    ``w.grad = 0.0`` still clears: who writes that has not forgotten.
+    ``w.grad = 0.0`` still clears the gradient.
 
     Examples
     --------
@@ -117,31 +117,31 @@ def no_zero_grad() -> Block:
 
 @explained(name="mistakes.symmetric_init")
 def symmetric_init() -> Block:
-    """Layers that are made or initialised inside begin with one number for all weights of a tensor.
+    """Layers that are made or initialised inside start with one number for all weights of a tensor.
 
-    All units of such a layer compute the same, get the same gradient, and stay the same for ever. A Run of the network
-    may be made and trained inside the block too, and when it begins anew it does so in this way.
+    All units of such a layer compute the same, get the same gradient, and stay equal. A Run of the network may be made
+    and trained inside the block too; when it restarts, it uses this mistake again.
     """
     return Block("symmetric_init", (_APPLY,), refuses=False)
 
 
 @explained(name="mistakes.no_bias_correction")
 def no_bias_correction() -> Block:
-    """Adam takes its running means as they are: they begin at 0, so its first steps are of another size."""
+    """Adam uses its running means without bias correction: they start at 0, so the first steps have a wrong size."""
     return Block("no_bias_correction", (_STEP, _MOMENTS))
 
 
 @explained(name="mistakes.no_loss_scale")
 def no_loss_scale() -> Block:
-    """A Run in float16 that is made inside has a loss scale of 1: gradients below 6e-8 are rounded to 0.
+    """A float16 Run that is made inside has a loss scale of 1: gradients below 6e-8 are rounded to 0.
 
-    More and more weights stand still while the loss is small. The Run may be trained inside the block too. A dynamic
-    loss scale alone is forgotten: who writes ``loss_scale=1024`` has not.
+    More and more weights stop while the loss is small. The Run may be trained inside the block too. Only a dynamic loss
+    scale is affected, not ``loss_scale=1024``.
     """
     return Block("no_loss_scale", (_SCALE,), refuses=False)
 
 
-# ---- clearing
+# ---- clearing gradients
 
 
 def _not_cleared(owner: Any) -> Patch:
@@ -160,11 +160,11 @@ def _not_cleared(owner: Any) -> Patch:
 
 _CLEARING = tuple(_not_cleared(owner) for owner in (Weight, Numbers, Module, Optimizer))
 
-# ---- beginning
+# ---- initial weights
 
 
 class _Symmetric:
-    """An initialiser whose first number is that of the whole tensor."""
+    """An initialiser that fills a tensor with its first number."""
 
     def __init__(self, rule: init.Function) -> None:
         self.rule = rule
@@ -173,7 +173,7 @@ class _Symmetric:
         return _level(self.rule(shape, *fans))
 
     def bias(self, shape: init.Shape, *fans: Any) -> Any:
-        """Biases likewise."""
+        """Return equal biases."""
         own = getattr(self.rule, "bias", None)
         return np.zeros(shape) if own is None else _level(own(shape, *fans))
 
@@ -216,10 +216,10 @@ def _unscaled(self: LossScale, given: Given) -> None:
 
 _SCALE = Patch(LossScale, "__init__", _scale_init, _unscaled)
 
-# ---- Adam by hand
+# ---- Adam in a hand-written loop
 
 _stepping: set[int] = set()
-"""Threads in a step by hand: a Run records the same rule for its engine, and that stays right."""
+"""Threads in a step by hand. A Run records the same rule for its engine, which must stay correct."""
 _own_step, _own_moments = Optimizer.step, Adam._moments
 
 
@@ -251,6 +251,6 @@ def _moments(self: Adam, w: Value, g: Value, state: Any, lr: Value, t: Value) ->
 
 
 _LATE = 1e9
-"""A step at which the correction is 1: beta**t is 0."""
+"""A step number at which the correction is 1: beta**t is 0."""
 _STEP = Patch(Optimizer, "step", _own_step, _step)
 _MOMENTS = Patch(Adam, "_moments", _own_moments, _moments)

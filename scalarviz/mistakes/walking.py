@@ -1,4 +1,4 @@
-"""Mistakes of the walk back: its list of nodes is in another order, or holds nodes that hand on something wrong."""
+"""Mistakes of the backward walk: its list of nodes has a wrong order, or holds nodes that pass on wrong gradients."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .engines import Patch
 
 ACTIVATIONS = ("sigmoid", "tanh", "relu", "leaky_relu", "softplus", "gelu", "gelu_tanh", "silu", "elu", "relu6",
                "log_sigmoid")  # fmt: skip
-"""The operations that ``missing_factor`` is about unless one is named."""
+"""The operations that ``missing_factor`` changes by default."""
 
 
 class WrongNode:
-    """Stands for a node in the list of a walk, which asks it for the rule of its operation."""
+    """Replaces a node in the list of a walk, with another rule."""
 
     __slots__ = ("_rule", "node")
 
@@ -30,7 +30,7 @@ class WrongNode:
         return self
 
     def pull(self, me: object) -> None:
-        """What the node hands on, wrongly."""
+        """Pass on wrong gradients."""
         self._rule(self.node)
 
 
@@ -39,7 +39,7 @@ _inner_nodes = value.inner_nodes
 
 @wraps(_inner_nodes)
 def inner_nodes(roots: Iterable[Value], ends: Iterable[Value] = ()) -> list[Any]:
-    """The nodes of a walk, as the mistakes of this thread have them."""
+    """Return the nodes of a walk, with this thread's mistakes."""
     given = list(roots)
     nodes: list[Any] = _inner_nodes(given, ends)
     order, factor = mistaken.current("wrong_order"), mistaken.current("missing_factor")
@@ -60,7 +60,7 @@ def inner_nodes(roots: Iterable[Value], ends: Iterable[Value] = ()) -> list[Any]
 
 
 def _is_operation(node: Value, op: str) -> bool:
-    """Whether a node computes an operation, however it is written: ``x ** 2`` and ``x * x`` are squares."""
+    """Return whether a node computes an operation, in any form: ``x ** 2`` and ``x * x`` are squares."""
     if node.op == op:
         return True
     if node.op not in ("pow", "mul", "maximum") or isinstance(node, Sum):
@@ -74,15 +74,15 @@ def _is_operation(node: Value, op: str) -> bool:
 
 
 def _in_wrong_order(nodes: Sequence[Value], roots: Sequence[Value], order: str) -> list[Value]:
-    """From the oldest to the youngest; or ("found") each as soon as a user of it was there."""
-    layers = [node for node in nodes if isinstance(node, Layer)]  # behind their sums: they stand between, unseen
+    """Return the nodes from the oldest to the youngest, or ("found") each as soon as one of its users was visited."""
+    layers = [node for node in nodes if isinstance(node, Layer)]  # placed after their sums, and not visible to users
     rest = [node for node in nodes if not isinstance(node, Layer)]
     if not order:
         return _with_layers(rest[::-1], layers)
     place = {id(node): k for k, node in enumerate(rest)}
     found = [root for root in dict.fromkeys(roots) if id(root) in place]
     met = {id(node) for node in found}
-    for node in found:  # grows meanwhile
+    for node in found:  # grows during the loop
         for parent in dict.fromkeys(node._below()):
             for below in parent.xs if isinstance(parent, Layer) else (parent,):
                 if id(below) in place and id(below) not in met:
@@ -92,7 +92,7 @@ def _in_wrong_order(nodes: Sequence[Value], roots: Sequence[Value], order: str) 
 
 
 def _with_layers(nodes: Sequence[Value], layers: Sequence[Layer]) -> list[Value]:
-    """A layer's sums leave their gradients with it, so it comes right behind the last of them."""
+    """Insert each layer after the last of its sums, since the sums store their gradients in it."""
     found: list[Value] = list(nodes)
     for layer in layers:
         sums = [k for k, node in enumerate(found) if isinstance(node, Sum) and node.layer is layer]
@@ -103,18 +103,18 @@ def _with_layers(nodes: Sequence[Value], layers: Sequence[Layer]) -> list[Value]
 
 
 def _youngest_first(nodes: list[Value], layer: Layer) -> None:
-    """The sums of a layer in the order that it expects; which of them comes first makes no difference among them."""
+    """Sort the sums of a layer as it expects; their order makes no difference to the result."""
     places = [k for k, node in enumerate(nodes) if isinstance(node, Sum) and node.layer is layer]
     sums = sorted((nodes[k] for k in places), key=lambda node: node._order, reverse=True)
     for place, node in zip(places, sums, strict=True):
         nodes[place] = node
 
 
-# ---- what a node hands on
+# ---- gradients that a node passes on
 
 
 def _shares(node: Value) -> list[tuple[Value, float]]:
-    """What comes to each operand, at each of its places; none for operands without a derivative."""
+    """Return the gradient for each operand at each of its places; none for operands without a derivative."""
     pairs = list(zip(node.parents, node.local_gradients, strict=True))
     carried = range(len(pairs))
     op = node._op
@@ -124,14 +124,14 @@ def _shares(node: Value) -> list[tuple[Value, float]]:
 
 
 def _overwritten(node: Value) -> None:
-    """``parent.grad = ...`` where it should be ``+=``, place by place."""
+    """Assign ``parent.grad = ...`` instead of ``+=``, place by place."""
     if isinstance(node, Layer):
         _layer_overwritten(node)
     elif isinstance(node, Total):
         _clear(node.row)
         node._op.pull(node)  # type: ignore[union-attr]
     elif isinstance(node, Sum):
-        node._op.pull(node)  # type: ignore[union-attr]  # its layer hands on what it leaves there
+        node._op.pull(node)  # type: ignore[union-attr]  # its layer passes it on
     elif isinstance(node, Dot) and isinstance(node.weights, Row):
         _sum_overwritten(node)
     else:
@@ -140,14 +140,14 @@ def _overwritten(node: Value) -> None:
 
 
 def _sum_overwritten(node: Dot) -> None:
-    """A sum with a row of weights."""
+    """Overwrite the gradients of a sum with a row of weights."""
     _clear(node.weights)  # type: ignore[arg-type]
     if isinstance(node.bias, Row):
         _clear(node.bias)
     elif node.bias is not None:
         node.bias.grad = 0.0
     own = node.xs
-    node.xs = tuple([Value(x.data) for x in own])  # a place of its own for each: one x may stand at two
+    node.xs = tuple([Value(x.data) for x in own])  # a Value for each place: one x may occur twice
     try:
         node._op.pull(node)  # type: ignore[union-attr]
         for x, place in zip(own, node.xs, strict=True):
@@ -157,7 +157,7 @@ def _sum_overwritten(node: Dot) -> None:
 
 
 def _layer_overwritten(layer: Layer) -> None:
-    """The sums of a layer, one after the other: of what they hand on to their inputs the last one stays."""
+    """Overwrite place by place for the sums of a layer: the last sum's gradient of each input stays."""
     weight, bias = layer.weight, layer.bias
     grads, computed = (array.reshape(-1, len(layer.xs)) for array in (weight.flat_grad, weight.computed))
     for row, upstream in zip(layer.reached, layer.upstreams, strict=True):
@@ -173,23 +173,23 @@ def _clear(row: Row) -> None:
 
 
 def _pass_on(overwritten: Callable[[Value], None] | None) -> Callable[[Value], None]:
-    """The gradient as it came, without the operation's own slope."""
+    """Return the rule that passes the gradient on unchanged, without the operation's slope."""
 
     def rule(node: Value) -> None:
-        for parent in dict.fromkeys(parent for parent, _ in _shares(node)):  # x * x is told once, as x.square() is
+        for parent in dict.fromkeys(parent for parent, _ in _shares(node)):  # x * x counts once, like x.square()
             parent.grad = node.grad + (0.0 if overwritten else parent.grad)
 
     return rule
 
 
-# ---- leaves, whose backward adds too
+# ---- leaves, whose backward adds up too
 
 _value_backward, _weight_backward = Value.backward, Weight.backward
 
 
 @wraps(_value_backward)
 def value_backward(self: Value, upstream: Any = 1.0) -> float | None:
-    """Backward of a Value; of a leaf the last gradient takes the place of the others."""
+    """Run backward of a Value; at a leaf the last gradient replaces the others."""
     if self._op is None and self._parents is not UNTRACKED and mistaken.current("overwrite") is not None:
         self.grad = 0.0
     return _value_backward(self, upstream)
@@ -197,7 +197,7 @@ def value_backward(self: Value, upstream: Any = 1.0) -> float | None:
 
 @wraps(_weight_backward)
 def weight_backward(self: Weight, upstream: Any = 1.0) -> float | None:
-    """Backward of a Weight by hand, likewise."""
+    """Run backward of a Weight by hand; the last gradient replaces the others."""
     if mistaken.current("overwrite") is not None:
         self.grad = 0.0
     return _weight_backward(self, upstream)

@@ -1,7 +1,6 @@
-"""Networks: modules, layers, activations, losses and initialisers, in PyTorch's words.
+"""Networks: modules, layers, activations, losses and initialisers, named as in PyTorch.
 
-Open `_module` first, then `_linear`. A layer is a graph of scalars: what makes it fast stands in ``tape/`` and
-``engine/``.
+Read `_module` first, then `_linear`. A layer is a graph of scalars; ``tape/`` and ``engine/`` make it fast.
 """
 
 from typing import TYPE_CHECKING
@@ -48,7 +47,7 @@ __all__ = [
 ]  # fmt: skip
 
 for _kind in [thing for thing in map(globals().get, __all__) if isinstance(thing, type)]:
-    if issubclass(_kind, Module | Loss) and _kind is not Module:  # users' modules have Python's own check
+    if issubclass(_kind, Module | Loss) and _kind is not Module:  # Python itself checks the arguments of users' modules
         explain(_kind, COMMON)
 
 if not TYPE_CHECKING:

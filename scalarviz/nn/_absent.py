@@ -1,4 +1,4 @@
-"""PyTorch's arguments that layers and losses do not have, and what is said of each: refused, never dropped."""
+"""PyTorch's arguments that layers and losses lack, with advice. They raise an error and are never ignored."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ NAMES = {
     "Hardtanh": "write in forward: [sv.clip(v, -1, 1) for v in x]",
     "Softmax2d": "use Softmax(), which takes a row",
 }  # fmt: skip
-"""PyTorch's names that the folder has not, and what is said of each."""
+"""PyTorch's names that `nn` lacks, with advice."""
 
 METHODS = {
     "to": _PLACE, "cuda": _PLACE, "cpu": _PLACE, "double": _PLACE, "float": _PLACE, "half": _PLACE,
@@ -76,4 +76,4 @@ METHODS = {
     "predict": "use net(x) for one sample, run.predict(X) of a Run for a batch",
     "save": "use run.save(path) to store weights, optimiser and step; net.state_dict() gives the arrays",
 }  # fmt: skip
-"""Methods that PyTorch's modules (and other libraries') have, likewise."""
+"""Methods of PyTorch's modules (and of other libraries) that modules here lack, with advice."""

@@ -1,4 +1,4 @@
-"""Activations: an operation of the table on every element."""
+"""Activations: one operation of the table, applied to every element."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ._parameter import Parameter
 
 
 class Activation(Module):
-    """Applies one operation of the table to each input.
+    """Base of the activations: apply one operation of the table to each element.
 
     Attributes
     ----------
@@ -33,10 +33,10 @@ class Activation(Module):
     keeps_shape: ClassVar[bool] = True
     onnx_stacks: ClassVar[bool] = True
     _numbers: ClassVar[tuple[str, ...]] = ()
-    """Names of its numbers, which are the further operands of the operation."""
+    """Names of its arguments, which are the further operands of the operation."""
 
     def forward(self, x: Any) -> Any:
-        """One Value for one Value, a list for a list, nested lists for nested lists."""
+        """Return a Value for a Value, a list for a list, nested lists for nested lists."""
         if self.op is None:
             return x
         if isinstance(x, list) and x and isinstance(x[0], list):
@@ -46,7 +46,7 @@ class Activation(Module):
 
     @property
     def in_onnx(self) -> bool:
-        """False of the identity: there is nothing to write."""
+        """False for the identity, which writes nothing."""
         return self.op is not None
 
     def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
@@ -54,11 +54,11 @@ class Activation(Module):
 
     @property
     def operation(self) -> str:
-        """The operation that is applied, where it is not the one that gives the activation its name."""
+        """The applied operation; subclasses override it if it is not `op`."""
         return self.op or ""
 
     def constants(self) -> tuple[float, ...]:
-        return tuple([getattr(self, name) for name in self._numbers]) if self._numbers else ()  # at every call
+        return tuple([getattr(self, name) for name in self._numbers]) if self._numbers else ()  # read at every call
 
     def extra_repr(self) -> str:
         return ", ".join(f"{name}={getattr(self, name):g}" for name in self._numbers)
@@ -104,9 +104,9 @@ class Softplus(Activation):
     Parameters
     ----------
     beta : float
-        How sharply it bends at 0; > 0.
+        Sharpness of the bend at 0; > 0.
     threshold : float
-        PyTorch's: from there on the function is taken for linear. `math.inf`: exact for every ``x``.
+        Above it the function is taken as linear, as in PyTorch. ``math.inf``: exact for every ``x``.
 
     Raises
     ------
@@ -139,7 +139,7 @@ class GELU(Activation):
     Raises
     ------
     InputError
-        Another `approximate`.
+        `approximate` is something else.
     """
 
     op = "gelu"
@@ -191,7 +191,7 @@ class ReLU6(Activation):
 
 
 class Identity(Activation):
-    """Hands its inputs on."""
+    """Return the inputs unchanged."""
 
 
 class PReLU(Module):
@@ -200,9 +200,9 @@ class PReLU(Module):
     Parameters
     ----------
     num_parameters : int
-        1: one slope for all; else one for each channel, the first dimension of a sample.
+        1: one slope for all numbers; else one for each channel, the first dimension of a sample.
     init : float
-        What slopes start from; finite.
+        Initial value of the slopes; finite.
 
     Attributes
     ----------
@@ -211,7 +211,7 @@ class PReLU(Module):
     Raises
     ------
     InputError
-        A number is out of its range; when called: a sample that has not so many channels.
+        A number is out of its range; when called: the sample has another number of channels.
     """
 
     stage: ClassVar[str] = "prelu"
@@ -231,7 +231,7 @@ class PReLU(Module):
         return [_sloped(channel, self.weight.weight(c)) for c, channel in enumerate(x)]
 
     def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
-        """A PRelu, whose slopes stand along the channels."""
+        """Write a PRelu with its slopes along the channels."""
         slopes = sheet.weight(self.weight)
         if self.num_parameters > 1 and len(x.shape) > 1:
             slopes = sheet.fixed("Reshape", slopes, sheet.integers((-1,) + (1,) * (len(x.shape) - 1)))

@@ -1,7 +1,7 @@
 """`Values`: an array of Values, with PyTorch's shapes: slices of a `Parameter` and sums of such slices.
 
-It is a NumPy array of objects: slices, broadcasting and transposes are NumPy's, operations come from the table of
-operations. A reduction is one node a lane. Rows and sums of whole parameters take a shorter way: `Parameter @ x`,
+It is a NumPy array of objects: NumPy does slices, broadcasting and transposes; the operations come from the table of
+operations. A reduction is one node for each lane. Rows and sums of whole parameters use shortcuts: `Parameter @ x`,
 `(p * p).sum()`.
 """
 
@@ -29,8 +29,8 @@ Lane = list[Any]
 class TensorWords(Many):
     """Shapes and reductions in PyTorch's words.
 
-    ``dim`` is one dimension, or several as a tuple; ``keepdim=True`` (or NumPy's ``keepdims``, ``axis``) leaves a side
-    of 1 in their place.
+    ``dim`` is one dimension, or a tuple of several. With ``keepdim=True`` these dimensions stay, with size 1. NumPy's
+    ``axis`` and ``keepdims`` work too.
 
     Examples
     --------
@@ -46,28 +46,30 @@ class TensorWords(Many):
         return each(name, *operands)
 
     def matmul(self, other: Any) -> Any:
-        """``self @ other``."""
+        """Return ``self @ other``."""
         return self @ other
 
     # ---- reductions
 
     def sum(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
-        """The sum of all, or along `dim`; each is one node."""
+        """Return the sum of all numbers, or along `dim`; each sum is one node."""
         return along(self, functions.sum, "sum", dim, keepdim, numpy)
 
     def mean(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
-        """The mean of all, or along `dim`."""
+        """Return the mean of all numbers, or along `dim`."""
         return along(self, functions.mean, "mean", dim, keepdim, numpy)
 
     def max(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
-        """The largest of all; along `dim`, as in PyTorch, the pair (values, indices). See `amax` for the values alone.
+        """Return the largest number; along `dim`, as in PyTorch, the pair (values, indices).
 
-        The gradient goes to the first that is largest. With NumPy's word ``axis=`` the values alone.
+        `amax` returns values only.
+
+        The gradient goes to the first of equal largest numbers. NumPy's ``axis=`` returns the values only.
         """
         return self._extremes("max", functions.max, dim, keepdim, numpy)
 
     def min(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
-        """The smallest, likewise."""
+        """Return the smallest number; otherwise like :meth:`max`."""
         return self._extremes("min", functions.min, dim, keepdim, numpy)
 
     def _extremes(
@@ -79,23 +81,23 @@ class TensorWords(Many):
         return Extremes(found, (self.argmax if name == "max" else self.argmin)(dim, keepdim))
 
     def amax(self, dim: Any = None, keepdim: bool = False) -> Any:
-        """The largest of all, or along `dim`."""
+        """Return the largest number, or the largest along `dim`."""
         return along(self, functions.max, "amax", dim, keepdim, {})
 
     def amin(self, dim: Any = None, keepdim: bool = False) -> Any:
-        """The smallest, likewise."""
+        """Return the smallest number, or the smallest along `dim`."""
         return along(self, functions.min, "amin", dim, keepdim, {})
 
     def logsumexp(self, dim: Any, keepdim: bool = False) -> Any:
-        """``log(sum(exp(x)))`` along `dim`, without overflow."""
+        """Return ``log(sum(exp(x)))`` along `dim`, without overflow."""
         return along(self, functions.logsumexp, "logsumexp", dim, keepdim, {})
 
     def var(
         self, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: float = 1, **numpy: Any
     ) -> Any:
-        """The variance, as PyTorch has it: divided by the count minus `correction` (0 with ``unbiased=False``).
+        """Return the variance as in PyTorch: divided by the count minus `correction` (0 with ``unbiased=False``).
 
-        ``np.var(x)`` divides by the count, as NumPy has it.
+        ``np.var(x)`` divides by the count, as in NumPy.
         """
         less = numpy.pop("ddof", correction if unbiased else 0)
         return along(self, partial(spread, correction=less), "var", dim, keepdim, numpy)
@@ -103,72 +105,75 @@ class TensorWords(Many):
     def std(
         self, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: float = 1, **numpy: Any
     ) -> Any:
-        """The square root of :meth:`var`."""
+        """Return the square root of :meth:`var`."""
         return self.var(dim, unbiased, keepdim, correction=correction, **numpy).sqrt()
 
     def argmax(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
-        """The place of the largest, a number, or those along `dim`."""
+        """Return the index of the largest number, or the indices along `dim`."""
         return _places(np.argmax, self, dim, keepdim, numpy)
 
     def argmin(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
-        """The place of the smallest, likewise."""
+        """Return the index of the smallest number, or the indices along `dim`."""
         return _places(np.argmin, self, dim, keepdim, numpy)
 
     def softmax(self, dim: int) -> Any:
-        """Shares along `dim` that add up to 1."""
+        """Return shares along `dim` that add up to 1."""
         return each_lane(self, softmax, "softmax", dim)
 
     def log_softmax(self, dim: int) -> Any:
-        """The logarithms of :meth:`softmax`."""
+        """Return the logarithms of :meth:`softmax`."""
         return each_lane(self, log_softmax, "log_softmax", dim)
 
     # ---- shapes
 
     def view(self, *shape: Any) -> Any:
-        """The same numbers, in C order, in another shape."""
+        """Return the same numbers, in C order, in another shape."""
         return self.as_values().reshape(*shape)
 
     def unsqueeze(self, dim: int) -> Any:
-        """A side of 1 more, at `dim`."""
+        """Return the array with a new dimension of size 1 at `dim`."""
         array = self.as_values()
         (place,) = dimensions(array.ndim + 1, dim, "unsqueeze", array.shape)
         return array.reshape(*array.shape[:place], 1, *array.shape[place:])
 
     def squeeze(self, dim: Any = None, axis: Any = None) -> Any:
-        """Without the sides of 1, or without those of `dim`, as far as they are 1."""
+        """Return the array without dimensions of size 1, or only without those of `dim`."""
         array = self.as_values()
         asked = dimensions(array.ndim, axis if dim is None else dim, "squeeze", array.shape)
         return array.reshape([side for d, side in enumerate(array.shape) if d not in asked or side != 1])
 
     def t(self) -> Any:
-        """The transpose."""
+        """Return the transpose."""
         return self.as_values().T
 
     def transpose(self, *dims: Any) -> Any:
-        """`dims` two numbers: these two dimensions change places, as in PyTorch. Else as in NumPy: see `permute`."""
+        """Swap two dimensions, as in PyTorch.
+
+        With any other number of arguments, permute as NumPy does (see `permute`).
+        """
         if len(dims) == 2:
             a, b = (dimensions(self.as_values().ndim, d, "transpose", self.as_values().shape)[0] for d in dims)
             return self.as_values().swapaxes(a, b)
         return np.ndarray.transpose(self.as_values(), *dims)
 
     def permute(self, *dims: Any) -> Any:
-        """The dimensions in this order."""
+        """Return the array with its dimensions in this order."""
         return np.ndarray.transpose(self.as_values(), *dims)
 
     def dim(self) -> int:
-        """Number of dimensions."""
+        """Return the number of dimensions."""
         number: int = self.as_values().ndim
         return number
 
     def nelement(self) -> int:
-        """How many there are."""
+        """Return the number of elements."""
         count: int = self.as_values().size
         return count
 
     # ---- copies
 
     def masked_fill(self, mask: Any, number: float) -> Any:
-        """A copy with `number` where `mask` (of 0 and 1, or of booleans; broadcast) is."""
+        """Return a copy with `number` where `mask` is true. The mask holds booleans or 0 and 1, and is broadcast."""
         array = self.as_values()
         flags = np.broadcast_to(
             np.asarray(getattr(mask, "data", mask) if isinstance(mask, Many) else mask), array.shape
@@ -178,35 +183,35 @@ class TensorWords(Many):
         return found
 
     def clone(self) -> Any:
-        """An array of its own of the same objects."""
+        """Return a new array of the same objects."""
         return self.as_values().copy()
 
     def detach(self) -> Any:
-        """The numbers as Values from which nothing leads back."""
+        """Return the numbers as Values without a graph."""
         array = self.as_values()
         return like(array, [Value(v.data) for v in array.ravel().tolist()], array.shape)
 
     def numpy(self) -> NDArray[np.float64]:
-        """The numbers, a copy."""
+        """Return a copy of the numbers."""
         return np.array(self.as_values().data)
 
 
 class Extremes(NamedTuple):
-    """The result of ``x.max(dim)``: the largest of each lane, and its place in the lane."""
+    """The result of ``x.max(dim)``: the largest number of each lane, and its index in the lane."""
 
     values: Any
     indices: Any
 
 
 def like(array: Any, items: list[Any], shape: tuple[int, ...]) -> Any:
-    """An array of that kind of those objects, in C order."""
+    """Return the objects `items`, in C order, as an array of the same type as `array`."""
     flat = np.empty(prod(shape), object)
     flat[:] = items
     return flat.reshape(shape).view(type(array))
 
 
 def dimensions(ndim: int, dim: Any, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """`dim`, one or several of `ndim`, None for all, as numbers from 0."""
+    """Return `dim` as a tuple of dimensions from 0; None stands for all `ndim`."""
     given = tuple(range(ndim)) if dim is None else tuple(dim) if isinstance(dim, tuple | list) else (dim,)
     for d in given:
         if isinstance(d, bool) or not isinstance(d, int | np.integer) or not -ndim <= d < ndim:
@@ -227,7 +232,7 @@ def one_dimension(array: Any, dim: Any, name: str) -> int:
 def along(
     words: TensorWords, reduce: Callable[[Lane], Value], name: str, dim: Any, keepdim: bool, numpy: dict[str, Any]
 ) -> Any:
-    """`reduce` of all numbers, or of those along `dim`; `numpy` is what ``np.sum(array)`` says besides."""
+    """Apply `reduce` to all numbers, or along `dim`. `numpy` holds further arguments of ``np.sum(array)``."""
     array = words.as_values()
     dim, keepdim = _dim_and_keepdim(name, dim, keepdim, numpy)
     gone = dimensions(array.ndim, dim, name, array.shape)
@@ -241,7 +246,7 @@ def along(
 
 
 def _dim_and_keepdim(name: str, dim: Any, keepdim: bool, numpy: dict[str, Any]) -> tuple[Any, bool]:
-    """PyTorch's words and NumPy's, of which the functions of NumPy give more, with nothing in them."""
+    """Merge PyTorch's words with NumPy's. NumPy's functions also pass options that are None."""
     axis, kept = numpy.pop("axis", None), numpy.pop("keepdims", False)
     if any(option is not None for option in numpy.values()):
         raise TypeMismatchError(f".{name}() of Values takes dim= and keepdim=, got {listing(numpy)}")
@@ -249,7 +254,7 @@ def _dim_and_keepdim(name: str, dim: Any, keepdim: bool, numpy: dict[str, Any]) 
 
 
 def spread(lane: Lane, correction: float) -> Value:
-    """The mean square of the differences from the mean."""
+    """Return the variance of the lane: squared differences from the mean, divided by the count minus `correction`."""
     if len(lane) <= correction:
         raise InputError(
             f"var of {len(lane)} numbers, divided by {len(lane)} - {correction}: give more, or unbiased=False"
@@ -260,7 +265,7 @@ def spread(lane: Lane, correction: float) -> Value:
 
 
 def each_lane(words: TensorWords, function: Callable[[Lane], Lane], name: str, dim: Any) -> Any:
-    """`function` of every row along one dimension, of the same shape."""
+    """Apply `function` to every row along one dimension; the shape stays."""
     array = words.as_values()
     place = one_dimension(array, dim, name)
     lanes = np.moveaxis(array, place, -1)
@@ -287,7 +292,7 @@ ABSENT = {
     "retain_grad": "every Value keeps its gradient; leave it out",
     "requires_grad": "Weights and Parameters are trained; Values are computed from them",
 }
-"""Attributes that PyTorch's arrays have, and what is said of each."""
+"""Attributes of PyTorch's arrays that are missing here, each with advice."""
 
 
 class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorch's arguments, not NumPy's
@@ -296,7 +301,7 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
     Attributes
     ----------
     data, grad : ndarray of float64
-        Copies of the numbers and of the gradients, of the same shape.
+        Copies of the numbers and of the gradients, in the shape of the array.
 
     Examples
     --------
@@ -329,12 +334,12 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
     def __getitem__(self, index: Any) -> Any:
         try:
             return super().__getitem__(index)
-        except Exception as error:  # NumPy's, of many kinds
+        except Exception as error:  # NumPy raises many kinds
             kind = OutOfRangeError if "out of bounds" in str(error) else TypeMismatchError
             raise kind(f"Values of the shape {self.shape}[{shown(index)}]: {error!s:.200}") from None
 
     def __setitem__(self, index: Any, numbers: Any) -> None:
-        """Put Values, or numbers, in the place of others; what was computed of these stays as it is."""
+        """Replace elements by Values or numbers; results computed from the old ones stay as they are."""
         given = as_objects(numbers, "Values[...] =")
         given = np.ndarray.view(values([as_value(x) for x in given.ravel().tolist()], given.shape), np.ndarray)
         try:
@@ -353,27 +358,27 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
 
     @property
     def data(self) -> NDArray[np.float64]:  # type: ignore[override]
-        """The numbers, a copy."""
+        """A copy of the numbers."""
         return np.array([value.data for value in self.flat], np.float64).reshape(self.shape)
 
     @property
     def grad(self) -> NDArray[np.float64]:
-        """The gradients, a copy; 0 where there is none."""
+        """A copy of the gradients; 0 for a Value without one."""
         return np.array([value.grad or 0.0 for value in self.flat], np.float64).reshape(self.shape)
 
     def item(self) -> Any:  # type: ignore[override]
-        """The number of an array of one."""
+        """Return the number of an array with one element."""
         return only(self, "item").item()
 
     def backward(self, upstream: float = 1.0) -> None:
-        """`Value.backward` of an array of one."""
+        """Call `Value.backward` of an array with one element."""
         only(self, "backward").backward(upstream)
 
     def numel(self) -> int:
         return self.size
 
     def pow(self, exponent: Any) -> Any:
-        """``self ** exponent``."""
+        """Return ``self ** exponent``."""
         return each("pow", self, exponent)
 
     def __repr__(self) -> str:
@@ -407,7 +412,7 @@ def values(items: Iterable[Any], shape: tuple[int, ...]) -> Values:
 
 
 def as_objects(x: Any, what: str, level: int = 0) -> Objects:
-    """`x`, a number, a Value, a parameter, an array or nested lists of these, as an array of objects."""
+    """Return `x` as an array of objects: a number, a Value, a parameter, an array, or nested lists of these."""
     if level > DEEPEST:
         raise too_deep(f"{what}: a list")
     if isinstance(x, Values):
@@ -436,10 +441,10 @@ def as_objects(x: Any, what: str, level: int = 0) -> Objects:
 
 
 def each(name: str, *operands: Any) -> Any:
-    """An operation of the table with each of the operands, broadcast."""
+    """Apply an operation of the table elementwise to the operands, which are broadcast."""
     given = [as_objects(x, name) for x in operands]
     try:
-        with np.errstate(all="ignore"):  # a NaN or an infinity is a result, as of single Values
+        with np.errstate(all="ignore"):  # a NaN or an infinity is a result, as for single Values
             found = np.frompyfunc(partial(apply, kernel(name)), len(given), 1)(*given)
     except ValueError:
         shapes = " and ".join(str(x.shape) for x in given)
@@ -448,7 +453,7 @@ def each(name: str, *operands: Any) -> Any:
 
 
 def product(a: Any, b: Any) -> Any:
-    """``a @ b`` of one or two dimensions each, every number a weighted sum of its own."""
+    """Return ``a @ b`` for operands with one or two dimensions; each number is its own weighted sum."""
     left, right = as_objects(a, "@"), as_objects(b, "@")
     fits = left.ndim in (1, 2) and right.ndim in (1, 2) and left.shape[-1] == right.shape[0]
     if not fits:
@@ -464,7 +469,7 @@ def product(a: Any, b: Any) -> Any:
 
 
 def only(array: Values, what: str) -> Value:
-    """The Value of an array of one."""
+    """Return the Value of an array with one element."""
     if array.size != 1:
         raise InputError(f"{what} needs one Value, got an array of {array.size}; use .sum(), .mean() or an index")
     return as_value(array.ravel()[0])
@@ -483,7 +488,7 @@ def _assigning(name: str) -> Callable[..., Any]:
 
 
 OPERATORS = (("add", "add"), ("sub", "sub"), ("mul", "mul"), ("truediv", "div"), ("pow", "pow"))
-"""Python's names of what two operands make, and those of the table."""
+"""Python's names of binary operators, and the table's."""
 for _symbol, _name in OPERATORS:
     setattr(Values, f"__i{_symbol}__", _assigning(_name))
 

@@ -1,4 +1,4 @@
-"""`MultiheadAttention`: each position takes what the others offer, in shares that it finds out itself."""
+"""`MultiheadAttention`: each position takes values from the others, in shares that it computes itself."""
 
 from __future__ import annotations
 
@@ -23,39 +23,39 @@ from ._parameter import Parameter
 
 Vector = list[Value]
 Mask = list[list[float]]
-"""What is added to the score of each pair of positions; -inf where they do not meet."""
+"""Numbers added to the score of each pair of positions; -inf if the pair must not meet."""
 
 
 class MultiheadAttention(Module):
     """Scaled dot-product attention of several heads, over lists of positions.
 
-    Of each head ``softmax(q . k / sqrt(d))`` are the shares in which a position takes the values of all: q, k and v are
-    weighted sums of `query`, `key` and `value`, d is ``embed_dim / num_heads``.
+    In each head ``softmax(q . k / sqrt(d))`` gives the shares in which a position takes the values ``v`` of all
+    positions. q, k and v are weighted sums of `query`, `key` and `value`; d is ``embed_dim / num_heads``.
 
     Parameters
     ----------
     embed_dim : int
-        Numbers a position.
+        Numbers in each position.
     num_heads : int
-        Divides `embed_dim`.
+        Must divide `embed_dim`.
     bias : bool
         Whether the sums have biases.
     seed : int, optional
-        Of the initial values, see :class:`Linear`.
+        Seed of the initial values, see :class:`Linear`.
 
     Attributes
     ----------
     in_proj_weight : Parameter, shape (3 * embed_dim, embed_dim)
-        The weights of q, of k and of v, as PyTorch keeps them.
+        The stacked weights of q, k and v, as in PyTorch.
     in_proj_bias : Parameter, shape (3 * embed_dim,), or None
     out_proj : Linear
-        What joins the heads.
+        Joins the heads.
 
     Raises
     ------
     InputError
-        A size below 1, or `num_heads` that does not divide `embed_dim`; when called: other shapes, or a position that
-        may look at none.
+        A size is below 1, or `num_heads` does not divide `embed_dim`; when called: other shapes, or a position whose
+        mask excludes all.
 
     Examples
     --------
@@ -83,20 +83,20 @@ class MultiheadAttention(Module):
         self, query: Any, key: Any, value: Any, need_weights: bool = True, attn_mask: Any = None,
         average_attn_weights: bool = True, is_causal: bool = False,
     ) -> tuple[list[Vector], Any]:  # fmt: skip
-        """Attention of one sample.
+        """Return the attention of one sample.
 
         Parameters
         ----------
         query, key, value : list of positions, each `embed_dim` numbers
-            L positions that ask, and S that offer.
+            L query positions, and S key and value positions.
         need_weights : bool
             Whether to return the shares as well.
         attn_mask : array_like, shape (L, S), optional
-            True where two positions shall not meet; or numbers, which are added to the scores.
+            True where two positions must not meet; or numbers, which are added to the scores.
         average_attn_weights : bool
-            The mean of the heads' shares; else each head's.
+            Return the mean of the heads' shares; else those of each head.
         is_causal : bool
-            Whether a position sees only those up to its own. No mask is needed for that.
+            A position sees only itself and earlier ones. No mask is needed.
 
         Returns
         -------
@@ -115,13 +115,13 @@ class MultiheadAttention(Module):
         return outputs, _averaged(shares) if mean else shares
 
     def forward(self, query: Any, key: Any, value: Any) -> list[Vector]:
-        """The outputs of one sample, where every position sees all."""
+        """Return the outputs of one sample in which every position sees all."""
         self._check(query, key, value)
         return self._attend(query, key, value, [[0.0] * len(key)] * len(query))[0]
 
     @property
     def in_onnx(self) -> bool:
-        """Whether what joins the heads is the layer that it was made with."""
+        """True if `out_proj` is still a plain Linear."""
         return type(self.out_proj) is Linear
 
     def write_onnx(self, sheet: Sheet, query: Tensor, key: Tensor, value: Tensor, *mask: Mask) -> Tensor:
@@ -156,7 +156,7 @@ class MultiheadAttention(Module):
     def _attend(
         self, query: list[Vector], key: list[Vector], value: list[Vector], mask: Mask
     ) -> tuple[list[Vector], list[list[Vector]]]:
-        """The outputs, and the shares by head, asking position and offering position."""
+        """Return the outputs, and the shares by head, query position and key position."""
         q, k, v = (self._projected(part, rows) for part, rows in enumerate((query, key, value)))
         size = self.embed_dim // self.num_heads
         heads, shares = [], []
@@ -169,7 +169,7 @@ class MultiheadAttention(Module):
         return [self.out_proj([x for head in heads for x in head[i]]) for i in range(len(q))], shares
 
     def _projected(self, part: int, positions: list[Vector]) -> list[Vector]:
-        """Q (part 0), k (1) or v (2) of every position."""
+        """Return q (part 0), k (1) or v (2) of every position."""
         n, bias, found = self.embed_dim, self.in_proj_bias, []
         for x in positions:
             xs = tuple(x)
@@ -212,7 +212,7 @@ class MultiheadAttention(Module):
         return 0.0 if part is self.in_proj_bias else None
 
     def fans(self, part: Parameter | Weight) -> tuple[int, int]:
-        """PyTorch's: those of the three matrices as one."""
+        """Return the fans as PyTorch counts them: for the three matrices together."""
         return self.embed_dim, 3 * self.embed_dim
 
     def _title(self) -> str:
@@ -223,7 +223,7 @@ class MultiheadAttention(Module):
 
 
 def _one_head(q: list[Vector], k: list[Vector], v: list[Vector], mask: Mask) -> tuple[list[Vector], list[Vector]]:
-    """What each position of one head takes, and in which shares."""
+    """Return the mixed values of each position of one head, and their shares."""
     scale = 1.0 / math.sqrt(len(q[0]))
     mixed, shares = [], []
     for asking, added in zip(q, mask, strict=True):
@@ -244,7 +244,7 @@ def _averaged(shares: list[list[Vector]]) -> list[Vector]:
 
 
 def _start(shape: Sequence[int], fan_in: int, fan_out: int, draw: Any) -> Any:
-    """PyTorch's: Xavier's for the three matrices, `Linear`'s own for what joins the heads; biases 0."""
+    """Initialise as PyTorch does: the three matrices by Xavier's rule, `out_proj` by `Linear`'s; biases are 0."""
     square = shape[0] == shape[1]
     rule = initialisers.pytorch_default() if square else initialisers.xavier_uniform()
     return rule(tuple(shape), fan_in, fan_out, draw)

@@ -1,4 +1,4 @@
-"""A module called with a batch: an array of samples gives an array of outputs, computed by the kernels."""
+"""The call of a module with a batch: an array of samples gives an array of outputs, computed in NumPy."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ Shape = tuple[int, ...]
 
 
 class Outputs(np.ndarray[Any, Any]):
-    """What a module gives for a batch: numbers without a graph, and so is what is computed of them."""
+    """The outputs of a batch: numbers without a graph, as are all results computed from them."""
 
     def backward(self, *_: Any, **__: Any) -> NoReturn:
-        """Say how to train, since nothing leads back from a batch; always StateError."""
+        """Raise StateError with advice how to train: a batch builds no graph."""
         raise StateError(
             "backward: a module called with a batch returns numbers without a graph; train with sv.Run(net, loss, "
             "optimizer, data=(X, Y)).step(), or call net(x) for each sample x and backward() of the mean of the "
@@ -40,7 +40,7 @@ class Outputs(np.ndarray[Any, Any]):
 
 
 def batch_outputs(module: Module, x: Any) -> Outputs | None:
-    """The outputs for a batch `x`; None where `x` is one sample, or neither."""
+    """Return the outputs for a batch `x`; None if `x` is one sample, or neither."""
     if isinstance(x, Many) or tracing.active() is not None or getattr(x.dtype, "kind", "") == "O":
         return None
     books, standing = module._books, _standing(module)
@@ -56,7 +56,7 @@ def batch_outputs(module: Module, x: Any) -> Outputs | None:
             books.samples.add(array.shape)
             return None
         found = _recorded(module, array.shape[1:])
-        if found is None or module in found[0].modes:  # of a norm in training the batch is one call
+        if found is None or module in found[0].modes:  # in training a norm needs the batch as one call
             return None
         tape, shape = found
         if tape.modes:
@@ -66,17 +66,17 @@ def batch_outputs(module: Module, x: Any) -> Outputs | None:
             )
         plan = lower(tape.only(outputs=True)), tape.blocks, shape
         if all(type(part).__module__.startswith(__package__) for _, part in module.named_modules()):
-            books.plans[array.shape[1:]] = plan  # what a forward of a user's does may change with anything
+            books.plans[array.shape[1:]] = plan  # a user's forward may depend on anything, so it is not cached
     return _computed(module, array, *plan)
 
 
 def _standing(module: Module) -> list[Any]:
-    """What a recording depends on: the layers and what they hold."""
+    """Return all that a recording depends on: the layers and their attributes."""
     return [x for _, part in module.named_modules() for x in (type(part), *vars(part).values())]
 
 
 def _recorded(module: Module, sample: Shape) -> tuple[Tape, Shape] | None:
-    """The module as a tape and the shape of its output, for samples of a shape; None where it takes no such ones."""
+    """Return the module as a tape and the shape of its output; None if it does not take samples of this shape."""
     made = list[Any]()
 
     def forward(row: list[Any]) -> Any:
@@ -87,7 +87,7 @@ def _recorded(module: Module, sample: Shape) -> tuple[Tape, Shape] | None:
         tape = trace(forward, int(np.prod(sample)))
         result = made[0].as_values() if isinstance(made[0], Many) else made[0]
         shape = result.shape if isinstance(result, np.ndarray) else shape_of(result)
-    except Exception:  # a forward that a user wrote may raise what it likes; a call with one sample says what is wrong
+    except Exception:  # a user's forward may raise anything; a call with one sample reports it
         return None
     return tape, shape if np.prod(shape) == len(tape.outputs) else (len(tape.outputs),)
 
@@ -99,13 +99,13 @@ def _computed(module: Module, array: NDArray[Any], plan: Plan, blocks: Sequence[
     rows = array.reshape(len(array), prod(array.shape[1:]))
     found = PlanRunner(plan, theta.dtype).rows(theta, rows.T, plan.body.outputs).T
     wrong = np.isnan(found).any(axis=1) & np.isfinite(rows).all(axis=1)
-    if wrong.any():  # a number that names no row of an Embedding, perhaps: the call with that sample says so
+    if wrong.any():  # such as a number that is no row of an Embedding: the call with that sample reports it
         module(array[int(np.argmax(wrong))].tolist())
     return found.reshape(len(array), *shape).view(Outputs)
 
 
 def batch_loss(loss: Any, outputs: Outputs, targets: Any) -> Outputs:
-    """The loss of a batch as a Run computes it, a number without a graph."""
+    """Return the loss of a batch as a Run computes it, a number without a graph."""
     wanted = real_array(targets.detach().cpu() if hasattr(targets, "detach") else targets, "the targets")
     title = type(loss).__name__
     if outputs.ndim == 0 or wanted.ndim == 0 or len(wanted) != len(outputs):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Buffer(Block):
-    """An array beside the parameters: a Run keeps it in its store, frames and files; no gradient goes to it."""
+    """An array beside the parameters. A Run keeps it in its store, frames and files; it gets no gradient."""
 
     __slots__ = ("first", "shape", "whole")
 
@@ -33,7 +33,10 @@ class Buffer(Block):
 
     @property
     def data(self) -> NDArray[Any]:
-        """The values: a live view; a read-only copy of a count, and beside a training thread. Assigning copies."""
+        """The values as a live view; a count, or any buffer beside a training thread, is a read-only copy.
+
+        Assigning copies.
+        """
         found = self._seen_values(0, self.size).reshape(self.shape)
         if self.whole:
             with np.errstate(invalid="ignore"):
@@ -46,14 +49,14 @@ class Buffer(Block):
         self._write(0, self.fitted(array, self.name or "a buffer").ravel())
 
     def fitted(self, array: ArrayLike, title: str) -> NDArray[np.float64]:
-        """`array` as numbers that it can have: of a count whole ones, up to 2**53, of which a float64 has each."""
+        """Return `array` as valid numbers of this buffer. A count takes whole numbers up to 2**53, exact in float64."""
         new = fitted(array, self.shape, title)
         if self.whole and not ((new == np.floor(new)) & (new >= 0) & (new <= 2.0**53)).all():
             raise InputError(f"{title} counts, so it must be a whole number >= 0, at most 2**53; got {shown(array)}")
         return new
 
     def number(self, index: int) -> Value:
-        """One of the numbers in a graph: of a recorded one what it will be, else what it is now."""
+        """Return one number for a graph: a recorded graph reads it later, any other gets its current value."""
         weight = self.weight(index)
         return weight if tracing.active() is not None else Value(weight.data)
 
@@ -63,7 +66,7 @@ class Buffer(Block):
         return "count" if self.whole else "buffer"
 
     def weight_name(self, index: int) -> str:
-        """``"1.running_mean[2]"`` for the number at flat `index`."""
+        """Return the name of the number at flat `index`, such as ``"1.running_mean[2]"``."""
         place = "".join(f"[{i}]" for i in np.unravel_index(index, self.shape)) if self.shape else ""
         return f"{self.name}{place}"
 
@@ -78,7 +81,7 @@ class Buffer(Block):
 
 
 def _restored(data: Any, whole: bool, first: Any, frozen: Any) -> Buffer:
-    """A stand-alone Buffer of these numbers, for copies and pickles."""
+    """Return a stand-alone Buffer with these numbers, for copies and pickles."""
     copy = Buffer(first, whole)
     copy.flat_value[:] = np.ravel(data)
     copy.frozen_flags[:] = frozen
@@ -86,7 +89,7 @@ def _restored(data: Any, whole: bool, first: Any, frozen: Any) -> Buffer:
 
 
 class Buffered:
-    """An attribute of a module that is read and set as an array, and kept as a `Buffer`; None where there is none."""
+    """A module attribute that is read and set as an array and kept as a `Buffer`; None if there is none."""
 
     def __init__(self, whole: bool = False) -> None:
         self._name, self._whole = "", whole
@@ -95,16 +98,16 @@ class Buffered:
         self._name = name
 
     def __get__(self, module: Any, owner: type | None = None) -> Any:
-        """The array, of a count the number; of the class this object."""
+        """Return the array, or the number for a count; on the class, return this object."""
         if module is None:
             return self
         kept = vars(module).get(self._name)
         if not isinstance(kept, Buffer):
             return kept
-        return kept.data[()] if kept.whole else kept.data  # `+= 1` makes another number, and sets that
+        return kept.data[()] if kept.whole else kept.data  # `+= 1` makes a new number and sets it
 
     def __set__(self, module: Module, value: Any) -> None:
-        """Copies into the buffer there is; the first array, or a Buffer, becomes it."""
+        """Copy into the existing buffer; the first array, or a Buffer, becomes the buffer."""
         kept = vars(module).get(self._name)
         if value is not None and not isinstance(value, Buffer):
             if isinstance(kept, Buffer):

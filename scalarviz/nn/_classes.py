@@ -1,10 +1,11 @@
 """Losses for classes, and the layers before them: yes or no for each output, or one class of several.
 
-Those with an exponential first subtract the largest number, so that none overflows. The shift cancels from the result,
-so no gradient goes through it (operation ``held_max``).
+Functions with an exponential first subtract the largest number, so that none overflows. The shift cancels from the
+result, so no gradient goes through it (operation ``held_max``).
 
-PyTorch's mean divides by the sum of the weights of the batch's own targets. So a Run computes the divisor of a step
-from its targets before the forward pass (`batch_shares`), and the graph of a sample is what it adds (`batch_part`).
+PyTorch's mean divides by the summed class weights of the targets in the batch. So a Run computes the divisor of a step
+from its targets before the forward pass (`batch_shares`), and each sample contributes its undivided term
+(`batch_part`).
 """
 
 from __future__ import annotations
@@ -59,19 +60,19 @@ def one_each(loss: Loss, numbers: Numbers, what: str, outputs: int, each: str = 
 
 
 class BinaryLoss(Loss):
-    """Base of the two classes: each output has a weight.
+    """Base of the two binary losses: each output has its own yes-or-no target.
 
     Parameters
     ----------
     weight : sequence of float, optional
-        One an output, a factor of its loss. A mean divides by the number of outputs all the same.
+        One factor for the loss of each output. A mean still divides by the number of outputs.
     reduction, batch_reduction
         As for :class:`Loss`.
 
     Raises
     ------
     InputError
-        No finite weights, or when called: not one for every output.
+        The weights are not finite, or when called: not one for every output.
     """
 
     def __init__(
@@ -99,8 +100,8 @@ class BCELoss(BinaryLoss):
     """Binary cross-entropy of outputs in 0..1, the mean or sum of ``-(t*log(o) + (1-t)*log(1-o))``.
 
     See :class:`BinaryLoss` for the parameters. As in PyTorch the logarithms are at least -100 and the derivative's
-    denominator at least 1e-12. By the target the derivative is made of the same logarithms, in PyTorch of unbounded
-    ones. An output outside 0..1 gives NaN.
+    denominator is at least 1e-12. The derivative with respect to the target uses the same bounded logarithms; PyTorch's
+    are unbounded there. An output outside 0..1 gives NaN.
     """
 
     def __init__(
@@ -114,7 +115,7 @@ class BCELoss(BinaryLoss):
 
 
 class BCEWithLogitsLoss(BinaryLoss):
-    """Binary cross-entropy of ``sigmoid(x)``, from the numbers x before the sigmoid, without overflow.
+    """Binary cross-entropy of ``sigmoid(x)``, computed from the logits ``x`` without overflow.
 
     ``-(pos_weight * t * log(sigmoid(x)) + (1 - t) * log(1 - sigmoid(x)))``, mean or sum.
 
@@ -123,7 +124,7 @@ class BCEWithLogitsLoss(BinaryLoss):
     weight, reduction, batch_reduction
         As for :class:`BinaryLoss`, errors too.
     pos_weight : sequence of float, optional
-        One an output (one number: for all), a factor of the losses of positive targets.
+        One factor for each output (or one number for all): it scales the loss of positive targets.
     """
 
     def __init__(
@@ -149,30 +150,29 @@ _BCE, _LOGITS = kernel("binary_cross_entropy"), kernel("bce_with_logits")
 
 
 MOST = 1 << 24
-"""Above it not every whole number is one of float32."""
+"""Above this, float32 cannot hold every whole number."""
 
 
 class ClassLoss(Loss):
-    """A loss of C outputs and the number of a class.
+    """Base of the losses of C outputs and one class index.
 
     Parameters
     ----------
     weight : sequence of float, optional
-        One a class, a factor of the losses of its samples.
+        One factor for each class: it scales the losses of its samples.
     ignore_index : int
-        Samples with this target count for nothing.
+        Samples with this target are left out.
     reduction : {"mean", "sum", "none"}
-        Over a batch. ``"mean"`` divides by the sum of the weights of the targets; of a batch without any target that
-        counts it is NaN.
+        Over a batch. ``"mean"`` divides by the summed weights of the targets; it is NaN if every target is ignored.
 
     Raises
     ------
     InputError
-        Another reduction, no finite weights, no whole number; when called: a target that is no whole number in
-        ``0 .. C-1``, or not one weight a class.
+        An unknown reduction, weights that are not finite, an `ignore_index` that is no whole number; when called: a
+        target that is no whole number in ``0 .. C-1``, or not one weight for each class.
     """
 
-    divides: ClassVar[bool] = True  # whether a mean divides by weights
+    divides: ClassVar[bool] = True  # a mean divides by the class weights
 
     def __init__(
         self, weight: Sequence[float] | None = None, *, ignore_index: int | None = -100, reduction: Reduction = "mean"
@@ -185,7 +185,7 @@ class ClassLoss(Loss):
         )
 
     def __call__(self, outputs: Any, targets: Any) -> Any:
-        """The loss of one sample: C outputs, and its class, or a sequence of that alone."""
+        """Return the loss of one sample: C outputs, and its class index (or a sequence of that one number)."""
         if isinstance(outputs, Outputs):
             return batch_loss(self, outputs, targets)
         if self.reduction != "mean" or not self.divides:
@@ -198,7 +198,7 @@ class ClassLoss(Loss):
         return part if share == 1.0 else part / share
 
     def _unbatched_loss(self, outputs: Any, target: Value) -> Value:
-        """A recorded loss of one sample, of whose batch nothing is known."""
+        """Record the loss of one sample outside a batch."""
         if self.weight is not None:
             raise TracingError(
                 f"{type(self).__name__}: a weighted mean divides by the weights of the whole batch, which a function "
@@ -207,14 +207,14 @@ class ClassLoss(Loss):
         return self._recorded(self.row(outputs), target, math.nan)
 
     def _recorded(self, row: list[Value], target: Value, ignored: float) -> Value:
-        """The part of a sample whose class is not known yet; `ignored` where it counts for nothing."""
-        if len(row) == 1:  # a class other than 0 would be taken in silence
+        """Return the term of a sample whose class is not known yet; `ignored` if its target is `ignore_index`."""
+        if len(row) == 1:  # another class would go unnoticed
             raise InputError(
                 f"{type(self).__name__}: got one output for a class index; it needs one output per class, at least "
                 "2. Of a nested output pass a whole row; for two classes with one output use BCEWithLogitsLoss"
             )
         recorder = tracing.active()
-        if recorder is not None:  # the targets are checked by those who have them
+        if recorder is not None:  # the Run checks the targets
             recorder.classes.append((target, self, len(row)))
         part = self.part_of_symbol(row, target)
         if self.ignore_index is None:
@@ -222,7 +222,7 @@ class ClassLoss(Loss):
         return apply(_WHERE, (target >= self.ignore_index) * (target <= self.ignore_index), ignored, part)
 
     def batch_part(self, outputs: Any, targets: Any) -> Value:
-        """The term of a sample in the loss of its batch, which is then divided by the sum of `batch_shares`."""
+        """Return the term of one sample in its batch's loss, before the division by the sum of `batch_shares`."""
         row = self.row(outputs)
         if self.weight is not None:
             one_each(self, self.weight, "weight", len(row), "a class")
@@ -238,24 +238,24 @@ class ClassLoss(Loss):
         return self.part_of_class(row, int(number))
 
     def part_of_class(self, row: list[Value], k: int) -> Value:
-        """The part of a sample of class `k`."""
+        """Return the term of a sample of class `k`."""
         raise NotImplementedError
 
     def part_of_symbol(self, row: list[Value], target: Value) -> Value:
-        """The part of a sample whose class is not known yet."""
+        """Return the term of a sample whose class is not known yet."""
         raise NotImplementedError
 
     def part_of_shares(self, row: list[Value], shares: list[Value]) -> Value:
-        """The part of a sample that has a share of every class."""
+        """Return the term of a sample whose target is a share of every class."""
         raise NotImplementedError
 
     def row(self, outputs: Any) -> list[Value]:
-        """The outputs as a list of Values; InputError if they are no row of numbers."""
+        """Return the outputs as a list of Values; InputError if they are not a row of numbers."""
         if isinstance(outputs, Value):
             return [outputs]
         row = outputs.tolist() if isinstance(outputs, np.ndarray) else outputs
         shape = shape_of(row)
-        if len(shape) > 1 and shape[0] > 1 and set(shape[1:]) == {1}:  # C x 1 x 1, as pooling over a picture gives it
+        if len(shape) > 1 and shape[0] > 1 and set(shape[1:]) == {1}:  # C x 1 x 1, the output of pooling over a picture
             return every(row, type(self).__name__)
         if len(shape) != 1 or shape[0] == 0:
             raise InputError(
@@ -266,17 +266,17 @@ class ClassLoss(Loss):
         return [as_value(v) for v in row]
 
     def target(self, targets: Any, outputs: Any) -> Any:
-        """The class, taken out of a list or array of one."""
+        """Return the class index, unpacked from a list or array with one item."""
         given = targets.ravel().tolist() if isinstance(targets, np.ndarray) else targets
         if not isinstance(given, list | tuple):
             return given
         if len(given) != 1 or isinstance(given[0], list | tuple):
-            self.row(outputs)  # a batch is refused as one
+            self.row(outputs)  # first refuse a batch
             raise InputError(self._one_number(f"{len(given)} numbers" if len(given) != 1 else shown(given)))
         return given[0]
 
     def batch_shares(self, targets: NDArray[Any]) -> NDArray[np.float64]:
-        """The share of each sample of (N, 1) targets in the divisor of a mean, float64 of shape (N,)."""
+        """Return the share of each sample in the divisor of a mean, for targets (N, 1): float64 of shape (N,)."""
         return self._shares(targets[:, 0]) if self.divides and targets.shape[1] == 1 else np.ones(len(targets))
 
     def _shares(self, classes: NDArray[Any]) -> NDArray[np.float64]:
@@ -287,7 +287,7 @@ class ClassLoss(Loss):
         return shares
 
     def check_targets(self, targets: NDArray[Any], n_outputs: int) -> None:
-        """Check targets (N, 1) of `n_outputs` classes for a Run; InputError names the first bad row."""
+        """Check targets (N, 1) with `n_outputs` classes for a Run; InputError names the first bad row."""
         if targets.ndim != 2 or targets.shape[1] != 1:
             raise InputError(self._one_number(f"the shape {targets.shape}"))
         column = targets[:, 0]
@@ -322,7 +322,7 @@ class ClassLoss(Loss):
 
 
 class NLLLoss(ClassLoss):
-    """The negative logarithm of a class's probability, ``-outputs[target]``; the outputs are those of LogSoftmax.
+    """The negative log-probability of the target class, ``-outputs[target]``; the outputs come from LogSoftmax.
 
     See :class:`ClassLoss` for the parameters.
 
@@ -345,12 +345,12 @@ _WHERE = kernel("where")
 
 
 def masks(target: Value, classes: int) -> list[Value]:
-    """For each class, 1 where a target that is not known yet is that class, else 0."""
+    """Return one 0-1 Value for each class: 1 if the target, not known yet, is that class."""
     return [(target >= k) * (target <= k) for k in range(classes)]
 
 
 def selected(mask: Sequence[Value], row: Sequence[Any]) -> Value:
-    """The number of `row` at the class that the mask says; 0 if it says none."""
+    """Return the number of `row` at the class whose mask is 1; 0 if there is none."""
     zero = Value(0.0)
     return reduce_sum([apply(_WHERE, m, x, zero) for m, x in zip(mask, row, strict=True)])
 
@@ -368,17 +368,17 @@ def _number(target: Any, loss: Loss) -> float:
 class Softmax(Module):
     """Probabilities of classes, ``exp(x[k]) / sum(exp(x))``, without overflow.
 
-    To train, give the numbers before the softmax to :class:`CrossEntropyLoss`, which contains it.
+    To train, pass the logits to :class:`CrossEntropyLoss`, which contains the softmax.
 
     Parameters
     ----------
     dim : {1, -1}
-        PyTorch's place of the classes in a batch N x C; here a sample is a row of C numbers.
+        For PyTorch's signature: the dimension of the classes. Here a sample is a row of C numbers.
 
     Raises
     ------
     InputError
-        Another `dim`; when called: no row of numbers.
+        `dim` is another number; when called: the input is no row of numbers.
     """
 
     stage: ClassVar[str] = "softmax"
@@ -413,7 +413,7 @@ class Softmax(Module):
 class LogSoftmax(Softmax):
     """The logarithms of :class:`Softmax`, ``x[k] - log(sum(exp(x)))``, without overflow.
 
-    See :class:`Softmax` for `dim`. To train, give them to :class:`NLLLoss`.
+    See :class:`Softmax` for `dim`. To train, pass the result to :class:`NLLLoss`.
     """
 
     stage: ClassVar[str] = "log_softmax"
@@ -422,20 +422,21 @@ class LogSoftmax(Softmax):
 
 
 class CrossEntropyLoss(ClassLoss):
-    """The cross-entropy of a class, ``log(sum(exp(outputs))) - outputs[target]``; the outputs are logits.
+    """The cross-entropy of the target class, ``log(sum(exp(outputs))) - outputs[target]``; the outputs are logits.
 
     Parameters
     ----------
     weight, ignore_index, reduction
         As for :class:`ClassLoss`, errors too.
     label_smoothing : float
-        In 0..1: this part of each target is spread over all classes alike.
+        In 0..1: this share of each target is spread evenly over all classes.
 
     Notes
     -----
-    The target of a sample is one number; in the data of a Run a column of whole numbers (N,) or (N, 1). C numbers a
-    sample, (N, C), are a share of every class, as one-hot rows are; a mean divides by N then. A recorded graph selects
-    the logit by comparisons that depend on the targets alone: an engine computes them once a data set.
+    The target of a sample is one class index; the data of a Run hold a column of whole numbers (N,) or (N, 1). With C
+    numbers a sample, (N, C), the target is a share of every class, as in one-hot rows; a mean then divides by N. A
+    recorded graph selects the logit by comparisons that depend only on the targets: an engine computes them once for a
+    data set.
 
     Examples
     --------
@@ -481,7 +482,7 @@ class CrossEntropyLoss(ClassLoss):
         return total * functions.sum(wanted) - dot(wanted, differences)
 
     def target(self, targets: Any, outputs: Any) -> Any:
-        """The class, or the list of the shares of all classes."""
+        """Return the class index, or the list of the shares of all classes."""
         alone = isinstance(outputs, np.ndarray) and outputs.ndim == 0
         many = len(outputs) if isinstance(outputs, Sized) and not alone else 1
         given = targets.ravel().tolist() if isinstance(targets, np.ndarray) else targets
@@ -498,7 +499,7 @@ class CrossEntropyLoss(ClassLoss):
             )
 
     def check_targets(self, targets: NDArray[Any], n_outputs: int) -> None:
-        """As for :class:`ClassLoss`; or targets (N, C), which any finite numbers may be."""
+        """Check targets as :class:`ClassLoss` does, or (N, C) shares, which may be any finite numbers."""
         if n_outputs > 1 and targets.ndim == 2 and targets.shape[1] == n_outputs:
             self._no_ignoring()
         else:
@@ -510,7 +511,7 @@ class CrossEntropyLoss(ClassLoss):
 
 
 class MultiMarginLoss(ClassLoss):
-    """By how much other classes come too near: ``mean(max(0, margin - outputs[target] + outputs[k])**p)``, k != target.
+    """The sum of ``max(0, margin - outputs[target] + outputs[k])**p`` over all k != target, divided by C.
 
     Parameters
     ----------
@@ -518,7 +519,7 @@ class MultiMarginLoss(ClassLoss):
     margin : float
         Finite.
     weight, reduction
-        As for :class:`ClassLoss`, errors too; but a mean divides by the number of samples, whatever their weights.
+        As for :class:`ClassLoss`, errors too; but a mean divides by the number of samples, whatever the weights.
     """
 
     divides = False

@@ -1,7 +1,7 @@
-"""Layers on rows and pictures: windows that slide over nested lists of C x H x W numbers.
+"""Layers on rows and pictures: windows slide over nested lists of C x H x W numbers.
 
-`Conv1d` and `Conv2d` compute the same weighted sums at every place, pools one number for each window of each channel.
-`AdaptiveAvgPool1d` and `AdaptiveAvgPool2d` take means of as many windows as are asked for, whatever the sides.
+`Conv1d` and `Conv2d` compute the same weighted sums at every position; pools compute one number for each window of
+each channel. `AdaptiveAvgPool1d` and `AdaptiveAvgPool2d` take the means of a fixed number of windows, for any size.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ Pair = tuple[int, int]
 Sides = tuple[int, ...]
 Size = int | Sides
 Border = tuple[Pair, Pair]
-"""Of rows and of columns: how many before and behind."""
+"""The numbers of border rows and columns, each before and after."""
 WIDEST = 1 << 16
-"""Of a window, its stride and a border: so many places are looked at one by one."""
+"""The largest window, stride or border: every position is visited one by one."""
 
 
 def pair(given: Any, what: str, least: int) -> Pair:
@@ -54,7 +54,7 @@ def sides_of(given: Any, what: str, least: int, dimensions: int) -> tuple[int, .
 
 
 def plane_sides(sides: tuple[int, ...], other: int) -> Pair:
-    """Sides of a picture; a row is one of height 1, `other` is what stands for its rows."""
+    """Return sizes as (rows, columns); with one dimension `other` stands for the rows."""
     return (other, sides[0]) if len(sides) == 1 else (sides[0], sides[1])
 
 
@@ -63,12 +63,12 @@ def planes_of(x: Any, dimensions: int) -> Any:
 
 
 def brief(sides: Any) -> str:
-    """PyTorch's way to print what was made from one number."""
+    """Return sides as PyTorch prints them: one number if all are equal."""
     return str(sides[0]) if len(set(sides)) == 1 else str(sides)
 
 
 def picture(x: Any, title: str, channels: int | None = None, dimensions: int = 2) -> Pair:
-    """The sides H x W of a picture C x H x W; of a row of each channel C x L they are 1 x L."""
+    """Return the sides H x W of a picture C x H x W; for rows C x L they are 1 x L."""
     shape = shape_of(x, f"{title}: the input")
     if len(shape) != dimensions + 1 or 0 in shape or channels not in (None, shape[0]):
         kind, sides = ("picture", "H, W") if dimensions == 2 else ("sample", "L")
@@ -95,12 +95,12 @@ class Sliding(Module):
 
     @property
     def _dilation(self) -> Pair:
-        """From one place of the window to the next, down and across; pools have no `dilation`."""
+        """The distance between neighbouring kernel positions, down and across; 1 for pools."""
         return plane_sides(getattr(self, "dilation", (1,)), 1)
 
     @property
     def _field(self) -> Pair:
-        """From the first to the last place of the window, down and across."""
+        """The size of the window with its dilation, down and across."""
         size, apart = plane_sides(self.kernel_size, 1), self._dilation
         return (size[0] - 1) * apart[0] + 1, (size[1] - 1) * apart[1] + 1
 
@@ -113,7 +113,7 @@ class Sliding(Module):
         return (down, down), (across, across)
 
     def _planes(self, x: Any, title: str, channels: int | None, fill: Any) -> tuple[Any, range, range]:
-        """The channels with a border of `fill`, and the rows and columns where windows begin in them."""
+        """Return the channels with a border of `fill`, and the rows and columns where windows begin."""
         sides, border, field = picture(x, title, channels, self.dimensions), self._border, self._field
         padded = (sides[0] + sum(border[0]), sides[1] + sum(border[1]))
         if field[0] > padded[0] or field[1] > padded[1]:
@@ -128,7 +128,7 @@ class Sliding(Module):
         return planes if bare else [bordered(plane, border, fill) for plane in planes], rows, columns
 
     def _patches(self, planes: Any, rows: range, columns: range) -> list[list[Any]]:
-        """The numbers of all planes (C x H x W) in each window, position by position in C order."""
+        """Return the numbers of all planes (C x H x W) in each window, position by position in C order."""
         (high, wide), (down, across) = self._field, self._dilation
         return [
             [x for plane in planes for row in plane[top : top + high : down] for x in row[left : left + wide : across]]
@@ -137,7 +137,7 @@ class Sliding(Module):
         ]
 
     def made_shape(self, before: Sides) -> Sides:
-        """The shape that it makes of a sample of the shape `before`."""
+        """Return the output shape for a sample of the shape `before`."""
         border, field = self._border[-self.dimensions :], self._field[-self.dimensions :]
         sides = zip(before[1:], field, self.stride, border, strict=True)
         made = ((side + sum(edge) - size) // step + 1 for side, size, step, edge in sides)
@@ -152,12 +152,12 @@ class Conv(Sliding):
     in_channels, out_channels : int
     kernel_size, stride : int or a tuple of one for each dimension
     padding : int, tuple, "valid" or "same"
-        A border of zeros: so many on both sides; none; or so many in all as leave the sides as they are (with stride 1
-        only; of an odd number, one more behind).
+        A border of zeros. A number: this many on both sides. "valid": none. "same": enough to keep the sides (stride 1
+        only; an odd number puts one more at the end).
     dilation : int or tuple
-        From one place that the kernel reads to the next; 1: neighbours.
+        Distance between the positions that the kernel reads; 1: neighbours.
     groups : int
-        Each of so many groups of outputs reads its group of inputs only. As many as `in_channels`: depthwise.
+        Each group of output channels reads only its group of input channels. `in_channels` groups: depthwise.
     bias, init, seed
         As for :class:`Linear`.
 
@@ -169,13 +169,14 @@ class Conv(Sliding):
     Raises
     ------
     InputError
-        A size is too small, "same" with another stride, channels that do not make such groups, or there is no memory
-        for so many weights; when called: no sample of `in_channels` x L or x H x W, or one smaller than the kernel.
+        A size is too small, "same" with another stride, channels that do not form such groups, or the weights need too
+        much memory; when called: no sample of `in_channels` x L or x H x W, or one smaller than the kernel.
 
     Notes
     -----
-    The border is one constant 0, shared by all patches: in objects and NumPy an infinite or NaN weight makes NaN of it
-    (IEEE 754). The numba engine leaves these products out of batches. A Run stops at such a weight in every engine.
+    The border is one constant 0, shared by all patches. So an infinite or NaN weight gives NaN there in the objects and
+    numpy engines (IEEE 754). The numba engine skips these products in batches. A Run stops at such a weight in every
+    engine.
     """
 
     def __init__(
@@ -215,14 +216,14 @@ class Conv(Sliding):
         return groups
 
     def forward(self, x: Any) -> Any:
-        """`out_channels` x L' of one sample `in_channels` x L; or x H' x W' of x H x W."""
+        """Return `out_channels` x L' for a sample `in_channels` x L, or x H' x W' for x H x W."""
         title = titled(self, f"{type(self).__name__}({self.in_channels}, {self.out_channels})")
         planes, rows, columns = self._planes(x, title, self.in_channels, Value(0.0))
         made = (len(rows), len(columns))[-self.dimensions :]
         return [nest(channel, made) for channel in self._channels(planes, rows, columns)]
 
     def _channels(self, planes: Any, rows: range, columns: range) -> list[tuple[Value, ...]]:
-        """The sums of each output channel at all positions: a layer a group."""
+        """Return the sums of each output channel at all positions; each group is one layer."""
         before, behind = self.in_channels // self.groups, self.out_channels // self.groups
         channels: list[tuple[Value, ...]] = []
         for group in range(self.groups):
@@ -241,7 +242,7 @@ class Conv(Sliding):
         )  # fmt: skip
 
     def fans(self, part: Parameter | Weight) -> tuple[int, int]:
-        """Inputs of one sum, and sums that one input takes part in (stride 1), as PyTorch counts them."""
+        """Return the inputs of one sum, and the sums that use one input (at stride 1), as PyTorch counts them."""
         places = prod(self.kernel_size)
         return self.in_channels // self.groups * places, self.out_channels * places
 
@@ -259,7 +260,7 @@ class Conv(Sliding):
 class Conv1d(Conv):
     """Convolution of rows, ``out[o][x] = bias[o] + sum(weight[o][c][j] * in[c][x*stride + j - padding])``.
 
-    A sample is C x L. Without mirroring the kernel, as everywhere in deep learning. See :class:`Conv`.
+    A sample is C x L. The kernel is not mirrored, as usual in deep learning. See :class:`Conv`.
     """
 
     stage: ClassVar[str] = "conv1d"
@@ -267,12 +268,12 @@ class Conv1d(Conv):
 
 
 class Conv2d(Conv):
-    """Convolution of a picture; without mirroring the kernel, as everywhere in deep learning.
+    """Convolution of a picture; the kernel is not mirrored, as usual in deep learning.
 
     ``out[o][y][x] = bias[o] + sum(weight[o][c][i][j] * in[c][y*stride + i - padding][x*stride + j - padding])``
 
-    A sample is C x H x W, sizes are rows and columns; with a dilation ``i`` and ``j`` are multiplied by it in the
-    input's places. See :class:`Conv`.
+    A sample is C x H x W; sizes are (rows, columns). A dilation multiplies ``i`` and ``j`` in the input's indices. See
+    :class:`Conv`.
     """
 
     stage: ClassVar[str] = "conv2d"
@@ -285,9 +286,9 @@ class Pool(Sliding):
     Parameters
     ----------
     kernel_size : int or a tuple of one for each dimension
-        Sides of a window.
+        Size of the window.
     stride : int or tuple, optional
-        From window to window. Default: `kernel_size`, windows side by side; a rest that fills no window is left out.
+        Distance between windows. Default: `kernel_size`, windows side by side. An incomplete window is left out.
     padding : int or tuple
         Border on every side, at most half the window.
 
@@ -309,7 +310,7 @@ class Pool(Sliding):
             )
 
     def _windows(self, x: Any, fill: Any) -> tuple[list[list[list[Any]]], Sides]:
-        """The windows of every channel, and how many there are down and across."""
+        """Return the windows of every channel, and the numbers of windows down and across."""
         title = titled(self, f"{type(self).__name__}({brief(self.kernel_size)})")
         planes, rows, columns = self._planes(x, title, None, fill)
         made = (len(rows), len(columns))[-self.dimensions :]
@@ -326,13 +327,13 @@ class Pool(Sliding):
 
 
 class MaxPool(Pool):
-    """The largest number of each window; its gradient goes to the first one that is largest (row by row).
+    """The largest number of each window. Of equal numbers the first one (row by row) gets the gradient.
 
     The border counts as minus infinity. See :class:`Pool` for the parameters.
     """
 
     def forward(self, x: Any) -> Any:
-        """The windows' largest numbers, C x L' of C x L or C x H' x W' of C x H x W."""
+        """Return the largest number of each window: C x L' for C x L, C x H' x W' for C x H x W."""
         channels, sides = self._windows(x, None)
         return [
             nest([functions.max([v for v in window if v is not None]) for window in channel], sides)
@@ -344,10 +345,10 @@ class MaxPool(Pool):
 
 
 class AvgPool(Pool):
-    """The mean of each window, the zeros of the border included. See :class:`Pool` for the parameters."""
+    """The mean of each window, including the zeros of the border. See :class:`Pool` for the parameters."""
 
     def forward(self, x: Any) -> Any:
-        """The windows' means, C x L' of C x L or C x H' x W' of C x H x W."""
+        """Return the mean of each window: C x L' for C x L, C x H' x W' for C x H x W."""
         channels, sides = self._windows(x, Value(0.0))
         places = prod(self.kernel_size)
         shares = (Value(1.0 / places),) * places
@@ -386,18 +387,18 @@ class AvgPool2d(AvgPool):
 
 
 class AdaptiveAvgPool(Module):
-    """The mean of each of so many windows; they overlap where the sides do not go up in them.
+    """The means of a fixed number of windows. They overlap if the side is no multiple of that number.
 
     Parameters
     ----------
     output_size : int, or a tuple of one for each dimension
-        Of the windows; None in a tuple: as many as the sample has there. Window i of n goes from ``i * side // n`` to
+        The number of windows; None in a tuple: as many as the sample has. Window i of n spans ``i * side // n`` to
         ``(i + 1) * side / n``, rounded up.
 
     Raises
     ------
     InputError
-        No such sizes; when called: no sample C x L or C x H x W.
+        `output_size` is no such size; when called: the input is no sample C x L or C x H x W.
     """
 
     dimensions: ClassVar[int]
@@ -410,7 +411,7 @@ class AdaptiveAvgPool(Module):
         self.output_size = tuple(None if n is None else count(n, f"{name}: output_size") for n in sizes)
 
     def forward(self, x: Any) -> Any:
-        """The means, C x `output_size`."""
+        """Return the means, C x `output_size`."""
         title = titled(self, f"{type(self).__name__}({self.output_size})")
         height, width = picture(x, title, dimensions=self.dimensions)
         made = self.made_shape(shape_of(x))[1:]
@@ -422,7 +423,7 @@ class AdaptiveAvgPool(Module):
         return channels
 
     def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
-        """An AveragePool; of windows that overlap products with the shares of each dimension."""
+        """Write an AveragePool; for overlapping windows, products with the shares along each dimension."""
         made, sides = self.made_shape(x.shape), x.shape[1:]
         if made[1:] == (1,) * self.dimensions:
             return sheet.node("GlobalAveragePool", x, shape=made)
@@ -461,7 +462,7 @@ def _spans(side: int, n: int) -> list[tuple[int, int]]:
 
 
 def _shares(side: int, n: int) -> NDArray[np.float64]:
-    """By window, what each place counts for, (n, side)."""
+    """Return the share of each position in the mean of each window, (n, side)."""
     shares = np.zeros((n, side))
     for row, (start, stop) in zip(shares, _spans(side, n), strict=True):
         row[start:stop] = 1.0 / (stop - start)

@@ -1,6 +1,6 @@
-"""`Elementwise`: what `Parameter` and its rows compute, number by number, with PyTorch's words.
+"""`Elementwise`: elementwise arithmetic of `Parameter` and its rows, named as in PyTorch.
 
-``p * p``, ``p ** 2`` and ``abs(p)`` are kept as they are said: the ``sum()`` of one is a single node.
+``p * p``, ``p ** 2`` and ``abs(p)`` are evaluated late: the ``sum()`` of one is a single node.
 """
 
 from __future__ import annotations
@@ -21,35 +21,35 @@ class Elementwise(TensorWords):
     how: ClassVar[str] = "identity"
 
     def row(self) -> Row:
-        """Where the numbers lie."""
+        """Return the weights as a row of their block."""
         raise NotImplementedError
 
     def as_values(self) -> Values:
-        """Each of them as an object: the `Weight` of it, or what is computed of that."""
+        """Return each number as an object: its `Weight`, or the Value computed from it."""
         return values(self.row().weights(), self.shape)
 
     def sum(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
-        """The sum of all numbers, one node however many they are; along `dim` one for each of the others."""
+        """Return the sum of all numbers as one node, or the sums along `dim`."""
         if dim is not None or keepdim or numpy:
             return super().sum(dim, keepdim, **numpy)
         return Total.create(self.row(), self.how)
 
     def mean(self, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
-        """The mean of all numbers, or along `dim`."""
+        """Return the mean of all numbers, or along `dim`."""
         if dim is not None or keepdim or numpy:
             return super().mean(dim, keepdim, **numpy)
         return self.sum() / len(self.row())
 
     def square(self) -> Any:
-        """The square of each number."""
+        """Return the square of each number."""
         return Each(self, "square") if self.how == "identity" else each("square", self)
 
     def abs(self) -> Any:
-        """The absolute of each number."""
+        """Return the absolute value of each number."""
         return Each(self, "abs") if self.how == "identity" else each("abs", self)
 
     def pow(self, exponent: Any) -> Any:
-        """``self ** exponent``."""
+        """Return ``self ** exponent``."""
         return self**exponent
 
     @property
@@ -59,16 +59,16 @@ class Elementwise(TensorWords):
         return turned
 
     def reshape(self, *shape: Any) -> Values:
-        """The same numbers, in C order, in another shape."""
+        """Return the same numbers, in C order, in another shape."""
         found: Values = self.as_values().reshape(*shape).view(Values)
         return found
 
     def flatten(self) -> Values:
-        """The numbers in a row, in C order."""
+        """Return the numbers as a row, in C order."""
         return self.as_values().reshape(-1).view(Values)
 
     def item(self) -> float:
-        """The number of an array of one."""
+        """Return the number of an array with one element."""
         found: float = self.as_values().item()
         return found
 
@@ -106,7 +106,7 @@ class Elementwise(TensorWords):
 
 
 class Each(Elementwise):
-    """The square, or the absolute, of each of some weights."""
+    """The square, or the absolute value, of each of some weights."""
 
     __slots__ = ("how", "of", "shape")
 
@@ -146,7 +146,7 @@ def _operator(name: str, turned: bool) -> Any:
 
 
 for _symbol, _name in (*OPERATORS, *((_name, _name) for _name in ("lt", "le", "gt", "ge"))):
-    if f"__{_symbol}__" not in vars(Elementwise):  # a product and a power look for squares
+    if f"__{_symbol}__" not in vars(Elementwise):  # a product and a power check for squares
         setattr(Elementwise, f"__{_symbol}__", _operator(_name, False))
 for _symbol, _name in OPERATORS:
     setattr(Elementwise, f"__r{_symbol}__", _operator(_name, True))

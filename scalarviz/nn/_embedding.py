@@ -1,4 +1,4 @@
-"""`Embedding`: a row of weights for each of so many things; `gather` chooses a row, also while a graph runs."""
+"""`Embedding`: a table with a row of weights for each id; `gather` selects a row, also while a graph runs."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from ._module import Module
 from ._parameter import Parameter, ParameterView, chosen
 
 Span = tuple[Parameter, int, tuple[int, ...]]
-"""A parameter, where in it a table begins, and its shape."""
+"""A parameter, the flat index where a table begins in it, and the shape of the table."""
 
 
 def gather(table: Parameter | ParameterView, id: Value | SupportsFloat | list[Any] | tuple[Any, ...]) -> Any:
-    """The row of `table` whose number is `id`: ``table[id]``, also where `id` is known only when the graph runs.
+    """Return the row of `table` with the number `id`: ``table[id]``, also if `id` is known only when the graph runs.
 
     Parameters
     ----------
     table : Parameter or a row of one
-        Its first dimension is chosen from.
+        `id` selects along its first dimension.
     id : Value, number, or a list of them, nested or not
         0, 1, ... up to ``len(table) - 1``. It gets no gradient.
 
     Returns
     -------
     Value or list
-        A Value of a one-dimensional table, else nested lists of them; one for each id of a list.
+        A Value if the table has one dimension, else nested lists of Values; for a list of ids a list of these.
 
     Raises
     ------
     TypeMismatchError
-        `table` is no Parameter (lists of weights cannot be chosen from), or `id` no number.
+        `table` is no Parameter (lists of weights do not work), or `id` is no number.
     OutOfRangeError
-        `id` is a number that the table does not have. One that an expression makes gives NaN instead.
+        The table has no row `id`. An `id` that the graph computes gives NaN instead.
 
     Examples
     --------
@@ -76,18 +76,18 @@ def _span(table: Any) -> Span:
 class Embedding(Module):
     """A table with a row for each id: ``embedding(id)`` is the row of weights with that number.
 
-    Ids are ordinary numbers of a sample. They get no gradient, and the rows that a batch does not name get 0.
+    Ids are ordinary numbers of a sample. Ids get no gradient; rows that a batch does not use get 0.
 
     Parameters
     ----------
     num_embeddings, embedding_dim : int
-        How many rows, and how many weights a row.
+        Number of rows, and number of weights in each row.
     padding_idx : int, optional
-        The row of this id begins with zeros and is frozen; negative ones count from the end.
+        The row of this id starts as zeros and is frozen; negative ids count from the end.
     init : Initializer, optional
         Default: ``init.normal(0.0, 1.0)``, as in PyTorch.
     seed : int, optional
-        Of the initial values, see :class:`Linear`.
+        Seed of the initial values, see :class:`Linear`.
 
     Attributes
     ----------
@@ -96,10 +96,10 @@ class Embedding(Module):
     Raises
     ------
     InputError
-        A size is below 1, or there is no memory for so many weights.
+        A size is below 1, or the weights need too much memory.
     OutOfRangeError
-        `padding_idx` is no row. When called: an id is no whole number from 0 to ``num_embeddings - 1``. One that the
-        model computes gives NaN in a Run.
+        `padding_idx` is no row. When called: an id is not a whole number from 0 to ``num_embeddings - 1``. In a Run, an
+        id that the model computes gives NaN instead.
 
     Examples
     --------
@@ -128,7 +128,7 @@ class Embedding(Module):
             self.weight[self.padding_idx].frozen = True
 
     def forward(self, x: Any) -> list[Any]:
-        """The row of one id, a list of `embedding_dim` Values; of a sequence of ids a list of rows."""
+        """Return the row of one id, a list of `embedding_dim` Values; for a sequence of ids a list of rows."""
         found: list[Any] = gather(self.weight, x)
         return found
 
@@ -137,7 +137,7 @@ class Embedding(Module):
         return sheet.node("Gather", sheet.weight(self.weight), sheet.ids(x), shape=made, axis=0)
 
     def fans(self, part: Parameter | Weight) -> tuple[int, int]:
-        """PyTorch's for a matrix of this shape: its columns, and its rows."""
+        """Return the fans as PyTorch counts them for this matrix: its columns and its rows."""
         return self.embedding_dim, self.num_embeddings
 
     def extra_repr(self) -> str:

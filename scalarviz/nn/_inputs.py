@@ -1,4 +1,4 @@
-"""What a module may be called with: a number, a row of numbers, or nested lists of them."""
+"""The inputs of a module: a number, a row of numbers, or nested lists."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ._elementwise import Elementwise
 
 
 def as_input(x: Any, module: object, level: int = 0) -> Any:
-    """A number as a Value; a sequence or an array as a list of Values, a nested one as nested lists.
+    """Return a number as a Value, a sequence or an array as a list of Values, a nested one as nested lists.
 
-    An array of Values stays one for a module that a user wrote; layers take lists. TypeMismatchError names the module.
+    A user's module gets an array of Values as it is; layers get lists. A TypeMismatchError names the module.
     """
     if isinstance(x, Value):
         return x
@@ -26,7 +26,7 @@ def as_input(x: Any, module: object, level: int = 0) -> Any:
         x = x.as_values()
     if isinstance(x, Values) and not _is_ours(module):
         return x
-    if getattr(x, "ndim", 0) > 0 and hasattr(x, "tolist"):  # NumPy's, PyTorch's, JAX's
+    if getattr(x, "ndim", 0) > 0 and hasattr(x, "tolist"):  # arrays of NumPy, PyTorch or JAX
         x = x.tolist()
     if isinstance(x, list | tuple):
         if x and isinstance(x[0], list | tuple | np.ndarray | Elementwise):
@@ -44,12 +44,12 @@ def as_input(x: Any, module: object, level: int = 0) -> Any:
 
 
 def titled(module: Any, text: str) -> str:
-    """`text` and the module's path in its network, for messages: ``Conv2d(1, 4) '0'``."""
+    """Return `text` followed by the module's path in its network, for messages: ``Conv2d(1, 4) '0'``."""
     name = module.full_name()
     return f"{text} {name!r}" if name else text
 
 
 def _is_ours(module: Any) -> bool:
-    """Whether its forward is one of this folder; a view of a perceptron has none."""
+    """Return whether the module's forward is defined in this package; a view of a perceptron has none."""
     called = getattr(type(module), "forward", type(module))
     return str(getattr(called, "__module__", "")).startswith(f"{__package__}.")

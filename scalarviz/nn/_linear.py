@@ -19,7 +19,7 @@ from ._module import Module
 from ._parameter import Parameter
 
 MOST = 1 << 40
-"""Of inputs, outputs, channels: what a layer of them takes is checked when it is made."""
+"""The most inputs, outputs or channels; the memory of a layer is checked when it is made."""
 
 
 def count(number: object, what: str) -> int:
@@ -27,7 +27,7 @@ def count(number: object, what: str) -> int:
 
 
 def as_row(x: Any, n: int, title: str) -> list[Value]:
-    """The inputs of a layer as a list; one Value is a row of one. InputError unless there are `n`, not nested."""
+    """Return the inputs of a layer as a list; one Value is a row of one. InputError unless it is a row of `n`."""
     row = [x] if isinstance(x, Value) else x
     if row and isinstance(row[0], list):
         raise InputError(
@@ -47,13 +47,13 @@ class Linear(Module):
     Parameters
     ----------
     n_in, n_out : int
-        Inputs and outputs.
+        Numbers of inputs and of outputs.
     bias : bool
-        Whether to add one.
+        Whether each sum has a bias.
     init : Initializer, optional
         Default: :func:`scalarviz.nn.init.pytorch_default`.
     seed : int, optional
-        Of the initial values. Without it the layer takes the next numbers of the process-wide counter
+        Seed of the initial values. Without it the layer takes the next numbers of the process-wide counter
         (:mod:`scalarviz.nn.init`).
 
     Attributes
@@ -65,9 +65,9 @@ class Linear(Module):
     Raises
     ------
     InputError
-        A size is below 1, or there is no memory for so many weights; when called: not `n_in` inputs.
+        A size is below 1, or the weights need too much memory; when called: not `n_in` inputs.
     TypeMismatchError
-        `bias` is neither True nor False, `init` no function.
+        `bias` is neither True nor False, or `init` is no function.
     """
 
     onnx_stacks: ClassVar[bool] = True
@@ -83,12 +83,12 @@ class Linear(Module):
         initialisers.apply(self, init, seed)
 
     def forward(self, x: Any) -> list[Value]:
-        """The `n_out` sums of one sample of `n_in` numbers."""
+        """Return the `n_out` sums of one sample of `n_in` numbers."""
         row = as_row(x, self.in_features, self._title())
         return affine(self.weight, self.out_features, self.bias, row)
 
     def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
-        """Of rows a Gemm; where it is called at several places, one product for all of them."""
+        """Write a Gemm for a row, or one product for all rows if there are several."""
         x = x if x.shape else sheet.reshaped(x, (1,))
         weight, made = sheet.weight(self.weight), (*x.shape[:-1], self.out_features)
         bias = () if self.bias is None else (sheet.weight(self.bias),)
@@ -141,7 +141,7 @@ class Perceptron(Module):
         self.activation = activation
 
     def forward(self, x: Any) -> Value:
-        """The output for one sample of `n_in` numbers, a single Value."""
+        """Return the output for one sample of `n_in` numbers, a single Value."""
         row = as_row(x, self.in_features, f"Perceptron({self.in_features})")
         bias = None if self.bias is None else self.bias._block
         total = affine(self.weight, 1, bias, row)[0]
@@ -157,7 +157,7 @@ class Perceptron(Module):
 
 
 def callable_or_none(given: Any, what: str, such: str = "a module such as nn.Sigmoid()") -> Any:
-    """`given` if it can be called; TypeMismatchError if it cannot, or is a class instead of an instance."""
+    """Return `given` if it is None or can be called; TypeMismatchError if not, or if it is a class."""
     if given is not None and (not callable(given) or isinstance(given, type)):
         hint = f"; did you mean {given.__name__}()?" if isinstance(given, type) else ""
         raise TypeMismatchError(f"{what} must be {such}, got {shown(given)}{hint}")

@@ -1,8 +1,8 @@
-"""Losses: functions ``(outputs, targets) -> Value`` of one sample, and how a Run makes the loss of a batch from them.
+"""Losses: functions ``(outputs, targets) -> Value`` of one sample, and the rules by which a Run reduces a batch.
 
-``batch_reduction`` is "mean" (also of a plain function) or "sum". ``batch_part(outputs, targets)`` is what a sample
-adds, where that is not its loss alone. ``batch_shares(targets)`` is what each sample of (N, n_targets) adds to the
-number that a mean divides by, where it is not always 1.
+``batch_reduction`` is "mean" (also for a plain function) or "sum". ``batch_part(outputs, targets)`` is the term of a
+sample in the batch's loss, if that is not the sample's loss. ``batch_shares(targets)`` is the share of each sample of
+(N, n_targets) in the divisor of a mean, if that is not always 1.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def joined_of(given: object, what: str) -> Joined:
 
 
 def batch_reduction(loss: Callable[[Any, Any], Any]) -> Joined:
-    """How a Run reduces `loss` over a batch: its own attribute, or the mean for a plain function."""
+    """Return how a Run reduces `loss` over a batch: its own attribute, or "mean" for a plain function."""
     if getattr(loss, "reduction", None) == "none":
         raise InputError(
             f"{type(loss).__name__}(reduction='none') gives one number per output, but a Run minimises a single "
@@ -46,14 +46,14 @@ def batch_reduction(loss: Callable[[Any, Any], Any]) -> Joined:
 
 
 def batch_part(loss: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """The term of a sample in the loss of a batch, before any division."""
+    """Return the function for the term of a sample in the loss of a batch, before any division."""
     batch_reduction(loss)
     part: Callable[[Any, Any], Any] = getattr(loss, "batch_part", loss)
     return part
 
 
 def batch_shares(loss: Callable[[Any, Any], Any]) -> Shares | None:
-    """The share of each sample in the divisor of a mean, from its targets; None: 1."""
+    """Return the function that computes each sample's share in the divisor of a mean; None if every share is 1."""
     shares: Shares | None = getattr(loss, "batch_shares", None)
     return shares if batch_reduction(loss) == "mean" else None
 
@@ -64,19 +64,19 @@ class Loss:
     Parameters
     ----------
     reduction : {"mean", "sum", "none"}
-        Over the outputs, and over a batch. ``"none"``: a list of the losses of all outputs; not for a Run.
+        Over the outputs, and over a batch. ``"none"`` returns a list with the loss of each output; not for a Run.
     batch_reduction : {"mean", "sum"}, optional
-        Over a batch, where it is another one: many books add the errors of a sample's outputs up and average over the
-        samples, ``reduction="sum", batch_reduction="mean"``.
+        Over a batch, if it differs. Many books sum the errors of a sample's outputs and average over the samples:
+        ``reduction="sum", batch_reduction="mean"``.
 
     Raises
     ------
     InputError
-        Another reduction; when called: numbers of outputs and targets that differ.
+        An unknown reduction; when called: the numbers of outputs and targets differ.
     """
 
     _numbers: ClassVar[tuple[str, ...]] = ()
-    """Names of its numbers, which are printed."""
+    """Names of the further arguments, which are printed."""
 
     def __init__(self, reduction: Reduction = "mean", *, batch_reduction: Joined | None = None) -> None:
         name = type(self).__name__
@@ -90,9 +90,9 @@ class Loss:
         return self._joined or self.reduction
 
     def __call__(self, outputs: Any, targets: Any) -> Any:
-        """The loss of one sample: a Value; a list of Values with ``reduction="none"``.
+        """Return the loss of one sample: a Value, or a list of Values with ``reduction="none"``.
 
-        Outputs and targets are as many; nested ones pair up place by place, a row and a nested one in C order.
+        There must be as many outputs as targets. Nested ones pair by position; a row and a nested one pair in C order.
         """
         if isinstance(outputs, Outputs):
             return batch_loss(self, outputs, targets)
@@ -114,15 +114,15 @@ class Loss:
         return total if scale == 1.0 else total * scale
 
     def terms(self, outputs: Sequence[Any], targets: Sequence[Any]) -> list[Value]:
-        """The parts of all outputs."""
+        """Return the term of each output."""
         return [self.term(output, target) for output, target in zip(outputs, targets, strict=True)]
 
     def term(self, output: Any, target: Any) -> Value:
-        """The part of one output."""
+        """Return the term of one output."""
         raise TypeMismatchError(f"{type(self).__name__} defines no term(output, target)")
 
     def extra_repr(self) -> str:
-        """The arguments after the reduction."""
+        """Return the printed arguments after the reduction."""
         return ", ".join(f"{name}={getattr(self, name):g}" for name in self._numbers)
 
     def __repr__(self) -> str:
@@ -139,12 +139,12 @@ class MSELoss(Loss):
     reduction, batch_reduction
         As for :class:`Loss`.
     factor : {1, 0.5}
-        1 is PyTorch's; the half of many books makes the derivative ``output - target``.
+        1 as in PyTorch; 0.5, as in many books, makes the derivative ``output - target``.
 
     Raises
     ------
     InputError
-        Another reduction or factor; when called: numbers of outputs and targets that differ.
+        An unknown reduction or factor; when called: the numbers of outputs and targets differ.
     """
 
     _numbers = ("factor",)
@@ -247,7 +247,7 @@ _HUBER, _SMOOTH_L1, _HINGE = kernel("huber"), kernel("smooth_l1"), kernel("hinge
 
 
 def reduce_sum(terms: list[Value]) -> Value:
-    """The sum of the terms, one node (a single term is itself)."""
+    """Return the sum of the terms as one node; a single term is returned as it is."""
     return terms[0] if len(terms) == 1 else functions.sum(terms)
 
 
@@ -262,7 +262,7 @@ def misfit(loss: Loss, outputs: Sequence[Any], targets: Sequence[Any]) -> str:
 
 
 def _producer_words(outputs: Sequence[Any]) -> str:
-    """Which module a recorded graph has these outputs from: the innermost, which was done first."""
+    """Return words for the innermost module of the recorded graph that produced these outputs."""
     recorder = tracing.active()
     for module, values in recorder.taps if recorder is not None else ():
         if len(values) == len(outputs) and all(a is b for a, b in zip(values, outputs, strict=True)):
@@ -271,13 +271,13 @@ def _producer_words(outputs: Sequence[Any]) -> str:
 
 
 def _row(numbers: Any, loss: Loss) -> Any:
-    """The numbers of a sample, those of nested lists and arrays in C order."""
+    """Return the numbers of a sample; nested lists and arrays in C order."""
     if isinstance(numbers, list | tuple):
         return every(numbers, type(loss).__name__) if _nested(numbers) else numbers
     if isinstance(numbers, Value):
         return [numbers]
     array = np.asarray(numbers)
-    if array.dtype.kind not in ("biufO" if isinstance(numbers, np.ndarray | Elementwise) else "biuf"):  # O: of Values
+    if array.dtype.kind not in ("biufO" if isinstance(numbers, np.ndarray | Elementwise) else "biuf"):  # O: Values
         raise InputError(f"{type(loss).__name__} takes a row of numbers, or nested rows; got {shown(numbers)}")
     return array.ravel().tolist()
 
@@ -289,6 +289,6 @@ def _nested(numbers: Any) -> bool:
 
 
 def _form(numbers: Any) -> Any:
-    """For each number None, for each list its form."""
+    """Return the nesting of `numbers`: None for each number, a list for each list."""
     parts = numbers.tolist() if isinstance(numbers, np.ndarray) else numbers
     return [_form(part) for part in parts] if isinstance(parts, list | tuple) else None

@@ -1,7 +1,7 @@
 """`Module`: a part of a network. It holds parameters and other modules, and is called with one sample.
 
-Parts are attributes, or stand in lists of attributes, also in nested ones. `Weights` are all single weights of a
-module as objects.
+Parts are attributes, or items of list attributes (nested lists too). `Weights` lists the single weights of a module
+as `Weight` objects.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 
 
 Place = tuple[str, tuple[int, ...]]
-"""The name of an attribute, and the part's place in its lists; nothing where the attribute is the part."""
+"""The name of an attribute, and the indices of the part in its nested lists; () if the attribute itself is the part."""
 
 _LISTS = (list, tuple)
 
 
 def parts_of(attributes: Mapping[str, Any], kinds: tuple[type, ...]) -> Iterator[tuple[Place, Any]]:
-    """Every object of one of the `kinds` among the attributes, with its place, in order."""
+    """Yield each object of one of the `kinds` in the attributes, in order, with its place."""
     for name, value in attributes.items():
         yield from parts_in(name, value, kinds)
 
@@ -57,7 +57,7 @@ def parts_in(name: str, value: Any, kinds: tuple[type, ...]) -> Iterator[tuple[P
 
 
 def _listed(items: Any, kinds: tuple[type, ...], above: tuple[Any, ...]) -> Iterator[tuple[tuple[int, ...], Any]]:
-    # of a long list of numbers only the types are looked at, which takes no time
+    # check the types only: this is fast for a long list of numbers
     if not any(_promising(kind, kinds) for kind in set(map(type, items))) or any(items is other for other in above):
         return
     for i, item in enumerate(items):
@@ -74,13 +74,13 @@ def _promising(kind: type, kinds: tuple[type, ...]) -> bool:
 
 
 def written(place: Place) -> str:
-    """The name of the part at `place`: ``"layers.0"``, in a list of lists ``"w.3.5"``."""
+    """Return the name of the part at `place`: ``"layers.0"``, in a list of lists ``"w.3.5"``."""
     name, numbers = place
     return ".".join((name, *map(str, numbers))) if numbers else name
 
 
 def held_at(attributes: Mapping[str, Any], place: Place) -> Any:
-    """What stands at `place` now; None if there is no such place any more."""
+    """Return the object at `place`, or None if the place no longer exists."""
     name, numbers = place
     value = attributes.get(name)
     for number in numbers:
@@ -91,7 +91,10 @@ def held_at(attributes: Mapping[str, Any], place: Place) -> Any:
 
 
 def tree(module: Module) -> str:
-    """A module and all below it, a line each; parameters only where `extra_repr` does not tell them."""
+    """Return a module and everything below it as text, one line each.
+
+    If `extra_repr` is not empty, it replaces the parameters.
+    """
     own = module.extra_repr()
     lines = [(name, _brief(part)) for name, part in module._members() if not own or isinstance(part, Module)]
     if not lines:
@@ -107,7 +110,7 @@ def _brief(part: Module | Parameter | Weight) -> str:
 
 
 class Weights(Sequence[Weight]):
-    """The single weights of several parameters, of an array in C order; a Weight is made when it is asked for."""
+    """The single weights of several parameters; those of an array in C order. Each Weight is made on access."""
 
     def __init__(self, parameters: Sequence[Parameter | Weight]) -> None:
         self._parts = list(parameters)
@@ -139,7 +142,7 @@ Inputs = Value | SupportsFloat | Sequence[Any]
 
 
 class _Books:
-    """What a module keeps of its own."""
+    """The private state of a module."""
 
     __slots__ = ("buffers", "inputs", "outputs", "owners", "places", "plans", "samples", "standing")
 
@@ -148,18 +151,18 @@ class _Books:
         self.outputs: Any = None
         self.owners: list[weakref.ref[Module]] = []
         self.buffers: tuple[str, ...] = ()
-        self.places: dict[int, Place] = {}  # by the id of a part; true as long as it is still there
-        self.standing: list[Any] = []  # what the next two were found with
-        self.samples: set[tuple[int, ...]] = set()  # shapes of arrays that are one sample, as far as was asked
-        self.plans: dict[tuple[int, ...], Any] = {}  # by the shape of a sample: how a batch is computed
+        self.places: dict[int, Place] = {}  # by the id of a part; valid while the part is still at its place
+        self.standing: list[Any] = []  # the layers and attributes for which `samples` and `plans` hold
+        self.samples: set[tuple[int, ...]] = set()  # shapes of arrays that are known to be one sample
+        self.plans: dict[tuple[int, ...], Any] = {}  # by the shape of a sample: how to compute a batch
 
 
 class Module:
     """A part of a network. Subclass it, set parts as attributes, override `forward`.
 
-    Attributes that are a `Parameter`, a `Weight`, a `Module`, or a list or tuple of these or of such lists, are parts
-    of the module: ``self.w = sv.Weight(0.0)`` is the parameter ``"w"``, the first module of ``self.layers = [...]`` is
-    ``"layers.0"``.
+    Each attribute that is a `Parameter`, a `Weight` or a `Module` is a part, and so is each such item of a list or
+    tuple (nested too). ``self.w = sv.Weight(0.0)`` is the parameter ``"w"``; the first module of
+    ``self.layers = [...]`` is ``"layers.0"``.
 
     Examples
     --------
@@ -172,14 +175,14 @@ class Module:
     7.0
     """
 
-    # Book-keeping lives in a slot, so that vars(self) holds what the user set and nothing else.
+    # This state lives in a slot, so that vars(self) holds only what the user set.
     __slots__ = ("__dict__", "__weakref__", "_kept")
 
     _kept: _Books
 
     @property
     def _books(self) -> _Books:
-        """Made when it is first asked for, so that a subclass need not call ``super().__init__()``.
+        """The private state, made on first access. So a subclass need not call ``super().__init__()``.
 
         A ``__new__`` that takes any arguments would hide the signature of every layer from editors.
         """
@@ -198,20 +201,20 @@ class Module:
     # ---- calling
 
     def forward(self, *inputs: Any) -> Any:
-        """The outputs of the module for an input; a subclass overrides it.
+        """Return the outputs of the module for one input; a subclass overrides it.
 
         Parameters
         ----------
         *inputs
-            As given to the call; numbers have become Values, sequences lists of Values, nested ones nested lists.
+            The inputs of the call: numbers as Values, sequences as lists of Values, nested sequences as nested lists.
         """
         raise TypeMismatchError(f"{type(self).__name__} has no forward(self, x); define it before you call the module")
 
     def __call__(self, *inputs: Inputs) -> Any:
-        """``forward`` of one sample: numbers, Values, or sequences of them.
+        """Call ``forward`` with one sample: numbers, Values, or sequences of them.
 
-        An array with one dimension more than a sample is a batch: it gives an array of the outputs, which the
-        kernels compute and from which no ``backward`` leads back.
+        An array with one dimension more than a sample is a batch. NumPy computes it and returns an array of
+        the outputs. It builds no graph, so ``backward`` is not possible.
         """
         if len(inputs) == 1 and getattr(inputs[0], "ndim", 0) > 1:
             from ._batch import batch_outputs
@@ -224,7 +227,7 @@ class Module:
         return result
 
     def _keep(self, given: list[Any], result: Any) -> None:
-        """A recording notes what came out of the call; else it is what `backward` begins from."""
+        """Store the inputs and outputs of a call: in the recording if one is active, else for `backward`."""
         recorder = tracing.active()
         if recorder is not None:
             recorder.taps.append((self, flatten(result)))
@@ -233,27 +236,27 @@ class Module:
         else:
             last = self._books
             last.inputs = given
-            last.outputs = tuple(result) if isinstance(result, list) else result  # the caller may change his list
+            last.outputs = tuple(result) if isinstance(result, list) else result  # the caller may change the list
 
     def backward(self, upstreams: SupportsFloat | Sequence[SupportsFloat] = 1.0) -> list[float]:
-        """Walk from the last call's outputs to its inputs; the weights between accumulate gradients.
+        """Walk from the outputs of the last call to its inputs; the weights in between accumulate gradients.
 
         Parameters
         ----------
         upstreams : float or sequence of float
-            The derivative of the final result by each output (one number: the same for all).
+            The upstream gradient of each output (one number: the same for all).
 
         Returns
         -------
         list of float
-            The derivative with respect to each input of the last call.
+            The gradient with respect to each input of the last call.
 
         Raises
         ------
         StateError
-            The module has not been called yet.
+            The module has not been called yet, or only under ``sv.no_grad()``.
         InputError
-            Not one number for every output.
+            The number of upstream gradients differs from the number of outputs.
         """
         outputs, title = flatten(self._books.outputs), type(self).__name__
         if not outputs:
@@ -263,7 +266,7 @@ class Module:
                 f"{title}.backward: the last call was under sv.no_grad(), which builds no graph; call the module "
                 "again outside it"
             )
-        whole = isinstance(upstreams, np.ndarray) and upstreams.ndim == 0  # one number in an array's clothes
+        whole = isinstance(upstreams, np.ndarray) and upstreams.ndim == 0  # an array of shape () is one number
         many = isinstance(upstreams, Sequence | np.ndarray) and not whole
         given: list[Any] = list(upstreams) if many else [upstreams] * len(outputs)  # type: ignore[arg-type]
         if len(given) != len(outputs):
@@ -274,13 +277,13 @@ class Module:
     # ---- parts
 
     def _members(self) -> Iterator[tuple[str, Module | Parameter | Weight]]:
-        """Every direct part with its name."""
+        """Yield each direct part with its name."""
         return ((written(place), part) for place, part in parts_of(vars(self), KINDS))
 
     def _adopt(self, part: Module | Parameter | Weight | Buffer) -> None:
-        """Leave a weak way back in `part`, from which its name is found. No cycle is made."""
+        """Store a weak reference to this module in `part`, from which the part's name is found. No cycle is made."""
         if isinstance(part, Weight):
-            if isinstance(part._block, Parameter):  # an element of an array, which names it
+            if isinstance(part._block, Parameter):  # an element of an array: the array names it
                 return
             owners: list[weakref.ref[Any]] = part._block.owners
         else:
@@ -290,7 +293,7 @@ class Module:
             owners.append(weakref.ref(self))
 
     def path_of(self, part: object, below: tuple[Module, ...] = ()) -> str | None:
-        """Path of a direct part (a module, or a parameter's block) from the root; None if it is none."""
+        """Return the path of a direct part (a module or a parameter's block) from the root; None if it is no part."""
         place = self._place_of(part)
         if place is None:
             return None
@@ -298,7 +301,7 @@ class Module:
         return f"{path}.{name}" if path else name
 
     def _place_of(self, part: object) -> Place | None:
-        """Where a direct part (or the block of one) stands. All are noted at once: a run asks for all names."""
+        """Return the place of a direct part or of its block. It notes all places at once: a run asks for all names."""
         places, part = self._books.places, _named(part)
         found = places.get(id(part))
         if found is not None and _named(held_at(vars(self), found)) is part:
@@ -311,22 +314,22 @@ class Module:
     def _path(self, below: tuple[Module, ...]) -> str:
         for ref in self._books.owners:
             owner = ref()
-            # a module that holds its own parent would go round for ever
+            # stop at a module that holds its own parent
             path = owner.path_of(self, below) if owner is not None and not any(owner is m for m in below) else None
             if path is not None:
                 return path
         return ""
 
     def full_name(self) -> str:
-        """Path from the root (``"0"``); empty for the root itself."""
+        """Return the path from the root (``"0"``); empty for the root itself."""
         return self._path((self,))
 
     def children(self) -> list[Module]:
-        """The direct parts that are modules."""
+        """Return the direct parts that are modules."""
         return [part for _, part in self._members() if isinstance(part, Module)]
 
     def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
-        """The module itself (named `prefix`) and every one below, parents first, each once."""
+        """Yield this module (named `prefix`) and every module below it with its path, parents first, each once."""
         seen: set[int] = set()
         for name, module in self._walk(prefix, ()):
             if id(module) not in seen:
@@ -336,16 +339,16 @@ class Module:
     def _walk(self, prefix: str, above: tuple[int, ...]) -> Iterator[tuple[str, Module]]:
         yield text(prefix, "the prefix of the names"), self
         for name, part in self._members():
-            self._adopt(part)  # lists may have grown since they were set
+            self._adopt(part)  # a list may have grown since it was set
             if isinstance(part, Module) and id(part) not in (*above, id(self)):
                 yield from part._walk(f"{prefix}.{name}" if prefix else name, (*above, id(self)))
 
     def named_parameters(
         self, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter | Weight]]:
-        """Every parameter with its path, in the order of definition, a module's own before its children's.
+        """Yield each parameter with its path, in the order of definition; parameters of a module before its children's.
 
-        Every name begins with `prefix`. A tied parameter comes once, under its first name, with `remove_duplicate`.
+        Every path begins with `prefix`. With `remove_duplicate` a tied parameter appears once, under its first name.
         """
         seen: set[int] = set()
         remove_duplicate = flag(remove_duplicate, "named_parameters: remove_duplicate")
@@ -357,17 +360,17 @@ class Module:
                 yield (f"{path}.{name}" if path else name), part
 
     def parameters(self) -> list[Parameter | Weight]:
-        """Every parameter once, in the order of `named_parameters`."""
+        """Return each parameter once, in the order of `named_parameters`."""
         found: dict[int, Parameter | Weight] = {}
         self._gather(found, set())
         return list(found.values())
 
     def weights(self) -> Weights:
-        """Every single weight once, as `Weight` objects, in the order of `parameters`."""
+        """Return each single weight once, as `Weight` objects, in the order of `parameters`."""
         return Weights(self.parameters())
 
     def _gather(self, found: dict[int, Parameter | Weight], seen: set[int]) -> None:
-        """The parameters as `named_parameters` orders them, without the names: loops call this at every step."""
+        """Collect the parameters in the order of `named_parameters`, without names: loops call this at every step."""
         seen.add(id(self))
         modules = []
         for (_, numbers), part in parts_of(vars(self), KINDS):
@@ -382,49 +385,49 @@ class Module:
                 module._gather(found, seen)
 
     def fans(self, part: Parameter | Weight) -> tuple[int, int]:
-        """Inputs and outputs that an initialiser of the direct part `part` counts: ``(fan_in, fan_out)``."""
+        """Return ``(fan_in, fan_out)`` of a direct part: the inputs and outputs that an initialiser counts."""
         shape = part.shape if isinstance(part, Parameter) else ()
         if len(shape) < 2:
             return (shape[0] if shape else 1), 1
         return int(np.prod(shape[1:])), shape[0]
 
     def constant_start(self, part: Parameter | Weight) -> float | None:
-        """The number that every element of the direct part `part` starts from; None: an initialiser draws them."""
+        """Return the number that every element of a direct part starts from, or None if an initialiser draws them."""
         return None
 
     def modules(self) -> Iterator[Module]:
-        """The module itself and every one below, each once."""
+        """Yield this module and every module below it, each once."""
         return (module for _, module in self.named_modules())
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """The direct parts that are modules, with their names."""
+        """Yield the direct parts that are modules, with their names."""
         return ((name, part) for name, part in self._members() if isinstance(part, Module))
 
     def add_module(self, name: str, module: Module) -> None:
-        """Set a part by its name: ``self.name = module``."""
+        """Set a part by its name, like ``self.name = module``."""
         setattr(self, text(name, "add_module: the name"), module)
 
     def buffers(self) -> list[NDArray[Any]]:
-        """Every buffer once, as an array, in the order of `named_buffers`."""
+        """Return each buffer once, as an array, in the order of `named_buffers`."""
         return [array for _, array in self.named_buffers()]
 
     def apply(self, function: Callable[[Module], Any]) -> Any:
-        """Call ``function(module)`` for every module below and then for this one; returns the module.
+        """Call ``function(module)`` for every module below and then for this one; return this module.
 
-        See :func:`nn.init.apply` for initialisers that a run remembers.
+        :func:`nn.init.apply` applies an initialiser, which a run remembers.
         """
         for child in self.children():
             child.apply(function)
         function(self)
         return self
 
-    # ---- whether it is in training
+    # ---- training mode
 
     @property
     def training(self) -> bool:
-        """Whether the module is in training; :meth:`train` and :meth:`eval` set it, of the whole tree.
+        """True in training mode. :meth:`train` and :meth:`eval` set it for the whole tree.
 
-        Where a graph depends on it, a Run trains one graph and predicts and evaluates with another.
+        If a graph depends on it, a Run trains one graph and predicts and evaluates with another.
         """
         training: bool = vars(self).get("training", True)
         if training and (recorder := tracing.active()) is not None:
@@ -438,17 +441,17 @@ class Module:
         vars(self)["training"] = training
 
     def train(self, mode: bool = True) -> Any:
-        """Set ``training`` of this module and all below it; returns the module. See :class:`Dropout`."""
+        """Set ``training`` of this module and of all modules below it; return this module. See :class:`Dropout`."""
         training = flag(mode, "train: mode")
         for _, module in self.named_modules():
             module.training = training
         return self
 
     def eval(self) -> Any:
-        """``train(False)``: use what was learnt, as for predictions."""
+        """Switch to evaluation mode, for predictions: ``train(False)``."""
         return self.train(False)
 
-    # ---- for the whole tree
+    # ---- parameters and buffers of the whole tree
 
     def register_buffer(self, name: str, array: ArrayLike) -> None:
         """Keep `array` under the attribute `name`: in the state_dict, in copies and pickles, but never trained.
@@ -456,14 +459,14 @@ class Module:
         Raises
         ------
         InputError
-            `name` is no identifier, or taken by something that is no buffer.
+            `name` is no identifier, or names something that is not a buffer.
         TypeMismatchError
-            No array of real numbers.
+            `array` is no array of real numbers.
         """
         register(self, name, array)
 
     def named_buffers(self, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, NDArray[Any]]]:
-        """Every buffer with its path, as an array; with `remove_duplicate` each once, under its first name."""
+        """Yield each buffer with its path, as an array; with `remove_duplicate` each once, under its first name."""
         found = buffers(self, prefix, flag(remove_duplicate, "named_buffers: remove_duplicate"))
         return ((name, part.data if isinstance(part, Buffer) else part) for name, part in found)
 
@@ -474,36 +477,36 @@ class Module:
             part.zero_grad()
 
     def freeze(self, pattern: str = "*") -> None:
-        """Keep optimisers away from the parameters whose name matches (``"0.*"``, ``"0.weight[4][2]"``).
+        """Freeze the parameters whose name matches (``"0.*"``, ``"0.weight[4][2]"``): optimisers skip them.
 
         Raises
         ------
         InputError
-            Nothing has such a name.
+            No parameter has such a name.
         """
         for part in matching(self, pattern):
             part.frozen = True
 
     def unfreeze(self, pattern: str = "*") -> None:
-        """Undo `freeze` for the parameters whose name matches; InputError where none does."""
+        """Undo `freeze` for the parameters whose name matches; InputError if none matches."""
         for part in matching(self, pattern):
             part.frozen = False
 
     def initialize(self, initializer: Function | None = None, seed: int = 0) -> None:
-        """Draw every parameter anew; see :func:`scalarviz.nn.init.apply`."""
+        """Re-initialise every parameter; see :func:`scalarviz.nn.init.apply`."""
         from .init import apply
 
         apply(self, initializer, seed)
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
-        """Copies of all parameters and buffers as arrays, by name; a tied one under every name, as in PyTorch.
+        """Return copies of all parameters and buffers as arrays, by name; a tied one under each name, as in PyTorch.
 
-        A torch.nn.Module of the same names loads it: ``theirs.load_state_dict(net.state_dict())``.
+        A torch.nn.Module with the same names can load it: ``theirs.load_state_dict(net.state_dict())``.
         """
         return {n: np.array(p if isinstance(p, np.ndarray) else p.data).view(StateArray) for n, p in entries(self)}
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> LoadResult:
-        """Copy arrays into the parameters and buffers of the same names; on an error nothing is changed.
+        """Copy arrays into the parameters and buffers of the same names. An error changes nothing.
 
         Parameters
         ----------
@@ -519,38 +522,39 @@ class Module:
         Raises
         ------
         InputError
-            One message with everything that is missing, unexpected or of another shape.
+            Names are missing or unexpected, or shapes differ; one message lists all of them.
         """
         return load(self, state_dict, strict)
 
     def to_onnx(self, path: StrPath, shape: Any = None, *, dtype: str = "float32") -> None:
-        """Write the module, as it is in evaluation, to an ONNX file (opset 17, IR 8), whole or not at all.
+        """Write the module in evaluation mode to an ONNX file (opset 17, IR 8), the whole file or nothing.
 
         Parameters
         ----------
         path : path
-            An old file there is replaced in one step.
+            An existing file is replaced in one step.
         shape : tuple of int, or a list of them, optional
-            Of one sample: ``(1, 28, 28)``, or ``()`` for a single number; of a module that is called with several
-            things a list with the shape of each. Not needed where the module itself says it, as `Linear` does, or a
-            Run trains it.
+            The shape of one sample: ``(1, 28, 28)``, or ``()`` for a single number. A module with several inputs needs
+            a list with one shape each. Not needed if the module knows it, as `Linear` does, or if a Run trains the
+            module.
         dtype : {"float32", "float64"}
-            Of all numbers. Weights by hand are float64, and rounded for float32; those of a Run in float32 are not.
+            The type of all numbers. Weights of a Run in float32 are written exactly; float64 weights are rounded for
+            float32.
 
         Raises
         ------
         MissingDependencyError
             The package `onnx` is not installed.
         InputError
-            The shape is needed, or does not fit; the file cannot be written; or the module does what ONNX has not.
+            The shape is needed or does not fit, the file cannot be written, or ONNX lacks an operation of the module.
         TracingError
-            Its forward asks a Value for its number, as ``if x > 0`` does.
+            Its forward needs the number of a Value, as in ``if x > 0``.
 
         Notes
         -----
-        The file takes N samples at once as ``input``, and gives ``output``. Weights have the names of the state_dict.
-        Layers become the nodes that ONNX has for them, all else nodes that do the same for many numbers at once.
-        Numbers that only choose rows of an :class:`Embedding` are int64.
+        The file takes N samples at once as ``input`` and returns ``output``. Weights have the names of the state_dict.
+        A layer becomes the ONNX node of its kind if there is one; all else becomes vectorised nodes. Inputs that only
+        choose rows of an :class:`Embedding` are int64.
 
         Examples
         --------
@@ -576,7 +580,7 @@ class Module:
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_buffers": self._books.buffers}  # the ways back to the owners are made anew
+        return {**vars(self), "_buffers": self._books.buffers}  # references to the owners are made again
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._books.buffers = state["_buffers"]
@@ -594,7 +598,7 @@ class Module:
     # ---- printing
 
     def extra_repr(self) -> str:
-        """The text between the parentheses of a module without children."""
+        """Return the text between the parentheses of a module without children."""
         return ""
 
     def __repr__(self) -> str:
@@ -602,9 +606,9 @@ class Module:
 
 
 def _named(part: object) -> object:
-    """What stands for a part where names are looked up: of a Weight its block."""
+    """Return the object that stands for a part when names are looked up: the block of a Weight, else the part."""
     return part._block if isinstance(part, Weight) else part
 
 
 KINDS = (Module, Parameter, Weight)
-"""What is a part of a module."""
+"""The types that are parts of a module."""

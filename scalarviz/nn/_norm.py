@@ -1,6 +1,6 @@
-"""Normalisation over one sample (`LayerNorm`, `GroupNorm`, `RMSNorm`) and over a batch (`BatchNorm1d`, `BatchNorm2d`).
+"""Normalisation over one sample (`LayerNorm`, `GroupNorm`, `RMSNorm`) or over a batch (`BatchNorm1d`, `BatchNorm2d`).
 
-A batch norm uses the batch in training, and running statistics else.
+A batch norm uses the statistics of the batch in training, and running statistics otherwise.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class Norm(Module):
         self.bias = Parameter.filled(0.0, shape, title) if weight and bias else None
 
     def constant_start(self, part: Parameter | Weight) -> float | None:
-        """1 for the weights, 0 for the biases, whatever the initialiser."""
+        """Return 1 for the weights and 0 for the biases, whatever the initialiser."""
         return 1.0 if part is self.weight else 0.0
 
 
 class RowNorm(Norm):
-    """Base of `LayerNorm` and `RMSNorm`: numbers of the last dimensions are normalised together."""
+    """Base of `LayerNorm` and `RMSNorm`: normalises over the last dimensions."""
 
     onnx_stacks: ClassVar[bool] = True
 
@@ -66,7 +66,7 @@ class RowNorm(Norm):
         return nest(self._normal([row[k : k + size] for k in range(0, len(row), size)]), shape)
 
     def _normal(self, rows: list[list[Value]]) -> list[Value]:
-        """The numbers of all rows."""
+        """Return the normalised numbers of all rows."""
         raise NotImplementedError
 
     def _titled(self) -> str:
@@ -77,14 +77,14 @@ class RowNorm(Norm):
 
 
 class LayerNorm(RowNorm):
-    """Numbers of one sample with mean 0 and variance 1: ``(x - mean) / sqrt(var + eps) * weight + bias``.
+    """Normalise a sample to mean 0 and variance 1: ``(x - mean) / sqrt(var + eps) * weight + bias``.
 
     Parameters
     ----------
     normalized_shape : int or tuple of int
         The last dimensions of the input, over which mean and variance (divided by n) are taken.
     eps : float
-        Keeps the root away from 0.
+        Avoids a division by 0.
     elementwise_affine : bool
         Whether there is a `weight`.
     bias : bool
@@ -97,7 +97,8 @@ class LayerNorm(RowNorm):
     Raises
     ------
     InputError
-        No shape, or a negative or infinite `eps`; when called: an input that does not end in `normalized_shape`.
+        `normalized_shape` is no shape, `eps` is negative or infinite; when called: the input's shape does not end in
+        `normalized_shape`.
     """
 
     stage: ClassVar[str] = "layer_norm"
@@ -121,7 +122,7 @@ class LayerNorm(RowNorm):
 
 
 def normalised(row: list[Value], eps: float) -> list[Value]:
-    """The numbers with mean 0 and variance 1."""
+    """Return the numbers scaled to mean 0 and variance 1."""
     shares = (Value(1.0 / len(row)),) * len(row)
     mean = dot(shares, row)
     centred = [x - mean for x in row]
@@ -137,7 +138,7 @@ def scaled(x: Value, weight: Parameter, bias: Parameter | None, index: int) -> V
 def onnx_affine(
     sheet: Sheet, weight: Parameter | None, bias: Parameter | None, shape: tuple[int, ...]
 ) -> tuple[str, str]:  # fmt: skip
-    """A norm's weight and bias; ones and zeros where it has none, which ONNX wants."""
+    """Return a norm's weight and bias, or the ones and zeros that ONNX needs instead."""
     factor = sheet.numbers(np.ones(shape)) if weight is None else sheet.weight(weight)
     return factor, sheet.numbers(np.zeros(shape)) if bias is None else sheet.weight(bias)
 
@@ -147,14 +148,14 @@ def epsilon(eps: float, name: str) -> float:
 
 
 class GroupNorm(Norm):
-    """Each group of neighbouring channels with mean 0 and variance 1, then a factor and a summand a channel.
+    """Normalise each group of neighbouring channels to mean 0 and variance 1, then scale and shift each channel.
 
     Parameters
     ----------
     num_groups, num_channels : int
-        The channels C, the first dimension of a sample, make so many groups of the same size.
+        The C channels, the first dimension of a sample, form this many groups of equal size.
     eps : float
-        Keeps the root away from 0.
+        Avoids a division by 0.
     affine : bool
         Whether there are `weight` and `bias`.
 
@@ -165,7 +166,8 @@ class GroupNorm(Norm):
     Raises
     ------
     InputError
-        A size below 1, channels that do not make such groups, or a bad `eps`; when called: an input of another shape.
+        A size is below 1, the channels do not form such groups, or `eps` is invalid; when called: the input has another
+        shape.
     """
 
     stage: ClassVar[str] = "group_norm"
@@ -192,7 +194,7 @@ class GroupNorm(Norm):
         return nest(normal, shape)
 
     def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
-        """An InstanceNormalization of the groups, as the standard has no other before opset 18; then the channels."""
+        """Write an InstanceNormalization over the groups, as GroupNormalization needs opset 18; then the channels."""
         groups, sides = self.num_groups, (-1,) + (1,) * (len(x.shape) - 1)
         apart = sheet.reshaped(x, (groups, prod(x.shape) // groups))
         ones, zeros = (sheet.numbers(np.full(groups, number)) for number in (1.0, 0.0))
@@ -209,18 +211,18 @@ class GroupNorm(Norm):
 
 
 SMALLEST = float(np.finfo(np.float64).eps)
-"""PyTorch's `eps` where none is given: that of the numbers that come in, which are float64 in Values."""
+"""PyTorch's default `eps`, the machine epsilon of the input. Values are float64."""
 
 
 class RMSNorm(RowNorm):
-    """``x / sqrt(mean(x**2) + eps) * weight``: numbers of one sample whose squares have the mean 1.
+    """``x / sqrt(mean(x**2) + eps) * weight``: scales a sample so that the mean of its squares is 1.
 
     Parameters
     ----------
     normalized_shape, elementwise_affine
         As for :class:`LayerNorm`, errors too; there is no `bias`.
     eps : float, optional
-        Keeps the root away from 0. Default: 2.2e-16, that of float64.
+        Avoids a division by 0. Default: 2.2e-16, the machine epsilon of float64.
 
     Examples
     --------
@@ -244,7 +246,7 @@ class RMSNorm(RowNorm):
         return normal if self.weight is None else [scaled(v, self.weight, None, i) for i, v in enumerate(normal)]
 
     def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
-        """Its formula, as the standard has no such node before opset 23."""
+        """Write its formula; the standard has no such node before opset 23."""
         last = tuple(range(-len(self.normalized_shape), 0))
         one = (*x.shape[: -len(last)], *(1 for _ in last))
         squares = sheet.node("Mul", x, x, shape=x.shape)
@@ -255,25 +257,25 @@ class RMSNorm(RowNorm):
 
 
 class BatchNorm(Norm):
-    """``(x - mean) / sqrt(var + eps) * weight + bias``, each channel by its own mean and variance.
+    """``(x - mean) / sqrt(var + eps) * weight + bias``, with a mean and a variance for each channel.
 
-    In training they are those of the batch, which a Run computes over all samples of a step; the running statistics
-    follow them. After ``net.eval()``, and in all that a Run shows and predicts, they are the running statistics. A
-    norm that is in eval() when a Run is made stays so: its `weight` and `bias` are trained still.
+    In training they are the statistics of the batch: a Run computes them over all samples of a step, and the running
+    statistics follow them. After ``net.eval()``, and whenever a Run shows or predicts, they are the running statistics.
+    A norm that is in eval() when a Run is made stays in eval(); its `weight` and `bias` are still trained.
 
     Parameters
     ----------
     num_features : int
         Channels C.
     eps : float
-        Keeps the root away from 0.
+        Avoids a division by 0.
     momentum : float or None
-        How far a step moves the running statistics, 0 to 1: ``(1 - momentum) * running + momentum * batch``. None: they
-        are the mean of all steps.
+        How far a step moves the running statistics, 0 to 1: ``(1 - momentum) * running + momentum * batch``. None: the
+        mean over all steps.
     affine : bool
         Whether there are `weight` and `bias`.
     track_running_stats : bool
-        False: those of the batch are taken always, so a prediction depends on the other samples.
+        False: always use the statistics of the batch, so a prediction depends on the other samples.
     bias : bool
         Whether there is a `bias` beside the `weight`.
 
@@ -281,23 +283,23 @@ class BatchNorm(Norm):
     ----------
     weight, bias : Parameter, shape (num_features,), or None
     running_mean, running_var : ndarray, shape (num_features,), or None
-        Buffers: in the state_dict, in frames, films and files of a Run, not trained. Both set to None: the norm has
-        none from then on, a Run from the next that is made.
+        Buffers: in the state_dict, and in the frames, films and files of a Run; not trained. If you set both to None,
+        the norm no longer has running statistics; a Run sees this when the next one is made.
     num_batches_tracked : int64, or None
-        Buffer: how many steps they have followed. A float32 Run counts up to 2**24.
+        Buffer: number of steps that the running statistics have followed. A float32 Run counts up to 2**24.
 
     Raises
     ------
     InputError
-        A size below 1, or a bad `eps` or `momentum`; when called: an input of another shape, or, in training, one
-        sample alone, or one number alone of a channel.
+        A size is below 1, or `eps` or `momentum` is invalid; when called: the input has another shape or, in training,
+        it is a single sample or has a single number for each channel.
 
     Notes
     -----
-    PyTorch's (S. Ioffe, C. Szegedy, "Batch Normalization", 2015): the batch is normalised by the variance divided by
-    n, the running variance follows that divided by n - 1. By hand a norm in training is called with N samples, and
-    moves its running statistics at once; in eval() it takes one sample, or N. A Run reads `eps` and `momentum` when it
-    is made, and again with ``run.change(model=net)``.
+    As in PyTorch (S. Ioffe, C. Szegedy, "Batch Normalization", 2015), a batch is normalised by the variance divided
+    by n, and the running variance follows the variance divided by n - 1. In a loop by hand, a norm in training takes N
+    samples and updates its running statistics at once; in eval() it takes one sample, or N. A Run reads `eps` and
+    `momentum` when it is made, and again with ``run.change(model=net)``.
     """
 
     layouts: ClassVar[dict[int, str]] = {}
@@ -323,7 +325,7 @@ class BatchNorm(Norm):
         self._books.buffers = names
 
     def reset_running_stats(self) -> None:
-        """The running statistics as those of a new norm: mean 0, variance 1, no batches."""
+        """Reset the running statistics to those of a new norm: mean 0, variance 1, no batches."""
         for part in map(self._statistic, self._books.buffers):
             if part is not None:
                 part.data = part.first
@@ -333,7 +335,7 @@ class BatchNorm(Norm):
         return part
 
     def _has_running(self) -> bool:
-        """Whether there are running statistics; InputError where one of the two is missing."""
+        """Return whether there are running statistics; InputError if only one of the two exists."""
         mean, var = self._statistic("running_mean"), self._statistic("running_var")
         if (mean is None) != (var is None):
             none, there = ("running_mean", "running_var") if mean is None else ("running_var", "running_mean")
@@ -349,7 +351,7 @@ class BatchNorm(Norm):
 
     def forward(self, x: Any) -> Any:
         shape = shape_of(x, f"{self._titled()}: the input")
-        by_batch = not self._has_running() or self.training  # not asked where it makes no difference
+        by_batch = not self._has_running() or self.training  # `training` is read only if it matters
         if tracing.active() is not None:
             if not self._is_sample(shape):
                 raise InputError(f"{self._titled()} takes a sample of shape {self._shape_words()}, got {shape}")
@@ -359,14 +361,17 @@ class BatchNorm(Norm):
         return self._normalise([x], False)[0]
 
     def _normalise(self, samples: list[Any], by_batch: bool) -> list[Any]:
-        """Samples, each C x ...; where a graph is recorded the only one stands for all of a batch."""
+        """Return the normalised samples, each C x ...; in a recorded graph one sample stands for all of a batch."""
         rows = [[flatten(channel) for channel in sample] for sample in samples]
         normal = self._by_batch(rows) if by_batch else [self._by_running(row) for row in rows]
         shape = shape_of(samples[0])
         return [nest([v for channel in row for v in channel], shape) for row in normal]
 
     def _by_running(self, channels: list[Values]) -> list[Values]:
-        """One sample by the running statistics: a factor and a summand a channel, which a step computes once."""
+        """Normalise one sample by the running statistics.
+
+        Each channel's factor and summand are computed once for a step.
+        """
         mean, var = vars(self)["running_mean"], vars(self)["running_var"]
         found = []
         for c, channel in enumerate(channels):
@@ -377,7 +382,7 @@ class BatchNorm(Norm):
         return found
 
     def _by_batch(self, rows: list[list[Values]]) -> list[list[Values]]:
-        """All samples by their own statistics, which the running ones follow."""
+        """Normalise all samples by their own statistics, and let the running ones follow."""
         positions, found = len(rows[0][0]), [list[Values]() for _ in rows]
         if positions == 1 and tracing.active() is not None:
             several()
@@ -396,9 +401,9 @@ class BatchNorm(Norm):
         return found
 
     def _scaled(self, c: int, channel: Values, factor: Value) -> Values:
-        """Centred numbers of one channel times its factor and weight, and its bias.
+        """Return the centred numbers of one channel times its factor and weight, plus its bias.
 
-        Of many positions the factor and the weight are one number first: a multiplication less for each.
+        With many positions, factor and weight are multiplied first, which saves one product for each number.
         """
         if self.weight is None:
             return [v * factor for v in channel]
@@ -409,20 +414,20 @@ class BatchNorm(Norm):
 
     @property
     def in_onnx(self) -> bool:
-        """Whether there are running statistics; without them it is written as it is computed, from each batch."""
+        """Return whether there are running statistics; without them the file computes those of each batch."""
         return self._has_running()
 
     def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:
-        """A BatchNormalization by the running statistics."""
+        """Write a BatchNormalization with the running statistics."""
         mean, var = (sheet.weight(vars(self)[name]) for name in ("running_mean", "running_var"))
         factor, shift = onnx_affine(sheet, self.weight, self.bias, (self.num_features,))
-        momentum = 0.9 if self.momentum is None else 1.0 - self.momentum  # the standard has no mean of all steps
+        momentum = 0.9 if self.momentum is None else 1.0 - self.momentum  # the standard has no mean over all steps
         return sheet.node(
             "BatchNormalization", x, factor, shift, mean, var, shape=x.shape, epsilon=self.eps, momentum=momentum
         )
 
     def _follow(self, stats: list[tuple[Value, Value]], samples: int, positions: int) -> None:
-        """Let the running statistics follow those of a batch: at once, or with every step of what is recorded."""
+        """Let the running statistics follow those of a batch: at once, or at every step of a recorded graph."""
         counted = self._statistic("num_batches_tracked")
         if tracing.active() is None:
             self._follow_now([(mean.data, var.data) for mean, var in stats], samples * positions)
@@ -452,7 +457,7 @@ class BatchNorm(Norm):
     # ---- shapes
 
     def _many(self, shape: Shape, by_batch: bool) -> bool:
-        """Whether a graph of numbers is that of N samples; what it cannot be is an error."""
+        """Return whether the input is N samples; raise InputError if it is invalid."""
         one, many = self._is_sample(shape), bool(shape) and shape[0] > 0 and self._is_sample(shape[1:])
         if by_batch and many:
             if prod(shape) == self.num_features:
@@ -509,7 +514,7 @@ class BatchNorm2d(BatchNorm):
 
 
 def _mean(row: Values) -> Value:
-    """The mean of the numbers; where a graph is recorded, over all samples of the batch."""
+    """Return the mean of the numbers; in a recorded graph, over all samples of the batch."""
     mean = row[0] if len(row) == 1 else dot((Value(1.0 / len(row)),) * len(row), row)
     return mean if tracing.active() is None else batch_mean(mean)
 

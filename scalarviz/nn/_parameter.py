@@ -1,6 +1,6 @@
 """`Parameter`: a block of weights with a shape, indexed down to the single `Weight`.
 
-``p[x]`` with a Value x is the row that the number chooses.
+``p[x]`` with a Value x selects the row with that number.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ._elementwise import Elementwise
 
 
 def chosen(parameter: Parameter, start: int, shape: tuple[int, ...], id: Value, rest: tuple[Any, ...]) -> Any:
-    """What `id` and the indices `rest` behind it choose of the span of `parameter` that begins at `start`."""
+    """Return what `id` and the later indices `rest` select from the span of `parameter` that begins at `start`."""
     rows, *inner = shape
     offset, left, step = start, tuple(inner), prod(inner)
     for i in rest:
@@ -35,7 +35,7 @@ def chosen(parameter: Parameter, start: int, shape: tuple[int, ...], id: Value, 
         side, *deeper = left
         left = tuple(deeper)
         offset += position(i, side, parameter._title()) * prod(left)
-    if tracing.active() is not None and (id._op is not None or type(id) is not Value):  # known when a graph runs
+    if tracing.active() is not None and (id._op is not None or type(id) is not Value):  # known only when the graph runs
         return _nested(left, offset, lambda at: Gathered(parameter, at, rows, step, id))
     number = id.data
     if 0 <= number < rows and number == int(number):
@@ -48,7 +48,7 @@ def chosen(parameter: Parameter, start: int, shape: tuple[int, ...], id: Value, 
 
 
 def _nested(shape: tuple[int, ...], at: int, make: Callable[[int], Value]) -> Any:
-    """Values in lists of this shape, from flat index `at` on in C order."""
+    """Return Values as nested lists of this shape, in C order from flat index `at` on."""
     if not shape:
         return make(at)
     side, *inner = shape
@@ -59,24 +59,24 @@ def _nested(shape: tuple[int, ...], at: int, make: Callable[[int], Value]) -> An
 FloatArray = NDArray[np.floating]
 
 BYTES = 52
-"""Of memory that a weight takes while it is made: value, gradient, two flags, and drawing what it starts from."""
+"""The bytes that a new weight takes: value, gradient, two flags, and the draw of its initial value."""
 
 
 def check_size(shape: tuple[int, ...], title: str, what: str = "weights") -> None:
-    """Check that this computer could hold so many numbers."""
+    """Check that the memory of this computer holds so many numbers."""
     count = prod(shape)
     check_memory(count * BYTES, f"{title} has {shown(count)} {what} in {len(shape)} dimensions", "use smaller layers")
-    if len(shape) > 32:  # NumPy has 64 dimensions, 32 in its first version
+    if len(shape) > 32:  # NumPy has 64 dimensions, NumPy 1 had 32
         raise InputError(f"{title} has {len(shape)} dimensions; at most 32")
 
 
 class Span(Elementwise):
-    """Base of `Parameter` and `ParameterView`: weights of a Parameter that lie side by side."""
+    """Base of `Parameter` and `ParameterView`: weights of a Parameter that lie side by side in memory."""
 
     __slots__ = ()
 
     def _place(self) -> tuple[Parameter, int, int]:
-        """The Parameter, and from which flat index to which."""
+        """Return the Parameter, and the first and end flat index."""
         raise NotImplementedError
 
     def _title(self) -> str:
@@ -84,7 +84,10 @@ class Span(Elementwise):
 
     @property
     def data(self) -> FloatArray:
-        """The values, shape `shape`: a live view (a read-only copy beside a training thread). Assigning copies."""
+        """The values, shape `shape`, as a live view; during training in a thread, a read-only copy.
+
+        Assigning copies.
+        """
         parameter, start, stop = self._place()
         return parameter._seen_values(start, stop).reshape(self.shape)
 
@@ -95,9 +98,9 @@ class Span(Elementwise):
 
     @property
     def grad(self) -> FloatArray:
-        """The gradients, shape `shape`, as `data`; 0 before any backward.
+        """The gradients, shape `shape`, like `data`; 0 before any backward pass.
 
-        Assigning copies and marks as computed; None sets them to 0, "not computed yet".
+        Assigning copies and marks the gradients as computed; None sets them to 0, "not computed yet".
         """
         parameter, start, stop = self._place()
         return parameter._seen_grads(start, stop).reshape(self.shape)
@@ -112,7 +115,7 @@ class Span(Elementwise):
 
     @property
     def frozen(self) -> bool:
-        """Whether optimisers leave every one of the weights alone. Assigning sets all."""
+        """True if optimisers skip all of the weights. Assigning sets all of them."""
         parameter, start, stop = self._place()
         return bool(parameter._seen_frozen(start, stop).all())
 
@@ -122,11 +125,11 @@ class Span(Elementwise):
         parameter._freeze(start, np.full(self.numel(), flag(frozen, f"{self._title()}.frozen")))
 
     def numel(self) -> int:
-        """Number of scalars."""
+        """Return the number of scalars."""
         return prod(self.shape)
 
     def row(self) -> Row:
-        """Where they lie."""
+        """Return the weights as a row of their block."""
         parameter, start, stop = self._place()
         return Row(parameter, start, stop - start)
 
@@ -146,14 +149,14 @@ class Span(Elementwise):
 
 
 class Parameter(Block, Span):
-    """A trainable array, one scalar weight an element.
+    """A trainable array; each element is one scalar weight.
 
     Parameters
     ----------
     data : array-like of float
-        Its values, of any shape; copied, as float64.
+        The initial values, of any shape; copied as float64.
     requires_grad : bool
-        False: optimisers leave it alone (`frozen`).
+        False: optimisers skip it (`frozen`).
 
     Attributes
     ----------
@@ -191,7 +194,7 @@ class Parameter(Block, Span):
 
     @classmethod
     def filled(cls, number: float, shape: tuple[int, ...], title: str) -> Parameter:
-        """A Parameter of equal numbers; see :func:`fits`."""
+        """Return a Parameter of equal numbers; `title` names its layer in errors."""
         check_size(shape, title)
         return cls(np.full(shape, number))
 
@@ -200,7 +203,7 @@ class Parameter(Block, Span):
 
     @property
     def ndim(self) -> int:
-        """Number of dimensions."""
+        """The number of dimensions."""
         return len(self.shape)
 
     @property
@@ -210,7 +213,7 @@ class Parameter(Block, Span):
 
     @property
     def requires_grad(self) -> bool:
-        """PyTorch's name for the opposite of `frozen`."""
+        """The opposite of `frozen`, under PyTorch's name."""
         return not self.frozen
 
     @requires_grad.setter
@@ -218,12 +221,12 @@ class Parameter(Block, Span):
         self.frozen = not flag(requires, f"{self._title()}.requires_grad")
 
     def requires_grad_(self, requires_grad: bool = True) -> Parameter:
-        """Set `requires_grad`; returns the Parameter."""
+        """Set `requires_grad` and return the Parameter."""
         self.requires_grad = requires_grad
         return self
 
     def __setitem__(self, index: Any, numbers: Any) -> None:
-        """Overwrite some of the values: under ``sv.no_grad()`` only, as ``+=``."""
+        """Overwrite some of the values; only under ``sv.no_grad()``, like ``+=``."""
         changed = np.array(self.data)
         try:
             changed[index] = getattr(numbers, "data", numbers)
@@ -253,7 +256,7 @@ class Parameter(Block, Span):
         return self
 
     def weight_name(self, index: int) -> str:
-        """``"0.weight[4][2]"`` for the scalar at flat `index`."""
+        """Return the name of the scalar at flat `index`, such as ``"0.weight[4][2]"``."""
         flat = position(index, self.size, f"{self._title()}.weight_name")
         place = "".join(f"[{i}]" for i in np.unravel_index(flat, self.shape)) if self.shape else ""
         return f"{self.name}{place}"
@@ -284,7 +287,7 @@ def _restored(data: Any, grad: Any, computed: Any, frozen: Any) -> Parameter:
 
 
 class ParameterView(Span):
-    """A row (or plane) of a Parameter: a place in it, no numbers of its own."""
+    """A row or plane of a Parameter. It holds no numbers of its own."""
 
     __slots__ = ("parameter", "shape", "start")
 
@@ -296,7 +299,7 @@ class ParameterView(Span):
 
     @property
     def name(self) -> str:
-        """``"0.weight[4]"``, or from where to where it goes."""
+        """``"0.weight[4]"``, or the names of its first and last weight."""
         parameter, first, stop = self._place()
         outer = parameter.ndim - len(self.shape)
         if parameter.shape[outer:] != self.shape or first % max(self.numel(), 1):
@@ -312,11 +315,11 @@ class ParameterView(Span):
 
 
 def _pick(parameter: Parameter, start: int, shape: tuple[int, ...], index: Any) -> Any:
-    """What ``[index]`` of a span of `parameter` means.
+    """Return what ``[index]`` selects from a span of `parameter`.
 
-    Whole numbers: a smaller span, or the Weight when no dimension is left. Slices, lists and arrays, as NumPy has
-    them: a span where what is meant lies side by side, else an array of Weights. Where an index is a Value: what it
-    chooses, a Value or an array of them (see `chosen`).
+    Whole numbers select a smaller span, or the Weight if no dimension is left. Slices, lists and arrays select as in
+    NumPy: a span if the weights lie side by side, else an array of Weights. If an index is a Value, the result is a
+    Value or an array of Values (see `chosen`).
     """
     indices = index if isinstance(index, tuple) else (index,)
     if any(isinstance(i, slice | list | np.ndarray) or i is None or i is Ellipsis for i in indices):
@@ -334,9 +337,9 @@ def _pick(parameter: Parameter, start: int, shape: tuple[int, ...], index: Any) 
 
 
 def _several(parameter: Parameter, start: int, shape: tuple[int, ...], index: Any) -> Any:
-    """Several rows or columns at once; those that a list or an array of Values chooses too."""
+    """Return several rows or columns at once, also those that a list or an array of Values selects."""
     if isinstance(index, list):
-        shape_of(index, f"{parameter._title()}[...]")  # a list that holds itself has no end
+        shape_of(index, f"{parameter._title()}[...]")  # refuses a list that holds itself
     if isinstance(index, list | np.ndarray) and getattr(index, "dtype", "O") == "O" and flatten(index):
         ids = as_objects(index, f"{parameter._title()}[...]")
         found = [as_objects(_pick(parameter, start, shape, as_value(id)), "") for id in ids.ravel().tolist()]
@@ -348,7 +351,7 @@ def _several(parameter: Parameter, start: int, shape: tuple[int, ...], index: An
         raise kind(f"{parameter._title()}[{shown(index)}] of the shape {shape}: {error}") from None
     except (TypeError, ValueError) as error:
         raise TypeMismatchError(f"{parameter._title()}[{shown(index)}]: {error}") from None
-    if np.ndim(places) == 0:  # p[..., 0] of a row
+    if np.ndim(places) == 0:  # such as p[..., 0] of a row
         return parameter.weight(int(places))
     flat = places.ravel()
     if len(flat) and np.array_equal(flat, np.arange(flat[0], flat[0] + len(flat))):
@@ -357,7 +360,7 @@ def _several(parameter: Parameter, start: int, shape: tuple[int, ...], index: An
 
 
 def float_array(data: Any, what: str) -> NDArray[np.float64]:
-    with np.errstate(over="ignore", invalid="ignore"):  # of a longdouble; of a NaN that signals
+    with np.errstate(over="ignore", invalid="ignore"):  # a large longdouble; a signalling NaN
         return np.array(real_array(data, what), np.float64)
 
 

@@ -22,19 +22,19 @@ LISTS = (list, tuple)
 
 
 class Sequential(Module):
-    """Modules one after another, each fed with the outputs of the one before.
+    """Modules one after another; each receives the outputs of the one before.
 
     Parameters
     ----------
     *modules : Module, or one dict of them
-        They are named ``"0"``, ``"1"``, ..., or by the keys of the dict. With none it is the identity.
+        They are named ``"0"``, ``"1"``, ..., or by the keys of the dict. Without modules it is the identity.
 
     Raises
     ------
     TypeMismatchError
-        Something is no Module.
+        An argument is no Module.
     InputError
-        A name is no text, empty, has a dot, or is taken by an attribute.
+        A name is no text, is empty, contains a dot, or is the name of an attribute.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class Sequential(Module):
     """
 
     _names: tuple[str, ...] = ()
-    """Of the modules that are not called by their place."""
+    """The names of modules that are not named by their index."""
 
     def __init__(self, *modules: Module | Mapping[str, Module]) -> None:
         named = modules[0] if len(modules) == 1 and isinstance(modules[0], Mapping) else None
@@ -53,7 +53,7 @@ class Sequential(Module):
             self._add(name, module)
 
     def append(self, module: Module) -> Sequential:
-        """Add a module at the end; TypeMismatchError if it is none."""
+        """Add a module at the end; TypeMismatchError if it is no Module."""
         self._add(len(self), module)
         return self
 
@@ -78,7 +78,7 @@ class Sequential(Module):
         return x
 
     def _chain(self) -> dict[str, Module]:
-        """The modules by their names, in the order in which they are called."""
+        """Return the modules by name, in the order of calls."""
         return {name: part for name, part in vars(self).items() if name.isdecimal() or name in self._names}
 
     def __len__(self) -> int:
@@ -95,24 +95,25 @@ class Sequential(Module):
 
 
 class MLP(Sequential):
-    """Linear layers with an activation behind each but the last one. PyTorch has none.
+    """Linear layers with an activation after each but the last one. PyTorch has no such module.
 
-    ``nn.MLP(2, [8], 1)`` is ``nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))``, its names too, and so is
-    micrograd's ``nn.MLP(2, [8, 1])``.
+    ``nn.MLP(2, [8], 1)`` equals ``nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))``, with the same names.
+    micrograd's form ``nn.MLP(2, [8, 1])`` builds the same network.
 
     Parameters
     ----------
     n_in, n_out, bias, init, seed
         As for :class:`Linear`, errors too.
     hidden : int or sequence of int
-        Width of each hidden layer; none: a single linear layer. Without `n_out` the last width is that of the output.
+        Width of each hidden layer; an empty list gives a single linear layer. Without `n_out` the last width is the
+        output's.
     activation : callable
-        Makes a module, as the class ``nn.ReLU``; called once a hidden layer.
+        Returns a new module, such as the class ``nn.ReLU``; called once for each hidden layer.
 
     Raises
     ------
     TypeMismatchError
-        `activation` makes no module, or the width of the output is not given.
+        `activation` returns no module, or the output width is missing.
     """
 
     def __init__(
@@ -143,11 +144,11 @@ def _make_activation(activation: Any) -> Module:
     return made
 
 
-SHOWN = 8  # perceptrons and weights of each that are printed
+SHOWN = 8  # the most perceptrons, and weights of each, that are printed
 
 
 class PerceptronView:
-    """One perceptron of a `Network`: a row of its weights, one bias, its activation. No numbers of its own."""
+    """One perceptron of a `Network`: a row of its weights, one bias, its activation. It holds no numbers of its own."""
 
     def __init__(self, network: Network, index: int) -> None:
         layer = network.layer
@@ -156,7 +157,7 @@ class PerceptronView:
         self.bias: Weight | None = None if layer.bias is None else layer.bias[index]
 
     def summation(self, x: Sequence[Any]) -> Value:
-        """The weighted sum ``sum(weight[j] * x[j]) + bias`` of one sample."""
+        """Return the weighted sum ``sum(weight[j] * x[j]) + bias`` of one sample."""
         row = as_row(as_input(x, self), len(self.weight), f"perceptron {self.index}")
         weights = Row(self.weight.parameter, self.weight.start, len(self.weight))
         return Dot.create(weights, tuple(row), None if self.bias is None else Row(self.bias._block, self.index, 1))
@@ -167,14 +168,14 @@ class PerceptronView:
         return result
 
     def parameters(self) -> list[Weight]:
-        """Its weights and its bias, as single objects."""
+        """Return its weights and its bias, as single objects."""
         return [*self.weight, *([] if self.bias is None else [self.bias])]
 
     def __repr__(self) -> str:
         return "\n".join([f"perceptron {self.index}", *_tree(self.parts())])
 
     def parts(self) -> list[str]:
-        """Lines of the lesson's tree."""
+        """Return the lines of its tree: weights, bias, summation, activation."""
         numbers = "  ".join(f"{w:+.4f}" for w in self.weight.data[:SHOWN])
         rest = len(self.weight) - SHOWN
         bias = "none" if self.bias is None else f"{self.bias.data:+.4f}"
@@ -198,7 +199,7 @@ class Network(Sequential):
     activation : Module, optional
         Applied to every sum, such as ``nn.Sigmoid()``.
     loss : callable, optional
-        Only shown in the tree; a Run is given its loss.
+        Only shown in the printed tree; a Run gets its own loss.
 
     Attributes
     ----------
@@ -239,7 +240,7 @@ class Network(Sequential):
 
     @property
     def perceptrons(self) -> Perceptrons:
-        """Views of the rows."""
+        """The perceptrons of the layer, as views."""
         return Perceptrons(self)
 
     def __repr__(self) -> str:

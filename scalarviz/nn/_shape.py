@@ -18,19 +18,18 @@ from ._module import Module
 
 
 class Flatten(Module):
-    """Some neighbouring dimensions of a sample as one, the last fastest (C order); all of them by default.
+    """Neighbouring dimensions of a sample become one, in C order; by default all dimensions.
 
     Parameters
     ----------
     start_dim, end_dim : int
-        The first and the last of them, counted as PyTorch does: dimension 0 is the batch, which a sample here has
-        not, so a picture C x H x W has the dimensions 1, 2, 3; negative ones count from the end.
+        The first and the last of them, counted as in PyTorch. Dimension 0 is the batch, which a sample here lacks. So a
+        picture C x H x W has the dimensions 1, 2, 3; negative ones count from the end.
 
     Raises
     ------
     InputError
-        A dimension is no whole number, or the batch; when called: the nested lists are ragged, or have no such
-        dimensions.
+        A dimension is no whole number, or is 0; when called: the nested lists are ragged, or lack such a dimension.
 
     Examples
     --------
@@ -44,12 +43,12 @@ class Flatten(Module):
         self.end_dim = _dimension(end_dim, "Flatten: end_dim")
 
     def forward(self, x: Any) -> Any:
-        """The row of nested lists, or nested lists with fewer levels."""
+        """Return a row, or nested lists with fewer levels."""
         shape = shape_of(x, f"{titled(self, 'Flatten()')}: the input")
         return nest(flatten(x), self.flat_shape(shape))
 
     def flat_shape(self, shape: Shape) -> Shape:
-        """The shape of the output for a sample of that shape; InputError if it has no such dimensions."""
+        """Return the output shape for a sample of this shape; InputError if it lacks such a dimension."""
         sides = shape or (1,)
         first, last = (d - 1 if d > 0 else d + len(sides) for d in (self.start_dim, self.end_dim))
         if not 0 <= first <= last < len(sides):
@@ -74,17 +73,17 @@ def _dimension(given: object, what: str) -> int:
 
 
 class Unflatten(Module):
-    """A row of numbers as nested lists of the shape `unflattened_size`, such as (C, H, W).
+    """A row of numbers becomes nested lists of the shape `unflattened_size`, such as (C, H, W).
 
     Parameters
     ----------
     unflattened_size : tuple of int
-        Of one sample: there is no ``dim`` as in PyTorch, where dimension 0 is the batch.
+        The shape of one sample. PyTorch's ``dim`` does not exist here.
 
     Raises
     ------
     InputError
-        No shape; when called: not a row of that many numbers.
+        `unflattened_size` is no shape; when called: the input is not a row of that many numbers.
 
     Examples
     --------
@@ -114,7 +113,7 @@ class Unflatten(Module):
 
 
 class Dropout(Module):
-    """In training each number is 0 with probability `p`, else it is multiplied by ``1 / (1 - p)``; else it stays.
+    """In training, set each number to 0 with probability `p` and multiply the others by ``1 / (1 - p)``.
 
     Parameters
     ----------
@@ -128,11 +127,11 @@ class Dropout(Module):
 
     Notes
     -----
-    PyTorch's (N. Srivastava et al., "Dropout", JMLR 15, 2014), with masks of its own: in a :class:`~scalarviz.Run` a
-    mask is a function of the run's seed, of the call of the module, of the step, of the sample's place in the batch
-    and of the unit. So any step can be done again with the same bits, on every engine. By hand every call draws the
-    next mask of this process; :func:`scalarviz.nn.init.manual_seed` begins anew. ``predict``, ``evaluate`` and the
-    pictures of a Run have no masks; ``net.eval()`` takes them away everywhere.
+    In evaluation numbers stay as they are. The rule is PyTorch's (N. Srivastava et al., "Dropout", JMLR 15, 2014);
+    the masks are not. In a :class:`~scalarviz.Run` a mask depends only on the run's seed, the call of the module, the
+    step, the sample's position in the batch and the unit. So every engine can repeat any step with the same bits. In a
+    loop by hand each call draws the next mask of this process; :func:`scalarviz.nn.init.manual_seed` restarts them.
+    ``predict``, ``evaluate`` and the pictures of a Run use no masks; ``net.eval()`` removes them everywhere.
     """
 
     stage: ClassVar[str] = "dropout"
@@ -143,7 +142,10 @@ class Dropout(Module):
 
     @property
     def p(self) -> float:
-        """The probability of a zero; a Run has the one with which it was made (``run.change(model=net)``: of now)."""
+        """The probability of a zero.
+
+        A Run keeps the value from when it was made; ``run.change(model=net)`` reads it again.
+        """
         found: float = vars(self)["p"]
         return found
 

@@ -1,4 +1,4 @@
-"""What a module keeps by name: parameters and buffers; finding and loading them."""
+"""Parameters and buffers of a module by name: find them, copy them, load them."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _SUBSCRIPTS = re.compile(r"(.*?)((?:\[\d+\])+)")
 
 
 class StateArray(np.ndarray[Any, Any]):
-    """An array of a state_dict; PyTorch's functions, ``load_state_dict`` among them, take it as a tensor."""
+    """An array of a state_dict. PyTorch's functions, such as ``load_state_dict``, accept it as a tensor."""
 
     @classmethod
     def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Called by PyTorch, which therefore is loaded."""
+        """Convert the arrays to tensors; PyTorch calls it, so PyTorch is loaded."""
         given = (sys.modules["torch"].from_numpy(np.asarray(x)) if isinstance(x, cls) else x for x in args)
         return function(*given, **(kwargs or {}))
 
     def __reduce__(self) -> Any:
-        """Pickled as a plain array, so that a file needs nothing of this package."""
+        """Pickle as a plain array, so that a file does not need this package."""
         return np.asarray(self).__reduce__()
 
 
 class LoadResult(NamedTuple):
-    """Names that did not match in a load that was not strict."""
+    """The names that did not match in a load with ``strict=False``."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -59,11 +59,11 @@ def register(module: Module, name: str, array: ArrayLike) -> None:
 
 
 Kept = Buffer | NDArray[Any]
-"""A buffer: one that a graph reads as it changes, or an array of the user, which is a constant of every recording."""
+"""A buffer: a `Buffer`, which a graph reads as it changes, or a user's array, which is a constant of each recording."""
 
 
 def entries(module: Module, prefix: str = "") -> Iterator[tuple[str, Parameter | Weight | Kept]]:
-    """Parameters and buffers by path in PyTorch's order: of each module its parameters, then its buffers."""
+    """Yield parameters and buffers by path in PyTorch's order: for each module its parameters, then its buffers."""
     for path, owner in module._walk(prefix, ()):
         own = [(n, p) for n, p in owner._members() if isinstance(p, Parameter | Weight)]
         for name, part in (*own, *_own_buffers(owner)):
@@ -71,7 +71,7 @@ def entries(module: Module, prefix: str = "") -> Iterator[tuple[str, Parameter |
 
 
 def buffers(module: Module, prefix: str, once: bool) -> Iterator[tuple[str, Kept]]:
-    """Buffers by path; those of a module that is held twice `once`, or under each of its names."""
+    """Yield buffers by path. With `once` a shared one comes once, else under each of its names."""
     seen: set[int] = set()
     for name, part in entries(module, prefix):
         if isinstance(part, Buffer | np.ndarray) and not (once and id(part) in seen):
@@ -83,7 +83,7 @@ def _own_buffers(owner: Module) -> Iterator[tuple[str, Kept]]:
     for name in owner._books.buffers:
         kept = vars(owner).get(name)
         part = kept if isinstance(kept, Buffer) else getattr(owner, name)
-        if part is not None:  # PyTorch's way to be without
+        if part is not None:  # None stands for no buffer, as in PyTorch
             yield name, part
 
 
@@ -117,12 +117,12 @@ def load(module: Module, state_dict: Mapping[str, Any], strict: bool) -> LoadRes
 
 
 def buffer_blocks(module: Module) -> dict[str, Buffer]:
-    """The buffers that graphs read as numbers of a store, by path, each once: a Run has them behind its weights."""
+    """Return each `Buffer` once, by path. A Run stores their numbers after its weights."""
     return {name: part for name, part in buffers(module, "", True) if isinstance(part, Buffer)}
 
 
 def constant_buffers(module: Module) -> dict[str, NDArray[Any]]:
-    """Copies of the other buffers, arrays of the user, by name: constants of every graph that is recorded."""
+    """Return copies of the buffers that are users' arrays, by name: they are constants of each recorded graph."""
     return {name: part.copy() for name, part in buffers(module, "", False) if isinstance(part, np.ndarray)}
 
 
@@ -133,7 +133,7 @@ def _fitting(array: Any, part: Parameter | Weight | Kept, name: str) -> NDArray[
 
 
 def matching(module: Module, pattern: str) -> list[Parameter | ParameterView | Weight]:
-    """The parameters whose name matches, or the one row or Weight that `pattern` names with subscripts."""
+    """Return the parameters whose name matches, or the row or Weight that `pattern` names with subscripts."""
     text(pattern, "a pattern of parameters, such as '0.*',")
     named = dict(module.named_parameters(remove_duplicate=False))
     found: list[Parameter | ParameterView | Weight] = [p for name, p in named.items() if fnmatchcase(name, pattern)]

@@ -1,4 +1,4 @@
-"""A module as an ONNX file. What each layer writes stands with the layer, in ``write_onnx``."""
+"""Write a module to an ONNX file. Each layer defines its own node in ``write_onnx``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WIDEST = 1 << 32
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Facts of the file of a loaded network, kept for when it is written again."""
+    """Facts about the ONNX file of a loaded network, used when it is written again."""
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
@@ -48,20 +48,20 @@ def write(module: Module, path: StrPath, shape: Any, dtype: str) -> None:
     known: dict[Any, tuple[str, NDArray[Any]]] = {}
     for name, part in entries(module):
         block = part._block if isinstance(part, Weight) else part
-        if not isinstance(block, np.ndarray) and block.size == numbers[name].size:  # the user's are constants
+        if not isinstance(block, np.ndarray) and block.size == numbers[name].size:  # user arrays are constants
             known.setdefault(block, (name, numbers[name]))
     names = {id(module): name for name, module in module.named_modules()}
     write_bytes(path, exported(module, shapes, known, names, dtype, origin_of(module)))
 
 
 def origin_of(module: Module) -> Origin | None:
-    """What the module keeps of the ONNX file that it was loaded from."""
+    """Return the facts that the module stores about the ONNX file from which it was loaded."""
     found = vars(module).get("onnx_origin")
     return found if isinstance(found, Origin) else None
 
 
 def _shapes(module: Module, given: Any) -> list[Shape]:
-    """The shapes of what the module is called with."""
+    """Return the shapes of the module's inputs."""
     if isinstance(given, list):
         shapes = [_checked(each) for each in given]
         try:
@@ -83,7 +83,7 @@ def _shapes(module: Module, given: Any) -> list[Shape]:
 
 
 def known_shape(module: Any) -> Shape | None:
-    """The shape of the samples that a module takes, where it takes no others."""
+    """Return the sample shape that a module requires, or None if that is not fixed."""
     if hasattr(module, "in_features"):
         return (module.in_features,)
     if hasattr(module, "unflattened_size"):
@@ -96,7 +96,7 @@ def known_shape(module: Any) -> Shape | None:
 
 
 def _trained_shape(module: Any) -> Shape | None:
-    """The shape of the samples of the Run that trains a module."""
+    """Return the sample shape of the Run that trains a module."""
     for part in module.parameters():
         block = part._block if isinstance(part, Weight) else part
         run: Any = None if block.store.owner is None else block.store.owner()

@@ -1,11 +1,10 @@
-"""Initialisers: what a parameter's first values are, as a pure function of the seed and of its place in the network.
+"""Initialisers: the first values of a parameter, as a pure function of the seed and of its place in the network.
 
-An initialiser is called ``(shape, fan_in, fan_out, draw)`` and returns an array of that shape; `draw` hands out
-random numbers. Those here also have ``bias(shape, fan_in, fan_out, draw)`` for biases; with a plain function they are
-0.
+An initialiser is called ``(shape, fan_in, fan_out, draw)`` and returns an array of that shape; `draw` returns random
+numbers. The initialisers here also have ``bias(shape, fan_in, fan_out, draw)``; with a plain function biases are 0.
 
-A layer that is built without a seed takes the next place of a counter of this process, so two layers never share
-numbers and a program draws the same ones in every run; :func:`manual_seed` starts the counter anew.
+A layer without a seed takes the next place of a process-wide counter. So two layers never share numbers, and a program
+draws the same ones in every run. :func:`manual_seed` restarts the counter.
 """
 
 from __future__ import annotations
@@ -39,23 +38,23 @@ Shape = tuple[int, ...]
 
 
 class Draw:
-    """The random numbers of one parameter, number `place` of its network: its own sequence, in order."""
+    """The sequence of random numbers of one parameter, number `place` in its network."""
 
     def __init__(self, seed: int, place: int) -> None:
-        rng.split(seed)  # refuses what is no seed, also when nothing is drawn
+        rng.split(seed)  # refuses a bad seed, even if nothing is drawn
         self.seed, self.place, self.drawn = seed, place, 0
 
     def uniform(self, shape: Shape) -> FloatArray:
-        """Numbers in ``[0, 1)``, float64."""
+        """Return numbers in ``[0, 1)``, float64."""
         return self._next(rng.uniform, shape)
 
     def normal(self, shape: Shape) -> FloatArray:
-        """Numbers of the standard normal distribution, float64."""
+        """Return standard normal numbers, float64."""
         return self._next(rng.normal, shape)
 
     def _next(self, source: Callable[..., FloatArray], shape: Shape) -> FloatArray:
         n = math.prod(shape)
-        start, self.drawn = self.drawn, self.drawn + n + n % 2  # an even start: normal numbers come in pairs
+        start, self.drawn = self.drawn, self.drawn + n + n % 2  # an even start, since normal numbers come in pairs
         return source(self.seed, rng.Stream.WEIGHTS, self.place, n, start=start).reshape(shape)
 
 
@@ -64,14 +63,14 @@ Function = Callable[[Shape, int, int, Draw], Any]
 
 @dataclass(frozen=True)
 class Initializer:
-    """How to fill weights and biases: functions ``(shape, fan_in, fan_out, draw) -> ndarray``, and how it prints."""
+    """An initialiser: functions ``(shape, fan_in, fan_out, draw) -> ndarray`` for weights and biases, and a title."""
 
     weight: Function
     bias: Function
     title: str
 
     def __call__(self, shape: Shape, fan_in: int, fan_out: int, draw: Draw) -> Any:
-        """Values for a weight array."""
+        """Return values for a weight array."""
         return self.weight(shape, fan_in, fan_out, draw)
 
     def __repr__(self) -> str:
@@ -87,7 +86,7 @@ def _between(low: float, high: float, shape: Shape, draw: Draw) -> FloatArray:
 
 
 def _within(bound: Callable[[int, int], float]) -> Function:
-    """Numbers between minus and plus what `bound` makes of ``fan_in, fan_out``."""
+    """Return a rule that draws uniformly between ``-b`` and ``b``, where b is ``bound(fan_in, fan_out)``."""
 
     def filled(shape: Shape, fan_in: int, fan_out: int, draw: Draw) -> FloatArray:
         most = bound(fan_in, fan_out)
@@ -97,7 +96,7 @@ def _within(bound: Callable[[int, int], float]) -> Function:
 
 
 def uniform(a: float = 0.0, b: float = 1.0) -> Initializer:
-    """Weights uniform in ``[a, b)``, biases 0.
+    """Draw weights uniformly in ``[a, b)``; biases are 0.
 
     Raises
     ------
@@ -115,7 +114,7 @@ def uniform(a: float = 0.0, b: float = 1.0) -> Initializer:
 
 
 def normal(mean: float = 0.0, std: float = 1.0) -> Initializer:
-    """Weights normal with that mean and standard deviation, biases 0.
+    """Draw weights from a normal distribution; biases are 0.
 
     Raises
     ------
@@ -133,13 +132,13 @@ def normal(mean: float = 0.0, std: float = 1.0) -> Initializer:
 
 
 def pytorch_default() -> Initializer:
-    """Numbers as ``torch.nn.Linear`` draws them: weights and biases uniform within ``1 / sqrt(fan_in)``."""
+    """Draw as ``torch.nn.Linear`` does: weights and biases uniform within ``1 / sqrt(fan_in)``."""
     both = _within(lambda fan_in, fan_out: 1.0 / math.sqrt(fan_in))
     return Initializer(both, both, "pytorch_default()")
 
 
 def xavier_uniform(gain: float = 1.0) -> Initializer:
-    """Weights uniform within ``gain * sqrt(6 / (fan_in + fan_out))``, biases 0 (Glorot and Bengio, 2010).
+    """Draw weights uniformly within ``gain * sqrt(6 / (fan_in + fan_out))``; biases are 0 (Glorot and Bengio, 2010).
 
     Raises
     ------
@@ -152,9 +151,9 @@ def xavier_uniform(gain: float = 1.0) -> Initializer:
 
 
 def kaiming_uniform(gain: float = math.sqrt(2.0)) -> Initializer:
-    """Weights uniform within ``gain * sqrt(3 / fan_in)``, biases within ``gain * sqrt(3 / fan_out)``.
+    """Draw weights uniformly within ``gain * sqrt(3 / fan_in)``, biases within ``gain * sqrt(3 / fan_out)``.
 
-    The default gain is that for ReLU (He et al., 2015).
+    The default gain is the one for ReLU (He et al., 2015).
 
     Raises
     ------
@@ -168,21 +167,21 @@ def kaiming_uniform(gain: float = math.sqrt(2.0)) -> Initializer:
 
 
 class _Counter:
-    """The process-wide place of the next parameter that is built without a seed."""
+    """The process-wide place of the next parameter without a seed."""
 
     seed = 0
     place = 0
 
 
 def manual_seed(seed: int) -> None:
-    """Start the places of layers that are built without a seed anew, with this seed.
+    """Restart the counter of layers without a seed, with this seed.
 
-    A network that is built right after it has the values that ``net.initialize(seed=seed)`` gives it.
+    A network built right afterwards has the values of ``net.initialize(seed=seed)``.
 
     Raises
     ------
     InputError
-        `seed` is no whole number in ``0 .. 2**64 - 1``.
+        `seed` is not a whole number in ``0 .. 2**64 - 1``.
     """
     rng.split(seed)
     _Counter.seed, _Counter.place = seed, 0
@@ -190,23 +189,24 @@ def manual_seed(seed: int) -> None:
 
 
 def apply(module: Module, initializer: Function | None = None, seed: int | None = 0) -> None:
-    """Draw every parameter of `module` (and of all modules below it) anew.
+    """Re-initialise every parameter of `module` and of all modules below it.
 
     Parameters
     ----------
     module : Module
     initializer : Initializer or function, optional
-        Default: :func:`pytorch_default`. A function ``(shape, fan_in, fan_out, draw) -> array`` fills the weights,
-        and the biases become 0. A part with a :meth:`Module.constant_start` (those of normalisations) takes that.
+        Default: :func:`pytorch_default`. A plain function ``(shape, fan_in, fan_out, draw) -> array`` fills the
+        weights, and the biases become 0. Parts with a :meth:`Module.constant_start`, as in normalisations, take that
+        number.
     seed : int or None
         None: the next places of the process-wide counter.
 
     Raises
     ------
     TypeMismatchError
-        `initializer` is no function.
+        `initializer` is not a function.
     InputError
-        `seed` is no seed, or the initialiser returned an array of another shape.
+        `seed` is no valid seed, or the initialiser returned an array of another shape.
     """
     rule = pytorch_default() if initializer is None else initializer
     if not callable(rule):
@@ -222,7 +222,7 @@ def apply(module: Module, initializer: Function | None = None, seed: int | None 
 
 
 _rules: weakref.WeakKeyDictionary[Module, Function] = weakref.WeakKeyDictionary()
-"""What each module's own parameters were drawn by last; one that was pickled has forgotten it."""
+"""The initialiser that last drew each module's own parameters; pickling forgets it."""
 
 
 def rule_of(module: Module) -> Function | None:
@@ -230,16 +230,16 @@ def rule_of(module: Module) -> Function | None:
 
 
 def drawn(module: Module, seed: int) -> dict[Parameter | Weight, FloatArray]:
-    """New numbers for every parameter of `module`, from the initialiser that drew it last; nothing is changed.
+    """Return new numbers for every parameter, from the initialiser that drew it last; nothing is changed.
 
-    Where that is not known (it was pickled, or its weights are hand-made) it is :func:`pytorch_default`.
+    If that is unknown (after pickling, or for hand-made weights), :func:`pytorch_default` draws.
     """
     usual = pytorch_default()
     return {part: values for _, _, part, values in _values(module, lambda owner: _rules.get(owner, usual), seed)}
 
 
 def without_rule(module: Module) -> list[Parameter | Weight]:
-    """The parameters of `module` that no initialiser drew, and that have no :meth:`Module.constant_start`."""
+    """Return the parameters that no initialiser drew and that have no :meth:`Module.constant_start`."""
     found = {
         id(part): part
         for _, owner in module.named_modules()
@@ -290,7 +290,7 @@ if not TYPE_CHECKING:
         return __all__
 
     def __getattr__(name: str) -> Any:
-        """Say how PyTorch's functions that write into an array are called here."""
+        """Raise an error that names the replacement for PyTorch's in-place functions."""
         own = name.removesuffix("_")
         how = own if own in __all__ else "normal"
         said = f"net.initialize(nn.init.{how}()) re-initialises all weights; parameter.data = array sets one parameter"

@@ -1,6 +1,6 @@
-"""Functions on gradients between ``backward()`` and ``optimizer.step()`` in hand-written loops, named as in PyTorch.
+"""Clip gradients between ``backward()`` and ``optimizer.step()`` in hand-written loops, named as in PyTorch.
 
-A Run has arguments for it: ``Run(..., clip_norm=1.0, clip_value=0.5)``.
+A Run has arguments for this: ``Run(..., clip_norm=1.0, clip_value=0.5)``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..scalar.single import checked_number
 from ..scalar.weight import Indices, named_blocks
 
 TINY = 1e-6
-"""What PyTorch adds to the length before it divides by it."""
+"""PyTorch adds this to the norm before it divides by it."""
 Parts = list[tuple[Block, Indices]]
 
 
@@ -26,7 +26,7 @@ def clip_grad_norm_(
     parameters: Iterable[Block | Weight] | Block | Weight, max_norm: float, norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
 ) -> float:  # fmt: skip
-    """Scale the gradients down so that all together are no longer than `max_norm`; shorter ones stay.
+    """Scale the gradients down so that their joint norm is at most `max_norm`; smaller gradients stay.
 
     Parameters
     ----------
@@ -35,14 +35,14 @@ def clip_grad_norm_(
     max_norm : float
         At least 0.
     norm_type : float
-        2 for the usual length, ``math.inf`` for the largest number; above 0.
+        2 for the Euclidean norm, ``math.inf`` for the largest number; above 0.
     error_if_nonfinite : bool
-        Whether a length that is not finite raises; else gradients become NaN or 0, as in PyTorch.
+        Raise if the norm is not finite; else gradients become NaN or 0, as in PyTorch.
 
     Returns
     -------
     float
-        The length before.
+        The norm before scaling.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def clip_grad_norm_(
     InputError
         A number is out of its range.
     StateError
-        The length is not finite, and that was to be said.
+        The norm is not finite, and `error_if_nonfinite` is True.
     """
     parts, most = _computed(parameters, "clip_grad_norm_"), _number(max_norm, "clip_grad_norm_: max_norm")
     kind = checked_number(norm_type, "clip_grad_norm_: norm_type", lambda number: number > 0, "be above 0")
@@ -74,7 +74,7 @@ def clip_grad_norm_(
 
 
 def clip_grad_value_(parameters: Iterable[Block | Weight] | Block | Weight, clip_value: float) -> None:
-    """Cut each number of the gradients to ``-clip_value .. clip_value``.
+    """Clip each number of the gradients to ``-clip_value .. clip_value``.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def _number(given: Any, what: str) -> float:
 
 
 def _computed(parameters: Any, title: str) -> Parts:
-    """Blocks, each once, with the flat indices of the gradients that are computed."""
+    """Return each block once, with the flat indices of the computed gradients."""
     listed = [parameters] if isinstance(parameters, Block | Weight) else parameters
     named = named_blocks(listed, title, "parameters")
     return [(block, places[block.computed[places] != 0]) for block, places in named]

@@ -1,7 +1,7 @@
 """Optimisers: rules that turn a weight, its gradient and some state into the weight's next value.
 
-Open `_rules` first: a rule is a function of Values, recorded once. What all share stands in `_optimizer`,
-schedules of the learning rate in `lr_scheduler`.
+Read `_rules` first: a rule is a function of Values, recorded once. `_optimizer` holds the shared base, and
+`lr_scheduler` the learning rate schedules.
 """
 
 from typing import TYPE_CHECKING
@@ -23,11 +23,11 @@ _ABSENT = {
     "differentiable": "a step is never part of the graph; leave it out",
     "learning_rate": "use lr",
 }
-"""PyTorch's arguments that the rules have not, and what is said of each: refused, never dropped."""
+"""PyTorch's arguments that the rules lack, with advice. They raise an error and are never ignored."""
 
 _OWN = "use SGD, Adam, AdamW, RMSprop or Adagrad, or write a subclass of optim.Optimizer with an update"
 _RULES = dict.fromkeys(("ASGD", "Adadelta", "Adamax", "LBFGS", "Lion", "Muon", "NAdam", "RAdam", "Rprop"), _OWN)
-"""PyTorch's rules that the folder has not, and what is said of each."""
+"""PyTorch's rules that this package lacks, with advice."""
 
 for _kind in (SGD, Adagrad, Adam, AdamW, RMSprop):
     explain(_kind, _ABSENT)

@@ -1,4 +1,4 @@
-"""What an optimiser is given: the weights that it holds, and its numbers, checked."""
+"""Checks of an optimiser's arguments: the weights and the numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schedules as data: what one was made with, and the same one made again."""
+"""Schedules as plain data: describe one, and make it again."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ KINDS: dict[str, type[LRScheduler]] = {
     for kind in (CosineAnnealingLR, ExponentialLR, LinearLR, MultiStepLR, OneCycleLR, ReduceLROnPlateau, SequentialLR,
                  StepLR)
 }  # fmt: skip
-"""Those that numbers say; a LambdaLR has functions."""
+"""The schedules that numbers describe; a LambdaLR has functions."""
 _APART = ("self", "optimizer", "last_epoch", "epochs", "steps_per_epoch", "schedulers")
 
 
 def described(schedule: Any) -> dict[str, Any]:
-    """Its ``"kind"``, ``"base_lrs"`` and, where numbers say it, the ``"arguments"`` of its constructor: plain data."""
+    """Return the ``"kind"``, ``"base_lrs"`` and, if they are numbers, the ``"arguments"``, as plain data."""
     found: dict[str, Any] = {"kind": type(schedule).__name__, "base_lrs": list(schedule.base_lrs)}
     parts = schedule.schedulers if type(schedule) is SequentialLR else []
     if KINDS.get(found["kind"]) is not type(schedule) or any(type(part) is LambdaLR for part in parts):
@@ -42,9 +42,9 @@ def described(schedule: Any) -> dict[str, Any]:
 
 
 def remade(said: Any, optimizer: Optimizer, groups: int) -> LRScheduler:
-    """The schedule that :func:`described` said, for an optimiser with so many `groups`, which is left as it is.
+    """Make the schedule from the result of :func:`described`, for an optimiser with this many `groups`.
 
-    One that has functions is that of the optimiser, with the rates that it began with.
+    The optimiser is not changed. A schedule with functions is copied from it, with the described initial rates.
     """
     given = mapping(said, "the schedule")
     kind, own = text(given.get("kind"), "the schedule: its kind"), optimizer.lr_schedule
@@ -68,7 +68,7 @@ def _made(said: Mapping[str, Any], optimizer: Optimizer, base: tuple[float, ...]
     kind, title = KINDS[said["kind"]], f"the schedule {said['kind']}"
     arguments = dict(mapping(said["arguments"], f"{title}: the arguments"))
     bare = copy.copy(optimizer)
-    bare._pace, bare._rules = Pace(base), ()  # its rules are the optimiser's
+    bare._pace, bare._rules = Pace(base), ()  # the rules belong to the optimiser
     if kind is SequentialLR:
         parts = arguments.get("schedulers")
         if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):

@@ -1,4 +1,4 @@
-"""Parameter groups: weights that have numbers of their own, in PyTorch's words."""
+"""Parameter groups: weights with numbers of their own, as in PyTorch."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 INITIAL = "initial_lr"
 MOST = 64
-"""Groups; every rule of a weight has the numbers of all."""
+"""The most groups; the rule of a weight takes the numbers of all groups."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupNumbers:
-    """All that the parameter groups are but their rates; nothing of it is ever changed.
+    """All numbers of the parameter groups except their rates; immutable.
 
-    `of`: the group of each held weight, empty where there is one alone.
+    `of`: the group of each weight, empty if there is one group.
     """
 
     numbers: tuple[dict[str, Any], ...]
@@ -40,10 +40,10 @@ class GroupNumbers:
 
 
 class Grouped:
-    """What is given for the parameters: a list of them, or a list of groups.
+    """The `params` argument of an optimiser: a list of parameters, or a list of groups.
 
-    `held`: each block once, with the flat indices of its weights. `numbers`: what each group says. `of`: the group of
-    each held weight, in that order.
+    `held`: each block once, with the flat indices of its weights. `numbers`: the numbers of each group. `of`: the group
+    of each weight, in that order.
     """
 
     def __init__(self, params: Any, title: str) -> None:
@@ -77,7 +77,7 @@ class Grouped:
 
 
 def _groups_in(params: Any) -> list[Mapping[str, Any]]:
-    """The groups that are given; none where parameters are."""
+    """Return the given groups; empty if parameters are given."""
     if not isinstance(params, list | tuple) or not any(isinstance(part, Mapping) for part in params):
         return []
     wrong = next((part for part in params if not isinstance(part, Mapping)), None)
@@ -89,7 +89,7 @@ def _groups_in(params: Any) -> list[Mapping[str, Any]]:
 
 
 class ParamGroup(MutableMapping[str, Any]):
-    """One group: ``"params"`` and the numbers of its rule, by name; setting one is as setting the optimiser's."""
+    """One group: ``"params"`` and the numbers of its rule by name. Setting one works as on the optimiser."""
 
     def __init__(self, optimizer: Optimizer, index: int) -> None:
         self._optimizer, self._index = optimizer, index
@@ -146,7 +146,7 @@ class ParamGroup(MutableMapping[str, Any]):
 
 
 def picked(which: Value, results: Iterable[list[Value]]) -> list[Value]:
-    """Of the results of all groups those of the group that a weight is in; `which` is its number."""
+    """Return the result of the group with the number `which`, from the results of all groups."""
     *others, found = results
     for j in range(len(others) - 1, -1, -1):
         found = [where(which > j + 0.5, later, own) for later, own in zip(found, others[j], strict=True)]

@@ -1,4 +1,4 @@
-"""`Optimizer`: what all optimisers share. A new one is a subclass with `state` and `update`."""
+"""`Optimizer`: the base of all optimisers. A new one is a subclass with `state` and `update`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def closing(init: Callable[..., None]) -> Callable[..., None]:
-    """The constructor `init`, which notes that it is done: the outermost one of a class and its bases."""
+    """Wrap a constructor so that the optimiser knows when its outermost constructor has finished."""
 
     @wraps(init)
     def constructor(self: Optimizer, *args: Any, **kwargs: Any) -> None:
@@ -45,7 +45,7 @@ def closing(init: Callable[..., None]) -> Callable[..., None]:
 
 
 def unknown(optimizer: Optimizer, name: str) -> str:
-    """What is said of an attribute that an optimiser does not have."""
+    """Return the error message for an attribute that an optimiser does not have."""
     title, numbers = type(optimizer).__name__, list(optimizer.hyperparameters())
     near = get_close_matches(name, numbers, 1)
     meant = f"; did you mean {near[0]!r}?" if near else "."
@@ -57,48 +57,48 @@ def unknown(optimizer: Optimizer, name: str) -> str:
 
 Limited = Callable[[Value, Value, Sequence[Value]], Value]
 NOBODY = ("_trainer", "_rules", "_of", "_pace")
-"""What the rule of one group does not take over."""
+"""Attributes that the rule of one group does not copy."""
 FloatArray = NDArray[np.float64]
 Update = tuple[Any, Mapping[str, Any]]
 Checks = Mapping[str, Callable[[Any, str], Any]]
 
 
 class Optimizer:
-    """Base of the optimisers; a subclass names its state and says in `update` what happens to one weight.
+    """Base of the optimisers; a subclass names its state and updates one weight in `update`.
 
-    `update` is a function of Values: the package records it once and runs it on all weights together, in every engine.
-    (A subclass that overrides `step` instead works in hand-written loops only.) A name that the class and its
-    constructor do not know cannot be set: nothing would read it.
+    `update` is a function of Values: it is recorded once and runs on all weights together, in every engine. (A subclass
+    that overrides `step` instead works only in hand-written loops.) An attribute that the class and its constructor do
+    not define cannot be set, because nothing would read it.
 
     Parameters
     ----------
     params : iterable of Parameter and Weight
-        What to train, each weight once, however often it is listed. Or parameter groups, which have numbers of their
-        own: ``[{"params": ..., "lr": 0.1}, ...]``; a weight is in one.
+        The weights to train; each counts once, however often it is listed. Or parameter groups with their own numbers:
+        ``[{"params": ..., "lr": 0.1}, ...]``; a weight belongs to one group.
     lr : float
         Learning rate, finite and >= 0.
 
     Attributes
     ----------
     lr : float
-        Learning rate of the next step. It and the other arguments may be set at any time; while a Run trains with the
-        optimiser that is an edit of the run. Set while there is a schedule it scales that from here on, or ends it
-        where the schedule's own rate is 0.
+        Learning rate of the next step. You can set it and the other arguments at any time; while a Run trains with the
+        optimiser, that is an edit of the run. With a schedule, setting `lr` scales the schedule from here on, or ends
+        it if the schedule's own rate is 0.
     lr_schedule : LRScheduler or None
-        What the rates follow; see :mod:`scalarviz.optim.lr_scheduler`. None ends it.
+        The schedule of the rates; see :mod:`scalarviz.optim.lr_scheduler`. None ends it.
     state : tuple of str
-        Names of the numbers kept for each weight; they start at 0, or at what :meth:`state_start` says.
+        Names of the numbers kept for each weight; they start at 0 or at :meth:`state_start`.
     squares : tuple of str
-        Which of them are means of squares: a picture shows them as magnitudes.
+        The states that are means of squares; a picture shows them as magnitudes.
 
     Raises
     ------
     UnknownAttributeError
-        Setting an attribute that there is not.
+        An attribute is set that does not exist.
     InputError
-        No parameters, or a learning rate that cannot be used.
+        There are no parameters, or the learning rate is invalid.
     TypeMismatchError
-        Something in `params` is neither a Parameter nor a Weight; or the class has neither `update` nor `step`.
+        Something in `params` is neither a Parameter nor a Weight, or the class has neither `update` nor `step`.
 
     Examples
     --------
@@ -116,15 +116,15 @@ class Optimizer:
     state: tuple[str, ...] = ()
     squares: tuple[str, ...] = ()
     _trainer: weakref.ref[Any] | None = None
-    """The Run that trains with it."""
+    """The Run that trains with this optimiser."""
     _held: list[tuple[Block, Indices]]
     _rules: tuple[Optimizer, ...] = ()
-    """The rule of each group, an optimiser without weights; empty where there is one group."""
+    """The rule of each group, an optimiser without weights; empty if there is one group."""
     _of: Indices = np.zeros(0, np.intp)
     _arguments: ClassVar[tuple[str, ...]] = ("lr",)
-    """Names of the constructor's arguments, the parameters apart."""
+    """Names of the constructor's arguments, without the parameters."""
     _checks: ClassVar[Checks] = {}
-    """What each of them must be, `lr` apart: given a number and what messages call it, the number as it is kept."""
+    """A check for each argument except `lr`: it takes the number and its name for messages, and returns the number."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -158,21 +158,21 @@ class Optimizer:
         self._held = given.held
         self.lr = lr
         if given.numbers:
-            self._given = given  # until the constructor is done: the numbers of a subclass come later
+            self._given = given  # until the constructor has finished: a subclass sets its numbers later
         self._steps = 0
         self._state: dict[str, FloatArray] = {}
 
-    # ---- what to do
+    # ---- the rule
 
     def update(self, w: Value, g: Value, state: Mapping[str, Value], lr: Value, t: Value) -> Update:
-        """One weight's step, as a function of Values.
+        """Return one weight's next value and state, as a function of Values.
 
         Parameters
         ----------
         w, g, lr, t : Value
             The weight, its gradient, the learning rate, and the number of this step, from 1.
         state : mapping of str to Value
-            By the names of `state`.
+            The state of the weight, by the names of `state`.
 
         Returns
         -------
@@ -181,11 +181,11 @@ class Optimizer:
         raise TypeMismatchError(f"{type(self).__name__} has no update; a Run needs one in addition to step()")
 
     def state_start(self, name: str) -> float:
-        """The initial value of a state: 0; a subclass may return another one."""
+        """Return the initial value of a state: 0. A subclass may return another."""
         return 0.0
 
     def step(self) -> None:
-        """Move every weight that is not frozen and whose gradient has been computed.
+        """Update every weight that is not frozen and has a computed gradient.
 
         Raises
         ------
@@ -199,7 +199,7 @@ class Optimizer:
             return
         flat = np.concatenate([places for places, _ in moving])
         w, g = gathered(self._held, "flat_value", moving), gathered(self._held, "flat_grad", moving)
-        arrays = self._arrays()  # a number may have changed which there are
+        arrays = self._arrays()  # a changed hyper-parameter may change which states exist
         rows = np.stack([w, g, *(arrays[name][flat] for name in self.state)])
         new_w, *new_state = self.moved_rows(rows, flat)
         for name, row in zip(self.state, new_state, strict=True):
@@ -208,19 +208,19 @@ class Optimizer:
 
     @explained({"set_to_none": "a gradient is always a number; leave it out"})
     def zero_grad(self) -> None:
-        """Set the gradient of every held weight to 0, "not computed yet"."""
+        """Set the gradient of every weight to 0, "not computed yet"."""
         zero_gradients(self._held)
 
     def tape(self, limited: Limited | None = None, more: int = 0, group: int | None = None) -> Tape:
-        """`update` recorded: inputs ``w, g, *state``, parameters ``lr, t``, outputs ``w, *state``.
+        """Record `update` as a tape: inputs ``w, g, *state``, parameters ``lr, t``, outputs ``w, *state``.
 
-        With several parameter groups the last input is the group of the weight, and the rates of all groups but the
-        first are further parameters; the last are the momenta, where a schedule moves them. ``limited(w, g, numbers)
-        -> g`` is applied to the gradient first; its `more` numbers are parameters behind ``lr, t``. The rule of one
-        `group` is recorded as if it were the only one, with all states.
+        With several groups the last input is the group of the weight. The rates of the other groups are further
+        parameters, and the momenta are the last ones if a schedule moves them. ``limited(w, g, numbers) -> g`` is
+        applied to the gradient first; its `more` numbers are parameters after ``lr, t``. With `group`, only the rule of
+        that group is recorded, with all states.
         """
         rules: Sequence[Optimizer] = self.rules if group is None else self.rules[group : group + 1]
-        moved = 1 + more + len(rules)  # where the momenta stand that a schedule moves
+        moved = 1 + more + len(rules)  # index of the momenta that a schedule moves
         theta = Block(moved + (len(rules) if self.lr_pace.momenta else 0))
         if self.lr_pace.momenta:
             rules = [rule.with_momentum(theta.weight(moved + j)) for j, rule in enumerate(rules)]
@@ -235,14 +235,14 @@ class Optimizer:
 
         return trace(one, 2 + len(self.state) + (len(rules) > 1), blocks=[theta])
 
-    # ---- its numbers
+    # ---- hyper-parameters
 
     def hyperparameters(self) -> dict[str, Any]:
-        """The arguments of the constructor by name, as they are now."""
+        """Return the current arguments of the constructor by name."""
         return {name: getattr(self, name) for name in self._arguments if hasattr(self, name)}
 
     def checked(self, numbers: Mapping[str, Any]) -> dict[str, Any]:
-        """`numbers` as they would be kept; InputError if one cannot be, or they do not go together."""
+        """Return `numbers` as they would be stored; InputError if one is invalid or they contradict each other."""
         there = self._arguments
         if unknown := [name for name in numbers if name not in there]:
             raise InputError(f"{type(self).__name__} has no {listing(unknown)}; there are {listing(there)}")
@@ -251,22 +251,22 @@ class Optimizer:
         return found
 
     def check_number(self, name: str, number: Any) -> Any:
-        """One number as it is kept, or InputError; a subclass says here what it takes."""
+        """Return one number as it is stored, or raise InputError. A subclass can extend the check."""
         check = at_least_zero if name == "lr" else self._checks.get(name)
         return number if check is None else check(number, f"{type(self).__name__}: {name}")
 
     def check_together(self, numbers: Mapping[str, Any]) -> None:
-        """Raise InputError if all numbers together make no sense; a subclass says here when."""
+        """Raise InputError if the numbers contradict each other. A subclass can override it."""
 
     def assign(self, numbers: Mapping[str, Any]) -> None:
-        """Set checked numbers."""
+        """Set numbers that have been checked."""
         for name, number in numbers.items():
             object.__setattr__(self, name, number)
 
     def attach(self, run: Any) -> None:
-        """Let a Run train with it, or (None) nobody; it is held weakly.
+        """Let a Run train with this optimiser, or None. The reference to the Run is weak.
 
-        It is told of numbers that are set and of another schedule, and calls :meth:`receive` when it is asked.
+        The Run is told of new numbers and of another schedule. It calls :meth:`receive` when the state is needed.
         """
         self._trainer = None if run is None else weakref.ref(run)
 
@@ -274,7 +274,7 @@ class Optimizer:
         return None if self._trainer is None else self._trainer()
 
     def receive(self, steps: int, state: Mapping[str, FloatArray]) -> None:
-        """Take over what a Run computed: `state` by name, shape ``(numel(),)``, float64."""
+        """Take over the results of a Run: `state` by name, shape ``(numel(),)``, float64."""
         self._steps, self._state = steps, dict(state)
 
     def _refresh(self) -> None:
@@ -299,17 +299,17 @@ class Optimizer:
         self._refresh()
         return {name: part for name, part in self.__dict__.items() if name != "_trainer"}
 
-    # ---- its rates
+    # ---- learning rates
 
     @property
     def lr_pace(self) -> Pace:
-        """The rates of now and where their schedule stands: what a Run asks."""
+        """The current rates and the position in their schedule, for a Run."""
         pace: Pace = vars(self).setdefault("_pace", Pace())
         return pace
 
     @property
     def lr(self) -> float:
-        """Learning rate of the next step."""
+        """The learning rate of the next step."""
         rates = self.lr_pace.rates
         if not rates:
             raise AttributeError("lr")  # not set yet
@@ -321,7 +321,7 @@ class Optimizer:
 
     @property
     def lr_schedule(self) -> LRScheduler | None:
-        """The schedule of the rates."""
+        """The schedule of the rates, or None."""
         return self.lr_pace.schedule
 
     @lr_schedule.setter
@@ -331,11 +331,11 @@ class Optimizer:
         else:
             run._scheduled(schedule)
 
-    # ---- its groups
+    # ---- parameter groups
 
     @property
     def group_of(self) -> Indices:
-        """The parameter group of each held weight, in the order of `blocks`; empty where there is one alone."""
+        """The group index of each weight, in the order of `blocks`; empty if there is one group."""
         return self._of
 
     @property
@@ -345,11 +345,11 @@ class Optimizer:
 
     @property
     def param_groups(self) -> list[ParamGroup]:
-        """The groups, as mappings of names to numbers that can be set: ``optimizer.param_groups[0]["lr"] = 0.01``."""
+        """The groups as mappings of names to numbers that you can set: ``optimizer.param_groups[0]["lr"] = 0.01``."""
         return [ParamGroup(self, j) for j in range(len(self.rules))]
 
     def begin_groups(self, given: Sequence[Mapping[str, Any]], of: Indices) -> None:
-        """Make the rules of groups that say these numbers; the rest are the optimiser's."""
+        """Make the rules of groups from these numbers; the optimiser's own numbers are the defaults."""
         initial = [at_least_zero(numbers[INITIAL], INITIAL) for numbers in given if INITIAL in numbers]
         given = [{name: part for name, part in numbers.items() if name != INITIAL} for numbers in given]
         checked = [self.checked(numbers) for numbers in given]
@@ -362,7 +362,7 @@ class Optimizer:
         self._join_states()
 
     def _copy_rule(self, lr: float) -> Optimizer:
-        """The same rule without groups, schedule and Run."""
+        """Return a copy of the rule without groups, schedule and Run."""
         twin = object.__new__(type(self))
         twin.__dict__.update({name: part for name, part in vars(self).items() if name not in NOBODY})
         twin.lr_pace.rates = (lr,)
@@ -374,10 +374,10 @@ class Optimizer:
         return rule
 
     def parted(self, chosen: NDArray[np.bool_], title: str) -> tuple[GroupNumbers, tuple[int, ...], tuple[int, ...]]:
-        """Groups of which each has chosen weights alone or none; nothing is changed.
+        """Split the groups so that each holds only chosen weights or none; nothing is changed.
 
-        `chosen` has a flag for each held weight. Also returned: which group of now each was a part of, and which
-        groups have the chosen weights.
+        `chosen` has a flag for each weight. Also return, for each new group, the current group that it was part of, and
+        the indices of the groups with chosen weights.
         """
         count = len(self.rules)
         of = self._of.copy() if count > 1 else np.zeros(len(chosen), np.intp)
@@ -400,25 +400,25 @@ class Optimizer:
         return found, tuple(sources), tuple(places)
 
     def _join_states(self) -> None:
-        """The state is that of all rules together."""
+        """Set the state to that of all rules together."""
         if self._rules:
             names = dict.fromkeys(name for rule in self._rules for name in rule.state)
             object.__setattr__(self, "state", tuple(names))
 
     def group_numbers(self, index: int) -> dict[str, Any]:
-        """The numbers of one group by name."""
+        """Return the numbers of one group by name."""
         place = position(index, len(self.rules), "param_groups")
         return {**self.rules_now()[place].hyperparameters(), "lr": self.lr_pace.rates[place]}
 
     def rules_now(self) -> tuple[Optimizer, ...]:
-        """The rule of each group, with the momentum to which a schedule moved it."""
+        """Return the rule of each group, with the momentum to which a schedule moved it."""
         momenta = self.lr_pace.momenta
         if not momenta:
             return self.rules
         return tuple(rule.with_momentum(one) for rule, one in zip(self.rules, momenta, strict=True))
 
     def checked_groups(self, numbers: Mapping[str, Any], groups: Any, title: str) -> list[dict[str, Any]]:
-        """The numbers of each group, of a file: those of all where it has no groups."""
+        """Return the numbers of each group from a file; a file without groups has one set for all."""
         count = len(self.rules)
         listed = [numbers] * count if groups is None else groups
         if not isinstance(listed, list | tuple) or len(listed) != count:
@@ -426,9 +426,9 @@ class Optimizer:
         return [r.checked(mapping(one, f"{title}: a group")) for r, one in zip(self.rules, listed, strict=True)]
 
     def put(self, numbers: Mapping[str, Any], group: int | None = None) -> None:
-        """Set checked numbers, of one group or of all, whoever trains with the optimiser.
+        """Set checked numbers of one group, or of all, also while a Run trains with the optimiser.
 
-        A rate for all is the first group's: the others are scaled as it is.
+        A rate for all groups is the first group's; the other rates are scaled by the same factor.
         """
         others = {name: part for name, part in numbers.items() if name != "lr"}
         for j, rule in enumerate(self._rules):
@@ -442,7 +442,7 @@ class Optimizer:
             self._put_rate(float(numbers["lr"]), group)
 
     def _put_momentum(self, numbers: Mapping[str, Any], group: int | None) -> None:
-        """A momentum that is set by hand: where a schedule moves it until it does so again."""
+        """Set the momentum by hand; a schedule that moves the momenta replaces it later."""
         pace, name = self.lr_pace, self.momentum_name
         if pace.momenta and name is not None and name in numbers:
             own = float(numbers[name][0] if name == "betas" else numbers[name])
@@ -450,22 +450,22 @@ class Optimizer:
 
     @property
     def momentum_name(self) -> str | None:
-        """What a schedule moves that moves the momentum: ``"momentum"``, or ``"betas"`` of which it is the first."""
+        """The argument that holds the momentum: ``"momentum"``, ``"betas"`` (its first number), or None."""
         return next((name for name in ("momentum", "betas") if name in self._arguments), None)
 
     def with_momentum(self, momentum: Any) -> Optimizer:
-        """The same rule with another momentum, a number or a Value, unchecked."""
+        """Return a copy of the rule with another momentum, a number or a Value, unchecked."""
         twin = self._copy_rule(self.lr)
         twin.__dict__.update(self._momentum_argument(momentum))
         return twin
 
     def _momentum_argument(self, momentum: Any) -> dict[str, Any]:
-        """The argument that has the momentum, with this one."""
+        """Return the argument that holds the momentum, with this momentum."""
         name = str(self.momentum_name)
         return {name: (momentum, self.betas[1]) if name == "betas" else momentum}  # type: ignore[attr-defined]
 
     def put_schedule(self, schedule: Any) -> None:
-        """Let the rates follow a schedule, whoever trains with the optimiser."""
+        """Set the schedule of the rates, also while a Run trains with the optimiser."""
         before = self.lr_pace.moment()
         if schedule is not None and (isinstance(schedule, type) or not hasattr(schedule, "rebound")):
             title = type(self).__name__
@@ -474,7 +474,7 @@ class Optimizer:
             )
         self.lr_pace.follow(None if schedule is None else schedule.bound(self))
         name, moving = self.momentum_name, schedule is not None and schedule.moving
-        if moving and name is not None:  # its state is there even where the momentum was 0
+        if moving and name is not None:  # the state of the momentum exists even if the momentum was 0
             for rule, one in zip(self.rules, self.lr_pace.momenta, strict=False):
                 try:
                     rule.assign(rule.checked(rule._momentum_argument(one)))
@@ -495,12 +495,12 @@ class Optimizer:
             self.lr_pace.set([rate] * max(1, len(rates)))
 
     def moment(self) -> GroupNumbers:
-        """The groups with all their numbers but the rates."""
+        """Return the groups with all their numbers except the rates."""
         numbers = ({n: part for n, part in r.hyperparameters().items() if n != "lr"} for r in self.rules)
         return GroupNumbers(tuple(numbers), self._of)
 
     def put_moment(self, moment: GroupNumbers) -> None:
-        """The same again; how many rates there are is for whoever puts the pace."""
+        """Restore the groups of a moment. The caller restores the rates, one for each group."""
         rules = self.rules
         if len(moment.numbers) != len(rules):
             made = [self._rule_like(rules[0], numbers) for numbers in moment.numbers]
@@ -514,28 +514,28 @@ class Optimizer:
         self._join_states()
 
     def set_group(self, numbers: Mapping[str, Any], group: int) -> None:
-        """Set numbers of one parameter group: those that a Run trains with by an edit of the run."""
+        """Set numbers of one parameter group; with a Run that is an edit of the run."""
         found = self.rules[group].checked(numbers)
         if (run := self._run()) is None:
             self.put(found, group)
         else:
             run._optimizer_edited(found, group)
 
-    # ---- what it holds
+    # ---- weights
 
     def blocks(self) -> list[tuple[Block, Indices]]:
-        """Each block once, with the flat indices of its held weights, ascending."""
+        """Return each block once, with the flat indices of its weights, ascending."""
         return [(block, held.copy()) for block, held in self._held]
 
     def numel(self) -> int:
-        """How many weights are held."""
+        """Return the number of weights."""
         return sum(len(held) for _, held in self._held)
 
-    # ---- its state
+    # ---- state
 
     @property
     def steps(self) -> int:
-        """How many steps have been done."""
+        """The number of steps so far."""
         self._refresh()
         return self._steps
 
@@ -545,9 +545,9 @@ class Optimizer:
         self._steps = steps_of(f"{type(self).__name__}: steps", steps)
 
     def state_arrays(self) -> dict[str, FloatArray]:
-        """The state of all held weights, in the order of `blocks`: live arrays by name, shape ``(numel(),)``.
+        """Return the state of all weights by name: live arrays, shape ``(numel(),)``, in the order of `blocks`.
 
-        While a Run trains with the optimiser they are copies of the Run's.
+        While a Run trains with the optimiser they are copies of the Run's arrays.
         """
         self._refresh()
         return self._arrays()
@@ -559,7 +559,7 @@ class Optimizer:
         return self._state
 
     def state_dict(self) -> dict[str, Any]:
-        """A copy of everything that a later run needs to go on.
+        """Return a copy of everything that a later run needs to continue.
 
         Returns
         -------
@@ -572,7 +572,7 @@ class Optimizer:
         return {"steps": self.steps, "hyperparameters": self.hyperparameters(), "state": arrays, **groups}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Take over what :meth:`state_dict` gave; on an error nothing is changed.
+        """Restore the result of :meth:`state_dict`. An error changes nothing.
 
         Raises
         ------
@@ -611,7 +611,7 @@ class Optimizer:
     # ---- inside a step
 
     def moved_rows(self, rows: FloatArray, flat: Indices) -> FloatArray:
-        """New weight and state rows of some held weights, each by the rule of its group."""
+        """Return the new weight and state rows of some weights, each by the rule of its group."""
         of = self._of[flat] if self._rules else None
         rules = self.rules_now()
         if of is None:
@@ -628,7 +628,7 @@ class Optimizer:
         return found
 
     def of_all(self, rule: Optimizer, inputs: list[Value], lr: Value, t: Value) -> list[Value]:
-        """The new weight and state by the rule of its group; unknown states stay."""
+        """Return the new weight and state by the rule of its group; states of other rules stay."""
         w, g, *numbers = inputs
         state = dict(zip(self.state, numbers, strict=True))
         new_w, *new = rule._update_weight([w, g, *(state[name] for name in rule.state)], lr, t)
@@ -636,11 +636,11 @@ class Optimizer:
         return [new_w, *state.values()]
 
     def _update_rows(self, rows: FloatArray, theta: FloatArray) -> FloatArray:
-        """New weight and state rows, shape of `rows` less the gradient's."""
+        """Return the new weight and state rows: the shape of `rows` without the gradient's row."""
         try:
-            # recorded anew each step: that takes microseconds, and changed hyper-parameters count at once
+            # recorded again each step: that takes microseconds, and changed hyper-parameters take effect at once
             return run_tape(self.tape(), rows, theta)
-        except TracingError:  # an `if` on a number: fine here, where weights go one by one
+        except TracingError:  # an `if` on a number works here, where weights are updated one by one
             lr, t = Value(theta[0]), Value(theta[1])
             columns = [self._update_weight([Value(x) for x in column], lr, t) for column in rows.T.tolist()]
             return np.array([[v.data for v in column] for column in columns]).T
@@ -659,13 +659,13 @@ class Optimizer:
 
 
 def overrides_step(optimizer: Optimizer | type[Optimizer]) -> bool:
-    """Whether a class replaces `step`, so that only hand-written loops can use it."""
+    """Return whether a class overrides `step`, so that only hand-written loops can use it."""
     kind = optimizer if isinstance(optimizer, type) else type(optimizer)
     return kind.step is not Optimizer.step
 
 
 def holding(optimizer: Optimizer, held: Iterable[tuple[Block, Indices]]) -> Optimizer:
-    """Another one with the same rule, numbers and steps that holds these weights; its state begins with 0."""
+    """Return a copy with the same rule, numbers and steps for these weights; its state starts at 0."""
     twin = copy.copy(optimizer)
     twin._held, twin._state = list(held), {}
     return twin

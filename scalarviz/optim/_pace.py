@@ -1,4 +1,4 @@
-"""`Pace`: the learning rates of an optimiser as they are now, and the schedule that they follow."""
+"""`Pace`: the current learning rates of an optimiser, and the schedule that they follow."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 
 class PaceMoment(NamedTuple):
-    """All that a pace is at one moment; nothing of it is ever changed."""
+    """An immutable copy of a pace at one moment."""
 
     rates: tuple[float, ...]
     schedule: LRScheduler | None
@@ -29,10 +29,10 @@ class PaceMoment(NamedTuple):
 
 
 class Pace:
-    """Rates, one a parameter group, and where their schedule stands.
+    """The rates, one for each parameter group, and the position of their schedule.
 
-    `momenta`: one a parameter group since a schedule moved them. `initial`: the rates that its last schedule began
-    with.
+    `momenta`: one for each parameter group, once a schedule moves them. `initial`: the rates at the start of the last
+    schedule.
     """
 
     def __init__(self, rates: Sequence[float] = ()) -> None:
@@ -43,18 +43,18 @@ class Pace:
         self.initial: tuple[float, ...] = ()
 
     def moment(self) -> PaceMoment:
-        """It as it is now."""
+        """Return a copy of the current state."""
         return PaceMoment(self.rates, self.schedule, self.standing, self.momenta, self.initial)
 
     def restore(self, moment: PaceMoment) -> None:
         self.rates, self.schedule, self.standing, self.momenta, self.initial = moment
 
     def twin(self) -> Pace:
-        """Another one that goes on from here by itself."""
+        """Return an independent copy."""
         return copy.copy(self)
 
     def follow(self, schedule: LRScheduler | None) -> None:
-        """From here on the rates are those of a schedule, which begins; None: they stay as they are."""
+        """Follow a schedule from its start; None keeps the current rates."""
         self.schedule = schedule
         self.standing = None if schedule is None else schedule.begin()
         if schedule is not None:
@@ -62,7 +62,7 @@ class Pace:
             self.momenta = momenta_now(schedule, self.standing, self.momenta)
 
     def restarted(self) -> PaceMoment:
-        """The moment at which its schedule begins anew; what was made of the rates by hand stays."""
+        """Return the moment at which the schedule restarts; manual factors of the rates stay."""
         schedule = self.schedule
         if schedule is None:
             return self.moment()
@@ -71,7 +71,7 @@ class Pace:
         return PaceMoment(schedule.now(first, schedule.base_lrs), schedule, first, moved, schedule.base_lrs)
 
     def set(self, rates: Sequence[float]) -> None:
-        """Other rates from the next step on: the schedule is scaled, or ends where it makes nothing of a rate."""
+        """Set other rates for the next step. The schedule is scaled, or ends if its own rate is 0."""
         new = tuple(rates)
         if new == self.rates:
             return
@@ -81,7 +81,7 @@ class Pace:
         self.rates = new
 
     def regroup(self, sources: Sequence[int]) -> None:
-        """There are other parameter groups from here on; each has the rate of the one that it was a part of."""
+        """Replace the parameter groups; each new group has the rate of its old group in `sources`."""
         self.rates = tuple(self.rates[j] for j in sources)
         self.momenta, self.initial = (
             tuple(own[j] for j in sources) if own else () for own in (self.momenta, self.initial)
@@ -90,20 +90,20 @@ class Pace:
             self.standing = self.schedule.regrouped_standing(self.standing, sources)
             self.schedule = self.schedule.regrouped(sources)
 
-    # ---- what a run asks
+    # ---- for a Run
 
     @property
     def remark(self) -> str:
         return "" if self.schedule is None else self.schedule.remark
 
     def steps_until_change(self, epoch: int) -> int | None:
-        """After how many steps the rates must be asked anew at the latest; `epoch` is how many an epoch has."""
+        """Return the number of steps after which a Run must ask again at the latest; an epoch has `epoch` steps."""
         return None if self.schedule is None else self.schedule.most(self.standing, epoch)
 
     def table(self, count: int, epoch: int) -> float | NDArray[np.float64]:
-        """The rates of the next `count` steps: one number if all are alike, else shape (count, groups).
+        """Return the rates of the next `count` steps: one number if all are equal, else shape (count, groups).
 
-        Where momenta are moved they stand behind the rates.
+        If momenta are moved, they follow the rates.
         """
         schedule, standing = self.schedule, self.standing
         if schedule is None:
@@ -113,11 +113,14 @@ class Pace:
         if not self.momenta:
             return rates
         moved = schedule.momenta(standing, count, epoch) if schedule.moving else np.tile(self.momenta, (count, 1))
-        moved[0] = self.momenta  # which may have been set by hand
+        moved[0] = self.momenta  # may have been set by hand
         return np.concatenate([rates, moved], axis=1)
 
     def advance(self, losses: NDArray[np.float64], epoch: int) -> None:
-        """Steps were done. Where the schedule gives no rate for the next, `rates` stay and :meth:`table` says it."""
+        """Advance by the steps of `losses`.
+
+        If the schedule has no next rate, `rates` stay and :meth:`table` reports it.
+        """
         if self.schedule is not None:
             self.standing = self.schedule.after(self.standing, self.rates, losses, epoch)
             with suppress(ScalarvizError):
@@ -126,5 +129,5 @@ class Pace:
 
 
 def momenta_now(schedule: LRScheduler, standing: Any, kept: tuple[float, ...]) -> tuple[float, ...]:
-    """The momenta where a schedule stands; those that are `kept` where it does not move them."""
+    """Return the momenta at a position of the schedule; `kept` if it does not move them."""
     return tuple(schedule.momenta(standing, 1, 1)[0].tolist()) if schedule.moving else kept

@@ -1,4 +1,4 @@
-"""Schedules that go by more than the count of steps: `ReduceLROnPlateau` by the loss, `SequentialLR` by others."""
+"""Schedules that depend on more than the step: `ReduceLROnPlateau` on the loss, `SequentialLR` on other schedules."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from ._schedules import whole_numbers
 
 
 class PlateauStanding(NamedTuple):
-    """`total` is the sum of the losses of `within` training steps since it looked for the last time.
+    """The position. `total` sums the losses of the `within` training steps since the last check.
 
-    `bad` is how often it was no better since, `cooldown` how often it still looks away.
+    `bad` counts checks without an improvement; `cooldown` counts the checks still to skip.
     """
 
     stepped: int
@@ -36,27 +36,28 @@ class PlateauStanding(NamedTuple):
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """The rates times `factor` where the loss was no better `patience` times in a row.
+    """Multiply the rates by `factor` after more than `patience` checks in a row without an improvement.
 
-    By hand: ``scheduler.step(loss)``. A Run looks every `every` steps at their mean loss; its calls end there.
+    In a hand-written loop call ``scheduler.step(loss)``. A Run checks the mean loss every `every` steps; a call of the
+    engine ends there.
 
     Parameters
     ----------
     optimizer : Optimizer
     mode : {"min", "max"}
-        Which is better.
+        The direction of improvement.
     factor : float
         Below 1.
     patience, cooldown : int
-        How often it may be no better; how long it looks away after it was.
+        Checks without an improvement that are accepted; checks that are skipped after a reduction.
     threshold, threshold_mode : float, {"rel", "abs"}
-        By which share of the best, or by how much, it must be better.
+        The relative or absolute improvement that counts.
     min_lr : float or list of float
-        No rate gets lower, of all groups or one for each.
+        Lower bound of the rates: one for all groups, or one for each.
     eps : float
-        A change that is not larger is not made.
+        A change of at most this size is not made.
     every : int, optional
-        Training steps of a Run; default: an epoch.
+        Training steps of a Run between checks; default: an epoch.
 
     Raises
     ------
@@ -85,7 +86,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     @property
     def min_lr(self) -> list[float]:
-        """Below which no rate gets, one a parameter group."""
+        """The lower bound of the rate of each parameter group."""
         return list(self.min_lrs)
 
     def begin(self) -> PlateauStanding:
@@ -101,7 +102,7 @@ class ReduceLROnPlateau(LRScheduler):
         return epoch if self.every is None else self.every
 
     def most(self, standing: PlateauStanding, epoch: int) -> int:
-        """The steps until it looks again."""
+        """Return the steps until the next check."""
         return max(1, self._look(epoch) - standing.within)
 
     def table(self, standing: PlateauStanding, rates: tuple[float, ...], count: int, epoch: int) -> Floats:
@@ -109,7 +110,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     def after(self, standing: PlateauStanding, rates: tuple[float, ...], losses: Floats, epoch: int) -> PlateauStanding:
         total = standing.total
-        for loss in losses.tolist():  # one after the other: how steps are cut into calls shows in no bit
+        for loss in losses.tolist():  # one by one, so splitting steps into calls changes no bit
             total += loss
         within = standing.within + len(losses)
         if within < self._look(epoch):
@@ -140,12 +141,12 @@ class ReduceLROnPlateau(LRScheduler):
         return tuple(new if old - new > self.eps else old for old, new in zip(rates, lower, strict=True))
 
     def step(self, metrics: Any = None) -> None:
-        """Look at a loss, in a hand-written loop.
+        """Check a loss, in a hand-written loop.
 
         Raises
         ------
         InputError
-            No loss is given.
+            No loss was passed.
         StateError
             As for :meth:`LRScheduler.step`.
         """
@@ -158,7 +159,7 @@ class ReduceLROnPlateau(LRScheduler):
         pace.rates, pace.standing = new.rates, new
 
     def state_dict(self) -> dict[str, Any]:
-        """Where it stands, as numbers by name; ``best`` is None before the first look."""
+        """Return the position as numbers by name; ``best`` is None before the first check."""
         found = super().state_dict()
         return found if math.isfinite(found["best"]) else {**found, "best": None}
 
@@ -171,23 +172,23 @@ class ReduceLROnPlateau(LRScheduler):
 
 
 class SequentialLR(LRScheduler):
-    """The first schedule up to the first milestone, the second one from there on, which begins then, and so on.
+    """Use the first schedule up to the first milestone, then the second one from its start, and so on.
 
     Parameters
     ----------
     optimizer, last_epoch, unit
-        See :class:`LRScheduler`; `last_epoch` and `unit` of the parts do not count.
+        See :class:`LRScheduler`; `last_epoch` and `unit` of the parts are ignored.
     schedulers : list of LRScheduler
-        Made for this optimiser, not stepped yet.
+        Schedules made for this optimiser and not stepped yet.
     milestones : list of int
-        One fewer than there are schedules, rising, each above 0.
+        Rising step numbers above 0, one fewer than there are schedules.
 
     Raises
     ------
     TypeMismatchError
         Something in `schedulers` is no schedule.
     InputError
-        Milestones that do not fit, a schedule of another optimiser, or a ReduceLROnPlateau, which no count says.
+        The milestones do not fit, or a schedule belongs to another optimiser or is a ReduceLROnPlateau.
     """
 
     _shown = ("schedulers", "milestones")
@@ -238,7 +239,7 @@ class SequentialLR(LRScheduler):
         return twin
 
     def at(self, counts: NDArray[np.int64]) -> Floats:
-        """Those of the schedule whose turn it is, counted from where that began."""
+        """Return the rates of the active schedule, counted from its start."""
         turn = np.searchsorted(self.milestones, counts, "right")
         starts = np.array([0, *self.milestones])
         found = np.empty((len(counts), len(self.base_lrs)))

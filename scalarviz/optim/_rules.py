@@ -21,16 +21,16 @@ class SGD(Optimizer):
     params, lr
         As for :class:`Optimizer`.
     momentum : float
-        How much of the last step's direction is kept, >= 0. Set to 0 the direction is forgotten; PyTorch keeps it
-        aside.
+        The share of the last step's direction that is kept, >= 0. Setting it to 0 discards the direction; PyTorch keeps
+        it.
     dampening : float
-        The share of the gradient that the momentum does not take, but for the first step; finite.
+        Momentum leaves out this share of the gradient, except at the first step; finite.
     weight_decay : float
         Adds ``weight_decay * w`` to the gradient, >= 0.
     nesterov : bool
         Look ahead along the momentum; needs `momentum` > 0 and no `dampening`.
     maximize : bool
-        Make the loss larger.
+        Increase the loss instead.
 
     Raises
     ------
@@ -69,7 +69,7 @@ class SGD(Optimizer):
             g = g + self.weight_decay * w
         if "momentum_buffer" not in state:
             return w - lr * g, {}
-        # the first step's gradient is the buffer, as a whole
+        # the first step stores the whole gradient
         taken = (1 - self.dampening * minimum(t - 1, 1.0)) * g if self.dampening else g
         v = self.momentum * state["momentum_buffer"] + taken
         direction = g + self.momentum * v if self.nesterov else v
@@ -77,7 +77,7 @@ class SGD(Optimizer):
 
 
 class Adagrad(Optimizer):
-    """The gradient over the root of the sum of its squares so far (Duchi, Hazan and Singer, 2011), as in PyTorch.
+    """Divide the gradient by the root of the sum of its squares so far (Duchi, Hazan and Singer, 2011), as in PyTorch.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Adagrad(Optimizer):
     lr_decay : float
         Step t has the rate ``lr / (1 + (t - 1) * lr_decay)``; >= 0.
     initial_accumulator_value : float
-        What the sum begins with, >= 0.
+        Initial value of the sum, >= 0.
     eps : float
         Added to the root, >= 0.
 
@@ -123,18 +123,18 @@ class Adagrad(Optimizer):
 
 
 class RMSprop(Optimizer):
-    """The gradient over the root of the running mean of its squares (Tieleman and Hinton, 2012), as in PyTorch.
+    """Divide the gradient by the root of the running mean of its squares (Tieleman and Hinton, 2012), as in PyTorch.
 
     Parameters
     ----------
     params, lr, weight_decay, momentum, maximize
         As for :class:`SGD`.
     alpha : float
-        How much of the running mean is kept, >= 0.
+        The share of the running mean that is kept, >= 0.
     eps : float
         Added to the root, >= 0.
     centered : bool
-        Divide by the deviation instead: the square of the gradient's running mean is taken off.
+        Divide by the standard deviation instead: subtract the squared running mean of the gradient.
 
     Raises
     ------
@@ -166,7 +166,7 @@ class RMSprop(Optimizer):
         )
 
     def update(self, w: Value, g: Value, state: Mapping[str, Value], lr: Value, t: Value) -> Update:
-        """``w -= lr * g / (sqrt(mean of g**2) + eps)``, by momentum where there is some."""
+        """``w -= lr * g / (sqrt(mean of g**2) + eps)``, with momentum if it is not 0."""
         g = -g if self.maximize else g
         g = g + self.weight_decay * w if self.weight_decay else g
         square = self.alpha * state["square_avg"] + (1 - self.alpha) * (g * g)
@@ -189,14 +189,14 @@ def _betas(given: Any, what: str) -> tuple[float, float]:
 
 
 class Adam(Optimizer):
-    """Adam (Kingma and Ba, 2015), as PyTorch computes it, unless a weight joins later (see Notes).
+    """Adam (Kingma and Ba, 2015), as in PyTorch, except for weights that join later (see Notes).
 
     Parameters
     ----------
     params, lr, weight_decay, maximize
         As for :class:`SGD`.
     betas : (float, float)
-        How much of the running means of the gradient and of its square is kept, each in ``0 <= beta < 1``.
+        The kept shares of the running means of the gradient and of its square, each in ``0 <= beta < 1``.
     eps : float
         Added to the root of the mean square, >= 0.
     amsgrad : bool
@@ -209,8 +209,8 @@ class Adam(Optimizer):
 
     Notes
     -----
-    The corrections of the running means count the steps of the optimiser, PyTorch's those of each tensor. So a weight
-    that joins late moves up to 6.6 times as far as in PyTorch, for some hundred steps, with the usual betas.
+    The bias correction counts the steps of the optimiser; PyTorch counts the steps of each tensor. So a weight that
+    joins late moves up to 6.6 times as far as in PyTorch for some hundred steps, with the usual betas.
     """
 
     state: tuple[str, ...] = ("exp_avg", "exp_avg_sq")
@@ -241,7 +241,7 @@ class Adam(Optimizer):
         beta1, beta2 = self.betas
         m = beta1 * state["exp_avg"] + (1 - beta1) * g
         v = beta2 * state["exp_avg_sq"] + (1 - beta2) * (g * g)
-        # the factors that depend on lr and t alone stand together: engines compute them once a step
+        # factors of lr and t alone are grouped: engines compute them once a step
         step_size = lr / (1 - beta1**t)
         root = (1 - beta2**t).sqrt()
         new, largest = {"exp_avg": m, "exp_avg_sq": v}, v
@@ -251,9 +251,9 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Adam with decoupled weight decay (Loshchilov and Hutter, 2019): ``w -= lr * weight_decay * w`` beside the step.
+    """Adam with decoupled weight decay (Loshchilov and Hutter, 2019): it also applies ``w -= lr * weight_decay * w``.
 
-    Parameters and errors are those of :class:`Adam`; `weight_decay` is 0.01 by default, as in PyTorch.
+    Parameters and errors are those of :class:`Adam`; `weight_decay` defaults to 0.01, as in PyTorch.
     """
 
     def __init__(
@@ -263,7 +263,7 @@ class AdamW(Adam):
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
 
     def update(self, w: Value, g: Value, state: Mapping[str, Value], lr: Value, t: Value) -> Update:
-        """Shrink the weight, then do Adam's step."""
+        """Shrink the weight, then apply Adam's step."""
         if self.weight_decay:
             w = w * (1 - lr * self.weight_decay)
         return self._moments(w, -g if self.maximize else g, state, lr, t)

@@ -1,4 +1,4 @@
-"""`LRScheduler`: what all schedules of the learning rate share; a new one is a subclass that says `at`."""
+"""`LRScheduler`: the base of all learning rate schedules. A new one is a subclass with `at`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ._optimizer import Optimizer
 from ._pace import Floats, PaceMoment, momenta_now
 
 UNITS = ("step", "epoch")
-"""What a Run steps a schedule after: every training step, or as many as the data has batches."""
+"""The units after which a Run steps a schedule: every training step, or every epoch."""
 
 
 BY_ITSELF = (
@@ -26,7 +26,7 @@ BY_ITSELF = (
 
 
 class Standing(NamedTuple):
-    """Where a schedule stands: how often it was stepped, the training steps since, each group's factor by hand."""
+    """The position of a schedule: its steps, the training steps since the last one, a manual factor for each group."""
 
     stepped: int
     within: int
@@ -34,45 +34,45 @@ class Standing(NamedTuple):
 
 
 class LRScheduler:
-    """Base of the schedules; a subclass says in :meth:`at` what the rates are after so many steps of it.
+    """Base of the schedules; a subclass returns in :meth:`at` the rates after a number of schedule steps.
 
-    Making one attaches it to its optimiser. In a hand-written loop call :meth:`step` after ``optimizer.step()``; a Run
-    steps it by itself. A schedule that was made before and has not been stepped makes way for the new one, which begins
-    with the same rates. Where one stands a `Pace` holds beside it, as something that is never changed.
+    Making a schedule attaches it to its optimiser. In a hand-written loop call :meth:`step` after ``optimizer.step()``;
+    a Run steps it itself. A new schedule replaces an earlier one; if the earlier one was never stepped, the new one
+    begins with the same rates. A schedule never changes; a `Pace` stores its position.
 
     Parameters
     ----------
     optimizer : Optimizer
     last_epoch : int
-        -1: it begins. Else, as in PyTorch, it goes on after so many steps and one: the rates that it began with are
-        then the ``"initial_lr"`` of the parameter groups. PyTorch goes on from the rates of now where a schedule is a
-        recursion; here they follow from the first ones.
+        -1: a new schedule. Else, as in PyTorch, continue after ``last_epoch + 1`` steps; the parameter groups then need
+        ``"initial_lr"``, the rates at its start. PyTorch continues recursive schedules from the current rates; here
+        rates always follow from the initial ones.
     unit : {"step", "epoch"}
-        What a Run steps it after: a training step, or an epoch, which are ``N // batch_size`` of them.
+        A Run steps the schedule after each training step, or after each epoch of ``N // batch_size`` steps.
 
     Attributes
     ----------
     base_lrs : tuple of float
-        The rates that it began with, one a parameter group.
+        The initial rates, one for each parameter group.
     remark : str
-        What one should know of how it works here; or empty.
+        A hint about how the schedule works here, or empty.
     moving : bool
-        Whether it moves the momentum too.
+        Whether the schedule also moves the momentum.
 
     Raises
     ------
     TypeMismatchError
-        `optimizer` is none.
+        `optimizer` is no optimiser.
     InputError
-        Another `unit`, or `last_epoch` is below -1, or it is not known which rates it began with.
+        `unit` is unknown, `last_epoch` is below -1, or the initial rates are not known.
     """
 
     remark = ""
     moving = False
     _shown: tuple[str, ...] = ()
-    """Names of what is said of it beside its class."""
+    """Names of the arguments that `repr` shows."""
     _of_groups: tuple[str, ...] = ("base_lrs",)
-    """Names of tuples and lists that have an entry a parameter group."""
+    """Names of tuples and lists with an entry for each parameter group."""
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1, *, unit: str = "step") -> None:
         title = type(self).__name__
@@ -84,11 +84,11 @@ class LRScheduler:
         if type(self).at is LRScheduler.at and type(self).table is LRScheduler.table:
             raise TypeMismatchError(f"{title} defines neither at() nor table(); let at(self, counts) return the rates")
         self.base_lrs = self._base(optimizer.lr_pace.moment()) if self._first == 0 else self._resumed(optimizer)
-        self.now(self.begin(), self.base_lrs)  # refuses rates that cannot be
+        self.now(self.begin(), self.base_lrs)  # refuses invalid rates
         optimizer.lr_schedule = self
 
     def _base(self, moment: PaceMoment) -> tuple[float, ...]:
-        """The rates that it begins with: those of now, or of a schedule that was never stepped."""
+        """Return the initial rates: the current ones, or those of a schedule that was never stepped."""
         before, standing = moment.schedule, moment.standing
         rates: tuple[float, ...] = moment.rates
         if before is None or standing != before.begun(standing) or not isinstance(standing, Standing):
@@ -105,7 +105,7 @@ class LRScheduler:
         return first
 
     def bound(self, optimizer: Optimizer) -> LRScheduler:
-        """The same schedule for another optimiser with as many groups; itself for its own."""
+        """Return the same schedule for another optimiser with as many groups; itself for its own optimiser."""
         if self._optimizer() is optimizer:
             return self
         if len(self.base_lrs) != len(optimizer.lr_pace.rates):
@@ -116,13 +116,13 @@ class LRScheduler:
         return self.rebound(optimizer)
 
     def rebound(self, optimizer: Optimizer) -> LRScheduler:
-        """A copy, also of one that was made by pickle or deepcopy, told whose it is."""
+        """Return a copy that belongs to `optimizer`; also for a schedule made by pickle or deepcopy."""
         twin = copy.copy(self)
         twin._optimizer = weakref.ref(optimizer)
         return twin
 
     def regrouped(self, sources: Sequence[int]) -> LRScheduler:
-        """The same schedule for other parameter groups: each is told which one it was a part of."""
+        """Return the schedule for other parameter groups; `sources` gives the old group of each new one."""
         twin = copy.copy(self)
         twin._optimizer = self._optimizer
         for name in self._of_groups:
@@ -131,14 +131,14 @@ class LRScheduler:
         return twin
 
     def regrouped_standing(self, standing: Any, sources: Sequence[int]) -> Any:
-        """Where it stands then."""
+        """Return the position for other parameter groups."""
         name = "scales" if isinstance(standing, Standing) else "rates"
         return standing._replace(**{name: tuple(getattr(standing, name)[j] for j in sources)})
 
-    # ---- what the rates are
+    # ---- rates
 
     def at(self, counts: NDArray[np.int64]) -> Floats:
-        """The rates after the schedule was stepped so often.
+        """Return the rates after the schedule was stepped `counts` times.
 
         Parameters
         ----------
@@ -148,12 +148,12 @@ class LRScheduler:
         Returns
         -------
         ndarray of float64, shape (n, groups)
-            Finite and >= 0. What one count gives must not depend on the others.
+            Finite and >= 0. The result for one count must not depend on the other counts.
         """
         raise NotImplementedError
 
     def _checked_at(self, counts: NDArray[np.int64]) -> Floats:
-        """What `at` gives; one that a user wrote may do what it likes."""
+        """Return the checked results of `at`, which may be a user's."""
         shape, asked = (len(counts), len(self.base_lrs)), f"at {int(counts[0]):,}"
         if len(counts) > 1:
             asked = f"between {int(counts.min()):,} and {int(counts.max()):,}"
@@ -180,35 +180,35 @@ class LRScheduler:
             )
         return rates
 
-    # ---- as a run asks
+    # ---- for a Run
 
     def begin(self) -> Any:
-        """Where it stands at first."""
+        """Return the first position."""
         return Standing(self._first, 0, (1.0,) * len(self.base_lrs))
 
     def begun(self, standing: Any) -> Any:
-        """The same, with what was made of the rates by hand."""
+        """Return the first position, with the manual factors of `standing`."""
         return Standing(self._first, 0, standing.scales)
 
     def now(self, standing: Any, rates: tuple[float, ...]) -> tuple[float, ...]:
-        """The rates where it stands."""
+        """Return the rates at a position."""
         row = self._checked_at(np.array([standing.stepped]))[0] * np.array(standing.scales)
         return tuple(row.tolist())
 
     def most(self, standing: Any, epoch: int) -> int | None:
-        """After how many steps it must be asked again at the latest; None: any number."""
+        """Return the number of steps after which a Run must ask again at the latest; None: no limit."""
         return None
 
     def momenta(self, standing: Any, count: int, epoch: int) -> Floats:
-        """The momenta of the next `count` training steps, shape (count, groups); of one that moves them."""
+        """Return the momenta of the next `count` training steps, shape (count, groups), if the schedule moves them."""
         return self.momenta_at(self._counts(standing, count, epoch))
 
     def momenta_at(self, counts: NDArray[np.int64]) -> Floats:
-        """The momenta after it was stepped so often, shape (n, groups)."""
+        """Return the momenta after the schedule was stepped `counts` times, shape (n, groups)."""
         raise NotImplementedError
 
     def _counts(self, standing: Any, count: int, epoch: int) -> NDArray[np.int64]:
-        """How often it was stepped, before each of the next training steps."""
+        """Return how often the schedule was stepped before each of the next training steps."""
         every = self._every(epoch)
         within = min(standing.within, every - 1)
         counts: NDArray[np.int64] = standing.stepped + (within + np.arange(count)) // every
@@ -218,18 +218,18 @@ class LRScheduler:
         return 1 if self.unit == "step" else epoch
 
     def table(self, standing: Any, rates: tuple[float, ...], count: int, epoch: int) -> Floats:
-        """The rates of the next `count` training steps, shape (count, groups)."""
+        """Return the rates of the next `count` training steps, shape (count, groups)."""
         found: Floats = self._checked_at(self._counts(standing, count, epoch)) * np.array(standing.scales)
         return found
 
     def after(self, standing: Any, rates: tuple[float, ...], losses: Floats, epoch: int) -> Any:
-        """Where it stands after training steps."""
+        """Return the position after training steps."""
         every = self._every(epoch)
         more, within = divmod(min(standing.within, every - 1) + len(losses), every)
         return Standing(standing.stepped + more, within, standing.scales)
 
     def scaled(self, standing: Any, rates: tuple[float, ...], new: tuple[float, ...]) -> Any:
-        """Where it stands when the rates are set by hand; None: it ends, a rate of 0 cannot be scaled."""
+        """Return the position after the rates were set by hand; None ends it, since a rate of 0 cannot be scaled."""
         own = self._checked_at(np.array([standing.stepped]))[0].tolist()
         changed = [before != after for before, after in zip(rates, new, strict=True)]
         if any(change and rate == 0 for change, rate in zip(changed, own, strict=True)):
@@ -240,20 +240,20 @@ class LRScheduler:
         ]
         return Standing(standing.stepped, standing.within, tuple(scales))
 
-    # ---- as in PyTorch
+    # ---- for a hand-written loop, as in PyTorch
 
     @property
     def optimizer(self) -> Optimizer:
-        """Whose rates it sets; StateError where nobody holds that one any more."""
+        """The optimiser of the schedule; StateError if it no longer exists."""
         optimizer = self._optimizer()
         if optimizer is None:
             raise StateError(f"{type(self).__name__}: its optimiser no longer exists")
         return optimizer
 
     def _standing(self, what: str) -> Any:
-        """Where it stands; StateError where it sets no rates any more."""
+        """Return the position; StateError if the schedule has been replaced or has ended."""
         pace = self.optimizer.lr_pace
-        if getattr(pace.schedule, "_mark", None) is not self._mark:  # it, or it for other parameter groups
+        if getattr(pace.schedule, "_mark", None) is not self._mark:  # the same schedule, perhaps for other groups
             now = "the rates were set by hand where its own was 0" if pace.schedule is None else f"now {pace.schedule}"
             raise StateError(
                 f"{type(self).__name__}.{what}: it is no longer the schedule of its optimiser ({now}); to chain "
@@ -263,20 +263,20 @@ class LRScheduler:
 
     @property
     def last_epoch(self) -> int:
-        """How often it was stepped."""
+        """The number of schedule steps."""
         return int(self._standing("last_epoch").stepped)
 
     def get_last_lr(self) -> list[float]:
-        """The rates of the next step, one a parameter group."""
+        """Return the rates of the next step, one for each parameter group."""
         return list(self.optimizer.lr_pace.rates)
 
     def step(self) -> None:
-        """Go on by one, in a hand-written loop.
+        """Advance by one step, in a hand-written loop.
 
         Raises
         ------
         StateError
-            A Run trains with the optimiser and steps it by itself; or another schedule took its place.
+            A Run trains with the optimiser and steps the schedule itself, or another schedule replaced this one.
         """
         standing, pace = self._standing("step()"), self.optimizer.lr_pace
         self.optimizer._check_free("its schedule is stepped by hand", BY_ITSELF)
@@ -286,17 +286,17 @@ class LRScheduler:
         pace.restore(PaceMoment(schedule.now(new, pace.rates), schedule, new, moved, pace.initial))
 
     def state_dict(self) -> dict[str, Any]:
-        """Where it stands, as numbers by name; its arguments are not among them."""
+        """Return the position as numbers by name, without the constructor's arguments."""
         return {name: list(part) if isinstance(part, tuple) else part
                 for name, part in self._standing("state_dict()")._asdict().items()}  # fmt: skip
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Go on from what :meth:`state_dict` gave; on an error nothing is changed.
+        """Continue from the result of :meth:`state_dict`. An error changes nothing.
 
         Raises
         ------
         InputError, TypeMismatchError
-            Entries are missing or unknown, or cannot be used.
+            Entries are missing, unknown or invalid.
         StateError
             A Run trains with the optimiser.
         """
@@ -307,7 +307,7 @@ class LRScheduler:
         pace.restore(pace.schedule.loaded(state_dict))
 
     def loaded(self, state_dict: Any) -> PaceMoment:
-        """The moment of a pace that a state says; nothing is changed."""
+        """Return the moment of a pace that a state describes; nothing is changed."""
         title = f"{type(self).__name__}: the state"
         given, first = mapping(state_dict, title), self.begin()
         if set(given) != set(first._fields):
@@ -331,7 +331,7 @@ class LRScheduler:
 
 
 def numbers(given: Any, what: str, count: int, least: float = 0.0) -> tuple[float, ...]:
-    """One number for all groups, or a list with one for each; InputError if it is neither."""
+    """Return a number for each group, from one number or a list; InputError if it is neither."""
     if isinstance(given, Sequence) and not isinstance(given, str):
         if len(given) != count:
             raise InputError(f"{what}: there are {count} parameter groups, got {len(given)} numbers")
@@ -340,5 +340,5 @@ def numbers(given: Any, what: str, count: int, least: float = 0.0) -> tuple[floa
 
 
 def groups_of(optimizer: object) -> int:
-    """How many parameter groups it has; 1 where it is no optimiser, which is said later."""
+    """Return the number of parameter groups; 1 if it is no optimiser, which is reported later."""
     return len(optimizer.lr_pace.rates) if isinstance(optimizer, Optimizer) else 1

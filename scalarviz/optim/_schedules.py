@@ -1,4 +1,4 @@
-"""Schedules that a formula says, from `StepLR` to `OneCycleLR` (Smith and Topin, 2018); `LambdaLR` by a function."""
+"""Schedules given by a formula, from `StepLR` to `OneCycleLR` (Smith and Topin, 2018), and `LambdaLR` by a function."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Counts = NDArray[np.int64]
 
 
 class StepLR(LRScheduler):
-    """The rates times `gamma` every `step_size` steps.
+    """Multiply the rates by `gamma` every `step_size` steps.
 
     Parameters
     ----------
@@ -50,19 +50,19 @@ class StepLR(LRScheduler):
         super().__init__(optimizer, last_epoch, unit=unit)
 
     def at(self, counts: Counts) -> Floats:
-        """``base_lr * gamma ** (count // step_size)``."""
+        """Return ``base_lr * gamma ** (count // step_size)``."""
         return _times(self, _powers(self.gamma, counts // self.step_size))
 
 
 class MultiStepLR(LRScheduler):
-    """The rates times `gamma` at each milestone.
+    """Multiply the rates by `gamma` at each milestone.
 
     Parameters
     ----------
     optimizer, last_epoch, unit
         See :class:`LRScheduler`.
     milestones : list of int
-        Counts of steps, each at least 0; one that is listed twice counts twice.
+        Numbers of steps, each at least 0; one that is listed twice counts twice.
     gamma : float
         At least 0.
 
@@ -83,12 +83,12 @@ class MultiStepLR(LRScheduler):
         super().__init__(optimizer, last_epoch, unit=unit)
 
     def at(self, counts: Counts) -> Floats:
-        """``base_lr * gamma ** (milestones passed)``."""
+        """Return ``base_lr * gamma ** (milestones passed)``."""
         return _times(self, _powers(self.gamma, np.searchsorted(self.milestones, counts, "right")))
 
 
 class ExponentialLR(LRScheduler):
-    """The rates times `gamma` at every step.
+    """Multiply the rates by `gamma` at every step.
 
     Parameters
     ----------
@@ -110,12 +110,12 @@ class ExponentialLR(LRScheduler):
         super().__init__(optimizer, last_epoch, unit=unit)
 
     def at(self, counts: Counts) -> Floats:
-        """``base_lr * gamma ** count``."""
+        """Return ``base_lr * gamma ** count``."""
         return _times(self, _powers(self.gamma, counts))
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Half a cosine down to `eta_min` in `T_max` steps; then up again, and so on.
+    """Lower the rates along half a cosine to `eta_min` in `T_max` steps; then raise them again, and so on.
 
     Parameters
     ----------
@@ -143,13 +143,13 @@ class CosineAnnealingLR(LRScheduler):
         super().__init__(optimizer, last_epoch, unit=unit)
 
     def at(self, counts: Counts) -> Floats:
-        """``eta_min + (base_lr - eta_min) * (1 + cos(pi * count / T_max)) / 2``."""
+        """Return ``eta_min + (base_lr - eta_min) * (1 + cos(pi * count / T_max)) / 2``."""
         wave = (1 + np.cos(np.pi * (counts % (2 * self.T_max)) / self.T_max)) / 2
         return self.eta_min + np.outer(wave, np.array(self.base_lrs) - self.eta_min)
 
 
 class LinearLR(LRScheduler):
-    """From `start_factor` times the rates to `end_factor` times them, in `total_iters` steps.
+    """Change the rates linearly from `start_factor` to `end_factor` times the base rates in `total_iters` steps.
 
     Parameters
     ----------
@@ -179,20 +179,20 @@ class LinearLR(LRScheduler):
         super().__init__(optimizer, last_epoch, unit=unit)
 
     def at(self, counts: Counts) -> Floats:
-        """``base_lr * (start_factor + (end_factor - start_factor) * min(count, total_iters) / total_iters)``."""
+        """Return ``base_lr * (start_factor + (end_factor - start_factor) * min(count, total_iters) / total_iters)``."""
         share = np.minimum(counts, self.total_iters) / self.total_iters
         return _times(self, self.start_factor + (self.end_factor - self.start_factor) * share)
 
 
 def whole_numbers(given: object, what: str) -> list[int]:
-    """A list of whole numbers that are at least 0."""
+    """Return a list of whole numbers that are at least 0."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise TypeMismatchError(f"{what} must be a list of whole numbers, got {type(given).__name__} {shown(given)}")
     return [steps_of(f"{what}[{i}]", one, 0) for i, one in enumerate(given)]
 
 
 def _powers(gamma: float, exponents: NDArray[np.int64]) -> Floats:
-    """``gamma ** exponents``; in Python's arithmetic, which is the same for one number and for many."""
+    """Return ``gamma ** exponents``, in Python's arithmetic: one number and many give the same bits."""
     distinct, places = np.unique(exponents, return_inverse=True)
     return np.array([_power(gamma, k) for k in distinct.tolist()])[places]
 
@@ -212,33 +212,33 @@ STRATEGIES = ("cos", "linear")
 
 
 class OneCycleLR(LRScheduler):
-    """From ``max_lr / div_factor`` up to `max_lr` and down to ``max_lr / div_factor / final_div_factor``.
+    """Raise rates from ``max_lr / div_factor`` to `max_lr`; lower them to ``max_lr / div_factor / final_div_factor``.
 
     Parameters
     ----------
     optimizer, last_epoch, unit
         See :class:`LRScheduler`.
     max_lr : float or list of float
-        The highest rate, of all groups or one for each.
+        The highest rate: one for all groups, or one for each.
     total_steps : int, optional
-        Of the whole cycle; else ``epochs * steps_per_epoch``.
+        Length of the whole cycle; default: ``epochs * steps_per_epoch``.
     pct_start : float
-        The share of the cycle that goes up, ``0 <= pct_start <= 1``.
+        The share of the cycle in which rates rise, ``0 <= pct_start <= 1``.
     anneal_strategy : {"cos", "linear"}
     cycle_momentum : bool
-        Momentum, of Adam the first of its betas, goes the other way: from `max_momentum` down to `base_momentum` and up
-        again. A number that is set by hand meanwhile is that of one step.
+        Move the momentum (Adam: the first beta) the other way, from `max_momentum` to `base_momentum` and back. A
+        number set by hand meanwhile holds for one step.
     base_momentum, max_momentum : float or list of float
-        Of all groups or one for each, ``0 <= x < 1``.
+        One for all groups, or one for each, ``0 <= x < 1``.
     div_factor, final_div_factor : float
         Above 0.
     three_phase : bool
-        Up, down to the first rate again as long, then down to the last.
+        Rise, fall back to the first rate in the same time, then fall to the last rate.
 
     Raises
     ------
     InputError
-        A number is out of its range, no length is given, or `cycle_momentum` is asked for of an optimiser without one.
+        A number is out of its range, no length is given, or `cycle_momentum` is set for an optimiser without momentum.
 
     Notes
     -----
@@ -282,28 +282,28 @@ class OneCycleLR(LRScheduler):
         return self._base(optimizer.lr_pace.moment())
 
     def _ends(self) -> list[float]:
-        """Where the phases end."""
+        """Return the ends of the phases."""
         up = float(self.pct_start * self.total_steps)
         return [up - 1, *([2 * up - 2] if self.three_phase else []), self.total_steps - 1.0]
 
     def at(self, counts: NDArray[np.int64]) -> Floats:
-        """Between the ends of each phase by half a cosine, or straight."""
+        """Interpolate between the ends of each phase, by half a cosine or linearly."""
         low, high = np.array(self.base_lrs), np.array(self.max_lr)
         last = low / self.final_div_factor
         return self._between(counts, [low, high, low, last] if self.three_phase else [low, high, last])
 
     def momenta_at(self, counts: NDArray[np.int64]) -> Floats:
-        """Likewise, the other way."""
+        """Interpolate the momenta, which move the other way."""
         low, high = np.array(self.base_momentum), np.array(self.max_momentum)
         return self._between(counts, [high, low, high, high] if self.three_phase else [high, low, high])
 
     def _between(self, counts: NDArray[np.int64], levels: list[Floats]) -> Floats:
-        """At so many steps; `levels` are those at the beginning and at the end of each phase, shape (groups,)."""
+        """Interpolate `levels`, the values at the start and end of each phase, shape (groups,)."""
         ends = self._ends()
         steps = np.minimum(counts, self.total_steps)
         found = np.empty((len(counts), len(levels[0])))
         within = steps[:, np.newaxis] <= np.array([*ends[:-1], np.inf])
-        phase = within.argmax(axis=1)  # the first that they lie in: phases may overlap
+        phase = within.argmax(axis=1)  # the first phase that contains them: phases may overlap
         for i, (end, before, after) in enumerate(zip(ends, levels, levels[1:], strict=False)):
             start, here = ends[i - 1] if i else 0.0, phase == i
             share = (steps[here] - start) / (end - start) if end != start else np.ones(int(here.sum()))
@@ -315,7 +315,7 @@ class OneCycleLR(LRScheduler):
         return np.maximum(found, 0.0) if self.anneal_strategy == "linear" else found
 
     def step(self) -> None:
-        """Go on by one, in a hand-written loop; InputError after the last step."""
+        """Advance by one step in a hand-written loop; InputError after the last step."""
         if self.last_epoch >= self.total_steps:
             raise InputError(f"OneCycleLR: the cycle of {self.total_steps:,} steps has ended")
         super().step()
@@ -332,27 +332,27 @@ def _total(total_steps: Any, epochs: Any, steps_per_epoch: Any) -> int:
 
 Factor = Callable[[int], Any]
 _TRIED = (0, 1, 2, 7, 100)
-"""Counts at which a recorded function must give what it gives when it is called."""
+"""Counts at which a recorded function must give the same results as a call."""
 
 
 class LambdaLR(LRScheduler):
-    """The rates times ``lr_lambda(count)``.
+    """Multiply the rates by ``lr_lambda(count)``.
 
     Parameters
     ----------
     optimizer, last_epoch, unit
         See :class:`LRScheduler`.
     lr_lambda : callable or list of callable
-        Of all groups or one for each: takes how often the schedule was stepped, and gives a factor >= 0, the same for
-        the same count. One that can be recorded (arithmetic, ``sv.minimum``, ``sv.cos``, ...) is computed for many
-        steps at once; another one is called step by step: `remark` says so.
+        One for all groups, or one for each. It takes the number of schedule steps and returns a factor >= 0, always the
+        same for the same count. If it can be recorded (arithmetic, ``sv.minimum``, ``sv.cos``, ...), it is computed for
+        many steps at once; else it is called step by step, and `remark` says so.
 
     Raises
     ------
     TypeMismatchError
-        No function, or it gives no number.
+        `lr_lambda` is no function, or it returns no number.
     InputError
-        As many functions as there are groups are wanted; or the first rate is negative or not finite.
+        The number of functions differs from the number of groups, or the first rate is negative or not finite.
     """
 
     _of_groups = ("base_lrs", "lr_lambdas", "_tapes")
@@ -376,7 +376,7 @@ class LambdaLR(LRScheduler):
             self.remark = "lr_lambda cannot be recorded; it is called with a number at each step"
 
     def at(self, counts: NDArray[np.int64]) -> Floats:
-        """``base_lr * lr_lambda(count)``."""
+        """Return ``base_lr * lr_lambda(count)``."""
         known: dict[int, Floats] = {}
         for one, tape in zip(self.lr_lambdas, self._tapes, strict=True):
             if id(one) not in known:
@@ -396,7 +396,7 @@ def _called(one: Factor, counts: NDArray[np.int64]) -> Floats:
             found.append(_number(one(count)))
         except ScalarvizError:
             raise
-        except Exception as error:  # a user's function
+        except Exception as error:  # a user's function may raise anything
             raise InputError(f"LambdaLR: lr_lambda({count}) raised {type(error).__name__}: {error!s:.200}") from error
     return np.array(found, np.float64)
 
@@ -411,7 +411,7 @@ def _computed(tape: Tape, counts: NDArray[np.int64]) -> Floats:
 
 
 def _recorded(one: Factor) -> Tape | None:
-    """The function written down; None where it asks for a number, or does not give what it gives when it is called."""
+    """Return the function as a tape; None if it needs a number, or if the tape's results differ from those of calls."""
 
     def traced(inputs: list[Value]) -> Value:
         given: Any = inputs[0]
@@ -419,9 +419,9 @@ def _recorded(one: Factor) -> Tape | None:
         return found if isinstance(found, Value) else Value(_number(found))
 
     try:
-        called = _called(one, np.array(_TRIED))  # it may be a list that ends before
+        called = _called(one, np.array(_TRIED))  # the function may index a list that ends earlier
         tape = trace(traced, 1)
         found = _computed(tape, np.array(_TRIED))
-    except Exception:  # a Value is not what it was written for
+    except Exception:  # the function was not written for Values
         return None
     return tape if np.allclose(found, called, rtol=1e-13, atol=0, equal_nan=True) else None

@@ -1,4 +1,4 @@
-"""A step by hand: the weights that move, out of their blocks and back, and the recorded update on arrays of them."""
+"""A step by hand: collect the moving weights from their blocks, run the recorded update on arrays, and write back."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _function(entry: ops.Op) -> Callable[..., Any]:
 
 
 def run_tape(tape: Tape, inputs: FloatArray, theta: FloatArray) -> FloatArray:
-    """The outputs of `tape`, (n_outputs, lanes), of `inputs` (n_inputs, lanes) and parameters `theta`."""
+    """Return the outputs of `tape`, (n_outputs, lanes), for `inputs` (n_inputs, lanes) and parameters `theta`."""
     rows: list[Any] = []
     with np.errstate(all="ignore"):
         for node in tape.nodes:
@@ -62,7 +62,7 @@ Moving = Sequence[tuple[Indices, Indices]]
 
 
 def moving_of(held: Held) -> list[tuple[Indices, Indices]]:
-    """A block: places in the state arrays, and flat indices in the block, of the weights that move."""
+    """Return, for each block, the places in the state arrays and the flat indices of the weights that move."""
     found, start = [], 0
     for block, places in held:
         moves = (block.computed[places] != 0) & (block.frozen_flags[places] == 0)
@@ -72,7 +72,7 @@ def moving_of(held: Held) -> list[tuple[Indices, Indices]]:
 
 
 def gathered(held: Held, attribute: str, moving: Moving) -> FloatArray:
-    """Values or gradients of the weights that move, one after the other."""
+    """Return values or gradients of the moving weights, block after block."""
     pairs = zip(held, moving, strict=True)
     return np.concatenate([getattr(block, attribute)[index].astype(np.float64) for (block, _), (_, index) in pairs])
 

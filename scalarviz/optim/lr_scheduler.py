@@ -1,7 +1,7 @@
 """Schedules of the learning rate, with PyTorch's names and arguments.
 
-Open `_scheduler` first: a schedule says what the rates are after so many steps of it. `_schedules` has those that are
-one formula and `LambdaLR`, `_plateau` those that go by more. `_pace` is where an optimiser's rates stand.
+Read `_scheduler` first: a schedule gives the rates after a number of its steps. `_schedules` holds those with one
+formula and `LambdaLR`; `_plateau` holds those that depend on more. `_pace` stores the rates of an optimiser.
 
 Examples
 --------
@@ -29,7 +29,7 @@ __all__ = [
 _ABSENT = {"verbose": "run.lr and get_last_lr() give the rates"}
 
 for _kind in map(globals().__getitem__, __all__):
-    if issubclass(_kind, LRScheduler) and _kind is not LRScheduler:  # users' schedules have Python's own check
+    if issubclass(_kind, LRScheduler) and _kind is not LRScheduler:  # Python checks users' schedules itself
         explain(_kind, _ABSENT)
 
 _OWN = "use LambdaLR for any function of the count, SequentialLR to chain schedules"
@@ -37,7 +37,7 @@ _SCHEDULES = dict.fromkeys(
     ("ChainedScheduler", "ConstantLR", "CosineAnnealingWarmRestarts", "CyclicLR", "MultiplicativeLR", "PolynomialLR"),
     _OWN,
 )
-"""PyTorch's schedules that are not here, and what is said of each."""
+"""PyTorch's schedules that are missing here, with advice."""
 
 if not TYPE_CHECKING:
     __dir__, __getattr__ = module_names(__name__, __all__, _SCHEDULES)

@@ -1,7 +1,7 @@
 """Scalars as objects: the operations, `Value`, `Weight` and the flat store behind them.
 
-Open `ops` first: the one table of formulas and derivatives. `emit` translates it, `kernel` makes Python of it, `value`
-and `weight` are the objects, `store` holds the numbers. Nothing here knows of batches.
+Read `ops` first: the one table of formulas and derivatives. `emit` translates it and `kernel` turns it into Python.
+`value` and `weight` are the objects, `store` holds the numbers. Nothing here knows batches.
 """
 
 from . import ops

@@ -1,17 +1,17 @@
 """The translator: an expression of the ops table -> source code of an engine.
 
-The vocabulary is small on purpose: numbers, operand names, ``+ - * / **``, unary minus, one comparison at a
-time, and the functions of :data:`FUNCTIONS`. What an engine must say differently is a :class:`Dialect`:
+The vocabulary is deliberately small: numbers, operand names, ``+ - * / **``, unary minus, one comparison at a time, and
+the functions of :data:`FUNCTIONS`. A :class:`Dialect` holds what an engine writes differently:
 
-* plain Python raises on ``1 / 0`` or goes complex on ``(-8) ** 0.5``: it calls IEEE helpers instead;
+* plain Python raises on ``1 / 0`` and makes ``(-8) ** 0.5`` complex, so it calls IEEE helpers instead;
 * NumPy selects with ``np.where``;
-* numba would promote ``float32 * 2`` to float64: its literals are typed.
+* numba would promote ``float32 * 2`` to float64, so its literals are typed.
 
-What the source needs beside the operands has a name with ``_`` in front, which no operand may have.
+Helper names in the source begin with ``_``, which operands must not do.
 
-Foot-guns this module prevents: a sub-expression that occurs twice is computed once (``exp(-abs(a))`` in the
-sigmoid), so a formula can be written as a book prints it without costing a second exponential; and a branch that is
-the number 0 stays 0 in the chain rule, where a product with an infinite upstream gradient would be NaN (`adjoint`).
+The module prevents two pitfalls. A sub-expression that occurs twice is computed once (``exp(-abs(a))`` in the sigmoid),
+so a formula can be written as in a book without a second exponential. And a branch that is the number 0 stays 0 in the
+chain rule, where a product with an infinite upstream gradient would be NaN (`adjoint`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ..errors import InputError, listing, shown
 
 FUNCTIONS = {"exp": 1, "log": 1, "log1p": 1, "sqrt": 1, "sin": 1, "cos": 1, "tanh": 1, "erf": 1, "erfc": 1,
              "abs": 1, "float16": 1, "where": 3}  # fmt: skip
-"""Functions of the vocabulary and how many arguments they take."""
+"""Functions of the vocabulary, and their numbers of arguments."""
 
 _BINARY: dict[type[ast.operator], str] = {ast.Add: "({a} + {b})", ast.Sub: "({a} - {b})", ast.Mult: "({a} * {b})"}
 _FLOAT16 = struct.Struct("e")
@@ -41,7 +41,7 @@ _COMPARE: dict[type[ast.cmpop], str] = {
 class Dialect:
     """How one engine writes the vocabulary."""
 
-    calls: Mapping[str, str] = field(default_factory=dict)  # a function that is missing keeps its name
+    calls: Mapping[str, str] = field(default_factory=dict)  # a function without an entry keeps its name
     where: str = "({a} if {c} else {b})"
     divide: str = "({a} / {b})"
     power: str = "({a} ** {b})"
@@ -53,7 +53,7 @@ def _literal(number: float) -> str:
 
 
 def typed_literal(number: float) -> str:
-    """Of a kernel's own dtype: numba would promote ``float32 * 2.0`` to float64."""
+    """Return a literal of the kernel's own dtype: numba would promote ``float32 * 2.0`` to float64."""
     return f"_real({number!r})" if math.isfinite(number) else _literal(number)
 
 
@@ -70,10 +70,10 @@ NUMPY = Dialect(
 def translate(
     expressions: tuple[str, ...], names: tuple[str, ...], dialect: Dialect, where: str = "an expression"
 ) -> tuple[list[str], list[str]]:
-    """Assignments and results that compute `expressions`, which may use `names`, together.
+    """Return assignments and results that together compute `expressions` of `names`.
 
-    One that leaves the vocabulary is an InputError: it says `where`, which part, and what is allowed. For the
-    sigmoid ``["_0 = _exp((-_abs(a)))"]`` and ``["(1.0 if (a >= 0.0) else _0) / (1.0 + _0)"]``.
+    An expression outside the vocabulary raises InputError, which names `where`, the part and what is allowed. The
+    sigmoid gives ``["_0 = _exp((-_abs(a)))"]`` and ``["(1.0 if (a >= 0.0) else _0) / (1.0 + _0)"]``.
     """
     trees = []
     for expression in expressions:
@@ -86,14 +86,14 @@ def translate(
 
 
 UPSTREAM = "_up"
-"""The upstream gradient in an expression that `adjoint` makes. Operands cannot have that name."""
+"""The upstream gradient in an expression of `adjoint`. No operand can have this name."""
 
 
 def adjoint(partial: str) -> str:
-    """What the chain rule hands on to an operand: the upstream gradient times its partial derivative.
+    """Return the gradient for an operand: the upstream gradient times its partial derivative.
 
-    The factor (:data:`UPSTREAM`) stands inside the branches of ``where``, so that a branch that is the number 0
-    hands on 0 whatever comes from above, infinities and NaN included.
+    The factor (:data:`UPSTREAM`) goes inside the branches of ``where``. So a branch that is the number 0 gives 0 for
+    any upstream gradient, infinities and NaN included.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def _times_upstream(partial: ast.expr) -> ast.expr:
     match partial:
         case ast.Call(func=ast.Name(id="where"), args=[condition, a, b]):
             return ast.Call(partial.func, [condition, _times_upstream(a), _times_upstream(b)], [])
-        case ast.Call(func=ast.Name(id="float16"), args=[rounded]):  # what is handed on is rounded, not the factor
+        case ast.Call(func=ast.Name(id="float16"), args=[rounded]):  # round the product, not the factor
             return ast.Call(partial.func, [_times_upstream(rounded)], [])
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             negated = _times_upstream(operand)
@@ -123,7 +123,7 @@ def _times_upstream(partial: ast.expr) -> ast.expr:
 
 
 class _Writer:
-    """One translation: writes nested source, hoisting every compound sub-expression that occurs twice."""
+    """One translation: writes nested source and hoists every compound sub-expression that occurs twice."""
 
     def __init__(self, trees: list[ast.expr], names: tuple[str, ...], dialect: Dialect, where: str) -> None:
         self.names, self.dialect, self.where, self.twice = names, dialect, where, _twice(trees)
@@ -173,9 +173,9 @@ class _Writer:
 
 
 def _twice(trees: list[ast.expr]) -> dict[ast.AST, str]:
-    """The calls and sums that occur more than once, each with what those that are equal have in common.
+    """Return the calls and sums that occur more than once, each with a key that equal ones share.
 
-    Writing out a node takes longer than everything else here, so only those of a kind that others have are.
+    Dumping a node is the slowest part here, so only nodes whose kind occurs more than once are dumped.
     """
     found = [n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Call | ast.BinOp)]
     kinds = [_kind(node) for node in found]
@@ -186,7 +186,7 @@ def _twice(trees: list[ast.expr]) -> dict[ast.AST, str]:
 
 
 def _kind(node: ast.expr) -> object:
-    """What equal nodes share, and others may."""
+    """Return a key that equal nodes share; other nodes may share it too."""
     if isinstance(node, ast.BinOp):
         return type(node.op), type(node.left), type(node.right)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -195,7 +195,7 @@ def _kind(node: ast.expr) -> object:
 
 
 def _bare(source: str) -> str:
-    """`source` without the parentheses around all of it."""
+    """Return `source` without parentheses that enclose all of it."""
     depth = 0
     for i, letter in enumerate(source):
         depth += (letter == "(") - (letter == ")")
@@ -205,14 +205,14 @@ def _bare(source: str) -> str:
 
 
 def function_source(name: str, args: tuple[str, ...], expressions: tuple[str, ...], dialect: Dialect) -> str:
-    """Source of ``def name(args): return e0, e1, ...`` (a single expression returns it alone)."""
+    """Return the source of ``def name(args): return e0, e1, ...``; a single expression is returned alone."""
     assignments, results = translate(expressions, args, dialect)
     body = [*assignments, f"return {', '.join(results)}"]
     return "\n".join([f"def {name}({', '.join(args)}):", *(f"    {line}" for line in body)]) + "\n"
 
 
 def _ieee(function: Callable[[float], float], at_infinity: float) -> Callable[[float], float]:
-    """`function` with NaN for a domain error and `at_infinity` for an overflow, as IEEE 754 has it."""
+    """Return `function` with NaN for a domain error and `at_infinity` for an overflow, as in IEEE 754."""
 
     def wrapped(x: float) -> float:
         try:
@@ -230,7 +230,7 @@ def _log(function: Callable[[float], float], pole: float) -> Callable[[float], f
 
 
 def float16(x: float) -> float:
-    """The nearest number that a float16 holds, the even one of two; an infinity from 65,520 on."""
+    """Round to the nearest float16, ties to even; infinity from 65,520 on."""
     try:
         (found,) = _FLOAT16.unpack(_FLOAT16.pack(x))
     except OverflowError:
@@ -264,4 +264,4 @@ PYTHON_NAMES: dict[str, Any] = {
     "_tanh": math.tanh, "_erf": math.erf, "_erfc": math.erfc, "_abs": abs, "_float16": float16, "_div": _div,
     "_pow": _pow, "_infinity": math.inf,
 }  # fmt: skip
-"""What Python source made here needs in its namespace."""
+"""The names that generated Python source needs in its namespace."""

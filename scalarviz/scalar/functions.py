@@ -1,12 +1,12 @@
-"""Functions of Values: one for each entry of the ops table, the n-ary ones, softmax, and NumPy's own.
+"""Functions of Values: one for each entry of the ops table, the n-ary ones, softmax, and NumPy's functions.
 
-`MAX` is the largest of several Values as one node; its gradient goes to the first operand that is largest. A chain of
-maxima of two would not do: a NaN is the largest wherever it comes in, and all operands are to get a NaN.
+`MAX` is the largest of several Values as one node; the first of equal largest operands gets the gradient. A chain of
+binary maxima would be wrong for NaN: one NaN makes the result NaN, and then all operands get a NaN gradient.
 
-`Gathered` is a weight of a table that a recorded number chooses. Outside of a recording it is that weight itself.
+`Gathered` is a weight of a table that a recorded number selects. Outside a recording it is that weight itself.
 
-NumPy calls the operators of the elements of an array of Values (dtype object) itself; its functions of one Value, and
-``np.float64(2) * value``, come here.
+NumPy itself calls the operators of elements in an array of Values (dtype object). Its functions of one Value, and
+``np.float64(2) * value``, arrive here.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ def _pull(node: Value) -> None:
     chosen.grad += upstream
 
 
-# The node's operation. Its entry says what becomes of the operand that is chosen.
+# The operation of the node. Its entry describes the selected operand.
 MAX = Kernel(ops.Op("max", ("a",), "a", ("1",), r"\max_i a_i"), pull=_pull, value=_largest)
 
 
-# The node's operation: what is chosen gets all of the gradient, and the number that chooses none.
+# The operation of the node: the selected weight gets the whole gradient, the selecting number none.
 GATHER = Kernel(ops.Op("gather", ("id",), "id", (None,), r"w_{i}"), pull=pulls_nothing)
 
 
 class Gathered(Symbol):
-    """The number ``block[start + k * step]``, where k is what `id` will be; NaN where that is none of 0 .. rows - 1."""
+    """The number ``block[start + k * step]`` with k from `id`; NaN unless k is one of 0 .. rows - 1."""
 
     __slots__ = ("block", "rows", "start", "step")
 
@@ -67,7 +67,7 @@ class Gathered(Symbol):
 
     @property
     def id(self) -> Value:
-        """The number that chooses."""
+        """The number that selects."""
         return self._parents[0]
 
 
@@ -75,12 +75,12 @@ Operand = Value | SupportsFloat
 
 
 def function(name: str) -> Callable[..., Value]:
-    """The function of Values that applies the operation `name` of the table.
+    """Return the function of Values that applies the operation `name` of the table.
 
     Raises
     ------
     UnknownNameError
-        No such operation.
+        There is no such operation.
     TypeMismatchError
         `name` is no text.
     """
@@ -109,8 +109,8 @@ def register(
 ) -> Callable[..., Value]:
     """Add an operation to the table and return it as a function of Values.
 
-    It works in objects, in every engine and in `gradcheck` at once; see :func:`scalarviz.scalar.ops.register`
-    for the arguments and errors.
+    It works with objects, in every engine and in `gradcheck` at once. See :func:`scalarviz.scalar.ops.register` for the
+    arguments and errors.
 
     Examples
     --------
@@ -152,14 +152,14 @@ With `where` twice the root never sees the 0:
 
 
 def leaky_relu(x: Operand, slope: Operand = 0.01) -> Value:
-    """``x`` where positive, else ``slope * x``."""
+    """Return ``x`` where positive, else ``slope * x``."""
     if isinstance(x, Many):
         return x.each("leaky_relu", x, slope)  # type: ignore[no-any-return]
     return apply(kernel("leaky_relu"), x, slope)
 
 
 def sum(xs: Iterable[Operand]) -> Value:
-    """The sum of `xs` as one node (0 for none).
+    """Return the sum of `xs` as one node (0 if empty).
 
     Raises
     ------
@@ -173,7 +173,7 @@ def sum(xs: Iterable[Operand]) -> Value:
 
 
 def mean(xs: Iterable[Operand]) -> Value:
-    """The mean of `xs`: their sum, divided by how many they are.
+    """Return the mean of `xs`: their sum divided by their number.
 
     Raises
     ------
@@ -194,7 +194,7 @@ def mean(xs: Iterable[Operand]) -> Value:
 
 
 def max(xs: Iterable[Operand] | Any, *others: Operand) -> Value:
-    """The largest of `xs`, or of several operands; the gradient goes to the first one that is largest.
+    """Return the largest of `xs`, or of several operands. The first of equal largest ones gets the gradient.
 
     If one is NaN, so is the result, and the gradient goes to all of them.
 
@@ -214,7 +214,7 @@ def max(xs: Iterable[Operand] | Any, *others: Operand) -> Value:
 
 
 def min(xs: Iterable[Operand] | Any, *others: Operand) -> Value:
-    """The smallest of `xs`, or of several operands; the gradient goes to the first one that is smallest.
+    """Return the smallest of `xs`, or of several operands. The first of equal smallest ones gets the gradient.
 
     If one is NaN, so is the result, and the gradient goes to all of them.
 
@@ -233,9 +233,9 @@ def min(xs: Iterable[Operand] | Any, *others: Operand) -> Value:
 
 
 def logsumexp(xs: Iterable[Operand]) -> Value:
-    """``log(sum(exp(x)))``, without overflow.
+    """Return ``log(sum(exp(x)))``, without overflow.
 
-    Where the largest are infinite the gradient goes to them, where all are -inf to all (PyTorch: NaN to these).
+    If the largest are infinite, they get the gradient; if all are -inf, all get it. PyTorch gives those NaN.
 
     Raises
     ------
@@ -248,7 +248,7 @@ def logsumexp(xs: Iterable[Operand]) -> Value:
 
 
 def _several(name: str, operands: Sequence[Any]) -> list[Operand]:
-    """The operands of ``max(a, b)``: numbers, as Python's takes them."""
+    """Return the operands of ``max(a, b)``, which must be numbers as in Python."""
     for x in operands:
         if not _alone(x) and isinstance(x, Iterable | Sized):
             raise TypeMismatchError(
@@ -259,12 +259,12 @@ def _several(name: str, operands: Sequence[Any]) -> list[Operand]:
 
 
 def _alone(x: Any) -> bool:
-    """Whether it is one number, although it may have a length."""
+    """Return whether it is one number, even if it has a length."""
     return isinstance(x, Value | Single) or (isinstance(x, np.ndarray) and x.ndim == 0)
 
 
 def _values(name: str, xs: Iterable[Operand]) -> list[Value]:
-    """`xs` as Values, at least one."""
+    """Return `xs` as Values, at least one."""
     terms = _operands(name, xs)
     if len(terms) == 0:
         raise InputError(f"{name} needs at least one Value, got none")
@@ -272,14 +272,14 @@ def _values(name: str, xs: Iterable[Operand]) -> list[Value]:
 
 
 def _operands(name: str, xs: Iterable[Operand]) -> Sequence[Operand]:
-    """`xs` as it is if it has a length (a layer's lazy row stays lazy), else its elements."""
+    """Return `xs` unchanged if it has a length (a lazy row of a layer stays lazy), else its elements."""
     alone = isinstance(xs, Value) or (isinstance(xs, np.ndarray) and xs.ndim == 0)
     if alone or not isinstance(xs, Iterable | Sized):
         raise TypeMismatchError(f"{name} takes one sequence, such as {name}([a, b]); got {type(xs).__name__}")
     return xs if isinstance(xs, Sized) else tuple(xs)  # type: ignore[return-value]
 
 
-# The named methods of Value that its own class only declares.
+# The methods that the class Value only declares.
 for _name in ops.TABLE.keys() & Value.__annotations__:
     setattr(Value, _name, leaky_relu if _name == "leaky_relu" else function(_name))
 
@@ -288,23 +288,23 @@ _EXP, _SUB, _HELD_MAX = kernel("exp"), kernel("sub"), kernel("held_max")
 
 
 def softmax(xs: Iterable[Value | SupportsFloat], dim: int | None = None) -> Any:
-    """``exp(x) / sum(exp(xs))`` of each of `xs`: shares that add up to 1.
+    """Return ``exp(x) / sum(exp(xs))`` for each of `xs`: shares that add up to 1.
 
     Parameters
     ----------
     xs : sequence of Value or float
     dim : int, optional
-        For an array of Values: along which dimension; one of several dimensions has to say it.
+        The dimension to use for an array of Values; required if it has several dimensions.
 
     Returns
     -------
     list of Value
-        As many as `xs`; of an array with `dim` an array of its shape.
+        As many as `xs`; for an array with `dim` an array of the same shape.
 
     Raises
     ------
     InputError
-        `xs` is empty; or it has not that dimension.
+        `xs` is empty, or lacks the dimension `dim`.
     TypeMismatchError
         `xs` is no sequence of Values and numbers.
 
@@ -321,7 +321,7 @@ def softmax(xs: Iterable[Value | SupportsFloat], dim: int | None = None) -> Any:
 
 
 def log_softmax(xs: Iterable[Value | SupportsFloat], dim: int | None = None) -> Any:
-    """The logarithms of :func:`softmax`, ``x - log(sum(exp(xs)))``; see there.
+    """Return the logarithms of :func:`softmax`, ``x - log(sum(exp(xs)))``; the arguments are the same.
 
     Examples
     --------
@@ -335,15 +335,15 @@ def log_softmax(xs: Iterable[Value | SupportsFloat], dim: int | None = None) -> 
 
 
 def parted(row: list[Value]) -> tuple[list[Value], Value]:
-    """The numbers minus the largest one, and the logarithm of the sum of their exponentials."""
+    """Return the numbers minus the largest one, and the logarithm of the sum of their exponentials."""
     differences = shifted(row)
     return differences, log(sum(apply_each(_EXP, differences)))
 
 
 def shifted(row: list[Value]) -> list[Value]:
-    """The numbers minus the largest one, which is found in pairs: log2(n) levels instead of n.
+    """Return the numbers minus the largest one, which is found in pairs: log2(n) levels instead of n.
 
-    The shift cancels from what is made of them, so no gradient goes through it (operation ``held_max``).
+    The shift cancels from the result, so no gradient goes through it (operation ``held_max``).
     """
     level = row
     while len(level) > 1:
@@ -359,17 +359,17 @@ OPERATIONS = {
     "negative": "neg", "absolute": "abs", "fabs": "abs", "less": "lt", "less_equal": "le", "greater": "gt",
     "greater_equal": "ge",
 }  # fmt: skip
-"""Name of a NumPy function and of the operation that it is."""
+"""Names of NumPy functions, and of the operations that they are."""
 
 
 def call(ufunc: Any, method: str, operands: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
-    """What NumPy asks of a Value: ``ufunc(*operands)``; TypeMismatchError without such an operation, or of an array."""
+    """Apply NumPy's `ufunc` to Values; TypeMismatchError if there is no such operation, or for an array method."""
     if any(isinstance(operand, Many) for operand in operands):
-        return NotImplemented  # it is one with each of them
+        return NotImplemented  # it calls back for each element
     name = ufunc.__name__
     if name in ("equal", "not_equal") and method == "__call__" and not options:
         a, b = operands if isinstance(operands[0], Value) else operands[::-1]
-        return a.__eq__(b) is (name == "equal")  # == would ask NumPy again
+        return a.__eq__(b) is (name == "equal")  # == would call NumPy again
     if name not in OPERATIONS or method != "__call__" or options:
         asked = name if method == "__call__" else f"{name}.{method}"
         raise TypeMismatchError(

@@ -1,4 +1,4 @@
-"""`gradcheck`: gradients of any function of Values by backward, compared with finite differences."""
+"""`gradcheck`: compare the gradients of a function of Values with finite differences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Function = Callable[..., Any]
 
 
 def by_backward(fn: Function, point: Sequence[float], title: str = "gradcheck") -> tuple[float, ...]:
-    """The derivatives of ``fn(*point)`` by each number, by one backward; InputError if `fn` returns no Value."""
+    """Return the derivatives of ``fn(*point)`` by one backward pass; InputError if `fn` returns no Value."""
     leaves = [Value(p) for p in point]
     result = fn(*leaves)
     if not isinstance(result, Value):
@@ -26,15 +26,15 @@ def by_backward(fn: Function, point: Sequence[float], title: str = "gradcheck") 
 
 
 def by_differences(fn: Function, point: Sequence[float], step: float = 1e-3) -> tuple[float, ...]:
-    """The same by central differences of that relative half width, each extrapolated once: the error is O(step**4)."""
+    """Return the derivatives by central differences, each extrapolated once: the error is O(step**4)."""
     slopes = [slopes_at(fn, point, k, step) for k in range(len(point))]
     return tuple((4 * narrow - wide) / 3 for wide, narrow in slopes)  # Richardson: their errors are as 4 to 1
 
 
 def slopes_at(fn: Function, point: Sequence[float], k: int, step: float) -> tuple[float, float]:
-    """Central differences by the `k`-th number with the half width `step` (relative above 1), and with half of it.
+    """Return two central differences by the `k`-th number: with half width `step` (relative above 1), and with half.
 
-    Where the two differ much there is a kink nearby, or a pole.
+    If the two differ much, there is a kink or a pole nearby.
     """
     width = step * max(1.0, abs(point[k]))
 
@@ -46,19 +46,19 @@ def slopes_at(fn: Function, point: Sequence[float], k: int, step: float) -> tupl
 
 
 def largest_error(found: Sequence[float], expected: Sequence[float]) -> float:
-    """The largest difference, relative to ``max(1, |expected|)``; NaN where one is NaN."""
+    """Return the largest difference, relative to ``max(1, |expected|)``; NaN if one is NaN."""
     errors = [abs(a - n) / max(1.0, abs(n)) for a, n in zip(found, expected, strict=True)]
     return math.nan if any(math.isnan(error) for error in errors) else max(errors)
 
 
 @dataclass(frozen=True, slots=True)
 class GradCheck:
-    """The compared gradients; true if all agree.
+    """The result of `gradcheck`; true if all gradients agree.
 
     Attributes
     ----------
     point, analytic, numeric : tuple of float
-        Where, the gradient by backward, the gradient by central differences.
+        The point, the gradient by backward, and the gradient by central differences.
     error : float
         Largest difference, relative to ``max(1, |numeric|)``.
     tolerance : float
@@ -75,31 +75,31 @@ class GradCheck:
 
 
 def gradcheck(fn: Callable[..., Value], *points: float, step: float = 1e-5, tolerance: float = 1e-7) -> GradCheck:
-    """Check the gradient of ``fn(*points)``.
+    """Compare the gradient of ``fn(*points)`` with central differences.
 
     Parameters
     ----------
     fn : callable
-        Takes as many Values as there are `points`, returns one Value.
+        Takes one Value for each of the `points` and returns one Value.
     *points : float
-        Where to check. Not at a kink: there is no derivative.
+        The point to check. Avoid kinks: there is no derivative.
     step : float
-        Relative half width of the central difference, whose error is O(step**2) plus rounding / step; the
-        result is extrapolated once (Richardson), which leaves O(step**4).
+        Relative half width of the central difference. Its error is O(step**2) plus rounding / step; one Richardson
+        extrapolation leaves O(step**4).
     tolerance : float
         Largest accepted error, relative to ``max(1, |numeric|)``.
 
     Returns
     -------
     GradCheck
-        True in an ``if`` or ``assert`` when the gradients agree.
+        Counts as True if the gradients agree, as in ``if`` or ``assert``.
 
     Raises
     ------
     InputError
-        No points, a step that is not positive and finite, or `fn` does not return a Value.
+        There are no points, `step` is not positive and finite, or `fn` does not return a Value.
     TypeMismatchError
-        `fn` is no function, or a point no number.
+        `fn` is no function, or a point is no number.
     """
     if not callable(fn):
         raise TypeMismatchError(f"gradcheck: fn must be a function of Values, got {type(fn).__name__}")
@@ -107,6 +107,6 @@ def gradcheck(fn: Callable[..., Value], *points: float, step: float = 1e-5, tole
         raise InputError("gradcheck needs at least one point: gradcheck(fn, 0.5)")
     numbers = tuple(as_number(p, "gradcheck: a point") for p in points)
     width = positive(step, "gradcheck: step", "; try 1e-5")
-    fn = mask.with_same_masks(fn)  # a function of its masks too
+    fn = mask.with_same_masks(fn)  # keeps dropout masks fixed
     analytic, numeric = by_backward(fn, numbers), by_differences(fn, numbers, 100 * width)
     return GradCheck(numbers, analytic, numeric, largest_error(analytic, numeric), tolerance)

@@ -1,6 +1,6 @@
-"""The Python form of a table entry: two functions of floats, made from its expressions when first used.
+"""The Python form of a table entry: two functions of floats, made from its expressions at first use.
 
-`define` runs source that this package has written, so that `inspect`, tracebacks and debuggers show it.
+`define` runs generated source so that `inspect`, tracebacks and debuggers can show it.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from .emit import PYTHON, PYTHON_NAMES, UPSTREAM, adjoint, function_source, tran
 def define(name: str, source: str, namespace: dict[str, Any]) -> None:
     """Run `source` in `namespace`, as the text of a file called ``<scalarviz name>``.
 
-    Another text under the same name takes the place of the first, so that nothing grows.
+    Another text under the same name replaces the first, so nothing accumulates.
     """
     file = f"<scalarviz {name}>"
-    # no time: linecache then looks for no file on disk
+    # no modification time: linecache then does not look for a file on disk
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     exec(compile(source, file, "exec"), namespace)
 
 
 class Kernel:
-    """A table entry that plain Python can run.
+    """A table entry as Python functions.
 
     Examples
     --------
@@ -46,8 +46,8 @@ class Kernel:
         self, entry: ops.Op, pull: Callable[[Any], None] | None = None, value: Callable[..., float] | None = None
     ) -> None:
         self.entry, self.name, self.arity = entry, entry.name, len(entry.args)
-        # the operands that a derivative goes to, whether there are others, and whether a backward walk goes on at
-        # all of a node's parents without asking it
+        # the operands that get a derivative, whether some get none, and whether a backward walk may visit all parents
+        # of a node without asking
         self.flowing = tuple(k for k, partial in enumerate(entry.partials) if partial is not None)
         self.partly = len(self.flowing) < self.arity
         self.straight = pull is None and not self.partly
@@ -58,15 +58,15 @@ class Kernel:
         self.pull = pull or namespace["pull"]
 
     def __deepcopy__(self, memo: dict[int, object]) -> Kernel:
-        return self  # one a table entry: nodes are told apart by it
+        return self  # one for each table entry: its identity marks the operation of a node
 
 
 def pulls_nothing(node: Any) -> None:
-    """The pull of a node whose gradient goes nowhere in a graph of objects, or is handed on by an engine."""
+    """Do nothing: the pull of a node that passes on no gradient among objects. Engines have their own rule."""
 
 
 def pull_source(entry: ops.Op) -> str:
-    """Source of `Kernel.pull`.
+    """Return the source of `Kernel.pull`.
 
     For the square it is
 
@@ -78,8 +78,8 @@ def pull_source(entry: ops.Op) -> str:
             _up = _node.grad
             _p0.grad += _up * (2.0 * a)
 
-    Written out, because this is the innermost loop of the chain rule: three times as fast as a general one. It reads
-    only what its formulas use.
+    It is written out because this is the innermost loop of the chain rule: three times as fast as a general one. It
+    reads only the numbers that its formulas use.
     """
     flowing = [k for k, partial in enumerate(entry.partials) if partial is not None]
     if not flowing:
@@ -115,7 +115,7 @@ _KERNELS: dict[str, Kernel] = {}
 
 
 def kernel(name: str) -> Kernel:
-    """The kernel of the operation `name`; UnknownNameError if there is none."""
+    """Return the kernel of the operation `name`; UnknownNameError if there is none."""
     found = _KERNELS.get(name)
     if found is None:
         found = _KERNELS[name] = Kernel(ops.get(name))

@@ -1,8 +1,8 @@
-"""Dropout masks: factors that are drawn anew at every step, and what they depend on.
+"""Dropout masks: random factors that are drawn at every step.
 
-While a graph is recorded a mask's number is a node without operands, :class:`Mask`; an engine draws it at every step.
-Where a graph is made of numbers it is drawn at once: by :class:`Draws`, which the engine of objects sets for a sample,
-or else by the number of the call in this process.
+In a recorded graph a mask's number is a node without operands, :class:`Mask`; an engine draws it at every step. In a
+graph of numbers it is drawn at once: from :class:`Draws`, which the objects engine sets for each sample, or else by
+the number of the call in this process.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ UNITS = 1 << 32
 
 
 class Mask(Symbol):
-    """A factor of a recorded graph: 0 with probability `p`, else ``1 / (1 - p)``; another one at every step and sample.
+    """A factor of a recorded graph: 0 with probability `p`, else ``1 / (1 - p)``; it differs by step and sample.
 
     Its number is ``call * UNITS + unit``.
     """
@@ -39,37 +39,37 @@ class Mask(Symbol):
 
 @dataclass(slots=True)
 class Draws:
-    """What masks are drawn from, see :func:`scalarviz.rng.dropped`."""
+    """The position in the random stream of masks, see :func:`scalarviz.rng.dropped`."""
 
     seed: int
     step: int
-    place: int = 0  # of the (first) sample in its batch
-    calls: int = 0  # of modules with masks so far, in the sample's graph
+    place: int = 0  # index of the (first) sample in its batch
+    calls: int = 0  # calls of modules with masks so far in the sample's graph
 
     def factors(self, call: int, units: NDArray[np.integer], lanes: int, p: float, dtype: Any) -> NDArray[Any]:
-        """The numbers of a mask, shape (units, lanes), for the samples from `place` on."""
+        """Return the numbers of a mask, shape (units, lanes), for the samples from `place` on."""
         places = np.arange(self.place, self.place + lanes)
         return np.where(rng.dropped(self.seed, call, self.step, units, places, p), 0.0, scale(p)).astype(dtype)
 
 
 def scale(p: float) -> float:
-    """What units that stay are multiplied by, so that the mean is kept."""
+    """Return the factor of units that stay; it keeps the mean."""
     return 1.0 / (1.0 - p) if p < 1.0 else 0.0
 
 
 _by_hand = Draws(0, 0)
-"""Of graphs that are called by hand: every call is a step of its own, counted in this process."""
+"""For graphs called by hand: every call is a step, counted in this process."""
 _samples: dict[int, Draws] = {}
 
 
 def begin(seed: int) -> None:
-    """Count the calls by hand anew, with this seed."""
+    """Restart the count of calls by hand, with this seed."""
     _by_hand.seed, _by_hand.step = seed, 0
 
 
 @contextmanager
 def sample(draws: Draws) -> Iterator[None]:
-    """Within it the masks of this thread are those of one sample of a step."""
+    """Inside the block, masks of this thread belong to one sample of a step."""
     _samples[get_ident()] = draws
     try:
         yield
@@ -78,7 +78,7 @@ def sample(draws: Draws) -> Iterator[None]:
 
 
 def with_same_masks(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """`fn`, with the same masks at every call by hand: those that it would have next."""
+    """Return `fn` with the same masks at every call by hand: the ones that come next."""
     step = _by_hand.step
 
     def again(*args: Any) -> Any:
@@ -89,7 +89,7 @@ def with_same_masks(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def factors(n: int, p: float) -> list[Value]:
-    """The mask of a call for `n` units, one Value each."""
+    """Return the mask of a call for `n` units, one Value each."""
     recorder = tracing.active()
     if recorder is not None:
         first = recorder.masks * UNITS

@@ -1,7 +1,7 @@
-"""Which mistakes are being made on purpose, and by which thread: what :mod:`scalarviz.mistakes` turns on.
+"""The mistakes that are switched on, for each thread: the state of :mod:`scalarviz.mistakes`.
 
-Empty nearly always. Nothing that computes looks here: a mistake puts other functions in the place of those that it
-concerns while it is on, and these ask; pictures ask what to say.
+It is empty nearly always, and computations do not look here. A mistake replaces functions while it is on; these
+functions read the state, and pictures show its words.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ class Mistake:
 
     name: str
     detail: str = ""
-    touched: list[int] = field(default_factory=list)  # how many it changed, each time
-    met: set[str] = field(default_factory=set)  # the operations of the graphs that it saw
+    touched: list[int] = field(default_factory=list)  # how many numbers it changed, each time
+    met: set[str] = field(default_factory=set)  # operations of the graphs that it met
 
     @property
     def words(self) -> str:
-        """What pictures call it."""
+        """The words for pictures."""
         return f"{self.name} ({self.detail})" if self.detail else self.name
 
 
@@ -31,14 +31,14 @@ _threads: dict[int, tuple[Mistake, ...]] = {}
 
 
 def begin(mistake: Mistake) -> int:
-    """Let this thread make a mistake; gives the thread back, for :func:`take`."""
+    """Switch a mistake on in this thread; return the thread's id, for :func:`end`."""
     me = get_ident()
     _threads[me] = (*_threads.get(me, ()), mistake)
     return me
 
 
 def end(mistake: Mistake, thread: int) -> None:
-    """End that; in any order, and from any thread (a generator may be closed in another one)."""
+    """Switch a mistake off, in any order and from any thread (another thread may close a generator)."""
     left = tuple(m for m in _threads.get(thread, ()) if m is not mistake)
     if left:
         _threads[thread] = left
@@ -47,23 +47,23 @@ def end(mistake: Mistake, thread: int) -> None:
 
 
 def current(name: str) -> Mistake | None:
-    """The last mistake of that name that this thread makes."""
+    """Return the last mistake with that name in this thread, or None."""
     return next((m for m in reversed(_threads.get(get_ident(), ())) if m.name == name), None)
 
 
 def names() -> tuple[str, ...]:
-    """What this thread makes, each once, in the order in which it began."""
+    """Return the names of this thread's mistakes, each once, in the order in which they began."""
     return tuple(dict.fromkeys(m.name for m in _threads.get(get_ident(), ())))
 
 
 def words() -> tuple[str, ...]:
-    """What any thread makes, for pictures, which may be drawn by another one."""
+    """Return the words for all threads' mistakes; another thread may draw the pictures."""
     return tuple(dict.fromkeys(m.words for made in list(_threads.values()) for m in made))
 
 
 @contextmanager
 def suspended() -> Iterator[None]:
-    """Within it this thread makes none."""
+    """Switch all mistakes of this thread off inside the block."""
     me = get_ident()
     made = _threads.pop(me, None)
     try:

@@ -1,4 +1,4 @@
-"""Pictures and volumes of Values: nested lists, the last dimension innermost (C order)."""
+"""Pictures and volumes of Values as nested lists, the last dimension innermost (C order)."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from .value import Value
 Shape = tuple[int, ...]
 
 DEEPEST = 32
-"""Levels of nested lists; a list that holds itself has no end of them."""
+"""The most levels of nested lists; a list that holds itself would have no end."""
 
 
 def shape_of(x: Any, what: str = "the input") -> Shape:
-    """The shape of nested lists, ``()`` for a single Value; InputError for lists that are ragged or too deep."""
+    """Return the shape of nested lists, ``()`` for a single Value; InputError for ragged or too deep lists."""
     return _shape(x, what, 0)
 
 
 def too_deep(what: str) -> InputError:
-    """What is raised of lists that are nested without end."""
+    """Return the error for lists that are nested too deeply."""
     return InputError(f"{what} is nested more than {DEEPEST} levels deep; a sample has one level per dimension")
 
 
@@ -42,9 +42,9 @@ def _shape(x: Any, what: str, level: int) -> Shape:
 
 
 def flatten(x: Any, level: int = 0) -> list[Value]:
-    """The Values in `x`: itself, or those of a list, tuple, array or dict, nested or not; other things are left out.
+    """Return the Values in `x`: itself, or those in a list, tuple, array or dict, nested too. Skip everything else.
 
-    `level` is how many lists are around `x`; InputError where it is nested too deeply.
+    `level` is the number of lists around `x`; InputError if it is nested too deeply.
     """
     if isinstance(x, Value):
         return [x]
@@ -57,7 +57,7 @@ def flatten(x: Any, level: int = 0) -> list[Value]:
 
 
 def _opened(x: Any) -> Any:
-    """What an array or a dict holds, as a list; anything else as it is."""
+    """Return the items of an array or a dict as a list; anything else unchanged."""
     if isinstance(x, Many):
         x = x.as_values()
     if isinstance(x, np.ndarray):
@@ -66,7 +66,7 @@ def _opened(x: Any) -> Any:
 
 
 def nest(row: Sequence[Any], shape: Shape) -> Any:
-    """The flat `row` (as many items as `shape` has places) as nested lists."""
+    """Return the flat `row` as nested lists of this shape."""
     if 0 in shape:
         return np.empty(shape).tolist()
     parts: list[Any] = list(row)
@@ -79,9 +79,9 @@ NESTED = (list, tuple, np.ndarray, Many, dict)
 
 
 def every(result: Any, what: str, level: int = 0) -> list[Value]:
-    """What a function returned as a flat list: Values and numbers, in lists, tuples, arrays and dicts, nested or not.
+    """Return a function's result as a flat list: Values and numbers in lists, tuples, arrays and dicts, nested too.
 
-    InputError where it is something else or nested too deeply, TypeMismatchError where something in it is no number.
+    InputError if it is something else or nested too deeply, TypeMismatchError if an item is no number.
     """
     if isinstance(result, Value):
         return [result]

@@ -1,17 +1,17 @@
-"""The table of operations: every formula of the package stands here, once. `register` adds one.
+"""The table of operations: each formula of the package is written here, once. `register` adds one.
 
 An entry (`Op`) holds its value and its partial derivatives as single expressions over a fixed vocabulary
-(see :mod:`scalarviz.scalar.emit`); each engine translates these strings into its own code, so a derivative
-is changed in one place. In a partial derivative ``y`` is the operation's own result.
+(see :mod:`scalarviz.scalar.emit`). Each engine translates these strings into its own code, so a derivative is changed
+in one place. In a partial derivative ``y`` is the operation's own result.
 
-Conventions at the kinks (they agree with PyTorch): relu 0 and abs 0 at 0; leaky relu its slope; clip 1 on
-the bound; binary minimum and maximum half each; the n-ary max gives everything to the first maximum; pow has
-derivative 0 for exponent 0, and for the exponent at base 0. A NaN input gives a NaN value and gradient: that
-is why a ``where`` that would swallow it has one more branch.
+Derivatives at kinks agree with PyTorch: relu and abs have 0 at 0, leaky relu its slope, clip 1 on the bound. Binary
+minimum and maximum give half to each operand; the n-ary max gives all to the first maximum. pow has derivative 0 for
+exponent 0, and 0 for the exponent at base 0. A NaN input gives a NaN value and gradient: some ``where`` have one more
+branch for that.
 
-Where an entry says that a derivative is the number 0, the operand gets 0 whatever comes from above: inf and NaN too.
-This agrees with PyTorch, except where its ``kink`` says otherwise: abs at 0, clip with equal bounds,
-pow by its exponent at base 0. A derivative that comes out as 0 is multiplied, and so is an upstream gradient of 0.
+If a derivative is written as the number 0, the operand gets 0 from any upstream gradient, even inf and NaN. This
+agrees with PyTorch unless ``kink`` says otherwise: abs at 0, clip with equal bounds, pow by its exponent at base 0. A
+derivative that is computed as 0 is multiplied, and so is an upstream gradient of 0.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class Op:
     value : str
         The result as an expression of the operands.
     partials : tuple of (str or None)
-        The derivative of the result by each operand, an expression of the operands and ``y``.
+        The derivative of the result with respect to each operand, an expression of the operands and ``y``.
         None: no gradient flows to that operand.
     latex : str
-        How a book prints it.
+        The formula in LaTeX.
     kink : str
-        What the derivative is where there is none, and where PyTorch has another one.
+        The derivative used where none exists, and differences from PyTorch.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Op:
     kink: str = ""
 
     def expressions(self) -> tuple[str, ...]:
-        """All the formulas of the entry, the value first (what a cache key must cover)."""
+        """Return all formulas of the entry, the value first. Cache keys must cover them."""
         return (self.value, *(p or "" for p in self.partials))
 
 
@@ -61,7 +61,7 @@ TABLE: dict[str, Op] = {}
 
 
 LONGEST = 60
-"""Characters of an operation's name."""
+"""The most characters in an operation's name."""
 
 
 def register(
@@ -78,7 +78,7 @@ def register(
     Parameters
     ----------
     name : str
-        A new name, a valid Python identifier. The same operation may be registered again.
+        A new name, a valid Python identifier. You may register the same operation again.
     args : tuple of str or str
         Operand names (``"a b"`` is the same as ``("a", "b")``), one to three.
     value, partials : str, tuple of (str or None)
@@ -87,8 +87,8 @@ def register(
     Raises
     ------
     InputError
-        The name is taken or no identifier, the numbers of operands and derivatives differ, or an expression
-        uses something outside the vocabulary.
+        The name is taken or no identifier, the numbers of operands and derivatives differ, or an expression uses
+        something outside the vocabulary.
     TypeMismatchError
         A name, an operand or an expression is no text.
     """
@@ -96,7 +96,7 @@ def register(
     names = tuple(args.split()) if isinstance(args, str) else tuple(args)
     known = TABLE.get(name)
     if known is not None and (known.args, known.value, known.partials) == (names, value, tuple(partials)):
-        return known  # a notebook's cell that is run again
+        return known  # such as a notebook cell that runs again
     _check_entry(name, names, partials)
     op = Op(name, names, value, tuple(partials), latex or name, kink)
     emit.translate((value,), names, emit.PYTHON, where=f"the value of operation {shown(name)}")
@@ -123,13 +123,13 @@ def _check_kinds(name: object, args: object, value: object, partials: object) ->
 RESERVED = (
     "input", "const", "param", "buffer", "dot", "max", "squares", "mask", "layer", "gather", "total", "batch_mean",
 )  # fmt: skip
-"""Nodes of a graph or of a tape that are no entries."""
+"""Names of nodes of a graph or of a tape that are no entries."""
 
 
 def _check_entry(name: str, args: tuple[str, ...], partials: tuple[str | None, ...]) -> None:
     if not name.isidentifier() or keyword.iskeyword(name):
         raise InputError(f"register: the name must be a Python identifier, got {shown(name)}")
-    if len(name) > LONGEST:  # files of compiled kernels are called so, too
+    if len(name) > LONGEST:  # files of compiled kernels use the name
         raise InputError(f"register: a name may have at most {LONGEST} characters, got {len(name):,}: {shown(name)}")
     if name in RESERVED:
         raise InputError(f"register: {name!r} already names a node that is not an operation; choose another name")
@@ -153,7 +153,7 @@ def _check_entry(name: str, args: tuple[str, ...], partials: tuple[str | None, .
 
 
 def get(name: str) -> Op:
-    """The entry of that name; the message of UnknownNameError lists those that exist."""
+    """Return the entry with that name; the message of UnknownNameError lists the known ones."""
     try:
         return TABLE[name]
     except KeyError:
@@ -161,7 +161,10 @@ def get(name: str) -> Op:
 
 
 def _sigmoid(a: str, turned: bool = False) -> str:
-    """``1 / (1 + exp(-a))`` without an overflow; `turned`: of ``-a``, which is not made as ``1 - sigmoid(a)``."""
+    """Return ``1 / (1 + exp(-a))`` without overflow.
+
+    `turned`: the sigmoid of ``-a``, not computed as ``1 - sigmoid(a)``.
+    """
     part = f"exp(-abs({a}))"
     return f"where({a} >= 0, {f'{part}, 1' if turned else f'1, {part}'}) / (1 + {part})"
 
@@ -231,13 +234,13 @@ register("le", "a b", "where(a <= b, 1, 0)", (None, None), latex=r"a \le b", kin
 register("gt", "a b", "where(a > b, 1, 0)", (None, None), latex="a > b", kink="no gradient")
 register("ge", "a b", "where(a >= b, 1, 0)", (None, None), latex=r"a \ge b", kink="no gradient")
 
-# The max of two; that of more is a node of its own (`functions.MAX`).
+# The max of two operands; the max of more is its own node (`functions.MAX`).
 FIRST_MAX = register(
     "first_max", "a b", "where(a >= b, a, where(a < b, b, a + b))",
     ("where(a >= b, 1, where(a < b, 0, a + b))", "where(a >= b, 0, where(a < b, 1, a + b))"),
     latex=r"\max(a, b)", kink="the first operand where equal",
 )  # fmt: skip
-# logsumexp is a fold of this one from the left, so every engine has it for free.
+# logsumexp folds this operation from the left, so every engine supports it.
 _NEARNESS = "exp(-abs(a - b))"
 register(
     "logaddexp", "a b",
@@ -249,7 +252,7 @@ register(
 )  # fmt: skip
 
 METHODS = tuple(TABLE)
-"""The operations that Python's operators, the methods of ``Value`` and the package's functions are made of."""
+"""The operations behind Python's operators, the methods of ``Value`` and the package's functions."""
 
 _LOG_O = "where(log(o) < -100, -100, log(o))"
 _LOG_1_O = "where(log1p(-o) < -100, -100, log1p(-o))"
@@ -291,7 +294,7 @@ register(
 register(
     "hinge_embedding", "x t margin",
     "where(t == 1, x, where(t == -1, where(margin - x < 0, 0, margin - x), "
-    "where(x < margin, margin, where(x >= margin, x, x + margin))))",  # of another target PyTorch takes both parts
+    "where(x < margin, margin, where(x >= margin, x, x + margin))))",  # for other targets PyTorch adds both terms
     (
         "where(t == 1, 1, where(margin - x < 0, where(t == -1, 0, 1), "
         "where(margin - x >= 0, where(t == -1, -1, 0), margin - x)))",
@@ -304,7 +307,7 @@ register(
 # ---- activations, with PyTorch's formulas
 
 register("erf", "a", "erf(a)", ("1.1283791670955126 * exp(-(a * a))",), latex=r"\operatorname{erf} a")
-_CDF = "(0.5 * erfc(a * -0.7071067811865476))"  # of the normal distribution; 1 + erf would be 0 far below 0
+_CDF = "(0.5 * erfc(a * -0.7071067811865476))"  # the normal distribution; 1 + erf would be 0 for very negative a
 register("gelu", "a", f"a * {_CDF}", (f"{_CDF} + a * (0.3989422804014327 * exp(-0.5 * a * a))",), latex=r"a\,\Phi(a)")
 _NEAR = "where(a > 30, 30, where(a < -30, -30, a))"  # beyond, the curve is a or 0 in every dtype; a**3 would overflow
 _BENT = f"(1.5957691216057308 * {_NEAR} * (1 + 0.044715 * {_NEAR} * {_NEAR}))"  # 0.5 * (1 + tanh(u)) is sigmoid(2 * u)
@@ -319,7 +322,7 @@ register(
     latex=r"a\,\sigma(a)",
 )  # fmt: skip
 _HALF = "tanh(where(a > 0, 0, a) * 0.5)"
-_EXPM1 = f"(2 * {_HALF} / (1 - {_HALF}))"  # exp(a) - 1 without its cancellation, for a below 0
+_EXPM1 = f"(2 * {_HALF} / (1 - {_HALF}))"  # exp(a) - 1 without cancellation, for a below 0
 register(
     "elu", "a alpha", f"where(a > 0, a, alpha * {_EXPM1})",
     ("where(a > 0, 1, alpha * exp(a))", f"where(a > 0, 0, {_EXPM1})"),
@@ -354,4 +357,4 @@ register(
     latex="a", kink="the scale, though the value is that of the operand: gradients are multiplied on their way back",
 )  # fmt: skip
 STAND_INS = ("float16", "scale_gradient")
-"""Operations whose derivative stands in for the true one, so that float16 can be trained; no difference gives it."""
+"""Operations with a stand-in derivative, which makes float16 trainable; finite differences do not match it."""

@@ -1,4 +1,4 @@
-"""What counts as a number where one is asked for: numbers, `Single` (a list of one Value) and `Many`."""
+"""Conversion of arguments to numbers: plain numbers, `Single` (a list of one Value) and `Many`."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ..errors import InputError, TypeMismatchError, shown
 
 
 def as_number(x: SupportsFloat, what: str) -> float:
-    """`x` as a float; TypeMismatchError if it is no number, InputError if it is a whole number too large for one."""
+    """Return `x` as a float; TypeMismatchError if it is no number, InputError if a whole number is too large."""
     kind = type(x)
     if kind is float:
         return x  # type: ignore[return-value]
     try:
-        if kind is int:  # the questions below cost more than the answer
+        if kind is int:  # the checks below would cost more than the conversion
             return float(x)
-        if isinstance(x, str | bytes | bytearray):  # float("1") is 1.0, but text among numbers is a mistake
+        if isinstance(x, str | bytes | bytearray):  # float("1") is 1.0, but text is no number here
             raise TypeError
-        # NumPy makes a number of any array of one, of the real part of a complex one, of a masked one
+        # float() would accept an array of one, the real part of a complex one, and a masked one
         if isinstance(x, np.ndarray | np.generic) and not (x.ndim == 0 and x.dtype.kind in "biuf"):
             raise TypeError
         if isinstance(x, np.ma.MaskedArray):
@@ -35,7 +35,7 @@ def as_number(x: SupportsFloat, what: str) -> float:
 
 
 def checked_number(x: SupportsFloat, what: str, fits: Callable[[float], bool], must: str, advice: str = "") -> float:
-    """`x` as a float for which `fits` holds; else an InputError, that `what` must `must`, with `advice` behind it."""
+    """Return `x` as a float that `fits`; else raise InputError: `what` must `must`, followed by `advice`."""
     number = as_number(x, what)
     if not fits(number):
         raise InputError(f"{what} must {must}, got {shown(x)}{advice}")
@@ -43,30 +43,30 @@ def checked_number(x: SupportsFloat, what: str, fits: Callable[[float], bool], m
 
 
 def positive(x: SupportsFloat, what: str, advice: str = "") -> float:
-    """`x` as a finite float above 0; InputError if it is none."""
+    """Return `x` as a finite float above 0; InputError if it is none."""
     return checked_number(x, what, lambda number: 0 < number < math.inf, "be a finite number > 0", advice)
 
 
 def at_least_zero(x: SupportsFloat, what: str, advice: str = "") -> float:
-    """`x` as a finite float of at least 0; InputError if it is none."""
+    """Return `x` as a finite float of at least 0; InputError if it is none."""
     return checked_number(x, what, lambda number: 0 <= number < math.inf, "be a finite number >= 0", advice)
 
 
 class Many:
-    """``value * many`` is left to the other operand, which knows how many it is; functions ask it too."""
+    """Base of operands with many numbers: ``value * many``, and the functions, leave the work to them."""
 
     __slots__ = ()
 
     def each(self, name: str, *operands: Any) -> Any:
-        """The operation `name` of the table with each of the numbers of its operands, of which it is one."""
+        """Apply the operation `name` of the table elementwise to its operands; this object is one of them."""
         raise NotImplementedError
 
     def as_values(self) -> Any:
-        """The array of the objects."""
+        """Return the array of the objects."""
         raise NotImplementedError
 
     def reduced(self, name: str) -> Any:
-        """Its ``sum``, ``mean``, ``max`` or ``min``."""
+        """Return its ``sum``, ``mean``, ``max`` or ``min``."""
         return getattr(self, name)()
 
 
@@ -79,10 +79,10 @@ else:
 
 
 class Single(Values):
-    """What a module with one output returns: the list of its outputs, and a number.
+    """The result of a module with one output: the list of its outputs, and a number.
 
-    As a list it is like any other: ``out[0]``, ``len(out)``, iteration, and ``+`` with another list joins the two. All
-    else means the one Value: ``out * 2``, ``out - target``, ``out.data``, ``out.backward()``, ``float(out)``.
+    It behaves like a list in ``out[0]``, ``len(out)`` and iteration, and ``+`` joins it with another list. Everything
+    else means its one Value: ``out * 2``, ``out - target``, ``out.data``, ``out.backward()``, ``float(out)``.
 
     Examples
     --------
@@ -94,11 +94,11 @@ class Single(Values):
 
     __slots__ = ()
 
-    __array_priority__ = 1000.0  # np.float64(2) * out asks here
+    __array_priority__ = 1000.0  # np.float64(2) * out calls this class
 
     @property
     def value(self) -> Value:
-        """The Value; TypeMismatchError once the list was changed and has not one element any more."""
+        """The Value; TypeMismatchError if the list was changed and no longer has one element."""
         if len(self) != 1:
             raise TypeMismatchError(
                 f"expected a number, got a list of {len(self)} outputs; use one of them, outputs[0]"
@@ -125,7 +125,7 @@ class Single(Values):
     def __ne__(self, other: object) -> Any:
         return super().__ne__(other) if isinstance(other, list) else self.value != other
 
-    __hash__ = None  # as of any list
+    __hash__ = None  # as for any list
 
     def __index__(self) -> int:
         return self.value.__index__()
@@ -141,7 +141,7 @@ class Single(Values):
 
 
 def usable(result: Any) -> Any:
-    """`result`, as a `Single` if it is a list or an array of one number; NumPy's arrays as (nested) lists."""
+    """Return `result`: a list or an array of one number as a `Single`, NumPy's arrays as (nested) lists."""
     if isinstance(result, np.ndarray) and result.ndim > 0 and not (isinstance(result, Many) and result.size > 1):
         result = result.tolist()
     one = type(result) is list and len(result) == 1 and not isinstance(result[0], list | tuple)

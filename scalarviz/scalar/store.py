@@ -1,8 +1,8 @@
-"""Where numbers live: one struct of flat arrays, and movable blocks that point into it.
+"""The numbers of parameters: a struct of flat arrays, and movable blocks that point into it.
 
-A `Store` is the only truth: value, gradient and flags of every scalar parameter, one index each. A `Block` is
-a span of a store; it can be re-pointed to another store (a `Run` gathers its weights into one), and whoever
-holds the block, or a `Weight` of it, follows without noticing.
+Only a `Store` holds value, gradient and flags of each scalar parameter, at one index each. A `Block` is a span of a
+store. It can be moved to another store (a `Run` gathers its weights into one); holders of the block, or of a `Weight`
+of it, need not notice.
 """
 
 from __future__ import annotations
@@ -21,70 +21,70 @@ if TYPE_CHECKING:
 
 
 class Gate(Protocol):
-    """Stands before the numbers of a store while another thread changes them."""
+    """Guards the numbers of a store while another thread changes them."""
 
     def mine(self) -> bool:
-        """Whether the thread that asks is that one, and may touch the arrays."""
+        """Return whether the calling thread is the training thread, which may use the arrays."""
 
     def call(self, function: Callable[[], Any]) -> Any:
-        """What `function` gives, called when the arrays may be touched; waits for it."""
+        """Call `function` when the arrays may be used, wait for it, and return its result."""
 
     def request(self, sample: NDArray[Any] | None = None, *, state: bool = False) -> Any:
-        """Ask for a frame of the run, with the activations of a sample and the optimiser's state; does not wait."""
+        """Request a frame of the run, with the activations of a sample and the optimiser's state; does not wait."""
 
     def answer(self) -> None:
-        """Give frames to those who wait for one; called between two calls of the engine, by the thread that trains."""
+        """Deliver requested frames; the training thread calls it between two calls of the engine."""
 
     def number(self, name: str) -> Any:
-        """A number of the optimiser, with what waits to be set."""
+        """Return a number of the optimiser, including edits that are still waiting."""
 
     def read_numbers(self, what: Literal["value", "grad", "frozen"], span: slice) -> NDArray[Any]:
-        """A read-only copy of values, gradients or flags of frozen weights, of one consistent moment."""
+        """Return a read-only copy of values, gradients or frozen flags, all of the same moment."""
 
     def do(self, edit: Any, *, gesture: str = "") -> None:
-        """Set values or flags when the arrays may be touched; does not wait, and is seen at once."""
+        """Set values or flags as soon as the arrays may be used. Does not wait; reads see the edit at once."""
 
     def moved(self, place: Callable[[int, int], int | None]) -> None:
-        """Spans of the store are elsewhere now: what waits for them waits for them there."""
+        """Move waiting edits after spans of the store have moved."""
 
 
 class Owner(Protocol):
-    """Trains the numbers of a store: what is set from outside is an edit of it."""
+    """A Run that trains the numbers of a store; setting them from outside is an edit."""
 
     def _write(self, start: int, numbers: NDArray[Any]) -> None:
-        """Set the values from `start` on."""
+        """Set the values from index `start` on."""
 
     def _freeze(self, start: int, flags: NDArray[np.bool_]) -> None:
-        """Set which values are left alone by the optimiser."""
+        """Set which values the optimiser skips."""
 
     def _lend(self) -> None:
-        """A view that can be written to is about to be handed out."""
+        """Note that a writable view is about to be handed out."""
 
 
 class Store:
-    """Flat arrays, one index a parameter; float64 for stand-alone weights, else of the dtype of their Run."""
+    """Flat arrays with one index for each parameter; float64 for stand-alone weights, else the dtype of their Run."""
 
     __slots__ = ("__weakref__", "computed", "frozen", "gate", "grad", "owner", "revision", "value")
 
     def __init__(self, size: int, dtype: DTypeLike = np.float64) -> None:
         self.value: NDArray[Any] = np.zeros(size, dtype)
         self.grad: NDArray[Any] = np.zeros(size, dtype)
-        self.computed = np.zeros(size, np.uint8)  # 1 where a gradient has been computed since the last `zero_grad`
-        self.frozen = np.zeros(size, np.uint8)  # 1 where the optimiser must leave the value alone
-        self.owner: weakref.ref[Owner] | None = None  # what is written from outside goes through it
-        self.gate: Gate | None = None  # what is read goes through it while the Run trains in a thread
-        # counts changes of values from outside, those of an optimiser left out: whoever kept numbers that were computed
-        # from the values sees by it whether they still belong together. Writing into a live view is not seen
+        self.computed = np.zeros(size, np.uint8)  # 1 if a gradient has been computed since the last `zero_grad`
+        self.frozen = np.zeros(size, np.uint8)  # 1 if the optimiser must skip the value
+        self.owner: weakref.ref[Owner] | None = None  # writes from outside go through it
+        self.gate: Gate | None = None  # reads go through it while the Run trains in a thread
+        # counts changes of values from outside (not by an optimiser): it shows whether cached results still match the
+        # values. Writes into a live view are not counted
         self.revision = 0
 
     def gate_here(self) -> Gate | None:
-        """What the thread that asks has to go through, if anything."""
-        gate = self.gate  # another thread may open it meanwhile
+        """Return the gate that the calling thread must use, or None."""
+        gate = self.gate  # another thread may remove it meanwhile
         return None if gate is None or gate.mine() else gate
 
 
 class Block:
-    """A span of a store. Indexing gives its `Weight` objects, always the same one for the same index."""
+    """A span of a store. Indexing returns its `Weight` objects, always the same one for the same index."""
 
     __slots__ = (
         "__weakref__", "_only", "_proxies", "computed", "computed_flags", "flat_grad", "flat_value", "frozen_flags",
@@ -92,20 +92,20 @@ class Block:
     )  # fmt: skip
 
     proxy: ClassVar[Callable[[Block, int], Weight]]
-    """Makes the object of one number; ``weight``, which defines that object, sets it."""
+    """Makes the object of one number. ``weight``, which defines that class, sets it."""
     buffer: ClassVar[bool] = False
-    """Whether no gradient goes to its numbers and no optimiser holds them: a graph reads them as numbers of theta."""
+    """True if the numbers get no gradient and no optimiser holds them; a graph reads them like parameters."""
 
     def __init__(self, size: int, dtype: DTypeLike = np.float64) -> None:
         self.size = size
         self.owners: list[weakref.ref[Any]] = []  # the modules that hold it; the first one alive names it
-        # a stand-alone weight has a block of its own, and no dictionary: that would be a third of its memory
+        # a stand-alone weight has its own block without a dictionary, which would take a third of its memory
         self._only: weakref.ref[Weight] | None = None
         self._proxies: weakref.WeakValueDictionary[int, Weight] | None = None
         self._point(Store(size, dtype), 0)
 
     def _point(self, store: Store, start: int) -> None:
-        """Let the block mean ``store[start : start + size]`` from now on (no numbers are copied)."""
+        """Make the block point to ``store[start : start + size]``; no numbers are copied."""
         self.store, self.start = store, start
         parts = store.value, store.grad, store.computed, store.frozen
         if self.size < len(store.value):
@@ -124,10 +124,10 @@ class Block:
         for new, array in zip((self.flat_value, self.flat_grad, self.computed, self.frozen_flags), old, strict=True):
             new[:] = array
 
-    # ---- from outside: beside a thread that trains the numbers nobody touches them
+    # ---- access from outside: nothing is touched while a thread trains the numbers
 
     def _write(self, start: int, numbers: NDArray[Any]) -> None:
-        """Set the values from flat index `start` of the block on; `numbers` is flat. Of a Run's weights: an edit."""
+        """Set the values from flat index `start` on; `numbers` is flat. For a Run's weights it is an edit."""
         owner = self._owner()
         if owner is None:
             self.flat_value[start : start + len(numbers)] = numbers
@@ -136,7 +136,7 @@ class Block:
             owner._write(self.start + start, numbers)
 
     def _freeze(self, start: int, flags: NDArray[np.bool_]) -> None:
-        """Set which values from `start` on an optimiser leaves alone. Of a Run's weights: an edit."""
+        """Set which values from `start` on an optimiser skips. For a Run's weights it is an edit."""
         owner = self._owner()
         if owner is None:
             self.frozen_flags[start : start + len(flags)] = flags
@@ -147,14 +147,14 @@ class Block:
         return None if self.store.owner is None else self.store.owner()
 
     def _gate(self) -> Gate | None:
-        """What this thread has to go through, if anything."""
+        """Return the gate that this thread must use, or None."""
         return self.store.gate_here()
 
     def _span(self, start: int, stop: int) -> slice:
         return slice(self.start + start, self.start + stop)
 
     def _seen_values(self, start: int, stop: int) -> NDArray[Any]:
-        """Values: a live view, or a read-only copy beside a thread that trains them."""
+        """Return values: a live view, or a read-only copy while another thread trains them."""
         gate = self._gate()
         if gate is not None:
             return gate.read_numbers("value", self._span(start, stop))
@@ -163,17 +163,17 @@ class Block:
         return self.flat_value[start:stop]
 
     def _seen_grads(self, start: int, stop: int) -> NDArray[Any]:
-        """Gradients, likewise."""
+        """Return gradients: a live view, or a read-only copy while another thread trains them."""
         gate = self._gate()
         return self.flat_grad[start:stop] if gate is None else gate.read_numbers("grad", self._span(start, stop))
 
     def _seen_frozen(self, start: int, stop: int) -> NDArray[Any]:
-        """Flags of frozen values, likewise."""
+        """Return frozen flags: a live view, or a read-only copy while another thread trains them."""
         gate = self._gate()
         return self.frozen_flags[start:stop] if gate is None else gate.read_numbers("frozen", self._span(start, stop))
 
     def _own_grads(self) -> None:
-        """Raise a StateError where a thread trains these weights: the gradient is its own."""
+        """Raise a StateError if another thread trains these weights: it computes the gradients."""
         if self._gate() is not None:
             name = self.name or "a weight"
             raise StateError(
@@ -188,7 +188,7 @@ class Block:
         )
 
     def weight(self, index: int) -> Weight:
-        """The `Weight` at flat `index` (kept while somebody holds it)."""
+        """Return the `Weight` at flat `index`; the object is kept as long as something refers to it."""
         if self._proxies is None:
             only = None if self._only is None else self._only()
             if only is not None:
@@ -196,7 +196,7 @@ class Block:
             self._proxies = weakref.WeakValueDictionary()
         try:
             proxy = self._proxies.get(index)
-        except TypeError:  # not hashable, so no number
+        except TypeError:  # not hashable, so not a number
             proxy = None
         if proxy is None:
             self._check_index(index)
@@ -213,11 +213,11 @@ class Block:
             )
 
     def _adopt(self, weight: Weight) -> None:
-        """Make `weight` the proxy of a block of one (a stand-alone Weight is the proxy of its own block)."""
+        """Make `weight` the object of a block of size 1 (a stand-alone Weight has its own block)."""
         self._only = weakref.ref(weight)
 
     def held(self) -> list[Weight]:
-        """The `Weight` objects of the block that somebody holds."""
+        """Return the block's `Weight` objects that are still referenced."""
         if self._proxies is not None:
             return list(self._proxies.values())
         only = None if self._only is None else self._only()
@@ -225,7 +225,7 @@ class Block:
 
     @property
     def name(self) -> str:
-        """Path in the network of its first living owner (``"0.weight"``); empty without one."""
+        """The path of its first living owner in the network (``"0.weight"``); empty without one."""
         for owner in [ref() for ref in self.owners]:
             path = owner.path_of(self) if owner is not None else None
             if path is not None:
@@ -233,11 +233,11 @@ class Block:
         return ""
 
     def weight_name(self, index: int) -> str:
-        """Name of the scalar at flat `index`; empty for a block without names."""
+        """Return the name of the scalar at flat `index`; empty for a block without names."""
         return self.name
 
     def zero_grad(self) -> None:
-        """Set every gradient to 0, "not computed yet", and forget the inputs that ``Weight.forward`` pushed."""
+        """Set every gradient to 0, "not computed yet", and discard the inputs that ``Weight.forward`` stored."""
         if self.store.gate is not None:
             self._own_grads()
         self.flat_grad[:] = 0
@@ -250,7 +250,7 @@ class Block:
         if self.store.gate is not None:
             self._own_grads()
         stop = start + len(terms)
-        if stop - start < 16:  # below this a loop over the memoryview beats NumPy's call overhead
+        if stop - start < 16:  # below this a loop over the memoryview is faster than a NumPy call
             grads = self.grads
             for i, term in enumerate(terms, start):
                 grads[i] += term

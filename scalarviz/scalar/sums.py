@@ -4,9 +4,9 @@ A layer of 1,024 x 1,024 weights must not make a million objects. A node keeps i
 length) and its inputs as one tuple that all nodes of the layer share; a `Total` keeps a block. An engine gets a
 `Total` as neighbouring rows (:mod:`scalarviz.tape.program`), computed once a step.
 
-The sums of one layer read the same inputs, so their numbers come from one product of a matrix and a vector, and so do
-the gradients. For that a `Layer` node stands between the sums and the inputs in a backward walk: the sums leave their
-gradients there, and it hands on all of them at once. To the outside a layer is its sums.
+The sums of one layer read the same inputs. So one product of a matrix and a vector computes all numbers, and another
+all gradients. For that a `Layer` node stands between the sums and the inputs in a backward walk: the sums store their
+gradients in it, and it passes all of them on at once. Users see only the sums.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ def _pull(node: Dot) -> None:
         node.bias.grad += upstream
 
 
-# The node's operation. Its expressions say what one term does; the sum over the terms is this module.
+# The operation of the node. Its expressions describe one term; this module sums the terms.
 DOT = Kernel(ops.Op("dot", ("w", "x"), "w * x", ("x", "w"), r"\sum_i w_i x_i + b"), pull=_pull)
 
 
 class Row:
-    """`length` neighbouring parameters of a block, from flat index `start` on: a view, no objects."""
+    """A view of `length` neighbouring parameters of a block, from flat index `start` on, without objects."""
 
     __slots__ = ("block", "length", "start")
 
@@ -57,11 +57,11 @@ class Row:
         return self.length
 
     def numbers(self) -> list[float]:
-        """The values, as Python floats."""
+        """Return the values as Python floats."""
         return self.block.values[self.start : self.start + self.length].tolist()  # type: ignore[no-any-return]
 
     def weights(self) -> list[Value]:
-        """The `Weight` objects."""
+        """Return the `Weight` objects."""
         return [self.block.weight(i) for i in range(self.start, self.start + self.length)]
 
 
@@ -69,20 +69,20 @@ Inputs = Sequence[Value | SupportsFloat]
 Weights = Row | Inputs
 Known = Row | tuple[Value, ...]
 Start = Value | Row | None
-"""What a sum begins with: its bias."""
+"""The bias of a sum, or None."""
 
 
 class _Several(Value):
-    """A node of many operands. In a recording it has no number."""
+    """A node with many operands. In a recording it has no number."""
 
     __slots__ = ()
 
     _operands: ClassVar[str]
-    """The slot with their numbers, which is not filled while recording."""
+    """The slot with the operands' numbers; it stays unset in a recording."""
 
     @property
     def symbolic(self) -> bool:
-        """Whether the node was made while recording."""
+        """True if the node was made in a recording."""
         return not hasattr(self, self._operands)
 
     def __getattr__(self, name: str) -> Any:
@@ -122,7 +122,7 @@ class Dot(_Several):
 
     @classmethod
     def create(cls, weights: Known, xs: tuple[Value, ...], bias: Start) -> Value:
-        """The node of these operands, with a number unless a graph is being recorded."""
+        """Return the node; in a recording without a number, under ``sv.no_grad`` the number alone."""
         if tracing._threads and tracing.active() is not None:
             return cls(weights, xs, bias, None)
         node = cls(weights, xs, bias, [x.data for x in xs])
@@ -137,7 +137,7 @@ class Dot(_Several):
 
     @property
     def local_gradients(self) -> tuple[float, ...]:
-        """The derivative with respect to each of the `parents`: a weight has its input, an input its weight, b 1."""
+        """The derivative with respect to each parent: for a weight its input, for an input its weight, for b 1."""
         tracing.forbid(".local_gradients")
         if self.symbolic:
             raise TracingError(LEFT)
@@ -153,7 +153,7 @@ class Dot(_Several):
 
 
 def dot(weights: Weights, xs: Inputs, bias: Value | SupportsFloat | None = None) -> Value:
-    """The weighted sum ``w[0]*x[0] + w[1]*x[1] + ... + bias`` as one node.
+    """Return the weighted sum ``w[0]*x[0] + w[1]*x[1] + ... + bias`` as one node.
 
     Parameters
     ----------
@@ -194,12 +194,12 @@ def _pull_total(node: Total) -> None:
     block.computed[start:stop] = 1
 
 
-# The node's operation. Its expressions say what becomes of one number that is summed as it is.
+# The operation of the node. Its expressions describe a number that is summed unchanged.
 TOTAL = Kernel(ops.Op("total", ("a",), "a", ("1",), r"\sum_i a_i"), pull=_pull_total)
 
 
 class Total(_Several):
-    """The node ``sum(how(number))`` over a row of a block; how is ``identity``, ``square`` or ``abs``."""
+    """The node ``sum(how(number))`` over a row of a block; `how` is ``identity``, ``square`` or ``abs``."""
 
     _operands = "numbers"
 
@@ -219,19 +219,19 @@ class Total(_Several):
             block, start, stop = row.block, row.start, row.start + len(row)
             gate, span = block._gate(), block._span(start, stop)
             seen = block.store.value[span] if gate is None else gate.read_numbers("value", span)
-            self.numbers = seen.astype(np.float64)  # a copy: weights may move before backward
+            self.numbers = seen.astype(np.float64)  # a copy: weights may change before backward
             with np.errstate(all="ignore"):
                 terms = {"square": np.square, "abs": np.abs}.get(how, np.asarray)(self.numbers)
                 self.data = float(terms.sum())
 
     @classmethod
     def create(cls, row: Row, how: str) -> Value:
-        """The node, or its number alone under ``sv.no_grad``."""
+        """Return the node, or its number alone under ``sv.no_grad``."""
         node = cls(row, how)
         return untracked(node.data) if tracing.untracking() else node
 
     def slopes(self) -> NDArray[np.float64]:
-        """The derivative with respect to each number."""
+        """Return the derivative with respect to each number."""
         if self.how == "square":
             return 2.0 * self.numbers
         return np.sign(self.numbers) if self.how == "abs" else np.ones(len(self.row))
@@ -248,11 +248,11 @@ class Total(_Several):
         return tuple(self.slopes().tolist())
 
 
-SMALL = 24  # weights; below it the sums one by one are faster than NumPy's calls
+SMALL = 24  # weights; with fewer, single sums are faster than NumPy's calls
 
 
 class Layer(Value):
-    """What the sums of one layer share. Never an operand that a user sees."""
+    """The shared part of the sums of one layer. Users never see it as an operand."""
 
     __slots__ = ("bias", "first", "matrix", "reached", "rows", "upstreams", "weight", "xs", "xs_data")
 
@@ -260,7 +260,7 @@ class Layer(Value):
         self, weight: Block, bias: Block | None, xs: tuple[Value, ...], matrix: NDArray[np.float64], first: int
     ) -> None:
         self.weight, self.rows, self.bias, self.xs, self.matrix = weight, len(matrix), bias, xs, matrix
-        self.first = first  # row of the block's weights (and of its biases) that its own begin with
+        self.first = first  # first row of its weights (and biases) in the block
         self.xs_data: NDArray[np.float64] = np.array([x.data for x in xs])
         self.upstreams: list[float] = []
         self.reached: list[int] = []
@@ -270,7 +270,7 @@ class Layer(Value):
         self._order = _next_order()
 
     def sums(self) -> list[Value]:
-        """The nodes of the layer."""
+        """Return the nodes of the layer."""
         with np.errstate(all="ignore"):
             numbers = self.matrix @ self.xs_data
             if self.bias is not None:
@@ -302,18 +302,18 @@ class Sum(Dot):
 
     @property
     def weights(self) -> Row:  # type: ignore[override]
-        """Its row of the layer's weights."""
+        """The row of the layer's weights that this sum uses."""
         columns = len(self.layer.xs)
         return Row(self.layer.weight, (self.layer.first + self.row) * columns, columns)
 
     @property
     def weights_data(self) -> list[float]:  # type: ignore[override]
-        """What its weights were in the forward pass."""
+        """The weights of the forward pass."""
         return self.layer.matrix[self.row].tolist()  # type: ignore[no-any-return]
 
     @property
     def xs_data(self) -> list[float]:  # type: ignore[override]
-        """What the inputs were."""
+        """The inputs of the forward pass."""
         return self.layer.xs_data.tolist()  # type: ignore[no-any-return]
 
     @property
@@ -323,7 +323,7 @@ class Sum(Dot):
 
     @property
     def bias(self) -> Row | None:  # type: ignore[override]
-        """Its element of the layer's biases."""
+        """The element of the layer's biases that this sum uses."""
         return None if self.layer.bias is None else Row(self.layer.bias, self.layer.first + self.row, 1)
 
     def _below(self) -> Sequence[Value]:
@@ -338,7 +338,7 @@ def _pull_sum(node: Sum) -> None:
 
 def _pull_layer(layer: Layer) -> None:
     upstream = np.array(layer.upstreams)
-    # Sums that the result does not depend on take no part: 0 * inf would be NaN. Rows come youngest first.
+    # Skip sums that the result does not depend on: 0 * inf would be NaN. Rows come youngest first.
     rows: Any = slice(None, None, -1) if len(layer.reached) == layer.rows else np.array(layer.reached)
     weight, bias, columns = layer.weight, layer.bias, len(layer.xs)
     own = slice(layer.first, layer.first + layer.rows)
@@ -359,12 +359,12 @@ LAYER = Kernel(ops.Op("layer", ("w", "x"), "w * x", ("x", "w")), pull=_pull_laye
 
 
 def affine(weight: Block, rows: int, bias: Block | None, xs: Inputs) -> list[Value]:
-    """The outputs of a linear layer: one `Dot` a row of `weight` (C order, ``rows x len(xs)``)."""
+    """Return the outputs of a linear layer: one `Dot` for each row of `weight` (C order, ``rows x len(xs)``)."""
     return affine_each(weight, rows, bias, [xs])[0]
 
 
 def affine_each(weight: Block, rows: int, bias: Block | None, patches: Sequence[Inputs]) -> list[list[Value]]:
-    """`affine` of several inputs with the same weights, as a convolution has them: a list of sums for each."""
+    """Return `affine` of several inputs with the same weights, as in a convolution: a list of sums for each input."""
     columns = weight.size // max(rows, 1)
     for xs in patches:
         if rows * len(xs) != weight.size:
@@ -375,15 +375,15 @@ def affine_each(weight: Block, rows: int, bias: Block | None, patches: Sequence[
 def affine_span(
     weight: Block, rows: range, columns: int, bias: Block | None, patches: Sequence[Inputs]
 ) -> list[list[Value]]:
-    """`affine_each` with some neighbouring rows of a layer alone, as a convolution in groups has them: a layer a group.
+    """Return `affine_each` for neighbouring rows of a layer, as in a grouped convolution: a layer for each group.
 
-    `weight` and `bias` hold all rows of the layer, of `columns` weights each.
+    `weight` and `bias` hold all rows of the layer; each row has `columns` weights.
     """
     given = [tuple([as_value(x) for x in xs]) for xs in patches]
     found: list[list[Value]]
     symbolic = tracing.active() is not None
     if not symbolic and len(rows) * columns >= SMALL and len(rows) > 2:
-        # a copy: backward needs the values of the forward pass, and weights may move between the two
+        # a copy: backward needs the values of the forward pass, and weights may change in between
         own = weight.flat_value[rows.start * columns : rows.stop * columns]
         matrix: NDArray[np.float64] = own.reshape(len(rows), columns).astype(np.float64)
         found = [Layer(weight, bias, xs, matrix, rows.start).sums() for xs in given]

@@ -1,8 +1,8 @@
-"""Whether this thread records a graph, and what it may not do meanwhile; and `no_grad`.
+"""The mode of each thread: recording a graph, `no_grad`, or neither.
 
-While a graph is recorded the numbers of its nodes do not exist yet. Asking for one (``if x > 0``, ``float(x)``,
-``x.data``) would freeze one branch into the tape in silence, so it raises. Under `no_grad`, as in PyTorch, operations
-give numbers without a graph.
+While a graph is recorded, its nodes have no numbers yet. Asking for one (``if x > 0``, ``float(x)``, ``x.data``) would
+silently freeze one branch into the tape, so it raises. Under `no_grad`, as in PyTorch, operations give numbers without
+a graph.
 """
 
 from __future__ import annotations
@@ -17,30 +17,33 @@ from typing import Any
 from ..errors import TracingError, TypeMismatchError, shown
 
 _threads: dict[int, Recorder | Untracking] = {}
-"""What the threads do that do not simply compute; empty nearly always, which is all that operations look at then."""
+"""The threads that record or are under `no_grad`.
+
+It is empty nearly always, which is all that operations check then.
+"""
 
 
 class Recorder:
-    """What a recording collects beside the graph itself."""
+    """The data that a recording collects beside the graph."""
 
     __slots__ = ("calls", "classes", "evaluation", "fewest", "masks", "modes", "taps", "tracks")
 
     def __init__(self) -> None:
-        self.taps: list[tuple[Any, list[Any]]] = []  # modules that were called and what they returned, in that order
+        self.taps: list[tuple[Any, list[Any]]] = []  # called modules and their results, in order
         self.masks = 0  # calls of modules with dropout masks
-        # modules that were asked whether they are in training and said yes: in evaluation the graph is another
+        # modules that were asked for `training` and returned True: their graph differs in evaluation
         self.modes: dict[Any, None] = {}
-        self.tracks: list[Any] = []  # of `scalar.batch.track`
-        self.fewest = 1  # samples that a batch must have
-        self.evaluation = False  # modules say that they are not in training, whatever they are
-        # targets that a loss took for the number of a class, that loss, and how many classes there are
+        self.tracks: list[Any] = []  # results of `scalar.batch.track`
+        self.fewest = 1  # the smallest batch, in samples
+        self.evaluation = False  # if True, modules report that they are not in training
+        # targets that a loss used as class indices, with the loss and the number of classes
         self.classes: list[tuple[Any, Any, int]] = []
-        # where one is set: every module that was called, what it was given and what it returned
+        # if set: every called module with its inputs and its result
         self.calls: list[tuple[Any, list[Any], Any]] | None = None
 
 
 class Untracking:
-    """What a thread has instead of a recorder under ``sv.no_grad``."""
+    """The mode of a thread under ``sv.no_grad``."""
 
     __slots__ = ()
 
@@ -49,23 +52,23 @@ NO_GRAD = Untracking()
 
 
 def current_mode() -> Recorder | Untracking | None:
-    """What this thread does, or None: it simply computes."""
+    """Return the mode of this thread; None if it simply computes."""
     return _threads.get(get_ident()) if _threads else None
 
 
 def active() -> Recorder | None:
-    """The recorder of this thread, or None."""
+    """Return the recorder of this thread, or None."""
     found = current_mode()
     return found if isinstance(found, Recorder) else None
 
 
 def untracking() -> bool:
-    """Whether this thread is under ``sv.no_grad``."""
+    """Return whether this thread is under ``sv.no_grad``."""
     return current_mode() is NO_GRAD
 
 
 def set_mode(mode: Recorder | Untracking | None) -> Recorder | Untracking | None:
-    """Let this thread do `mode` from now on; gives back what it did before."""
+    """Set the mode of this thread and return the mode before."""
     before, me = current_mode(), get_ident()
     if mode is None:
         _threads.pop(me, None)
@@ -75,7 +78,7 @@ def set_mode(mode: Recorder | Untracking | None) -> Recorder | Untracking | None
 
 
 def forbid(what: str) -> None:
-    """Raise a TracingError if this thread is recording, with `what` was asked and ``sv.where`` as the way to choose."""
+    """Raise a TracingError if this thread records. The message names `what` was asked and recommends ``sv.where``."""
     if _threads and active() is not None:
         raise TracingError(
             f"{what} of a Value while its graph is being recorded: its number is not known yet, and the recording "
@@ -85,11 +88,11 @@ def forbid(what: str) -> None:
 
 @contextmanager
 def recording() -> Iterator[Recorder]:
-    """Make operations of this thread build symbols instead of computing numbers."""
+    """Record: inside the block, operations of this thread build symbols instead of computing numbers."""
     if active() is not None:
         raise TracingError("a recording cannot start inside another one; record only the outer function")
     recorder = Recorder()
-    before = set_mode(recorder)  # perhaps sv.no_grad: what is recorded is for an engine, which makes its own gradients
+    before = set_mode(recorder)  # also under sv.no_grad: the engine makes its own gradients
     try:
         yield recorder
     finally:
@@ -97,26 +100,26 @@ def recording() -> Iterator[Recorder]:
 
 
 class no_grad:
-    """A ``with`` block, or a decorator, in which operations compute numbers and remember no graph.
+    """A ``with`` block, or a decorator, in which operations compute numbers without a graph.
 
-    What is computed there is a leaf: its ``backward`` raises, it has no parents, and a forward is faster and keeps
-    nothing alive. Weights may be changed in place there, ``w -= lr * w.grad`` and ``p -= lr * p.grad``.
+    Results are leaves: they have no parents, and ``backward`` raises. A forward pass is faster and keeps no nodes
+    alive. Inside it you may change weights in place: ``w -= lr * w.grad`` and ``p -= lr * p.grad``.
 
     Parameters
     ----------
     function : callable, optional
-        ``@sv.no_grad`` is the same as ``@sv.no_grad()``.
+        ``@sv.no_grad`` means the same as ``@sv.no_grad()``.
 
     Raises
     ------
     TypeMismatchError
-        What is decorated is no function, or one that yields: put the block inside.
+        The decorated object is no function, or is a generator function: put the block inside it.
     TracingError
         The block begins inside a function that is being recorded.
 
     Notes
     -----
-    It is of one thread. A Run that is made or trained inside computes its gradients all the same: they are no graph.
+    It holds for one thread. A Run that is made or trained inside still computes its gradients; they need no graph.
 
     Examples
     --------
@@ -133,7 +136,7 @@ class no_grad:
     _before: list[Any]
 
     def __new__(cls, function: Any = None) -> Any:
-        """A block, or the decorated `function`."""
+        """Return a block, or the decorated `function`."""
         block = super().__new__(cls)
         block._before = []
         return block if function is None else block(function)
@@ -150,7 +153,7 @@ class no_grad:
         set_mode(self._before.pop())
 
     def __call__(self, function: Any) -> Callable[..., Any]:
-        """`function` in such a block at every call."""
+        """Return `function` with such a block around every call."""
         if not callable(function) or inspect.isgeneratorfunction(function):
             kind = "a function that yields" if callable(function) else f"{type(function).__name__} {shown(function)}"
             raise TypeMismatchError(

@@ -1,10 +1,10 @@
 """`Value`: a number that remembers how it was computed.
 
-The whole teaching engine is in this file: an operation makes a node that holds its result, the operation and
-its parents; `Value.backward` goes through the nodes from the last made to the first and applies the chain rule.
-The formulas themselves stand in :mod:`scalarviz.scalar.ops`.
+This file is the whole teaching engine. An operation makes a node that holds its result, the operation and its parents;
+`Value.backward` visits the nodes from the youngest to the oldest and applies the chain rule. The formulas are in
+:mod:`scalarviz.scalar.ops`.
 
-Before the class stand the operators of Python that Values refuse, and the walks that find the nodes below others.
+The operators that Values refuse, and the graph walks, come before the class.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ REFUSED = {
     for symbol, name in {"%": "mod", "//": "floordiv", "@": "matmul"}.items()
     for side in ("", "r")
 }
-"""A method for each of them, by its name."""
+"""The refusing methods, by name."""
 
 
 _order_of = attrgetter("_order")
 
 
 def inner_nodes(roots: Iterable[Value], ends: Iterable[Value] = ()) -> list[Value]:
-    """Every node with parents that a derivative of `roots` goes to, youngest first, gradients cleared.
+    """Return every node with parents that gets a gradient from `roots`, youngest first, with gradients cleared.
 
-    The walk does not go below `ends`, which are left out. Nodes that it does not come to because an operand has no
-    derivative (the condition of ``where``) have their gradients cleared too: the older call's would be no gradient of
-    `roots`.
+    The walk does not go below `ends`, which are left out. Some nodes are not reached because an operand has no
+    derivative (the condition of ``where``). Their gradients are cleared too, since an earlier call's are not gradients
+    of `roots`.
     """
     seen = set(ends)
     found = [root for root in dict.fromkeys(roots) if root._op is not None and root not in seen]
     seen.update(found)
     aside: list[Value] = []
-    for node in found:  # grows meanwhile
+    for node in found:  # grows during the loop
         node.grad = 0.0
         op: Any = node._op
         if op.straight:
@@ -60,10 +60,10 @@ def inner_nodes(roots: Iterable[Value], ends: Iterable[Value] = ()) -> list[Valu
         else:
             below = node._below()
             if op.partly:
-                aside += node._parents  # some of them: the others are met anyhow
+                aside += node._parents  # a superset: the walk reaches the others anyway
         for parent in below:
             if parent._op is None:
-                if type(parent) is Value and parent.grad is None:  # cleared as in PyTorch
+                if type(parent) is Value and parent.grad is None:  # None was set to clear it, as in PyTorch
                     parent.grad = 0.0  # type: ignore[unreachable]
             elif parent not in seen:
                 seen.add(parent)
@@ -75,7 +75,7 @@ def inner_nodes(roots: Iterable[Value], ends: Iterable[Value] = ()) -> list[Valu
 
 
 def _clear(nodes: list[Value], apart: set[Value]) -> None:
-    """Set the gradients of `nodes` and of all below to 0, except for leaves and for what is `apart`."""
+    """Set the gradients of `nodes` and of all nodes below them to 0, except for leaves and nodes in `apart`."""
     done: set[Value] = set()
     while nodes:
         node = nodes.pop()
@@ -87,11 +87,11 @@ def _clear(nodes: list[Value], apart: set[Value]) -> None:
 
 
 def backward_between(outputs: Sequence[Value], upstreams: Sequence[float], inputs: Sequence[Value]) -> list[float]:
-    """Gradients of ``sum(upstream * output)`` by each of the inputs, taking the inputs as leaves.
+    """Return the gradients of ``sum(upstream * output)`` with respect to each input; the inputs count as leaves.
 
-    Nothing below the inputs is touched. Other leaves (weights) accumulate, and so do inputs that are leaves
-    themselves. A Value that stands at two places has its whole gradient at the first and 0 at the second, so that
-    the sum over places is right.
+    Nodes below the inputs are not touched. Other leaves (weights) accumulate, and so do inputs that are leaves. A Value
+    that occurs twice among the inputs has its whole gradient at the first place and 0 at the second, so that the sum
+    over places is right.
     """
     ends = dict.fromkeys(inputs)
     before = {end: end.grad if end._op is None else 0.0 for end in ends}
@@ -117,27 +117,27 @@ class Value:
     Parameters
     ----------
     data : float
-        The number. A Value made by hand is a leaf (a constant while a graph is recorded).
+        The number. A Value made by hand is a leaf (a constant in a recorded graph).
     label : str
-        What it is called; ``node.label = "e"`` names a result.
+        A name of your choice; ``node.label = "e"`` names a result.
 
     Attributes
     ----------
     data : float
         The number itself (float64).
     grad : float
-        Derivative of the node on which `backward` was called, by this one. 0.0 before any backward.
+        The gradient of the node on which `backward` was called, with respect to this one. 0.0 before any backward.
         Leaves accumulate over calls; inner nodes hold the last call's. ``grad = None`` clears it, as in PyTorch.
     op : str
-        Name of the operation that made it; empty for a leaf.
+        Name of the operation that made this node; empty for a leaf.
     parents : tuple of Value
         The operands of that operation.
     local_gradients : tuple of float
-        The derivative of this node by each of its parents.
+        The derivative of this node with respect to each parent.
 
     Notes
     -----
-    Nodes have slots and a tuple of parents and no closures, so a graph dies by reference counting.
+    Nodes have slots, a tuple of parents and no closures, so reference counting frees a graph.
     ``==`` is identity; ``< <= > >=`` make a 0/1 node without gradient, the condition of ``sv.where``.
     """
 
@@ -145,11 +145,11 @@ class Value:
 
     data: float
     grad: float
-    _label: str  # of few nodes: one without it has no room taken but a pointer, and no time
+    _label: str  # few nodes have one; without it a node spends only a pointer and no time
     _op: Kernel | None
     _parents: tuple[Value, ...]
     numpy_call: ClassVar[Callable[..., Any]]
-    """What a NumPy function of a Value does; ``functions``, which needs Values, sets it."""
+    """Applies a NumPy function to a Value. ``functions``, which needs Values, sets it."""
 
     def __init__(self, data: SupportsFloat, label: str = "") -> None:
         self.data = data if type(data) is float else as_number(data, "Value: the data")
@@ -162,7 +162,7 @@ class Value:
 
     @property
     def label(self) -> str:
-        """What the node is called; empty at first. For people alone: a Weight's is its name."""
+        """The name of the node, empty at first; for display only. A Weight's label is its name."""
         try:
             return self._label
         except AttributeError:
@@ -183,12 +183,12 @@ class Value:
         Parameters
         ----------
         upstream : float
-            Upstream gradient, the derivative of the final result by this node.
+            Upstream gradient: the derivative of the final result with respect to this node.
 
         Notes
         -----
-        Reverse-mode differentiation. A node is always younger than its parents, so going from the youngest to
-        the oldest meets every node after all of its users. Inner nodes start from 0 at each call.
+        Reverse-mode differentiation. A node is always younger than its parents. So the walk from the youngest to the
+        oldest visits every node after all of its users. Inner nodes start from 0 at each call.
         """
         upstream = as_number(upstream, "upstream gradient")
         if self._op is None:
@@ -208,17 +208,17 @@ class Value:
 
     @property
     def op(self) -> str:
-        """Name of the operation that made this node (``"mul"``); empty for a leaf."""
+        """The name of the operation that made this node (``"mul"``); empty for a leaf."""
         return "" if self._op is None else self._op.name
 
     @property
     def parents(self) -> tuple[Value, ...]:
-        """The operands of the operation that made this node; none for a leaf."""
+        """The operands of the operation that made this node; empty for a leaf."""
         return self._parents
 
     @property
     def local_gradients(self) -> tuple[float, ...]:
-        """The derivative of this node by each of its `parents`: what `backward` multiplies with the upstream gradient.
+        """The derivative of this node with respect to each parent; `backward` multiplies it with the upstream gradient.
 
         Examples
         --------
@@ -234,19 +234,19 @@ class Value:
         return tuple([operand.grad for operand in operands])
 
     def item(self) -> float:
-        """The number alone, as PyTorch has it."""
+        """Return the number as a float, as in PyTorch."""
         tracing.forbid(".item()")
         return self.data
 
     def detach(self) -> Value:
-        """The number as a Value from which nothing leads back."""
+        """Return the number as a new Value without a graph."""
         return Value(self.item())
 
     def _graph_parents(self) -> Sequence[Value]:
         return self._parents
 
     def _below(self) -> Sequence[Value]:
-        """Where a backward walk goes on from here: the operands that a derivative goes to."""
+        """Return the parents that get a gradient: the next nodes of a backward walk."""
         op, parents = self._op, self._parents
         return [parents[k] for k in op.flowing] if op is not None and op.partly else parents
 
@@ -357,7 +357,7 @@ class Value:
             )
         return _leaf, (self.data, self.grad, self.label)
 
-    # The methods exp, tanh, relu, ... are those of the ops table; scalarviz.scalar.functions attaches them.
+    # scalarviz.scalar.functions attaches the methods exp, tanh, relu, ... from the ops table.
     add: Callable[[Any], Value]
     sub: Callable[[Any], Value]
     mul: Callable[[Any], Value]
@@ -383,19 +383,19 @@ class Value:
 
 
 class _Untracked(tuple[Value, ...]):
-    """No parents, because nobody was to go back."""
+    """No parents, because no gradient was wanted."""
 
     __slots__ = ()
 
 
 UNTRACKED = _Untracked()
-"""What a number that was computed under ``sv.no_grad`` has instead of parents."""
+"""The parents of a number that was computed under ``sv.no_grad``."""
 
 LEFT = "a symbolic Value is used outside its recording; use the numbers of the Run, or call the model again"
 
 
 class Symbol(Value):
-    """A node of a graph that is being recorded: it has an operation and parents but no number."""
+    """A node of a graph that is being recorded: it has an operation and parents, but no number."""
 
     __slots__ = ()
 
@@ -407,7 +407,7 @@ class Symbol(Value):
 
     @property
     def data(self) -> float:  # type: ignore[override]
-        """Raises `TracingError`: there is no number yet."""
+        """Raise `TracingError`: there is no number yet."""
         tracing.forbid(".data")
         raise TracingError(LEFT)
 
@@ -416,7 +416,7 @@ class Symbol(Value):
         return object.__hash__(self)
 
     def backward(self, upstream: SupportsFloat = 1.0) -> float | None:
-        """Raises `TracingError`: the engine makes the gradients of a recorded graph."""
+        """Raise `TracingError`: the engine computes the gradients of a recorded graph."""
         raise TracingError(
             "backward() is not allowed inside a recorded function; return the loss, and the engine computes the "
             "gradient"
@@ -427,19 +427,19 @@ class Symbol(Value):
 
 
 def _leaf(data: float, grad: float, label: str) -> Value:
-    """A leaf of these numbers, for copies and pickles."""
+    """Return a leaf with these numbers, for copies and pickles."""
     value = Value(data, label)
     value.grad = grad
     return value
 
 
 def as_value(x: Value | SupportsFloat) -> Value:
-    """`x` itself, or a leaf of that number."""
+    """Return `x` itself, or a leaf with that number."""
     return x if isinstance(x, Value) else x.value if isinstance(x, Single) else Value(x)
 
 
 def apply(op: Kernel, *operands: Value | SupportsFloat) -> Value:
-    """The node ``op(*operands)``; numbers become leaves."""
+    """Return the node ``op(*operands)``; numbers become leaves."""
     parents = tuple([x if isinstance(x, Value) else as_value(x) for x in operands])
     if tracing._threads and tracing.current_mode() is not None:
         return _record_or_untrack(op, parents)
@@ -447,7 +447,7 @@ def apply(op: Kernel, *operands: Value | SupportsFloat) -> Value:
 
 
 def unary(op: Kernel, a: Value | SupportsFloat) -> Value:
-    """``apply(op, a)``, faster."""
+    """Return ``apply(op, a)``, faster."""
     if not isinstance(a, Value):
         a = as_value(a)
     if tracing._threads and tracing.current_mode() is not None:
@@ -457,7 +457,7 @@ def unary(op: Kernel, a: Value | SupportsFloat) -> Value:
 
 
 def binary(op: Kernel, a: Value | SupportsFloat, b: Value | SupportsFloat) -> Value:
-    """``apply(op, a, b)``, faster: graphs that are written with operators are made of it."""
+    """Return ``apply(op, a, b)``, faster: operators use it."""
     if not isinstance(a, Value):
         a = as_value(a)
     if not isinstance(b, Value):
@@ -466,19 +466,19 @@ def binary(op: Kernel, a: Value | SupportsFloat, b: Value | SupportsFloat) -> Va
         b = as_value(b)
     if tracing._threads and tracing.current_mode() is not None:
         return _record_or_untrack(op, (a, b))
-    number = op.value  # a name of its own: Python calls it faster than an attribute
+    number = op.value  # a local name: calling it is faster than an attribute
     return _node(op, (a, b), number(a.data, b.data))
 
 
 def _record_or_untrack(op: Kernel, parents: tuple[Value, ...]) -> Value:
-    """What an operation makes in a thread that records, or that wants no gradients."""
+    """Return the result of an operation in a thread that records or that is under ``sv.no_grad``."""
     if tracing.active() is not None:
         return Symbol(op, parents)
     return untracked(op.value(*[x.data for x in parents]))
 
 
 def untracked(number: float) -> Value:
-    """A leaf that was computed under ``sv.no_grad``."""
+    """Return a leaf for a number that was computed under ``sv.no_grad``."""
     leaf = Value(number)
     leaf._parents = UNTRACKED
     return leaf
@@ -495,7 +495,7 @@ def _node(op: Kernel, parents: tuple[Value, ...], number: float) -> Value:
 
 
 def apply_each(op: Kernel, xs: Iterable[Value], *constants: SupportsFloat) -> list[Value]:
-    """``[op(x, *constants) for x in xs]``, faster."""
+    """Return ``[op(x, *constants) for x in xs]``, faster."""
     rest = tuple([as_value(c) for c in constants])
     if rest:
         return [apply(op, x, *rest) for x in xs]

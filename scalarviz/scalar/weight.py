@@ -1,4 +1,4 @@
-"""`Weight`: one trainable scalar as an object, and the per-weight lesson's four calls on it."""
+"""`Weight`: one trainable scalar as an object, with the four calls of the per-weight lesson."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ class Weight(Value):
     Parameters
     ----------
     data : float
-        Its value.
+        The initial value.
     name : str
-        What pictures and messages call it.
+        The name in pictures and messages.
 
     Attributes
     ----------
     data, grad : float
         Live views of the store: a Run that trains this weight changes them.
     frozen : bool
-        True: `step` and every optimiser leave the value alone. The gradient is still computed.
+        True: `step` and every optimiser skip it. The gradient is still computed.
 
     Examples
     --------
@@ -85,7 +85,7 @@ class Weight(Value):
 
     @property
     def label(self) -> str:
-        """Its name, in micrograd's word."""
+        """The name, under micrograd's word."""
         return self.name
 
     @label.setter
@@ -94,11 +94,14 @@ class Weight(Value):
 
     @property
     def _title(self) -> str:
-        """How messages begin."""
+        """The start of error messages."""
         return f"Weight {shown(self.name)}" if self.name else "Weight"
 
     def _number(self, number: SupportsFloat, what: str) -> float:
-        """`number` as a float; the weight's name, a walk through the network, is asked for only where that may fail."""
+        """Return `number` as a float.
+
+        The name, a walk through the network, is looked up only if the conversion may fail.
+        """
         return number if type(number) is float else as_number(number, f"{self._title}: {what}")
 
     @property
@@ -123,7 +126,7 @@ class Weight(Value):
 
     @property
     def grad(self) -> float:
-        """Accumulated derivative; 0.0 before any backward (see `has_grad`), and cleared by ``grad = None``."""
+        """The accumulated gradient; 0.0 before any backward (see `has_grad`). ``grad = None`` clears it."""
         block = self._block
         if block.store.gate is not None:
             return float(block.store.gate.read_numbers("grad", block._span(self._index, self._index + 1))[0])
@@ -143,12 +146,12 @@ class Weight(Value):
 
     @property
     def has_grad(self) -> bool:
-        """Whether a gradient has been computed since the last `zero_grad`."""
+        """True if a gradient has been computed since the last `zero_grad`."""
         return bool(self._block.computed[self._index])
 
     @property
     def frozen(self) -> bool:
-        """Whether the value is left alone by `step` and by optimisers."""
+        """True if `step` and optimisers skip the value."""
         return bool(self._block._seen_frozen(self._index, self._index + 1)[0])
 
     @frozen.setter
@@ -157,7 +160,7 @@ class Weight(Value):
 
     @property
     def requires_grad(self) -> bool:
-        """PyTorch's name for the opposite of `frozen`."""
+        """The opposite of `frozen`, under PyTorch's name."""
         return not self.frozen
 
     @requires_grad.setter
@@ -169,13 +172,13 @@ class Weight(Value):
     @overload
     def forward(self, x: SupportsFloat) -> float: ...
     def forward(self, x: Value | SupportsFloat) -> Value | float:
-        """``w * x``.
+        """Return ``w * x``.
 
         Parameters
         ----------
         x : float or Value
-            A number is remembered (last in, first out) for `backward` and the product comes back as a float;
-            a Value gives the graph node and remembers nothing.
+            A number is stored for `backward` (last in, first out), and the product is a float. A Value gives a graph
+            node; nothing is stored.
         """
         if isinstance(x, Value):
             return self * x
@@ -186,9 +189,9 @@ class Weight(Value):
         return self.data * number
 
     def backward(self, upstream: SupportsFloat = 1.0) -> float | None:
-        """Take the last x that `forward` remembered: ``grad += upstream * x``; the result is ``w * upstream``.
+        """Pop the last x that `forward` stored: ``grad += upstream * x``; return ``w * upstream``.
 
-        With nothing remembered it is the rule of a leaf: ``grad += upstream``, and None comes back.
+        Without a stored x it is the rule of a leaf: ``grad += upstream``; return None.
         """
         number = self._number(upstream, "the upstream gradient")
         if not self._inputs:
@@ -198,7 +201,7 @@ class Weight(Value):
         return self.data * number
 
     def step(self, lr: SupportsFloat = 0.01) -> None:
-        """One step of gradient descent, ``w -= lr * grad``; nothing if frozen.
+        """Take one step of gradient descent, ``w -= lr * grad``; do nothing if frozen.
 
         Raises
         ------
@@ -212,7 +215,7 @@ class Weight(Value):
             self.data -= rate * self.grad
 
     def zero_grad(self) -> None:
-        """Set the gradient to 0, "not computed yet", and forget remembered inputs."""
+        """Set the gradient to 0, "not computed yet", and discard stored inputs."""
         if self._block.store.gate is not None:
             self._block._own_grads()
         self._block.grads[self._index] = 0.0
@@ -220,12 +223,12 @@ class Weight(Value):
         self._inputs = None
 
     def initialize(self, low: float = 0.0, high: float = 1.0, *, seed: int = 0) -> None:
-        """Draw the value from the uniform distribution on [`low`, `high`) with the package's generator.
+        """Draw the value uniformly from [`low`, `high`) with the package's random generator.
 
         Raises
         ------
         InputError
-            A bound is not finite, or they are in the wrong order.
+            A bound is not finite, or `low` is above `high`.
         """
         low, high = (as_number(bound, f"{self._title}: a bound of initialize") for bound in (low, high))
         if not (math.isfinite(low) and math.isfinite(high) and low <= high):
@@ -234,10 +237,10 @@ class Weight(Value):
         self.data = low + (high - low) * float(number)
 
     def pending(self) -> tuple[float, ...]:
-        """Inputs that `forward` remembers and `backward` has not taken yet, oldest first."""
+        """Return the inputs that `forward` stored and `backward` has not used yet, oldest first."""
         return tuple(self._inputs or ())
 
-    # ---- in place, where nobody looks for gradients: `w -= lr * w.grad`
+    # ---- in-place operators under sv.no_grad: `w -= lr * w.grad`
 
     def __iadd__(self, other: Any) -> Value:
         return self._in_place(self + other)
@@ -252,7 +255,7 @@ class Weight(Value):
         return self._in_place(self / other)
 
     def _in_place(self, result: Value) -> Value:
-        """Under ``sv.no_grad`` the Weight itself takes the number; elsewhere the name then means the new node."""
+        """Under ``sv.no_grad`` set the number of this Weight; otherwise return the new node for the name."""
         if not tracing.untracking():
             return result
         self.data = result.data
@@ -278,7 +281,7 @@ def _text(name: object) -> str:
 
 
 def _restored(data: float, grad: float, name: str, computed: bool, frozen: bool) -> Weight:
-    """A stand-alone Weight of these numbers, for copies and pickles."""
+    """Return a stand-alone Weight with these numbers, for copies and pickles."""
     weight = Weight(data, name)
     weight._block.grads[0] = grad
     weight._block.computed[0] = computed
@@ -293,7 +296,7 @@ Indices = NDArray[np.intp]
 
 
 def named_blocks(given: Any, title: str, name: str) -> list[tuple[Block, Indices]]:
-    """Blocks in order of their first mention, with the indices that the argument `name` mentions."""
+    """Return blocks in the order of their first mention, with the mentioned indices; `name` is the argument's name."""
     if isinstance(given, Block | Weight | str | np.ndarray) or not isinstance(given, Iterable):
         raise TypeMismatchError(f"{title}: {name} must be a list, such as net.parameters(); got {type(given).__name__}")
     found: dict[Block, set[int]] = {}

@@ -95,7 +95,7 @@ class Results(StoredResults):
 
     @property
     def written(self) -> bool:
-        """Whether a sweep of this machine writes it now."""
+        """True if a sweep of this machine writes it now."""
         with self._catching_errors():
             found = self._fetch_all("SELECT value FROM meta WHERE name = 'writer'")
         return bool(found) and is_written(str(found[0][0]))
@@ -179,7 +179,7 @@ class Results(StoredResults):
 
     @property
     def changed(self) -> bool:
-        """Whether the file changed since it was opened."""
+        """True if the file changed since it was opened."""
         return self._opened.changed
 
     def close(self) -> None:

@@ -310,7 +310,7 @@ class Driver:
             result = given.result()
         except BaseException as error:  # `compute` itself raises only what ends a process
             if isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread():
-                raise  # Ctrl-C while it is computed here
+                raise  # Ctrl-C during a run in this process
             if job.tries < TRIES:
                 self._waiting.appendleft(replace(job, tries=job.tries + 1))
                 return

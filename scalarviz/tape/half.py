@@ -27,7 +27,7 @@ WIDE = {"exp", "log", "log1p", "pow", "logaddexp", "log_sigmoid", "softplus_up_t
 
 
 def halved(tape: Tape, scale: int) -> Tape:
-    """The tape in half precision; its gradients of theta are not scaled.
+    """Return the tape in half precision; its gradients of theta are not scaled.
 
     `tape` has a loss. `scale` is the index into theta of the loss scale.
     """
@@ -35,7 +35,7 @@ def halved(tape: Tape, scale: int) -> Tape:
 
 
 def loss_scale_of(tape: Tape) -> int | None:
-    """The index into theta of the loss scale; None if the tape is not in half precision."""
+    """Return the index into theta of the loss scale; None if the tape is not in half precision."""
     last = None if tape.loss is None else tape.nodes[tape.loss]
     if last is None or last.code != "scale_gradient" or tape.nodes[last.args[1]].code != "buffer":
         return None
@@ -72,17 +72,17 @@ class _Halving:
         return sorted(found)
 
     def add_node(self, node: Node) -> int:
-        """Add a node; returns its row."""
+        """Add a node; return its row."""
         self.nodes.append(node)
         return len(self.nodes) - 1
 
     def weight(self, index: int, half: bool) -> int:
-        """The row of a weight for the graph; its gradient is divided by the loss scale."""
+        """Return the row of a weight for the graph; its gradient is divided by the loss scale."""
         row = self.unscaled(self.add_node(Node("param", index=index)))
         return self.add_node(Node("float16", (row,))) if half else row
 
     def unscaled(self, row: int) -> int:
-        """A copy of a row that divides its gradient by the loss scale, for gradients that leave the graph."""
+        """Return a copy of a row that divides its gradient by the loss scale, for gradients that leave the graph."""
         return self.add_node(Node("scale_gradient", (row, self.inverse)))
 
     def run(self) -> Tape:
@@ -101,7 +101,7 @@ class _Halving:
         return replace(found, nodes=tuple(self.nodes))
 
     def is_wide(self, node: Node) -> bool:
-        """Whether a node's result is float32: a sum, an operation of `WIDE`, a square, or one of a float32 row."""
+        """Return whether a node's result is float32: a sum, an operation of `WIDE`, a square, or a float32 operand."""
         terms = node.terms
         if terms is not None:  # a product of a row with itself is a sum of squares
             return terms.kind == "const" or (terms.kind == "row" and terms.weights == node.args)
@@ -109,7 +109,7 @@ class _Halving:
         return node.code in WIDE or squared or any(self.wide[row] for row in node.args)
 
     def narrow(self, row: int) -> int:
-        """The float16 row of an old row, for a weighted sum."""
+        """Return the float16 row of an old row, for a weighted sum."""
         if not self.wide[row]:
             return self.row_of[row]
         if row not in self._narrow:
@@ -117,7 +117,7 @@ class _Halving:
         return self._narrow[row]
 
     def translated(self, node: Node, half: bool, memo: dict[tuple[int, bool], tuple[int, ...]]) -> int:
-        """The row of a node's number, before rounding."""
+        """Return the row of a node's number, before rounding."""
         weights = self.halves if half else self.singles
         if node.code == "param":
             return weights[node.index]

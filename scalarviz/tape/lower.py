@@ -1,6 +1,6 @@
-"""Lowering: turns a tape into a plan of programs that an engine can execute.
+"""Lowering: turn a tape into a plan of programs that an engine can execute.
 
-Plans are cached (`Kept`): a thousand runs of one network lower and encode it once.
+Plans are cached (`Cached`): a thousand runs of one network lower and encode it once.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Cached(Generic[K, V]):
         self._lock = threading.Lock()
 
     def get(self, key: K) -> V | None:
-        """The cached result, or None."""
+        """Return the cached result, or None."""
         with self._lock:
             if key in self._entries:
                 self._entries.move_to_end(key)
@@ -70,7 +70,7 @@ class Cached(Generic[K, V]):
 
 
 def content_of(tape: Tape) -> bytes | None:
-    """The exact content of a tape as a cache key (0.0 differs from -0.0); None if the tape cannot be cached.
+    """Return the exact content of a tape as a cache key (0.0 differs from -0.0); None if the tape cannot be cached.
 
     The key has the rows of the taps, but not their modules.
     """
@@ -105,7 +105,7 @@ _PLANS: Cached[tuple[bytes, bool], Plan] = Cached()
 
 
 def lower(tape: Tape, *, encode: bool = True) -> Plan:
-    """The plan of a tape: split by dependence, with weighted sums and layers recognised, ordered by level.
+    """Return the plan of a tape: split by dependence, with weighted sums and layers recognised, ordered by level.
 
     Nodes that are not recognised run row by row, with the same result. A small graph that was lowered before gets the
     same plan, whose arrays are read-only. Without `encode`, input-only nodes stay in the body: the inputs of an
@@ -119,7 +119,7 @@ def lower(tape: Tape, *, encode: bool = True) -> Plan:
 
 
 def lower_unfused(tape: Tape) -> tuple[Tape, Plan]:
-    """A plan with every node as a row of its own, for looking at single operations; and the tape in that order."""
+    """Return a plan with a row for every node, for looking at single operations, and the tape in that order."""
     tape = rebuild(tape, {})  # without nodes that nothing reads
     tape, *_ = ordered(tape, gradient_rows(tape, tape.roots()))
     body = _program(tape, gradient_rows(tape, tape.outputs if tape.loss is None else (tape.loss,)))
@@ -127,19 +127,19 @@ def lower_unfused(tape: Tape) -> tuple[Tape, Plan]:
 
 
 def _unnamed(tape: Tape) -> Tape:
-    """The tape without references to a model, which a cached plan would keep alive."""
+    """Return the tape without references to a model, which a cached plan would keep alive."""
     taps = tuple((number, rows) for number, (_, rows) in enumerate(tape.taps))
     return replace(tape, blocks=(), modes=(), taps=taps)
 
 
 def _named(plan: Plan, modules: Sequence[Any]) -> Plan:
-    """A cached plan, with the modules of a tape."""
+    """Return a cached plan, with the modules of a tape."""
     taps = tuple((modules[number], rows) for number, rows in plan.body.taps)
     return replace(plan, body=replace(plan.body, taps=taps))
 
 
 def _shared(plan: Plan) -> Plan:
-    """The plan with read-only arrays, because many runs share it: a write raises an error."""
+    """Return the plan with read-only arrays, because many runs share it: a write raises an error."""
     for program in (plan.prologue, plan.encode, plan.body):
         if program is not None:
             instructions = (getattr(i, name) for i in program.instructions for name in Instruction.__slots__)
@@ -169,7 +169,7 @@ def _lowered(tape: Tape, encode: bool) -> Plan:
 
 
 def _split(tape: Tape, encode: bool) -> tuple[Tape | None, Tape | None, Tape]:
-    """Prologue, encoder and body: the tape, cut where parameter-only and input-only values enter the body."""
+    """Return prologue, encoder and body: the tape, cut where parameter-only and input-only values enter the body."""
     kinds, untrained = needs(tape), made_of_buffers(tape)
     frontier: dict[Needs, list[int]] = {Needs.PARAMETERS: [], Needs.INPUTS: []}
     cut = (Needs.PARAMETERS, Needs.INPUTS) if encode else (Needs.PARAMETERS,)
@@ -206,17 +206,17 @@ def _split(tape: Tape, encode: bool) -> tuple[Tape | None, Tape | None, Tape]:
 
 
 def _with_sums(tape: Tape) -> Tape:
-    """The tape with each sum as one node."""
+    """Return the tape with each sum as one node."""
     return lonely_sums(columns(neurons(squared_errors(means(weighted_sums(tape))))))
 
 
 def _prologue_rows(prologue: Tape, derived: set[int], n_parameters: int) -> list[bool]:
-    """Which rows of the prologue get a gradient: those of derived parameters that get one in the body."""
+    """Return a flag for each row of the prologue that gets a gradient: derived parameters with one in the body."""
     return gradient_rows(prologue, [row for k, row in enumerate(prologue.outputs) if n_parameters + k in derived])
 
 
 def _program(tape: Tape, gets: list[bool]) -> Program:
-    """The program of a tape; `gets` says which rows get a gradient."""
+    """Return the program of a tape; `gets` says which rows get a gradient."""
     tape, gets, groups, shared = ordered(tape, gets)
     nodes = tape.nodes
     totals, flags = in_front(nodes, gets)
@@ -267,7 +267,7 @@ def _instructions(
 
 
 def _continues(first: Node, node: Node, count: int) -> bool:
-    """Whether `node` can be row `count` of the instruction that begins with `first`."""
+    """Return whether `node` can be row `count` of the instruction that begins with `first`."""
     if node.code == "dot":
         a, b = terms_of(first), terms_of(node)
         bias = None if a.bias is None else a.bias + count
@@ -278,7 +278,7 @@ def _continues(first: Node, node: Node, count: int) -> bool:
 
 
 def _layers(nodes: tuple[Node, ...], row: int, outputs: int | None = None) -> Instruction:
-    """The instruction of a layer, or of several layers that share their weights, sorted by output."""
+    """Return the instruction of a layer, or of several layers that share their weights, sorted by output."""
     terms, n = terms_of(nodes[0]), len(nodes[0].args)
     table = _rows(nodes[0].args)[None]
     if outputs is not None:

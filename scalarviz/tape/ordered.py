@@ -22,7 +22,7 @@ from .tape import Memo, Node, Tape, Terms, moved, terms_of
 
 
 def is_layer(terms: Terms) -> bool:
-    """Whether a weighted sum may be a row of a layer: its weights are neighbours in theta, and it has no offset."""
+    """Return whether a weighted sum may be a row of a layer: its weights are neighbours in theta, without offset."""
     return terms.kind == "param" and isinstance(terms.weights, range) and terms.offset == 0.0 and len(terms.weights) > 0
 
 
@@ -36,7 +36,7 @@ class Place:
 
 
 def shared_layers(nodes: Sequence[Node], level: Sequence[int], gets: Sequence[bool]) -> dict[int, Place]:
-    """The place of every row of two or more layers that share their weights, at one level.
+    """Return the place of every row of two or more layers that share their weights, at one level.
 
     Either all rows of a group get a gradient (`gets`), or none.
     """
@@ -60,7 +60,7 @@ def shared_layers(nodes: Sequence[Node], level: Sequence[int], gets: Sequence[bo
 
 
 def _weights(nodes: Sequence[Node], rows: list[int]) -> tuple[int, ...] | None:
-    """Outputs, inputs, first weight and first bias of a layer; None if its weights are not one whole block."""
+    """Return outputs, inputs, first weight and first bias of a layer; None if its weights are not one whole block."""
     first, n = terms_of(nodes[rows[0]]), len(nodes[rows[0]].args)
     for k, row in enumerate(rows):
         terms = terms_of(nodes[row])
@@ -71,7 +71,7 @@ def _weights(nodes: Sequence[Node], rows: list[int]) -> tuple[int, ...] | None:
 
 
 def gather_places(nodes: Sequence[Node], level: Sequence[int], gets: Sequence[bool]) -> dict[int, Place]:
-    """The place of every gather: ``output`` counts the ids of a group, ``position`` the columns.
+    """Return the place of every gather: ``output`` counts the ids of a group, ``position`` the columns.
 
     Groups have the numbers -1, -2, ... The rows of a group are at one level, and all get a gradient (`gets`) or none.
     No group has a weight twice for one id.
@@ -97,7 +97,7 @@ def gather_places(nodes: Sequence[Node], level: Sequence[int], gets: Sequence[bo
 
 
 def gather_instruction(nodes: Sequence[Node], row: int, count: int, positions: int) -> Instruction:
-    """The instruction of a group of `count` rows from `row` on, with `positions` ids."""
+    """Return the instruction of a group of `count` rows from `row` on, with `positions` ids."""
     width = count // positions
     ids = np.array([node.args[0] for node in nodes[row : row + count : width]], np.int64)
     weights = np.array([node.index for node in nodes[row : row + width]], np.int64)
@@ -105,13 +105,13 @@ def gather_instruction(nodes: Sequence[Node], row: int, count: int, positions: i
 
 
 def together(node: Node, terms: Terms) -> tuple[object, ...]:
-    """A key: sums of one level with equal keys can become one instruction."""
+    """Return a key: sums of one level with equal keys can become one instruction."""
     numbers = terms.weights if terms.kind == "const" else ()
     return terms.kind, len(node.args), numbers, terms.offset, terms.bias
 
 
 def sums(nodes: Sequence[Node], row: int) -> Instruction:
-    """The instruction of sums that run together; `row` is its first result row."""
+    """Return the instruction of sums that run together; `row` is its first result row."""
     first, count = terms_of(nodes[0]), len(nodes)
     bias = -1 if first.bias is None else first.bias
     args = np.array([node.args for node in nodes], np.int64).reshape(count, -1)
@@ -130,7 +130,7 @@ _FIRST = {"input": 0, "const": 1, "param": 2, "buffer": 2, "mask": 3}
 
 
 def ordered(tape: Tape, gets: list[bool]) -> tuple[Tape, list[bool], list[int], dict[int, Place]]:
-    """The tape sorted by level, then so that rows of one operation or layer are neighbours.
+    """Return the tape sorted by level, then so that rows of one operation or layer are neighbours.
 
     Rows with and without a gradient do not run together: their instruction would multiply the zeros of the latter.
     Layers that share weights are sorted by output, then position; gathers by id, then column. Also returns, in the new
@@ -158,7 +158,7 @@ def ordered(tape: Tape, gets: list[bool]) -> tuple[Tape, list[bool], list[int], 
 def _keys(
     nodes: Sequence[Node], gets: Sequence[bool], level: Sequence[int], shared: dict[int, Place]
 ) -> list[int]:  # fmt: skip
-    """Four sort keys per row: level with class, group, and two for the place in the group."""
+    """Return four sort keys per row: level with class, group, and two for the place in the group."""
     names: dict[object, int] = {}
     same_operands: dict[int, tuple[int, ...]] = {}  # compares a long tuple once, not for each row of its layer
     known: dict[tuple[int, ...], tuple[int, ...]] = {}
@@ -187,7 +187,7 @@ def _keys(
 
 
 def levels(nodes: Sequence[Node]) -> list[int]:
-    """The level of each row: one more than the highest level of its operands, 0 without operands."""
+    """Return the level of each row: one more than the highest level of its operands, 0 without operands."""
     found: list[int] = []
     known: dict[int, int] = {}  # levels of operand tuples that several nodes share
     for node in nodes:
@@ -217,7 +217,7 @@ SMALL = 8
 
 
 def lonely_sums(tape: Tape) -> Tape:
-    """The tape with equal forms for small sums of one level that share neither weights nor operands."""
+    """Return the tape with equal forms for small sums of one level that share neither weights nor operands."""
     alone = list(_lonely_rows(tape))
     level = levels(tape.nodes) if alone else []
     kinds = [(level[row], len(tape.nodes[row].args), terms_of(tape.nodes[row]).bias is None) for row in alone]
@@ -232,7 +232,7 @@ def lonely_sums(tape: Tape) -> Tape:
 
 
 def _lonely_rows(tape: Tape) -> Iterator[int]:
-    """The rows of such sums, without results of modules: an inspector may look up the inputs of their weights."""
+    """Yield the rows of such sums, without results of modules: an inspector may look up the inputs of their weights."""
     taps = {row for _, rows in tape.taps for row in rows}
     every = ((row, node.terms) for row, node in enumerate(tape.nodes) if node.args)
     sums = [row for row, terms in every if terms is not None and terms.kind == "param"]

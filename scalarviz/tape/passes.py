@@ -24,7 +24,7 @@ from .tape import Memo, Node, Tape, Terms, moved, terms_of, weights_at
 
 
 class Needs(IntEnum):
-    """What a node depends on; decides how often it must be computed."""
+    """The dependence of a node; it decides how often the node must be computed."""
 
     NOTHING = 0  # constants only: once
     PARAMETERS = 1  # parameters only: once per step
@@ -33,7 +33,7 @@ class Needs(IntEnum):
 
 
 def rebuild(tape: Tape, changed: dict[int, Node]) -> Tape:
-    """The tape with some nodes replaced, and without nodes that no root needs.
+    """Return the tape with some nodes replaced, and without nodes that no root needs.
 
     A replacement may read only rows before the node that it replaces.
     """
@@ -55,7 +55,7 @@ def rebuild(tape: Tape, changed: dict[int, Node]) -> Tape:
 
 
 def needed(nodes: Sequence[Node], roots: Iterable[int]) -> bytearray:
-    """A 1 for each row that `roots` depend on, and for the roots."""
+    """Return a 1 for each row that `roots` depend on, and for the roots."""
     alive = bytearray(len(nodes))
     for root in roots:
         alive[root] = 1
@@ -76,7 +76,7 @@ def needed(nodes: Sequence[Node], roots: Iterable[int]) -> bytearray:
 
 
 def readers_of(tape: Tape) -> list[int]:
-    """The number of readers of each row, roots included; an operand tuple that many nodes share counts as two."""
+    """Return the number of readers of each row, roots included; a shared operand tuple counts as two readers."""
     count = [0] * len(tape.nodes)
     for row in tape.roots():
         count[row] += 1
@@ -95,7 +95,7 @@ def readers_of(tape: Tape) -> list[int]:
 
 
 def spliced(tape: Tape, changed: dict[int, Node], made: Sequence[Node], before: Mapping[int, Sequence[int]]) -> Tape:
-    """As :func:`rebuild`, with new rows: ``made[k]`` is row ``len(tape.nodes) + k``.
+    """Rebuild a tape like :func:`rebuild`, with new rows: ``made[k]`` is row ``len(tape.nodes) + k``.
 
     New rows come before the old rows that `before` names, in its order. New rows and replacements may read earlier
     ones.
@@ -116,7 +116,7 @@ def spliced(tape: Tape, changed: dict[int, Node], made: Sequence[Node], before: 
 
 
 def share_operands(tape: Tape) -> Tape:
-    """The tape with one operand tuple for all sums over the same rows, so that later passes visit it once."""
+    """Return the tape with one operand tuple for all sums over the same rows, so that later passes visit it once."""
     known: dict[tuple[int, ...], tuple[int, ...]] = {}
     same: dict[int, tuple[int, ...]] = {}  # most sums already share one
     nodes = list(tape.nodes)
@@ -132,7 +132,7 @@ def share_operands(tape: Tape) -> Tape:
 
 
 def needs(tape: Tape) -> list[Needs]:
-    """What each node depends on."""
+    """Return the dependence of each node."""
     found: list[int] = []
     known: dict[int, int] = {}  # results for operand tuples that several nodes share
     inputs, parameters = int(Needs.INPUTS), int(Needs.PARAMETERS)
@@ -159,28 +159,28 @@ def needs(tape: Tape) -> list[Needs]:
 
 
 def _plain(node: Node) -> bool:
-    """Whether the node reads only its ``args``."""
+    """Return whether the node reads only its ``args``."""
     return node.terms is None or node.terms.kind != "row"
 
 
 def reads_theta(terms: Terms) -> bool:
-    """Whether a weighted sum has a parameter among its weights, or as its bias."""
+    """Return whether a weighted sum has a parameter among its weights, or as its bias."""
     return terms.bias is not None or terms.kind == "param"
 
 
 def reads_parameters(node: Node) -> bool:
-    """Whether a node itself reads parameters, not through its operands."""
+    """Return whether a node itself reads parameters, not through its operands."""
     direct = node.code in ("param", "gather") or node.code in CODES
     return direct or (node.terms is not None and reads_theta(node.terms))
 
 
 def kernel_of(node: Node) -> Kernel:
-    """The kernel of a node with the code of an operation or ``"max"``."""
+    """Return the kernel of a node with the code of an operation or ``"max"``."""
     return MAX if node.code == "max" else kernel(node.code)
 
 
 def fold_constants(tape: Tape) -> Tape:
-    """The tape with nodes of constants computed; ``x ** 2`` becomes a square."""
+    """Return the tape with nodes of constants computed; ``x ** 2`` becomes a square."""
     numbers: dict[int, float] = {}
     changed: dict[int, Node] = {}
     for row, node in enumerate(tape.nodes):
@@ -206,7 +206,7 @@ def fold_constants(tape: Tape) -> Tape:
 
 
 def _gathered(node: Node, number: float) -> Node:
-    """The node of a gather with a constant id: the parameter, or NaN if the table does not have that row."""
+    """Return the node of a gather with a constant id: the parameter, or NaN if the table does not have that row."""
     table = node.table
     assert table is not None
     if not (0 <= number < table.rows and number == int(number)):
@@ -215,7 +215,7 @@ def _gathered(node: Node, number: float) -> Node:
 
 
 def plain_dots(tape: Tape) -> Tape:
-    """The tape with the cheapest kind for every dot: parameters or constants as weights, if possible.
+    """Return the tape with the cheapest kind for every dot: parameters or constants as weights, if possible.
 
     A dot is symmetric, so its inputs may become the weights. Neighbouring parameters become a range.
     """
@@ -237,7 +237,7 @@ def plain_dots(tape: Tape) -> Tape:
 
 
 def as_range(weights: Sequence[int]) -> tuple[int, ...] | range:
-    """Indices that count up by one as a range, which may be a row of a layer; other indices as a tuple."""
+    """Return indices that count up by one as a range, which may be a row of a layer; other indices as a tuple."""
     span = range(weights[0], weights[0] + len(weights)) if weights else range(0)
     return span if weights and all(a == b for a, b in zip(weights, span, strict=True)) else tuple(weights)
 
@@ -251,7 +251,7 @@ Without = tuple[int, tuple[int, ...], tuple[Any, ...] | range]
 
 
 def without_biases(tape: Tape, sums: Iterable[Without]) -> Tape:
-    """The tape with these sums; an operand ``len(tape.nodes)`` is a row of ones."""
+    """Return the tape with these sums; an operand ``len(tape.nodes)`` is a row of ones."""
     changed = {}
     for row, args, weights in sums:
         node = tape.nodes[row]
@@ -261,7 +261,7 @@ def without_biases(tape: Tape, sums: Iterable[Without]) -> Tape:
 
 
 def neurons(tape: Tape) -> Tape:
-    """The tape with sums over the same rows, whose biases are beside their weights, as a layer without biases."""
+    """Return the tape with sums over the same rows, with biases beside weights, as a layer without biases."""
     return without_biases(tape, _neurons(tape))
 
 
@@ -277,7 +277,7 @@ def _neurons(tape: Tape) -> Iterator[Without]:
 
 
 def _layers(tape: Tape) -> Iterator[tuple[bool, list[int]]]:
-    """Rows of neurons over the same operands, consecutive in theta; first, whether each bias precedes its weights."""
+    """Yield rows of neurons over the same operands, consecutive in theta; first, whether biases precede weights."""
     groups: dict[tuple[bool, object], list[tuple[int, int]]] = {}
     for row, node in enumerate(tape.nodes):
         terms = node.terms
@@ -298,7 +298,7 @@ T = TypeVar("T")
 
 
 def runs(items: Iterable[T], follows: Callable[[T, T], bool]) -> list[list[T]]:
-    """The items, split wherever one does not follow the one before it."""
+    """Return the items, split wherever one does not follow the one before it."""
     found: list[list[T]] = []
     for item in items:
         if found and follows(found[-1][-1], item):
@@ -309,7 +309,7 @@ def runs(items: Iterable[T], follows: Callable[[T, T], bool]) -> list[list[T]]:
 
 
 def columns(tape: Tape) -> Tape:
-    """The tape with equal forms for sums over the same rows that read neighbouring columns of a matrix."""
+    """Return the tape with equal forms for sums over the same rows that read neighbouring columns of a matrix."""
     return without_biases(tape, _columns(tape))
 
 
@@ -322,7 +322,7 @@ def _columns(tape: Tape) -> Iterator[Without]:
 
 
 def _matrices(tape: Tape) -> Iterator[list[int]]:
-    """Groups of rows of sums that read neighbouring columns and have a bias each."""
+    """Yield groups of rows of sums that read neighbouring columns and have a bias each."""
     groups: dict[tuple[int, ...], list[int]] = {}
     for row, node in enumerate(tape.nodes):
         terms = node.terms
@@ -336,14 +336,14 @@ def _matrices(tape: Tape) -> Iterator[list[int]]:
 
 
 def _follows(a: Terms, b: Terms) -> bool:
-    """Whether each index that `b` reads is one more than that of `a`."""
+    """Return whether each index that `b` reads is one more than that of `a`."""
     assert a.bias is not None
     same = b.bias == a.bias + 1 and b.offset == a.offset and len(b.weights) == len(a.weights)
     return same and all(y == x + 1 for x, y in zip(a.weights, b.weights, strict=True))
 
 
 def squared_errors(tape: Tape) -> Tape:
-    """The tape with each ``factor * ((a - b)**2 + ...)`` as one node ``squares``, if no other node reads its parts.
+    """Return the tape with each ``factor * ((a - b)**2 + ...)`` as one node ``squares``, if no other node reads parts.
 
     The operands of the node are all ``a``, then all ``b``; its number is the factor.
     """
@@ -368,7 +368,7 @@ class _Squares:
         self.uses = readers_of(tape)
 
     def at(self, row: int) -> Found | None:
-        """The squared differences whose weighted sum is `row`, or None."""
+        """Return the squared differences whose weighted sum is `row`, or None."""
         node = self.nodes[row]
         if node.code == "mul":
             for factor, rest in (node.args, node.args[::-1]):
@@ -380,7 +380,7 @@ class _Squares:
         return self.total(row)
 
     def total(self, row: int) -> Found | None:
-        """The same for a sum without a factor."""
+        """Return the same for a sum without a factor."""
         node, terms = self.nodes[row], self.nodes[row].terms
         if terms is None:
             pair = squared_difference(self.nodes, self.uses, row)
@@ -400,7 +400,7 @@ class _Squares:
 def squared_difference(
     nodes: Sequence[Node], uses: Sequence[int], row: int
 ) -> tuple[tuple[int, int], list[int]] | None:  # fmt: skip
-    """The operands of ``(a - b)**2`` and the row of the difference, if no other node reads it; else None."""
+    """Return the operands of ``(a - b)**2`` and the row of the difference, if no other node reads it; else None."""
     if nodes[row].code != "square":
         return None
     (below,) = nodes[row].args
@@ -411,7 +411,7 @@ def squared_difference(
 
 
 def gradient_rows(tape: Tape, roots: Iterable[int]) -> list[bool]:
-    """Whether each row gets a gradient: `roots` depend on it, and it depends on a parameter.
+    """Return whether each row gets a gradient: `roots` depend on it, and it depends on a parameter.
 
     Both paths use only operands that have a derivative. A row that only a comparison or the condition of ``where``
     reads gets no gradient. Multiplying by a derivative of 0 would differ, because 0 * inf is NaN.
@@ -435,7 +435,7 @@ def gradient_rows(tape: Tape, roots: Iterable[int]) -> list[bool]:
 
 
 def differentiated(node: Node) -> tuple[int, ...]:
-    """The operands of a node that have a derivative."""
+    """Return the operands of a node that have a derivative."""
     if node.code == "gather":  # its id is a whole number, without a derivative
         return ()
     if node.terms is not None or not node.args or node.code in ("squares", "batch_mean"):
@@ -445,7 +445,7 @@ def differentiated(node: Node) -> tuple[int, ...]:
 
 
 def _all_differentiated(nodes: Sequence[Node]) -> list[tuple[int, ...]]:
-    """The same for every node, with one lookup per operation."""
+    """Return the same for every node, with one lookup per operation."""
     whole: set[str] = set()
     found = []
     for node in nodes:
@@ -460,7 +460,7 @@ def _all_differentiated(nodes: Sequence[Node]) -> list[tuple[int, ...]]:
 
 
 def made_of_buffers(tape: Tape) -> set[int]:
-    """The rows that do not depend on a parameter, if the tape reads buffers; otherwise an empty set."""
+    """Return the rows that do not depend on a parameter, if the tape reads buffers; otherwise an empty set."""
     if not any(node.code == "buffer" for node in tape.nodes):
         return set()
     depends = _depends(tape.nodes, _all_differentiated(tape.nodes))
@@ -468,7 +468,7 @@ def made_of_buffers(tape: Tape) -> set[int]:
 
 
 def parameters_reached(tape: Tape, gets: Iterable[bool], first: int) -> set[int]:
-    """The parameters from index `first` on that get a gradient, because a row with a gradient reads them."""
+    """Return the parameters from index `first` on that get a gradient, because a row with a gradient reads them."""
     found: set[int] = set()
     for node, gets_one in zip(tape.nodes, gets, strict=True):
         terms = node.terms
@@ -482,7 +482,7 @@ def parameters_reached(tape: Tape, gets: Iterable[bool], first: int) -> set[int]
 
 
 def _depends(nodes: Sequence[Node], flowing: Sequence[tuple[int, ...]]) -> list[bool]:
-    """Whether each row depends on a parameter, through operands that have a derivative."""
+    """Return whether each row depends on a parameter, through operands that have a derivative."""
     found: list[bool] = []
     known: dict[int, bool] = {}  # results for operand tuples that several nodes share
     for node, operands in zip(nodes, flowing, strict=True):

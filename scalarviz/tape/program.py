@@ -99,12 +99,12 @@ class Program:
 
     @property
     def couples(self) -> bool:
-        """Whether a sample's numbers depend on the rest of its batch, so that the whole batch must run together."""
+        """True if a sample's numbers depend on the rest of its batch, so that the whole batch must run together."""
         return any(i.kind == "batch_mean" for i in self.instructions)
 
     @property
     def has_masks(self) -> bool:
-        """Whether it has dropout masks, which depend on the step and on a sample's place in the batch."""
+        """True if it has dropout masks, which depend on the step and on a sample's place in the batch."""
         return any(i.kind == "mask" for i in self.instructions)
 
     def __str__(self) -> str:
@@ -163,7 +163,7 @@ _NONE = np.zeros((0, 0), np.int64)
 
 
 def in_front(nodes: Iterable[Node], gets: Iterable[bool]) -> tuple[list[Instruction], list[bool]]:
-    """The instructions of all totals, and which of their rows get a gradient.
+    """Return the instructions of all totals, and flags for those of their rows that get a gradient.
 
     Their rows come before those of the nodes, whose instructions must be shifted by their number (see `shifted`).
     """
@@ -187,7 +187,7 @@ def _pieces(n: int) -> int:
 
 
 def _total(node: Node, result: int, first: int) -> list[Instruction]:
-    """The instructions of one total: its parameters as rows, the operation on each, and the sum."""
+    """Return the instructions of one total: its parameters as rows, the operation on each, and the sum."""
     n, op = int(node.number), CODES[node.code]
     rows = np.arange(first, first + n)
     made = [Instruction("param", first, n, _NONE, weights=np.arange(node.index, node.index + n))]
@@ -204,12 +204,12 @@ def _total(node: Node, result: int, first: int) -> list[Instruction]:
 
 
 def _sum(op: str, weight: int, rows: Rows, dst: int) -> Instruction:
-    """The instruction of ``sum(rows)``; for squares of ``sum(theta * rows)``, where the rows are the parameters."""
+    """Return the instruction of ``sum(rows)``, or for squares ``sum(theta * rows)`` over parameter rows."""
     if op == "square":
         return Instruction("layer", dst, 1, rows[None], weights=np.array([weight]))
     return Instruction("weighted", dst, 1, rows[None], numbers=np.ones(len(rows)))
 
 
 def shifted(instruction: Instruction, by: int) -> Instruction:
-    """The instruction with all its rows moved."""
+    """Return the instruction with all its rows moved."""
     return replace(instruction, dst=instruction.dst + by, args=instruction.args + by)

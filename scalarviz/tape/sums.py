@@ -83,7 +83,7 @@ class Sum:
 
 
 def typed_sums(tape: Tape) -> list[Sum]:
-    """Every tree of additions, and every product of a parameter and a row outside such trees, from last to first."""
+    """Return every tree of additions, and every product of a parameter and a row outside them, last first."""
     reader = _Reader(tape)
     found: list[Sum] = []
     for row in range(len(tape.nodes) - 1, -1, -1):
@@ -103,7 +103,7 @@ class _Reader:
         """Rows that are only part of a sum."""
 
     def read(self, top: int) -> Sum:
-        """The tree of additions below `top`."""
+        """Return the tree of additions below `top`."""
         found = Sum(top)
         stack = [(top, 1)]
         while stack:
@@ -168,7 +168,7 @@ class _Reader:
         (side.squares if self.difference(part.x) else side.plain).append(part)
 
     def product(self, node: Node) -> tuple[int, int] | None:
-        """(parameter, row) of a product with one parameter, else None."""
+        """Return (parameter, row) of a product with one parameter, else None."""
         a, b = node.args
         for p, x in ((a, b), (b, a)):
             if self.nodes[p].code == "param" and self.nodes[x].code not in ("param", "const"):
@@ -176,12 +176,12 @@ class _Reader:
         return None
 
     def difference(self, row: int) -> bool:
-        """Whether a row is the square of a difference, and no other node reads either."""
+        """Return whether a row is the square of a difference, and no other node reads either."""
         return self.uses[row] <= 1 and squared_difference(self.nodes, self.uses, row) is not None
 
 
 def scaled(nodes: tuple[Node, ...], node: Node) -> tuple[float, int] | None:
-    """(factor, row) of a product or quotient of a row and a constant within `FACTORS`, else None."""
+    """Return (factor, row) of a product or quotient of a row and a constant within `FACTORS`, else None."""
     if node.code not in ("mul", "div"):
         return None
     a, b = node.args
@@ -202,13 +202,13 @@ SEVERAL = 3
 
 
 def weighted_sums(tape: Tape) -> Tape:
-    """The tape with sums of plain operators as dots."""
+    """Return the tape with sums of plain operators as dots."""
     found = typed_sums(tape)
     return _Builder(tape, found).tape() if found else tape
 
 
 def means(tape: Tape) -> Tape:
-    """The tape with the constant factor of a sum as its weights, if all its weights are equal."""
+    """Return the tape with the constant factor of a sum as its weights, if all its weights are equal."""
     uses = readers_of(tape)
     changed = {}
     for row, node in enumerate(tape.nodes):
@@ -248,7 +248,7 @@ class _Builder:
             self._propose(side)
 
     def tape(self) -> Tape:
-        """The tape with every sum in its new form."""
+        """Return the tape with every sum in its new form."""
         for found in self.sums:
             self._build(found)
         return spliced(self.old, self.changed, self.made, self.before) if self.changed else self.old
@@ -268,7 +268,7 @@ class _Builder:
         return weights[0], weights[-1]
 
     def _bias(self, side: Side) -> Bias | None:
-        """The bias that the first weighted sum of a side includes, or None.
+        """Return the bias that the first weighted sum of a side includes, or None.
 
         Layers that share their weights run together only if they have the same biases.
         """
@@ -307,7 +307,7 @@ class _Builder:
         return parts + self._plain(sign, plain, FEWEST_PLAIN)
 
     def _dots(self, sign: int, side: Side, bias: Bias | None) -> list[_Part]:
-        """Sums whose weights are parameters."""
+        """Return the sums whose weights are parameters."""
         parts = []
         index = None if bias is None else bias.weight
         for terms in _runs(side.weighted):
@@ -323,7 +323,7 @@ class _Builder:
         return parts
 
     def _squares(self, sign: int, squares: list[Plain], pairs: list[Pair], plain: list[Plain]) -> list[_Part]:
-        """Sums of squared differences, one per factor; if there are many, appends to `pairs` and `plain` instead."""
+        """Return sums of squared differences, one per factor. If there are many, extend `pairs` and `plain` instead."""
         if self.squares[len(squares)] >= SEVERAL and len(squares) > 1:
             for s in squares:
                 (below,) = self.nodes[s.x].args
@@ -338,14 +338,14 @@ class _Builder:
         return [part for group in groups.values() for part in self._plain(sign, group, 2)]
 
     def _plain(self, sign: int, plain: list[Plain], fewest: int) -> list[_Part]:
-        """The rows as one sum, or each by itself if they are few."""
+        """Return the rows as one sum, or each by itself if they are few."""
         if len(plain) < fewest:
             return [_Part(p.at, -sign if p.turned else sign, p.row) for p in plain]
         terms = Terms("const", tuple([p.number for p in plain]))
         return [_Part(plain[0].at, sign, Node("dot", tuple([p.x for p in plain]), terms=terms))]
 
     def _with_offset(self, found: Sum, parts: list[_Part]) -> list[_Part]:
-        """The parts with the constants of the sum: as the offset of a part if one takes it, otherwise as a row."""
+        """Return the parts with the constants of the sum: as the offset of a part if one takes it, else as a row."""
         if found.offset == 0.0:
             return parts
         for k, part in enumerate(parts):
@@ -363,7 +363,7 @@ class _Builder:
         return terms.kind != "param" or (parts == 1 and not isinstance(terms.weights, range))
 
     def _add_row(self, before: int, node: Node) -> int:
-        """Add a new row before an old one; returns the new row."""
+        """Add a new row before an old one; return the new row."""
         row = len(self.nodes) + len(self.made)
         self.made.append(node)
         self.before.setdefault(before, []).append(row)
@@ -396,13 +396,13 @@ class _Builder:
 
 
 def _sorted(terms: list[Weighted]) -> list[Weighted]:
-    """Terms in the order of their weights, if these are neighbours and so a row of a layer."""
+    """Return terms in the order of their weights, if these are neighbours and so a row of a layer."""
     ordered = sorted(terms, key=lambda t: t.weight)
     beside = all(t.weight == ordered[0].weight + k for k, t in enumerate(ordered))
     return ordered if beside else terms
 
 
 def _runs(terms: list[Weighted]) -> list[list[Weighted]]:
-    """Terms split where the weights are not neighbours; one list if there would be many short pieces."""
+    """Return terms split where the weights are not neighbours; one list if there would be many short pieces."""
     found = runs(terms, lambda a, b: b.weight == a.weight + 1)
     return found if len(found) * MEAN_RUN <= len(terms) else ([terms] if terms else [])

@@ -67,7 +67,7 @@ class Node:
     table: Table | None = None  # for a gather
 
     def operands(self) -> tuple[int, ...]:
-        """Every row that the node reads."""
+        """Return every row that the node reads."""
         if self.terms is not None and self.terms.kind == "row":
             return (*self.args, *self.terms.weights)
         return self.args
@@ -92,13 +92,13 @@ class Tape:
     classes: tuple[tuple[int, Any, int], ...] = ()
 
     def roots(self) -> tuple[int, ...]:
-        """The rows that every pass must keep."""
+        """Return the rows that every pass must keep."""
         loss = () if self.loss is None else (self.loss,)
         tracked = (track.row for track in self.tracks if track.row >= 0)
         return (*self.outputs, *loss, *(row for _, rows in self.taps for row in rows), *tracked)
 
     def only(self, *, loss: bool = False, outputs: bool = False, taps: bool = False) -> Tape:
-        """The tape with only the named roots; lowering removes dead nodes. Tracks stay with the loss."""
+        """Return the tape with only the named roots; lowering removes dead nodes. Tracks stay with the loss."""
         return replace(
             self,
             loss=self.loss if loss else None,
@@ -108,7 +108,7 @@ class Tape:
         )
 
     def rewired(self, nodes: list[Node], row_of: Sequence[int]) -> Tape:
-        """The tape with `nodes` and every root moved to ``row_of[root]``."""
+        """Return the tape with `nodes` and every root moved to ``row_of[root]``."""
         return replace(
             self,
             nodes=tuple(nodes),
@@ -125,13 +125,13 @@ class Tape:
 
 
 def terms_of(node: Node) -> Terms:
-    """The terms of a weighted sum."""
+    """Return the terms of a weighted sum."""
     assert node.terms is not None
     return node.terms
 
 
 def weights_at(nodes: Sequence[Node], rows: Sequence[int]) -> tuple[Kind, tuple[Any, ...]]:
-    """The kind of weights that these rows make in a sum (parameters, constants or rows), and the weights."""
+    """Return the kind of weights that these rows make in a sum (parameters, constants or rows), and the weights."""
     found = [nodes[row] for row in rows]
     if all(node.code == "param" for node in found):
         return "param", tuple(node.index for node in found)
@@ -144,7 +144,7 @@ Memo = dict[int, tuple[int, ...]]
 
 
 def moved(node: Node, row_of: Sequence[int], memo: Memo) -> Node:
-    """`node` with its operand rows renamed.
+    """Return `node` with its operand rows renamed.
 
     `memo` caches renamed operand tuples, so that the rows of a layer still share one tuple.
     """

@@ -1,4 +1,4 @@
-"""Recording: calls a function once with symbolic inputs and stores its operations.
+"""Recording: call a function once with symbolic inputs and store its operations.
 
 Random numbers that the function draws become constants, the same in every step; a warning says so.
 """
@@ -63,7 +63,7 @@ def trace(
     loss: Callable[..., Value] | None = None,
     blocks: Iterable[Block] = (),
 ) -> Tape:
-    """The tape of ``fn(inputs)`` and, with `loss`, of ``loss(outputs, targets)``.
+    """Return the tape of ``fn(inputs)`` and, with `loss`, of ``loss(outputs, targets)``.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ class _Writer:
             self.start_of(block)
 
     def start_of(self, block: Block) -> int:
-        """The index of the first number of `block` in theta."""
+        """Return the index of the first number of `block` in theta."""
         start = self.offset.get(block)
         if start is None:
             start = self.offset[block] = self.n_parameters
@@ -187,7 +187,7 @@ class _Writer:
             self.nodes.append(node)
 
     def reachable(self, roots: Iterable[Value]) -> list[Value]:
-        """The values below `roots`, themselves included, that have no row yet."""
+        """Return the values below `roots`, themselves included, that have no row yet."""
         row_of, seen = self.row_of, {id(v): v for v in roots}
         found = [v for v in seen.values() if id(v) not in row_of]
         walked: set[int] = set()  # the neurons of a layer share one tuple of inputs
@@ -205,7 +205,7 @@ class _Writer:
         return found
 
     def node(self, value: Value) -> Node:
-        """The node of a value whose operands already have rows."""
+        """Return the node of a value whose operands already have rows."""
         if isinstance(value, Weight):
             return Node("buffer" if value._block.buffer else "param", index=self.parameter(value))
         if value._op is None:
@@ -227,18 +227,18 @@ class _Writer:
         return Node(value._op.name, tuple([self.row_of[id(p)] for p in value._parents]))
 
     def parameter(self, weight: Weight) -> int:
-        """The index of a weight in theta."""
+        """Return the index of a weight in theta."""
         return self.start_of(weight._block) + weight._index
 
     def track(self, tracked: Tracked) -> Track:
-        """The track of a statistic that already has a row."""
+        """Return the track of a statistic that already has a row."""
         row = -1 if tracked.stat is None else self.row_of[id(tracked.stat)]
         rate = math.nan if tracked.rate is None else tracked.rate
         count = -1 if tracked.count is None else self.parameter(tracked.count)
         return Track(self.parameter(tracked.buffer), row, rate, tracked.positions, count)
 
     def dot(self, value: Dot) -> Node:
-        """The node of a weighted sum; a second node adds a bias that is computed."""
+        """Return the node of a weighted sum; a second node adds a bias that is computed."""
         row_of = self.row_of
         xs = self.rows_of.get(id(value.xs))
         if xs is None:  # the neurons of a layer share one tuple of inputs, and one of rows
@@ -257,7 +257,7 @@ class _Writer:
         return node
 
     def weights(self, weights: Row | tuple[Value, ...]) -> tuple[Any, Any]:
-        """The kind of a sum's weights (parameters, constants or rows), and the weights."""
+        """Return the kind of a sum's weights (parameters, constants or rows), and the weights."""
         if isinstance(weights, Row):
             start = self.start_of(weights.block) + weights.start
             return "param", range(start, start + weights.length)

@@ -43,7 +43,7 @@ _room = _Room()
 
 @cache
 def _openblas() -> Threads | None:
-    """Functions that read and set the number of BLAS threads; None if NumPy has another BLAS than OpenBLAS."""
+    """Return functions that read and set the number of BLAS threads; None if NumPy has another BLAS than OpenBLAS."""
     package = Path(np.__file__).parent
     for folder in (package.parent / "numpy.libs", package / ".dylibs"):
         for path in sorted(folder.glob("*openblas*")):
@@ -94,7 +94,7 @@ class RowProgram:
         return 2 * (self.program.n_rows + operands) * self.dtype.itemsize
 
     def forward(self, theta: Array, inputs: Array, draws: Draws | None = None, held: Array | None = None) -> Array:
-        """Every row, shape (n_rows, lanes), for `inputs` (numbers of a sample, lanes).
+        """Return every row, shape (n_rows, lanes), for `inputs` (numbers of a sample, lanes).
 
         `theta` may be (n_theta, lanes), with other parameters on every lane, for a program of operations only. A
         program with masks needs `draws` of the first sample. If `held` gives the rows (n_rows,) of another batch, the
@@ -105,7 +105,7 @@ class RowProgram:
         rows[program.input_rows] = inputs[program.input_index]
         rows[program.constant_rows] = self.constants[:, None]
         for mask in self.masks:
-            if draws is None:  # masks of no step at all
+            if draws is None:  # masks of no step
                 raise StateError(
                     "the model draws random numbers even in evaluation, so it has no prediction; a Dropout that "
                     "forward() creates is always in training: create it in __init__, or use it only if self.training"
@@ -187,7 +187,7 @@ _KINDS: dict[str, type[Step]] = {
     "conv": _Conv, "max": _Max, "squares": Squares, "dot": Dots, "weighted": Weighted, "product": Products,
     "gather": Gather, "batch_mean": BatchMean,
 }  # fmt: skip
-"""Those that are more than a `Step` knows."""
+"""Steps for kinds that a plain `Step` does not handle."""
 
 
 def _step(i: Instruction, program: Program, dtype: np.dtype[Any]) -> Step:
@@ -203,7 +203,7 @@ WORKSPACE_BYTES = 64 << 20
 
 
 def lanes_in_workspace(lane_bytes: int) -> int:
-    """Samples per block of a training step: `LANES`, or for a large program as many as the workspace holds."""
+    """Return samples per block of a training step: `LANES`, or for a large program as many as the workspace holds."""
     lanes = min(LANES, WORKSPACE_BYTES // lane_bytes)
     return max(1, lanes - lanes % FEWEST_LANES if lanes > FEWEST_LANES else lanes)
 
@@ -222,19 +222,19 @@ class PlanRunner:
         return RowProgram(self.plan.body, self.dtype)
 
     def extended(self, theta: Array) -> tuple[Array, Array | None]:
-        """Theta followed by the derived parameters, and the rows of the prologue."""
+        """Return theta followed by the derived parameters, and the rows of the prologue."""
         if self.prologue is None:
             return theta, None
         rows = self.prologue.forward(theta, np.empty((0, 1), self.dtype))
         return np.concatenate([theta, rows[self.prologue.program.outputs, 0]]), rows
 
     def encode(self, data: Array) -> Array:
-        """`data` (numbers of a sample, N) with the features below it, :meth:`converted`."""
+        """Return `data` (numbers of a sample, N) with the features below it, :meth:`converted`."""
         data = self.converted(data)
         return data if self.encoder is None else np.concatenate([data, self.features(data)])
 
     def converted(self, data: Array) -> Array:
-        """`data` in the plan's dtype, C-contiguous; InputError for a number too large for it."""
+        """Return `data` in the plan's dtype, C-contiguous; InputError for a number too large for it."""
         try:
             with np.errstate(over="raise"):
                 return np.ascontiguousarray(data, self.dtype)
@@ -246,7 +246,7 @@ class PlanRunner:
             ) from None
 
     def features(self, data: Array) -> Array:
-        """The features that the plan computes once per sample of `data`, which has its dtype: shape (features, N)."""
+        """Return the features that the plan computes for each sample of `data` (in its dtype), shape (features, N)."""
         if self.encoder is None:
             return np.empty((0, data.shape[1]), self.dtype)
         outputs = self.encoder.program.outputs
@@ -261,7 +261,7 @@ class PlanRunner:
     def rows(
         self, theta: Array, data: Array, wanted: Array, draws: Draws | None = None, held: Array | None = None
     ) -> Array:  # fmt: skip
-        """The rows `wanted` of the body, shape (len(wanted), N); see :meth:`RowProgram.forward`.
+        """Return the rows `wanted` of the body, shape (len(wanted), N); see :meth:`RowProgram.forward`.
 
         `theta` has the plan's parameters. `data` has shape (n_inputs [+ n_targets], N); missing targets are 0.
         """
@@ -285,10 +285,10 @@ class PlanRunner:
 def encoded(
     plan: Plan, dtype: Any, whole: bool, inputs: NDArray[Any], targets: NDArray[Any], ours: bool = False
 ) -> Data:
-    """The data of inputs (N, n_inputs) and targets (N, n_targets), with features; InputError for too large numbers.
+    """Return the data of inputs (N, n_inputs) and targets (N, n_targets), with features; InputError for large numbers.
 
-    Whole numbers of a dtype smaller than the run's keep it. If nobody else writes to the arrays (`ours`), arrays of
-    the run's dtype are used without a copy. For `whole` see :meth:`Data.lay`.
+    Whole numbers of a dtype smaller than the run's keep it. If no one else writes to the arrays (`ours`), arrays of
+    the run's dtype are used without a copy. For `whole` see :meth:`Data.set_layout`.
     """
     runner, real, count = PlanRunner(plan, dtype), np.dtype(dtype), len(inputs)
     given = [array for array in (inputs, targets) if array.shape[1]]
@@ -296,7 +296,7 @@ def encoded(
     widths = [array.shape[1] for array in given] + [features]
     kept = [is_kept(array.dtype, real) or (ours and array.dtype == real) for array in given] + [False]
     parts: list[NDArray[Any]] = []
-    places: list[NDArray[Any]] = []  # where each of the given goes, and the features
+    places: list[NDArray[Any]] = []  # rows of each given array, and of the features
     for stays, group in groupby(range(len(kept)), kept.__getitem__):
         some = list(group)
         if stays:
@@ -305,7 +305,7 @@ def encoded(
                 for k in some
             ]
             places += made
-        else:  # of one dtype: side by side
+        else:  # one dtype: side by side
             edges = np.cumsum([0, *(widths[k] for k in some)]).tolist()
             made = [empty(edges[-1], count, real, whole)]
             places += [made[0][start:end] for start, end in pairwise(edges)]
@@ -322,7 +322,7 @@ def encoded(
 
 
 def is_kept(given: np.dtype[Any], real: np.dtype[Any]) -> bool:
-    """Whether numbers keep their dtype: whole numbers of a dtype smaller than the run's."""
+    """Return whether numbers keep their dtype: whole numbers of a dtype smaller than the run's."""
     return given.kind in "biu" and given.itemsize < real.itemsize and given.isnative
 
 
@@ -331,5 +331,5 @@ def _convert(runner: PlanRunner, numbers: NDArray[Any], to: NDArray[Any]) -> Non
         with np.errstate(over="raise"):
             to[...] = numbers
     except FloatingPointError:
-        runner.converted(numbers)  # says which
+        runner.converted(numbers)  # names the number
         raise

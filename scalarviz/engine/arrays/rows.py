@@ -20,7 +20,7 @@ from ..problem import Array
 
 @cache
 def numpy_form(name: str, dtype: np.dtype[Any]) -> tuple[Callable[..., Array], tuple[Callable[..., Array] | None, ...]]:
-    """The functions of an operation on arrays: its value, and the gradient of each operand (None: it has none).
+    """Return the functions of an operation on arrays: its value, and the gradient of each operand (None: it has none).
 
     The value takes the operands. A gradient takes the operands, the value and the upstream gradient.
     """
@@ -40,7 +40,7 @@ def numpy_form(name: str, dtype: np.dtype[Any]) -> tuple[Callable[..., Array], t
 
 
 def float16(x: Array) -> Array:
-    """The nearest float16 numbers, in the dtype of `x`; infinite from 65,520 on."""
+    """Return the nearest float16 numbers, in the dtype of `x`; infinite from 65,520 on."""
     with np.errstate(over="ignore", under="ignore"):
         return np.asarray(x).astype(np.float16).astype(x.dtype)
 
@@ -71,7 +71,7 @@ class Step:
 
     @property
     def operands(self) -> int:
-        """Numbers of a sample that are put together at a time."""
+        """The numbers of a sample that are gathered at a time."""
         return int(self.instruction.args.size)
 
     def forward(self, rows: Array, theta: Array) -> None:
@@ -115,7 +115,7 @@ class Step:
 
 
 def _compact(rows: Any) -> Any:
-    """Neighbouring rows as a slice (a view instead of a copy), others as an index array."""
+    """Return neighbouring rows as a slice (a view instead of a copy), others as an index array."""
     if len(rows) and np.array_equal(rows, np.arange(rows[0], rows[0] + len(rows))):
         return slice(int(rows[0]), int(rows[0]) + len(rows))
     return rows
@@ -138,7 +138,7 @@ class Gather(Step):
     """Parameters of a table; on each lane, a row's number chooses them."""
 
     def _chosen(self, rows: Array) -> tuple[Array, Array]:
-        """The chosen table rows (positions, lanes), 0 for invalid numbers; and which numbers are valid."""
+        """Return the chosen table rows (positions, lanes), 0 for invalid numbers; and which numbers are valid."""
         i = self.instruction
         assert i.table is not None
         numbers = rows[i.args[0]]
@@ -192,14 +192,14 @@ class _Sums(Step):
 
     @abstractmethod
     def _total(self, rows: Array, theta: Array) -> Array:
-        """The sums of the terms, shape (count, lanes)."""
+        """Return the sums of the terms, shape (count, lanes)."""
 
     @abstractmethod
     def _pull(self, rows: Array, adjoints: Array, upstream: Array, theta: Array, grad: Array) -> None:
         """Add the gradients of operands and weights from `upstream`, shape (count, lanes)."""
 
     def _operands(self, rows: Array, side: int) -> Array:
-        """The operands of one side, shape (count, n, lanes)."""
+        """Return the operands of one side, shape (count, n, lanes)."""
         operands: Array = rows[self._sides()[side].ravel()].reshape(*self.shape, rows.shape[1])
         return operands
 
@@ -234,7 +234,7 @@ class Dots(_Sums):
 
 
 class Matrices(Dots):
-    """The same for groups of sums that read the same operands: one matrix product per group."""
+    """Like `Dots`, for groups of sums that read the same operands: one matrix product per group."""
 
     def __init__(self, instruction: Instruction, program: Program, dtype: np.dtype[Any]) -> None:
         super().__init__(instruction, program, dtype)
@@ -244,12 +244,12 @@ class Matrices(Dots):
 
     @staticmethod
     def pay(instruction: Instruction) -> bool:
-        """Whether there are such groups, of at least two sums on average."""
+        """Return whether there are such groups, of at least two sums on average."""
         return instruction.kind == "dot" and 2 * len(list(_stretches(instruction))) <= instruction.count
 
     @property
     def operands(self) -> int:
-        """Numbers of a sample that are put together at a time."""
+        """The numbers of a sample that are gathered at a time."""
         return self.shape[1]
 
     def _total(self, rows: Array, theta: Array) -> Array:
@@ -266,7 +266,7 @@ class Matrices(Dots):
 
 
 def _stretches(i: Instruction) -> Iterator[slice]:
-    """The groups of consecutive sums with the same operands."""
+    """Yield the groups of consecutive sums with the same operands."""
     cuts = np.flatnonzero((i.args[1:] != i.args[:-1]).any(axis=1)) + 1
     for start, end in pairwise([0, *cuts.tolist(), i.count]):
         yield slice(start, end)

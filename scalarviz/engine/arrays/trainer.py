@@ -25,7 +25,7 @@ class Updater:
         self._prologue = RowProgram(prologue, np.dtype(np.float64)) if prologue else None
 
     def hyper(self, first: int, count: int, lr: Rates) -> Array:
-        """The numbers that depend only on learning rate and step, (count, n_parameters + n_derived).
+        """Return the numbers that depend only on learning rate and step, (count, n_parameters + n_derived).
 
         They are ``lr, t``, a place for the clipping factor if there is one, and the derived parameters. These are
         computed in float64 (``1 - beta2**t`` loses four digits in float32) and rounded to the store's dtype.
@@ -40,7 +40,7 @@ class Updater:
             return table.T.astype(self.problem.store.value.dtype, order="C")
 
     def _derived(self, given: Array) -> Array:
-        """The outputs of the prologue, shape (n_derived, steps), for theta = `given` (2, steps)."""
+        """Return the outputs of the prologue, shape (n_derived, steps), for theta = `given` (2, steps)."""
         assert self._prologue is not None
         program = self._prologue.program
         if all(i.kind in ("op", "param") for i in program.instructions):
@@ -70,7 +70,7 @@ class PythonTrainer(HostTrainer):
         self._stats: Array = np.zeros(0)
 
     def train(self, first: int, count: int, lr: Rates) -> NDArray[np.float64]:
-        """Do the steps ``first + 1 .. first + count``; returns their losses."""
+        """Do the steps ``first + 1 .. first + count``; return their losses."""
         problem, losses = self.problem, np.empty(count)
         hyper = self.updater.hyper(first, count, lr)
         for k in range(count):
@@ -83,7 +83,7 @@ class PythonTrainer(HostTrainer):
 
     @abstractmethod
     def gradient(self, step: int) -> float:
-        """Forward and backward of the batch of step ``step + 1``; fills ``store.grad``, returns the loss."""
+        """Run forward and backward for the batch of step ``step + 1``; fill ``store.grad``, return the loss."""
 
 
 class NumpyTrainer(PythonTrainer):
@@ -102,12 +102,12 @@ class NumpyTrainer(PythonTrainer):
 
     @one_blas_thread()
     def train(self, first: int, count: int, lr: Rates) -> NDArray[np.float64]:
-        """Do the steps ``first + 1 .. first + count``; returns their losses."""
+        """Do the steps ``first + 1 .. first + count``; return their losses."""
         return super().train(first, count, lr)
 
     @one_blas_thread()
     def gradient(self, step: int) -> float:
-        """Forward and backward of the batch of step ``step + 1``; fills ``store.grad``, returns the loss."""
+        """Run forward and backward for the batch of step ``step + 1``; fill ``store.grad``, return the loss."""
         problem, runner = self.problem, self.runner
         theta, prologue_rows = runner.extended(problem.store.value)
         grad = np.zeros(len(theta), theta.dtype)

@@ -2,7 +2,7 @@
 
 numba's own locators name the code of a function by the path of its source file, so another copy of the same
 sources would be compiled again. `OurLocator` uses folder and version instead (see ``units``). numba does not
-guarantee that ``CacheImpl`` has its list of locators, so `trouble` tests whether numba calls ours.
+guarantee that ``CacheImpl`` has its list of locators, so `error_message` tests whether numba calls ours.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def arrays_without_scipy() -> None:
     asked = getattr(blas, "ensure_blas", None)
     if asked is None:
         return
-    blas.ensure_blas = lambda: None  # what it would find out is known
+    blas.ensure_blas = lambda: None  # its result is known
     try:
         arrays: Any = importlib.import_module(ARRAYS)
     finally:
@@ -84,20 +84,20 @@ class OurLocator(_PROTOCOL):  # type: ignore[misc]  # numba has no types
 
     @classmethod
     def from_function(cls, py_func: Any, py_file: str) -> OurLocator | None:
-        """The locator of a function; None leaves the function to numba's own locators."""
+        """Return the locator of a function; None leaves the function to numba's own locators."""
         place = getattr(_here, "place", None)
         return None if place is None else cls(place, py_file)
 
     def get_cache_path(self) -> str:
-        """The folder."""
+        """Return the folder."""
         return str(self.place.folder)
 
     def get_source_stamp(self) -> str:
-        """The stamp that numba compares with that of the files it finds."""
+        """Return the stamp that numba compares with that of the files it finds."""
         return self.place.stamp
 
     def get_disambiguator(self) -> str:
-        """An empty text, because functions of one unit have different names."""
+        """Return an empty text, because functions of one unit have different names."""
         return ""
 
     def ensure_cache_path(self) -> None:
@@ -109,7 +109,7 @@ class OurLocator(_PROTOCOL):  # type: ignore[misc]  # numba has no types
 @contextmanager
 def use_folder(folder: Path, stamp: str, filling: bool) -> Iterator[None]:
     """Make numba read (and with `filling` also write) the code that this thread compiles with ``cache=True``."""
-    named = getattr(config, "CACHE_LOCATOR_CLASSES", "")  # this variable of the user's would take our place
+    named = getattr(config, "CACHE_LOCATOR_CLASSES", "")  # this user variable would override ours
     config.CACHE_LOCATOR_CLASSES = ""
     _here.place = Place(folder, stamp, filling)
     try:
@@ -121,13 +121,13 @@ def use_folder(folder: Path, stamp: str, filling: bool) -> Iterator[None]:
 
 @cache
 def error_message() -> str:
-    """Why this numba does not use our folder; empty if it does. The first call registers our locator."""
+    """Return why this numba does not use our folder; empty if it does. The first call registers our locator."""
     try:
         caching.CacheImpl._locator_classes.insert(0, OurLocator)
         probe = Path("probe")
         with use_folder(probe, "", filling=False):
             found = caching.FunctionCache(error_message.__wrapped__).cache_path
-    except Exception as error:  # whatever a numba of other insides does
+    except Exception as error:  # a numba with other internals may raise anything
         reason = f"{type(error).__name__}: {error}"
     else:
         if found == str(probe):
@@ -145,7 +145,7 @@ _LOCK = threading.RLock()
 
 
 def load(unit: str, compile_with: Callable[[bool], T]) -> T:
-    """The result of `compile_with(cache)`: a unit, compiled or from the cache."""
+    """Return the result of `compile_with(cache)`: a unit, compiled or from the cache."""
     with _LOCK:
         if reason := error_message() or closed(unit):
             warn_once(f"{reason}; compiling in memory")
@@ -158,7 +158,7 @@ def load(unit: str, compile_with: Callable[[bool], T]) -> T:
                     with use_folder(home, _stamp(unit), filling=False):
                         return compile_with(True)
                 except Exception:
-                    pass  # whatever numba makes of a strange file; an error of ours comes again when it is compiled
+                    pass  # numba may fail on odd files; an error of ours recurs during compilation
             warn_once(f"compiled kernels in {home} are damaged and are made anew")
             remove(home)
         try:
@@ -172,14 +172,14 @@ def load(unit: str, compile_with: Callable[[bool], T]) -> T:
 
 
 def row_addresses(name: str, dtype: str) -> dict[str, int]:
-    """Addresses of the row kernels of the operation `name`: ``forward`` and ``backward_0`` .. ``backward_2``."""
+    """Return addresses of the row kernels of the operation `name`: ``forward`` and ``backward_0`` .. ``backward_2``."""
     op = ops.get(name)
     unit = units.rows_unit(op, dtype)
     return _addresses(unit, lambda cached: _compile_rows(op, dtype, unit, cached))
 
 
 def kernel_address(name: str, dtype: str) -> int:
-    """The address of another kernel: one of ``wire.KERNELS``, or such a name plus ``_plain``."""
+    """Return the address of another kernel: one of ``wire.KERNELS``, or such a name plus ``_plain``."""
     unit = units.core_unit(name, dtype)
     return _addresses(unit, lambda cached: _compile_kernel(name, dtype, unit, cached))[name]
 
@@ -193,17 +193,17 @@ def _addresses(unit: str, compile_with: Callable[[bool], dict[str, Any]]) -> dic
 
 
 def _entry(kernel: Any) -> int:
-    """The address of the kernel itself, without the C wrapper, which would copy arguments on the stack."""
+    """Return the address of the kernel itself, without the C wrapper, which would copy arguments on the stack."""
     address: int = kernel._library.get_pointer_to_function(kernel.native_name.removeprefix("cfunc."))
     return address
 
 
 @cache
 def callable_at(address: int) -> Callable[..., None]:
-    """The kernel at an address as a slow Python function of six addresses and two numbers."""
-    # numba's own convention: a status is returned, and two places for a result and an exception come first
+    """Return the kernel at an address as a slow Python function of six addresses and two numbers."""
+    # numba's calling convention: it returns a status, and takes places for a result and an exception first
     entry = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 8, ctypes.c_int64, ctypes.c_int64)(address)
-    places = [ctypes.c_void_p(), ctypes.c_void_p()]  # written to: they live as long as the function
+    places = [ctypes.c_void_p(), ctypes.c_void_p()]  # written to, so they live as long as the function
     result, exception = (ctypes.addressof(place) for place in places)
     entry.places = places  # type: ignore[attr-defined]
 
@@ -215,7 +215,7 @@ def callable_at(address: int) -> Callable[..., None]:
 
 def _fill(unit: str, compile_with: Callable[[bool], T]) -> T:
     home = make_folder() / unit
-    making = Path(tempfile.mkdtemp(prefix=BUILD, dir=home.parent))  # this user's alone
+    making = Path(tempfile.mkdtemp(prefix=BUILD, dir=home.parent))  # private to this user
     try:
         with use_folder(making, _stamp(unit), filling=True):
             result = compile_with(True)
@@ -223,7 +223,7 @@ def _fill(unit: str, compile_with: Callable[[bool], T]) -> T:
         try:
             os.rename(making, home)
         except OSError:
-            if not home.is_dir():  # else another process was first
+            if not home.is_dir():  # otherwise another process was faster
                 raise
     finally:
         remove(making)
@@ -247,8 +247,8 @@ def _compile_kernel(name: str, dtype: str, unit: str, cached: bool) -> dict[str,
 
 
 def _module(unit: str, source: str) -> ModuleType:
-    """A module made from generated source."""
-    module = sys.modules[f"scalarviz_rows.{unit}"] = ModuleType(f"scalarviz_rows.{unit}")  # numba looks it up
+    """Return a module made from generated source."""
+    module = sys.modules[f"scalarviz_rows.{unit}"] = ModuleType(f"scalarviz_rows.{unit}")  # numba looks the module up
     define(unit, source, module.__dict__)
     return module
 
@@ -268,7 +268,7 @@ def warmup(dtypes: Iterable[str] = DTYPES, ops: Iterable[str] | None = None, pro
 
 def fill(wanted: Sequence[Unit], progress: Progress | None = None, stopped: Callable[[], bool] = lambda: False) -> None:
     """Compile the units that are missing in the cache, the slowest first."""
-    with PLACE.alone(stopped):  # of several processes one compiles, and the others find what it has made
+    with PLACE.alone(stopped):  # one process compiles, the others then find its results
         missing = sorted((unit for unit in wanted if not is_there(unit)), key=_rank)
         filling = Filling(wanted, is_there, help_out, lambda unit: f"{unit[1]}, {unit[2]}", progress, stopped)
         filling.fill(missing, start_helpers(__name__, len(missing), PLACE))

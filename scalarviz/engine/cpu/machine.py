@@ -30,7 +30,7 @@ Numbers = NDArray[Any]
 
 
 def kernel_at(name: str, dtype: str) -> int:
-    """The address of a kernel; 0 if it is only noted (`units.noting`)."""
+    """Return the address of a kernel; 0 if it is only noted (`units.noting`)."""
     if noted(("kernel", name, dtype)):
         return 0
     from .loader import kernel_address  # loads numba
@@ -39,7 +39,7 @@ def kernel_at(name: str, dtype: str) -> int:
 
 
 def rows_at(name: str, dtype: str) -> dict[str, int]:
-    """The addresses of the row kernels of an operation; 0 if they are only noted."""
+    """Return the addresses of the row kernels of an operation; 0 if they are only noted."""
     if noted(("rows", name, dtype)):
         return dict.fromkeys(kernel_names(ops.get(name)), 0)
     from .loader import row_addresses  # loads numba
@@ -58,8 +58,8 @@ class Feeder:
         self._stretches: list[tuple[int, int, int, int]] = []
 
     def lines(self, data: Data) -> NDArray[np.int64]:
-        """The lines for these numbers, shape (ranges, FEED); valid until the next call."""
-        parts = data.parts  # whoever lays the data out anew leaves these as they are
+        """Return the lines for these numbers, shape (ranges, FEED); valid until the next call."""
+        parts = data.parts  # a new layout leaves these unchanged
         if parts is self._held:
             return self._lines
         widths = tuple(map(len, parts))
@@ -78,7 +78,7 @@ class Feeder:
 def stretches(
     index: NDArray[np.int64], rows: NDArray[np.int64], widths: tuple[int, ...]
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Part, first row of the program, length, first row of the part: inputs that are consecutive in both."""
+    """Yield part, first row of the program, length, first row of the part: inputs that are consecutive in both."""
     part_of = np.repeat(np.arange(len(widths)), widths)[index]
     starts = np.cumsum([0, *widths])[:-1]
     cuts = np.flatnonzero((np.diff(index) != 1) | (np.diff(rows) != 1) | (np.diff(part_of) != 0)) + 1
@@ -91,7 +91,7 @@ def stretches(
 
 @lru_cache(maxsize=64)
 def _kernel_for(source: np.dtype[Any], real: np.dtype[Any]) -> str:
-    """The name of the kernel that loads numbers of a dtype."""
+    """Return the name of the kernel that loads numbers of a dtype."""
     source = np.dtype(np.uint8) if source.kind == "b" else source  # a bool is a byte, 0 or 1
     return "load" if source == real else f"load_{source.name}"
 
@@ -127,13 +127,13 @@ class Addresses(Generic[A]):
         self.known: dict[str, A] = {}
 
     def __call__(self, name: str) -> A:
-        """The address of the kernel with this name."""
+        """Return the address of the kernel with this name."""
         if name not in self.known:
             self.known[name] = self._find(name)
         return self.known[name]
 
     def same(self, before: dict[str, A]) -> bool:
-        """Whether all addresses are still valid."""
+        """Return whether all addresses are still valid."""
         return all(self(name) == address for name, address in before.items())
 
 
@@ -159,7 +159,7 @@ class Loaded:
         kernel = Addresses(
             lambda name: kernel_at(f"{name}_plain" if plain and name in VECTOR_KERNELS else name, dtype.name)
         )
-        # one sample: its rows lie side by side, so that there are vectors to compute with
+        # one sample: its rows lie side by side, which makes vectors
         compact = block == 1 and not plain and can_be_compact(program)
         vector = (vector_size or LINE) // dtype.itemsize
         how = LaneLayout(
@@ -178,14 +178,14 @@ class Loaded:
         self.room = np.zeros(ROOM_NUMBERS + ROOM_COLUMNS * SEVERAL if len(encoded.sole_spans) else 0, dtype)
         height = program.n_rows
         whole = kernel(fused) if (fused := name_of(program)) and not plain else 0
-        # in the order of the names in layout
+        # in the order of the names in `layout`
         space = [
             self.workspace.address, 0, 2 * height, self.tile.ctypes.data, height, block, program.loss, 0, int(compact),
             whole, 0, 0, 0, 0, coupled, self.workspace.apart, 0, self.sums.ctypes.data, encoded.places,
             *[0] * 6, self.room.ctypes.data,
         ]  # fmt: skip
         self._lists = [
-            np.array(part, order="C")  # its own: what is encoded once may be loaded by many
+            np.array(part, order="C")  # a copy: an encoded program may be loaded many times
             for part in (
                 encoded.forward, encoded.backward, encoded.pool, encoded.numbers, program.constant_rows,
                 program.constants.astype(dtype), program.input_rows, program.input_index, program.outputs,
@@ -201,7 +201,7 @@ def _encoded(
     program: Program, rows: Addresses[dict[str, int]], kernel: Addresses[int], seeds: tuple[int, ...],
     dtype: np.dtype[Any], how: LaneLayout,
 ) -> Encoded:  # fmt: skip
-    """The numbers of a program, computed once while its kernels keep their addresses."""
+    """Return the numbers of a program, computed once while its kernels keep their addresses."""
     key = (id(program), seeds, dtype, how)
     before = _ENCODED.get(key)
     if before is not None and before[0] is program and rows.same(before[1]) and kernel.same(before[2]):

@@ -26,7 +26,7 @@ POINTERS = ("_a", "_b", "_c", "_y", "_g", "_d")
 _FUNCTIONS = {name: f"_{name}" for name in FUNCTIONS}
 NUMBA = Dialect(calls=_FUNCTIONS, where="_select({c}, {a}, {b})", literal=typed_literal)
 NEAR = replace(NUMBA, calls=_FUNCTIONS | {"sin": "_sin_near", "cos": "_cos_near"})
-"""For small arguments: the library's sine and cosine, good for any, are no straight-line code."""
+"""Sine and cosine for small arguments: the library's, good for any argument, is not straight-line code."""
 
 _HEADER = '''\
 """Row kernels of {name!r} in {dtype}. Written by scalarviz from its ops table; changes here are lost."""
@@ -46,19 +46,19 @@ _abs, _range = abs, range  # an operand may have these names
 
 
 def kernel_names(op: ops.Op) -> tuple[str, ...]:
-    """``forward`` and one ``backward_k`` for each operand that a gradient flows to."""
+    """Return ``forward`` and one ``backward_k`` for each operand that a gradient flows to."""
     return ("forward", *(f"backward_{k}" for k, partial in enumerate(op.partials) if partial is not None))
 
 
 @lru_cache(maxsize=1024)
 def module_source(op: ops.Op, dtype: str) -> str:
-    """The source of a module with the row kernels of `op`."""
+    """Return the source of a module with the row kernels of `op`."""
     backward = (_backward(op, k, partial) for k, partial in enumerate(op.partials) if partial is not None)
     return "\n\n".join([header(op.name, dtype), _forward(op), *backward])
 
 
 def header(name: str, dtype: str) -> str:
-    """The head of a module of kernels."""
+    """Return the head of a module of kernels."""
     return _HEADER.format(name=name, dtype=dtype, package=f"{__package__}.compiled")
 
 
@@ -81,7 +81,7 @@ def _backward(op: ops.Op, k: int, partial: str) -> str:
 
 
 def _dialects(op: ops.Op, expression: str) -> tuple[Dialect, ...]:
-    """The source of an expression; two versions if it needs the sine or cosine of an operand alone."""
+    """Return the source of an expression; two versions if it needs the sine or cosine of an operand alone."""
     angles = re.findall(r"\b(?:sin|cos)\(([^()]*)", expression)
     return (NEAR, NUMBA) if angles and set(angles) <= set(op.args) else (NUMBA,)
 
@@ -92,7 +92,7 @@ def _loop(op: ops.Op, lines: list[str]) -> str:
 
 
 def _definition(name: str, op: ops.Op, bodies: list[str]) -> str:
-    """A function with one body, or with two: for operands that are all near 0, and for any operands."""
+    """Return a function with one body, or with two: for operands that are all near 0, and for any operands."""
     text = bodies[0]
     if len(bodies) == 2:
         near = " and ".join(f"_all_near(_{'abc'[k]}, _n)" for k in range(len(op.args)))
@@ -101,7 +101,7 @@ def _definition(name: str, op: ops.Op, bodies: list[str]) -> str:
 
 
 def definition(name: str, lines: list[str]) -> str:
-    """A function with the arguments of a row kernel."""
+    """Return a function with the arguments of a row kernel."""
     body = "\n".join(lines)
     return f"def {name}({', '.join(POINTERS)}, _n, _fresh):\n{indent(body, '    ')}\n"
 
@@ -130,7 +130,7 @@ _CONSTANTS, _STEP = "_g", "_d"
 
 
 def words_of(program: Program) -> str:
-    """A program in the form of :data:`UPDATES`; empty if it cannot be expressed so."""
+    """Return a program in the form of :data:`UPDATES`; empty if it cannot be expressed so."""
     n = len(program.input_rows)
     constants = n + len(program.constant_rows)
     given = [*program.input_rows.tolist(), *program.constant_rows.tolist()]
@@ -152,14 +152,14 @@ def _lines(i: Instruction) -> list[str]:
 
 
 def name_of(program: Program) -> str:
-    """The fused kernel that equals the body of an update, or an empty text."""
+    """Return the fused kernel that equals the body of an update, or an empty text."""
     words = words_of(program)
     return next((name for name, known in UPDATES.items() if known == words), "")
 
 
 @cache
 def update_source(name: str, dtype: str) -> str:
-    """The source of a kernel of :data:`UPDATES`: weights, gradients, two states, constants, step numbers."""
+    """Return the source of a kernel of :data:`UPDATES`: weights, gradients, two states, constants, step numbers."""
     counts, *lines, out = UPDATES[name].split("; ")
     inputs, constants = (int(count) for count in counts.split("+"))
     columns = _COLUMNS[:inputs]
@@ -173,7 +173,7 @@ def update_source(name: str, dtype: str) -> str:
 
 
 def _statements(line: str) -> list[str]:
-    """Python for ``r3 = sub r0 r2``."""
+    """Return Python for ``r3 = sub r0 r2``."""
     result, word, *operands = line.replace(" = ", " ").split()
     if word == "take":
         return [f"{result} = {operands[0]}"]

@@ -1,4 +1,4 @@
-"""Whether numba can be used; its settings may prevent that. Loads numba only if there are settings."""
+"""Check whether numba can be used; its settings may prevent that. Loads numba only if there are settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INSTEAD = 'or use engine="numpy"'
 
 
 def no_numba() -> str:
-    """Why numba cannot be used, as one clause that follows its name; empty if it can."""
+    """Return why numba cannot be used, as one clause that follows its name; empty if it can."""
     if not has_package("numba"):
         return f"needs numba, which is not installed here: pip install numba; {INSTEAD}"
     given = tuple(f"{name}={os.environ.get(name, '')}" for name in sorted(os.environ) if name.startswith("NUMBA_"))
@@ -25,12 +25,12 @@ def no_numba() -> str:
 
 @lru_cache(maxsize=8)
 def _refused(settings: tuple[str, ...]) -> str:
-    """The reason why numba refuses its settings; empty if it accepts them."""
+    """Return the reason why numba refuses its settings; empty if it accepts them."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         try:
             config = importlib.import_module("numba").config
-        except Exception as error:  # whatever it raises: a ValueError for no threads, for one
+        except Exception as error:  # numba raises anything, such as ValueError for no threads
             given = listing(settings) or f"the file {SETTINGS_FILE}"
             return f"cannot be loaded with {given}: {' '.join(str(error).split())}; correct or unset them, {INSTEAD}"
     for warning in said:  # numba's text ends in a traceback

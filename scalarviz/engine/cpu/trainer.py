@@ -43,7 +43,7 @@ MANY_WEIGHTS = 65536
 """From this many weights on, clearing and adding buffers takes longer than a block of samples."""
 
 MANY_SAMPLES = 512
-"""For so many weights, each buffer sums at least this many samples if there are more than two groups."""
+"""From `MANY_WEIGHTS` on, each buffer sums at least this many samples if there are more than two groups."""
 
 WORTH = 1_000_000
 """For fewer operations per step, a second thread costs more than it saves."""
@@ -53,7 +53,7 @@ TRIAL_SECONDS = 0.25
 
 
 def groups_of(program: Program, batch: int, block: int) -> int:
-    """The number of groups of a step; 0 if its blocks are too few or too small for threads."""
+    """Return the number of groups of a step; 0 if its blocks are too few or too small for threads."""
     blocks = -(-batch // block)
     if blocks == 1 or work_of(program) * batch < WORTH:
         return 0
@@ -62,7 +62,7 @@ def groups_of(program: Program, batch: int, block: int) -> int:
 
 
 def threads_for(wanted: int, groups: int) -> int:
-    """The number of threads: at most that of groups and processors, and 1 if threads cannot wait."""
+    """Return the number of threads: at most that of groups and processors, and 1 if threads cannot wait."""
     if wanted == 1 or not yield_address():
         return 1
     return max(1, min(wanted, groups, processors()))
@@ -70,7 +70,7 @@ def threads_for(wanted: int, groups: int) -> int:
 
 @cache
 def yield_address() -> int:
-    """The address of the system function that yields the processor to other threads; 0 if there is none."""
+    """Return the address of the system function that yields the processor to other threads; 0 if there is none."""
     try:
         windows = sys.platform == "win32"
         library = ctypes.CDLL("kernel32" if windows else None)
@@ -93,7 +93,7 @@ class Turns:
         self._tried = time.perf_counter()
 
     def pieces(self, count: int) -> list[tuple[int, int]]:
-        """Pairs (workers, steps) for the next `count` steps; sometimes the other number of threads does a few."""
+        """Return pairs (workers, steps) for the next `count` steps; sometimes a few steps try the other number."""
         now = time.perf_counter()
         if self.most == 1 or now - self._tried < TRIAL_SECONDS:
             return [(self.workers, count)]
@@ -102,7 +102,7 @@ class Turns:
         return [(other, few), (self.workers, count - few)] if count > few else [(other, count)]
 
     def took(self, workers: int, seconds: float) -> None:
-        """Record the seconds per step of so many workers; the median of the last three counts."""
+        """Record the seconds per step with `workers` threads; the median of the last three counts."""
         self._seconds[workers].append(seconds)
         known = {workers: statistics.median(several) for workers, several in self._seconds.items() if several}
         self.workers = min(known, key=lambda workers: known[workers])
@@ -140,11 +140,11 @@ class Pieces:
         whole.machine[wire.PIECES : wire.PIECES + 2] = self._lines.ctypes.data, len(self._lines)
 
     def hyper(self, problem: Problem, first: int, count: int, lr: Rates) -> list[Array]:
-        """The step numbers of each group, which follow those of the whole update."""
+        """Return the step numbers of each group, which follow those of the whole update."""
         found = []
         for j, updater in enumerate(self._updaters):
             updater.problem.t_start = problem.t_start
-            own = lr[:, j :: len(self._updaters)] if isinstance(lr, np.ndarray) else lr  # its rate, and its momentum
+            own = lr[:, j :: len(self._updaters)] if isinstance(lr, np.ndarray) else lr  # its rates, and its momenta
             found.append(updater.hyper(first, count, own))
         return found
 
@@ -221,13 +221,13 @@ class NumbaTrainer(HostTrainer):
         self._team = np.array([0, yield_address()], np.int64)
         self._columns = np.zeros(2 + len(problem.state) + len(problem.columns), np.int64)
         self._machines: Machines | None = None
-        self._is_finite: bool | None = None  # as the last call has found on its way
-        self._flags: tuple[NDArray[np.bool_], bool] | None = None  # looked at last, and whether all were set
+        self._is_finite: bool | None = None  # found by the last call
+        self._flags: tuple[NDArray[np.bool_], bool] | None = None  # the last checked flags, and whether all were set
         self._places: dict[str, tuple[Array, int]] = {}
 
     @property
     def ready(self) -> bool:
-        """Whether the next call needs no compilation; loads what is in the cache."""
+        """True if the next call needs no compilation; also loads the cached kernels."""
         return not self._load()
 
     @property
@@ -257,7 +257,7 @@ class NumbaTrainer(HostTrainer):
     def _make_machines(self) -> Machines:
         problem = self.problem
         made = Machines(problem, self._block, self.threads)
-        if not isinstance(problem.data, Outside):  # nothing is read before its time
+        if not isinstance(problem.data, Outside):  # outside data is not read in advance
             made.feeder.lines(problem.data)
         some = bool(problem.trained.any()) and not problem.trained.all()  # no flag is set before the first step
         self._set_kernels(made, problem.data.shape[1], False, some, True)
@@ -290,20 +290,20 @@ class NumbaTrainer(HostTrainer):
         body[wire.FOLLOW] = kernel("follow") if problem.plan.body.tracks else 0
 
     def _address_of(self, name: str, array: Array) -> int:
-        """The address of an array's numbers; NumPy's own lookup takes longer than a small step."""
+        """Return the address of an array's numbers; NumPy's own lookup takes longer than a small step."""
         held = self._places.get(name)
         if held is None or held[0] is not array:
             held = self._places[name] = array, array.ctypes.data
         return held[1]
 
     def _every_weight(self) -> bool:
-        """Whether all weights are trained; cached, because checking millions of flags is a tenth of a step."""
+        """Return whether all weights are trained; cached, because checking millions of flags is a tenth of a step."""
         if self._flags is None or self._flags[0] is not self.problem.trained:
             self._flags = self.problem.trained, bool(self.problem.trained.all())
         return self._flags[1]
 
     def train(self, first: int, count: int, lr: Rates) -> NDArray[np.float64]:
-        """Do the steps ``first + 1 .. first + count``; returns their losses, float64 of shape (count,)."""
+        """Do the steps ``first + 1 .. first + count``; return their losses, float64 of shape (count,)."""
         pieces = self._ready_machines.pieces
         hyper, losses, done = self._updater.hyper(first, count, lr), np.empty(count), 0
         if pieces.count:
@@ -319,12 +319,12 @@ class NumbaTrainer(HostTrainer):
         return losses
 
     def finite(self) -> bool:
-        """Whether no weight is a NaN or an infinity after the last call."""
-        found, self._is_finite = self._is_finite, None  # whoever asks again may have changed them
+        """Return whether no weight is a NaN or an infinity after the last call."""
+        found, self._is_finite = self._is_finite, None  # the numbers may change before the next question
         return super().finite() if found is None else found
 
     def gradient(self, step: int) -> float:
-        """Forward and backward of the batch of step ``step + 1``; fills ``store.grad``, returns the loss."""
+        """Run forward and backward for the batch of step ``step + 1``; fill ``store.grad``, return the loss."""
         nothing = np.empty((0, 0), self._theta.dtype)
         losses = np.empty(1)
         self._run(step, nothing, losses, False, self._turns.workers)
@@ -343,7 +343,7 @@ class NumbaTrainer(HostTrainer):
         self._team[wire.ARRIVED] = 0
         self._set_kernels(machines, samples, ahead, not every, commit)
         body, update = machines.bodies[0].machine, machines.update.machine
-        # asked for at every call: the arrays of a problem may be replaced between calls
+        # looked up at every call: the arrays of a problem may be replaced between calls
         columns = (store.value, grad, *problem.state, *problem.columns)
         self._columns[:] = [place(f"column {k}", column) for k, column in enumerate(columns)]
         body[wire.PREVIOUS_AT], body[wire.TRAINED_AT] = place("previous", problem.previous), 0
@@ -355,7 +355,7 @@ class NumbaTrainer(HostTrainer):
         body[wire.FIRST], body[wire.COUNT], body[wire.COMMIT], body[wire.WORKERS] = first, len(losses), commit, workers
         if commit:
             body[wire.HYPERS_AT], body[wire.HYPER_BYTES] = hyper.ctypes.data, hyper.strides[0]
-        # nobody but the update looks at gradients or weights between backward and update, and all are trained
+        # if nothing reads gradients or weights between backward and update, and all weights are trained
         unseen = commit and every and not derived and not limits.between and update[wire.FUSED]
         body[wire.AT_ONCE] = bool(unseen and body[wire.WHOLE])
         penalties = np.zeros(len(losses) if limits.penalised else 0)
@@ -386,7 +386,7 @@ class NumbaTrainer(HostTrainer):
             for thread in others:
                 thread.start()
             work(0)
-        except BaseException:  # an interrupt before the call: nobody is to wait for this thread
+        except BaseException:  # an interrupt before the call: no other thread may wait for this one
             self._team[wire.ARRIVED] = wire.EVERYBODY
             raise
         finally:
@@ -396,14 +396,14 @@ class NumbaTrainer(HostTrainer):
         self._is_finite = not body[wire.STRANGE] if body[wire.AT_ONCE] else None
         if derived:
             store.grad[:] = grad[:n]
-        with np.errstate(invalid="ignore"):  # samples that are all left out: 0 / 0
+        with np.errstate(invalid="ignore"):  # all samples are left out: 0 / 0
             losses *= scales
         if limits.penalised:
             losses += penalties
 
 
 def _bodies(program: Program, dtype: np.dtype[Any], block: int, batch: int, threads: int) -> list[Loaded]:
-    """One machine per thread; if samples depend on each other, all share the rows of the first."""
+    """Return one machine per thread; if samples depend on each other, all share the rows of the first."""
     blocks = -(-batch // block)
     first = Loaded(program, dtype, block, (program.loss,), blocks=blocks)
     other = first if program.couples else None
@@ -414,7 +414,7 @@ def _bodies(program: Program, dtype: np.dtype[Any], block: int, batch: int, thre
 
 
 def _tracks(problem: Problem) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The tracks of numbers that are not frozen, as ``compiled/steps.follow`` reads them."""
+    """Return the tracks of numbers that are not frozen, as ``compiled/steps.follow`` reads them."""
     found = [track for track in problem.plan.body.tracks if not problem.store.frozen[track.index]]
     tracks = np.array([(t.index, t.row, t.count) for t in found], np.int64).reshape(-1, 3)
     factors = np.array([(t.rate, factor_of(t, problem.batch)) for t in found], np.float64).reshape(-1, 2)

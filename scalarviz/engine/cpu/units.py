@@ -45,14 +45,14 @@ SETTINGS = (
 
 @cache
 def key() -> str:
-    """A hash of everything that the machine code depends on, except generated sources."""
+    """Return a hash of everything that the machine code depends on, except generated sources."""
     versions = sys.version, installed("numba"), installed("llvmlite")
     said = FORM, versions, _processor(), settings(SETTINGS), settings_file()
     return digest(said, sources(PACKAGE, SOURCES))
 
 
 def _processor() -> str:
-    """Model and features of the processor, because several machines may share a folder."""
+    """Return model and features of the processor, because several machines may share a folder."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             lines = file.read(8192).split("\n\n", 1)[0].splitlines()
@@ -71,13 +71,13 @@ Unit = tuple[str, str, str]
 
 
 def core_unit(name: str, dtype: str) -> str:
-    """The unit of a kernel that any program may need."""
+    """Return the unit of a kernel that any program may need."""
     written = f"-{_digest(update_source(name, dtype))}" if name in UPDATES else ""
     return f"core-{name}{written}-{dtype}"
 
 
 def rows_unit(op: ops.Op, dtype: str) -> str:
-    """The unit of an operation's row kernels."""
+    """Return the unit of an operation's row kernels."""
     return f"{op.name}-{_digest(module_source(op, dtype))}-{dtype}"
 
 
@@ -87,7 +87,7 @@ def _digest(source: str) -> str:
 
 
 def cache_is_warm(dtype: str, names: Iterable[str]) -> bool:
-    """Whether a program with these operations can start without compiling."""
+    """Return whether a program with these operations can start without compiling."""
     if dtype not in DTYPES or closed():
         return False
     units = [*(("kernel", name, dtype) for name in KERNELS), *(("rows", name, dtype) for name in set(names))]
@@ -95,7 +95,7 @@ def cache_is_warm(dtype: str, names: Iterable[str]) -> bool:
 
 
 def is_there(unit: Unit) -> bool:
-    """Whether a unit is in the cache and may be loaded."""
+    """Return whether a unit is in the cache and may be loaded."""
     found, name = _found(), _name_of(unit)
     if name not in found:
         if closed(name) or not (folder() / name / _SEAL).is_file():
@@ -116,7 +116,7 @@ _here = threading.local()
 
 @contextmanager
 def noting() -> Iterator[list[Unit]]:
-    """In the block, note missing units instead of compiling them; see :func:`noted`."""
+    """Note missing units in the block instead of compiling them; see :func:`noted`."""
     found: list[Unit] = []
     _here.units = found
     try:
@@ -126,7 +126,7 @@ def noting() -> Iterator[list[Unit]]:
 
 
 def noted(unit: Unit) -> bool:
-    """Whether `noting` is on and a unit is missing; then the unit is noted."""
+    """Return whether `noting` is on and a unit is missing; then the unit is noted."""
     found: list[Unit] | None = getattr(_here, "units", None)
     if found is None or _name_of(unit) in LOADED or is_there(unit):
         return False
@@ -136,7 +136,7 @@ def noted(unit: Unit) -> bool:
 
 
 def _found() -> set[str]:
-    """The units in the cache's folder; empty if the folder has changed since they were listed.
+    """Return the units in the cache's folder; empty if the folder has changed since they were listed.
 
     A thousand runs ask for it a thousand times. Loading checks a unit again (see `loader`).
     """
@@ -160,7 +160,7 @@ def seal(unit: Path) -> None:
 
 
 def intact(unit: Path) -> bool:
-    """Whether a unit's files match their checksum (a half-written object file would crash the process)."""
+    """Return whether a unit's files match their checksum (a half-written object file would crash the process)."""
     try:
         return (unit / _SEAL).read_text(encoding="ascii") == _checksum(unit)
     except (OSError, UnicodeError):

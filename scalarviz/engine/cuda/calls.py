@@ -21,18 +21,18 @@ KERNELS = ("tile_layer", "tile_back", "tile_weights")
 class Tile:
     """The rectangle of results that a block computes."""
 
-    rows: int  # of a thread
-    columns: int  # of a thread: fours but for weights
+    rows: int  # rows of a thread
+    columns: int  # columns of a thread: fours, except for weights
     down: int  # threads of a block, with `across`
     across: int
-    depth: int  # terms that lie in shared memory at a time
+    depth: int  # terms in shared memory at a time
 
     def __str__(self) -> str:
         return f"{self.rows}x{self.columns}x{self.down}x{self.across}x{self.depth}"
 
     @classmethod
     def parse(cls, text: str) -> Tile:
-        """The tile with the name `text`."""
+        """Return the tile with the name `text`."""
         return cls(*map(int, text.split("x")))
 
     @property
@@ -56,7 +56,7 @@ class Tile:
         return min(self.high, max(8, self.down * self.across // self.depth))
 
     def constants(self, which: str) -> dict[str, Any]:
-        """The sizes of the kernel with this name; InputError if its threads cannot share the work evenly."""
+        """Return the sizes of the kernel with this name; InputError if its threads cannot share the work evenly."""
         threads, pitch = self.down * self.across, self.depth + 4
         fours, moved = (self.depth, (self.high, self.wide)) if which == "tile_weights" else (self.columns, (self.high,))
         each = threads * 4 if which == "tile_weights" else threads
@@ -72,13 +72,13 @@ class Tile:
         }  # fmt: skip
 
     def shared(self, which: str, itemsize: int) -> int:
-        """Bytes of shared memory that a block of that kernel needs."""
+        """Return bytes of shared memory that a block of that kernel needs."""
         pitch = self.depth + 4
         right = self.wide * (pitch if which == "tile_weights" else self.depth)
         return (self.high * pitch + right) * itemsize
 
     def padded(self, rows: int, columns: int) -> int:
-        """The number of computed results, which includes the edges of tiles, for so many wanted ones."""
+        """Return the number of computed results for the wanted ones: it includes the edges of tiles."""
         return -(-rows // self.high) * self.high * -(-columns // self.wide) * self.wide
 
 
@@ -90,27 +90,27 @@ class Tiling:
         Tile(8, 8, 8, 16, 16), Tile(4, 4, 16, 8, 32), Tile(4, 8, 4, 16, 32), Tile(2, 4, 8, 8, 32),
         Tile(4, 4, 1, 32, 32), Tile(1, 4, 4, 8, 32),
     )  # fmt: skip
-    wide_layer: tuple[Tile, ...] = (  # the same in float64, whose numbers fill twice the memory
+    wide_layer: tuple[Tile, ...] = (  # for float64, whose numbers fill twice the memory
         Tile(4, 4, 16, 16, 16), Tile(4, 4, 16, 8, 16), Tile(2, 4, 8, 8, 16), Tile(1, 4, 4, 8, 16)
     )  # fmt: skip
     weights: tuple[Tile, ...] = (  # for gradients of weights
         Tile(8, 4, 8, 16, 32), Tile(4, 4, 8, 8, 32), Tile(4, 2, 16, 8, 32), Tile(2, 2, 8, 8, 32),
         Tile(1, 4, 4, 8, 32),
     )  # fmt: skip
-    blocks: int = 128  # so many are wanted, that a GPU works everywhere: with fewer a smaller tile is taken
+    blocks: int = 128  # wanted blocks, so that the whole GPU works: if there are fewer, a smaller tile is used
     least: int = 32  # weights of the smallest layer that is worth a tile
-    lanes: int = 32  # the fewest lanes that are
+    lanes: int = 32  # the fewest lanes that are worth a tile
 
     def for_both(self) -> list[Tile]:
-        """The tiles for values and gradients whose numbers fit into registers in float64 too."""
+        """Return the tiles for values and gradients whose numbers fit into registers in float64 too."""
         tiles = dict.fromkeys((*self.wide_layer, *self.layer))
         return [tile for tile in tiles if tile.rows * tile.columns <= max(t.rows * t.columns for t in self.wide_layer)]
 
     def of_lanes(self, rows: int, lanes: int, itemsize: int) -> Tile | None:
-        """For so many rows of results on so many lanes; None where the least is more than twice what is wanted.
+        """Return the tile for this many rows of results and lanes; None if the smallest is over twice the work.
 
-        It is the first that computes at most half as many rows again and has enough blocks, else of those the
-        one with the most blocks.
+        It is the first that computes at most half as many rows again and has enough blocks, else the one of these with
+        the most blocks.
         """
         tiles = self.layer if itemsize == 4 else self.wide_layer
         spare = {tile: tile.padded(rows, tile.wide) // tile.wide for tile in tiles}
@@ -119,14 +119,14 @@ class Tiling:
         return self._enough(fitting, {tile: tile.padded(rows, lanes) for tile in fitting})
 
     def of_weights(self, outputs: int, n: int, slices: int) -> Tile | None:
-        """The tile for a matrix of weights, by its area; None if it would compute 8 results for each wanted one."""
+        """Return the tile for a matrix of weights, by its area; None if it computes 8 results for each wanted one."""
         areas = {tile: tile.padded(outputs, n) for tile in self.weights}
         fitting = [tile for tile in self.weights if 2 * areas[tile] <= 3 * outputs * n]
         fitting = fitting or [tile for tile in self.weights if areas[tile] == min(areas.values()) <= 8 * outputs * n]
         return self._enough(fitting, {tile: areas[tile] * slices for tile in fitting})
 
     def together(self, tiles: list[tuple[Tile, int, int]]) -> Tile | None:
-        """One tile, and so one launch, for all matrices of these outputs and operands; None if it is not worth it.
+        """Return one tile, and so one launch, for all matrices of these outputs and operands; None if not worth it.
 
         The tile of the largest matrix is worth it if it computes at most 1.5 times the wanted results.
         """
@@ -140,7 +140,7 @@ class Tiling:
         return enough[0] if enough else max(tiles, key=blocks.__getitem__, default=None)
 
     def takes(self, weights: int, lanes: int) -> bool:
-        """Whether tiles are worth it for a layer of so many weights on so many lanes, a multiple of four."""
+        """Return whether tiles are worth it for a layer with `weights` weights on `lanes` lanes, a multiple of four."""
         return weights >= self.least and lanes >= self.lanes and lanes % 4 == 0
 
 
@@ -157,18 +157,18 @@ MEAN_SLICES = 32
 class Call(NamedTuple):
     """One launch, for a chunk of lanes."""
 
-    kernel: str  # as in ``catalog``
-    rows: int  # of threads, a thread a lane in each; of blocks where there is a tile
-    arguments: tuple[str | int | float, ...]  # names of buffers, and numbers; stride and lanes come behind
-    tile: Tile | None = None  # None where each thread computes one number
+    kernel: str  # name as in ``catalog``
+    rows: int  # rows of threads, one thread per lane in each; of blocks with a tile
+    arguments: tuple[str | int | float, ...]  # names of buffers, and numbers; stride and lanes follow
+    tile: Tile | None = None  # None if each thread computes one number
 
 
 class Sum(NamedTuple):
     """One launch that sums gradients of weights over lanes in tiles."""
 
     tile: Tile
-    at: int  # where its blocks' numbers stand in the pool, see ``kernels/tiles.tile_weights``
-    blocks: int  # how many
+    at: int  # the place of its blocks' numbers in the pool, see ``kernels/tiles.tile_weights``
+    blocks: int  # number of blocks
 
 
 SORTED = 4096
@@ -178,19 +178,19 @@ SORTED = 4096
 class Scatter(NamedTuple):
     """The gradients of a table that a gather reads."""
 
-    ids: int  # where the rows of the numbers begin in the pool
-    positions: int  # how many these are
-    weights: int  # where the parameters that the number 0 chooses begin in the pool
-    columns: int  # how many these are
-    rows: int  # of the table: how many numbers there are
-    step: int  # from one parameter of a column to the next
-    dst: int  # the first row of the results
+    ids: int  # the place of the rows of ids in the pool
+    positions: int  # number of these rows
+    weights: int  # the place in the pool of the parameters that id 0 selects
+    columns: int  # number of these parameters
+    rows: int  # rows of the table
+    step: int  # distance of the parameters in a column
+    dst: int  # first row of the results
 
 
 class Squares(NamedTuple):
     """A squared error that is the loss and is computed with the sum of the losses: its rows, in the pool."""
 
-    args: int  # ``2 * n`` rows: what the network says (nobody else writes their adjoints), what it should say
+    args: int  # ``2 * n`` rows: outputs (no one else writes their adjoints), then targets
     n: int
     number: int  # the place of its factor in the numbers
 
@@ -205,25 +205,25 @@ class Encoded:
     """
 
     pool: list[int] = field(default_factory=list)  # rows and tables of indices
-    numbers: list[float] = field(default_factory=list)  # those of the constants, then factors and offsets
+    numbers: list[float] = field(default_factory=list)  # constants, then factors and offsets
     forward: list[Call] = field(default_factory=list)
     backward: list[Call] = field(default_factory=list)
-    constants_at: int = 0  # in the pool, as all places here
+    constants_at: int = 0  # in the pool, like all places here
     inputs_at: int = 0
     outputs_at: int = 0
-    # a list of targets, the given adjoints: its place and how many; items are their numbers
+    # the given adjoints, a list of targets: its place and length; items are their numbers
     seeds_at: tuple[int, int] = (0, 0)
-    squares: Squares | None = None  # the loss, where it is joined with its sum
+    squares: Squares | None = None  # the loss, if it is joined with its sum
     which: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     first: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
     adjoint_rows: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     value_rows: NDArray[np.int32] = field(default_factory=lambda: np.zeros(0, np.int32))
     sums: list[Sum] = field(default_factory=list)
-    scatters: list[Scatter] = field(default_factory=list)  # what is added to the gradients, in order
-    means: int = 0  # the most rows whose mean over the batch one instruction takes
+    scatters: list[Scatter] = field(default_factory=list)  # additions to the gradients, in order
+    means: int = 0  # the most rows whose batch means one instruction takes
 
     def table(self, indices: Any) -> int:
-        """Put indices into the pool; returns their offset."""
+        """Put indices into the pool; return their offset."""
         at = len(self.pool)
         self.pool.extend(np.asarray(indices, np.int64).ravel().tolist())
         return at
@@ -236,12 +236,12 @@ Pairs = list[tuple[Any, Any, Any]]
 class Written(NamedTuple):
     """An instruction: its forward call, and the function that makes its backward call."""
 
-    forward: Call | None  # None where another instruction's call does it
+    forward: Call | None  # None if another instruction's call does it
     back: Callable[[int, int], Call] | None  # from the targets' place and number; None: no gradients
-    operands: NDArray[np.int64]  # the rows that items stand for
-    pairs: Callable[[], Pairs]  # what the gradients of its parameters are sums of
-    # in the place of `back`, from the rows that have an adjoint; adds its own
+    operands: NDArray[np.int64]  # the rows of the items
+    pairs: Callable[[], Pairs]  # the terms of its parameters' gradients
+    # replaces `back`: from the rows that have an adjoint; adds its own
     tiles: Callable[[set[int]], list[Call]] | None = None
-    scatter: Scatter | None = None  # added to gradients behind the pairs
-    before: Call | None = None  # done before the forward call
-    before_back: Call | None = None  # done before the backward call
+    scatter: Scatter | None = None  # added to gradients after the pairs
+    before: Call | None = None  # runs before the forward call
+    before_back: Call | None = None  # runs before the backward call

@@ -22,13 +22,13 @@ from .catalog import Kernel
 class Buffer:
     """Numbers in a device's memory; the memory is freed with the last buffer that uses it."""
 
-    memory: Any  # what the device made for it
-    start: int  # in numbers, as `size`
+    memory: Any  # the device's own object
+    start: int  # in numbers, like `size`
     size: int
     dtype: np.dtype[Any]
 
     def part(self, start: int, size: int) -> Buffer:
-        """A part of the numbers, as a buffer."""
+        """Return a part of the numbers, as a buffer."""
         return Buffer(self.memory, self.start + start, size, self.dtype)
 
 
@@ -38,7 +38,7 @@ class Launch:
 
     kernel: Kernel
     grid: tuple[int, int]  # blocks
-    block: tuple[int, int]  # threads of one
+    block: tuple[int, int]  # threads of a block
     arguments: tuple[Any, ...]  # buffers and numbers, in the order of the kernel's parameters
     shared: int = 0  # bytes of a block's shared memory beyond what the kernel declares
 
@@ -54,7 +54,7 @@ class Mark(Protocol):
     """A point in a device's work."""
 
     def done(self) -> bool:
-        """Whether the device has reached it; does not wait."""
+        """Return whether the device has reached it; does not wait."""
 
     def wait(self) -> None:
         """Wait until the device has reached it."""
@@ -64,14 +64,14 @@ class Device(Protocol):
     """A GPU, or a replacement for tests."""
 
     name: str
-    remark: str  # what is not as it should be, as one clause; empty if all is
+    remark: str  # one clause about a limitation; empty if there is none
     shared_bytes: int  # the most shared memory that a block can have
 
     def empty(self, size: int, dtype: Any) -> Buffer:
-        """Memory for so many numbers; DeviceMemoryError if there is too little."""
+        """Allocate memory for `size` numbers; DeviceMemoryError if there is too little."""
 
     def memory(self) -> tuple[int, int]:
-        """Free and total bytes."""
+        """Return free and total bytes."""
 
     def upload(self, to: Buffer, array: Array) -> None:
         """Queue a copy of `array` (same dtype and size), which must not change until :meth:`wait`."""
@@ -89,7 +89,7 @@ class Device(Protocol):
         """Queue a copy within the device."""
 
     def mark(self) -> Mark:
-        """The point at which all queued work is done."""
+        """Return the point at which all queued work is done."""
 
     def read_aside(self, copies: Sequence[tuple[Buffer, Array]]) -> Mark:
         """Copy buffers into arrays after all queued work, in parallel with later work.
@@ -98,10 +98,10 @@ class Device(Protocol):
         """
 
     def pinned(self, size: int, dtype: Any) -> Array:
-        """An array of zeros on the host that is fast to copy. NumPy owns it, so it outlives the device."""
+        """Return an array of zeros on the host that is fast to copy. NumPy owns it, so it outlives the device."""
 
     def record(self, launches: Sequence[Launch]) -> Recorded:
-        """Launches that will be done many times."""
+        """Return launches that can be repeated."""
 
     def close(self) -> None:
         """Free all resources besides the buffers."""
@@ -116,38 +116,38 @@ class SynchronousDevice(Device):
         self.number = number
 
     def wait(self) -> None:
-        """There is nothing to wait for."""
+        """Do nothing: the device works immediately."""
 
     def settle(self) -> None:
-        """There is nothing to wait for."""
+        """Do nothing: the device works immediately."""
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: the device holds no resources."""
 
     def done(self) -> bool:
-        """All is."""
+        """Return True: all work is done."""
         return True
 
     def mark(self) -> Self:
-        """Now."""
+        """Return this device as the mark."""
         return self
 
     def read_aside(self, copies: Sequence[tuple[Buffer, Array]]) -> Self:
-        """Copy."""
+        """Copy the buffers at once."""
         for source, array in copies:
             self.download(source, array)
         return self
 
     def pinned(self, size: int, dtype: Any) -> Array:
-        """Zeros."""
+        """Return an array of zeros."""
         return np.zeros(size, dtype)
 
     def prepared(self, launch: Launch) -> Callable[[], None]:
-        """What does a launch."""
+        """Return a function that does a launch."""
         raise NotImplementedError
 
     def record(self, launches: Sequence[Launch]) -> Recorded:
-        """Launches that will be done many times."""
+        """Return launches that can be repeated."""
         return _Loop([self.prepared(launch) for launch in launches])
 
 
@@ -162,7 +162,7 @@ class _Loop:
 
 
 class ListingDevice(SynchronousDevice):
-    """Computes nothing and has no memory; it finds out what a problem needs, without a GPU.
+    """A device without memory that computes nothing. It finds out the memory that a problem needs, without a GPU.
 
     It stores the recorded `launches`, counts how many were requested, and adds up the bytes of memory.
     """
@@ -176,27 +176,27 @@ class ListingDevice(SynchronousDevice):
         self.launched = self.nbytes = 0
 
     def empty(self, size: int, dtype: Any) -> Buffer:
-        """No memory, for so many numbers."""
+        """Return a buffer without memory for `size` numbers."""
         dtype = np.dtype(dtype)
         self.nbytes += size * dtype.itemsize
         return Buffer(None, 0, size, dtype)
 
     def memory(self) -> tuple[int, int]:
-        """As much as anybody wants."""
+        """Return a very large number of bytes."""
         return 1 << 62, 1 << 62
 
     def upload(self, to: Buffer, array: Array) -> None:
-        """Nothing is kept."""
+        """Do nothing."""
 
     def download(self, source: Buffer, array: Array) -> None:
-        """Nothing was computed: zeros."""
+        """Fill the array with zeros."""
         array.fill(0)
 
     def copy(self, to: Buffer, source: Buffer) -> None:
-        """Nothing is there."""
+        """Do nothing."""
 
     def prepared(self, launch: Launch) -> Callable[[], None]:
-        """Note and count it."""
+        """Store a launch, and return a function that counts it."""
         self.launches.append(launch)
         return self._count
 
@@ -245,7 +245,7 @@ class State:
         self._keeps = True
 
     def restore(self) -> None:
-        """The arrays of the snapshot; StateError if there is none."""
+        """Restore the arrays of the snapshot; StateError if there is none."""
         if self._keeps:
             return  # no step was done since
         if self._snapshot is None:
@@ -278,7 +278,7 @@ class State:
         copied = time.perf_counter() - start
         for span, array in self._arrays():
             array[:] = self._host[span]
-        self.seconds += copied + time.perf_counter() - start  # the upload ran as long beside its launch
+        self.seconds += copied + time.perf_counter() - start  # the upload ran at the same time
 
     def download_gradient(self) -> None:
         """Download the results of a backward pass."""

@@ -31,7 +31,7 @@ _MAKING = threading.Lock()
 
 
 def context_of(number: int) -> Context:
-    """The context of a device, which all runs of the process share; DeviceError if it cannot be used."""
+    """Return the context of a device, which all runs of the process share; DeviceError if it cannot be used."""
     with _MAKING:
         if number not in _CONTEXTS:
             _CONTEXTS[number] = Context(number)
@@ -73,11 +73,11 @@ class Context:
         which = getattr(self.api.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
         return int(self.call("cuDeviceGetAttribute", which, self.device))
 
-    # ---- asking
+    # ---- calls
 
     @property
     def usable(self) -> bool:
-        """Whether it can be used: it belongs to this process, and is not broken."""
+        """True if the context can be used: it belongs to this process, and is not broken."""
         return self.process == os.getpid() and not self.lost
 
     def check(self) -> None:
@@ -88,7 +88,7 @@ class Context:
             raise DeviceLostError(self.lost)
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """The result of a driver function, without its error code.
+        """Return the result of a driver function, without its error code.
 
         Raises DeviceMemoryError, DeviceLostError if the context is broken, otherwise DeviceError (for unknown
         codes too).
@@ -99,7 +99,7 @@ class Context:
         return found[0] if len(found) == 1 else tuple(found)
 
     def ready(self, name: str, *arguments: Any) -> bool:
-        """Whether something is done, from a driver function that asks; raises as :meth:`call`."""
+        """Return whether something is done, from a driver function that asks; raises as :meth:`call`."""
         error, _ = self._asked(name, *arguments)
         if int(error) not in (0, there.NOT_READY):
             raise self._failure(name, error)
@@ -109,16 +109,16 @@ class Context:
         self.check()
         try:
             error, *found = getattr(self.api, name)(*arguments)
-        except RuntimeError as said:  # no driver, or one that does not have this function
+        except RuntimeError as said:  # no driver, or one without this function
             raise DeviceError(f"NVIDIA's driver has no function {name}: {said}") from None
-        except ValueError as said:  # the bindings know no such code
+        except ValueError as said:  # the bindings do not know this code
             raise DeviceError(f"NVIDIA's driver failed in {name}: {said}") from None
         return error, found
 
     def _failure(self, name: str, error: Any) -> DeviceError:
         found = there.failure(self.api, name, error, self.driver, self._begun)
         if isinstance(found, DeviceLostError):
-            self.lost = self.lost or str(found)  # the first reason: others follow from it
+            self.lost = self.lost or str(found)  # keep the first reason: others follow from it
             if _CONTEXTS.get(self.number) is self:
                 there.lose(self.number, self.lost)
         return found
@@ -138,18 +138,18 @@ class Context:
 
     def __exit__(self, *_: object) -> None:
         if self.process == os.getpid():
-            self.api.cuCtxPopCurrent()  # the thread's affair, even if the context is broken
+            self.api.cuCtxPopCurrent()  # needed even if the context is broken
 
-    # ---- what it has
+    # ---- resources
 
     def memory(self) -> tuple[int, int]:
-        """Free and total bytes of the device."""
+        """Return free and total bytes of the device."""
         with self:
             free, total = self.call("cuMemGetInfo")
         return int(free), int(total)
 
     def function(self, kernel: Kernel) -> Any:
-        """A kernel, loaded once, inside ``with context:``."""
+        """Return a kernel, loaded once, inside ``with context:``."""
         with self._loading:
             if kernel not in self._functions:
                 image = images.image(kernel, self.capability, self.driver, partial(link, self))
@@ -160,7 +160,7 @@ class Context:
 
 
 def link(context: Context, ptx: str) -> bytes:
-    """Machine code for this device, from the compiler in the driver."""
+    """Return machine code for this device, from the compiler in the driver."""
     with context:
         state = context.call("cuLinkCreate", 0, [], [])
         try:
@@ -168,7 +168,7 @@ def link(context: Context, ptx: str) -> bytes:
             kind = context.api.CUjitInputType.CU_JIT_INPUT_PTX
             context.call("cuLinkAddData", state, kind, data, len(data), b"kernel", 0, [], [])
             place, size = context.call("cuLinkComplete", state)
-            return ctypes.string_at(int(place), int(size))  # a copy: the driver's own goes with the state
+            return ctypes.string_at(int(place), int(size))  # a copy: the driver's own is freed with the state
         finally:
             context.quietly("cuLinkDestroy", state)
 
@@ -197,7 +197,7 @@ class Event:
         context.call("cuEventRecord", self.handle, stream)
 
     def done(self) -> bool:
-        """Whether the work is done; does not wait."""
+        """Return whether the work is done; does not wait."""
         with self.context as context:
             return context.ready("cuEventQuery", self.handle)
 
@@ -208,7 +208,7 @@ class Event:
 
 
 def pinned(context: Context, size: int, dtype: Any) -> Array:
-    """Zeros in locked pages, which the GPU can copy itself; ordinary zeros if that is refused.
+    """Return zeros in locked pages, which the GPU can copy itself; ordinary zeros if that is refused.
 
     Whole pages are locked, so they contain nothing else: other data in a page would be locked and freed with
     it.
@@ -227,7 +227,7 @@ def pinned(context: Context, size: int, dtype: Any) -> Array:
             context.call("cuMemHostRegister", address, whole, 0)
     except DeviceLostError:
         raise
-    except DeviceError:  # the system lets nobody pin so much; copies are slower then
+    except DeviceError:  # the system refuses to lock so much; copies are slower then
         return array
     weakref.finalize(memory, context.quietly, "cuMemHostUnregister", address).atexit = False
     return array
@@ -243,7 +243,7 @@ _C_TYPES = {
 
 
 def pointer(buffer: Buffer) -> int:
-    """Address on the device."""
+    """Return the address on the device."""
     return int(buffer.memory.pointer) + buffer.start * buffer.dtype.itemsize
 
 
@@ -299,7 +299,7 @@ class DriverRecorded:
             launch.queue(home, self.device.stream)
 
     def _captured(self, home: Context) -> Any:
-        """All launches as one; None if the device does not support it."""
+        """Return all launches as one; None if the device does not support it."""
         stream = self.device.stream
         try:
             graph = self._graph_of_a_step(home)
@@ -350,12 +350,12 @@ class DriverDevice:
         self.stream, self.second = streams
 
     def empty(self, size: int, dtype: Any) -> Buffer:
-        """Memory for so many numbers."""
+        """Allocate memory for `size` numbers."""
         dtype = np.dtype(dtype)
         return Buffer(Memory(self.context, size * dtype.itemsize), 0, size, dtype)
 
     def memory(self) -> tuple[int, int]:
-        """Free and all bytes."""
+        """Return free and total bytes."""
         return self.context.memory()
 
     def upload(self, to: Buffer, array: Array) -> None:
@@ -390,7 +390,7 @@ class DriverDevice:
             self.context.quietly("cuStreamSynchronize", stream)
 
     def mark(self) -> Event:
-        """The point at which all queued work is done."""
+        """Return the point at which all queued work is done."""
         with self.context as context:
             return Event(context, self.stream)
 
@@ -405,11 +405,11 @@ class DriverDevice:
             return Event(context, self.second)
 
     def pinned(self, size: int, dtype: Any) -> Array:
-        """Zeros that the GPU copies itself."""
+        """Return zeros that the GPU copies itself."""
         return pinned(self.context, size, dtype)
 
     def record(self, launches: Sequence[Launch]) -> DriverRecorded:
-        """Launches that will be done many times."""
+        """Return launches that can be repeated."""
         with self.context as context:
             return DriverRecorded(self, [Packed(context, launch) for launch in launches])
 

@@ -177,13 +177,13 @@ _NONE = np.zeros(0, np.int64)
 WRITERS: dict[str, Callable[[Encoded, Instruction], Written]] = {
     "op": _op, "param": _param, "layer": _layer, "conv": _conv, "max": _max, "dot": _dot, "weighted": _weighted,
     "product": _product, "squares": _squares, "gather": _gather, "batch_mean": _batch_mean,
-    "mask": lambda found, i: Written(None, None, _NONE, list),  # `Machine.masks` launches it: it reads the clock
+    "mask": lambda found, i: Written(None, None, _NONE, list),  # `Machine.masks` launches it, since it reads the clock
 }  # fmt: skip
 """The functions that encode each kind of instruction."""
 
 
 def encode(program: Program, seeds: tuple[int, ...] = (), joined: bool = True, cut: Cut | None = None) -> Encoded:
-    """Tables and calls of a program; the gradients of the rows `seeds` are given (empty: forward only).
+    """Return tables and calls of a program; the gradients of the rows `seeds` are given (empty: forward only).
 
     `joined` says whether a neighbour may compute an instruction: the squared error with the sum of the losses,
     operations in the tiles of layers. Without a `cut`, everything is in the plain form.
@@ -215,7 +215,7 @@ def encode(program: Program, seeds: tuple[int, ...] = (), joined: bool = True, c
 
 
 def _is_loss_alone(program: Program, i: Instruction) -> bool:
-    """Whether an instruction is the squared error of different rows and rows without a gradient."""
+    """Return whether an instruction is the squared error of different rows and rows without a gradient."""
     if i.kind != "squares" or i.dst != program.loss:
         return False
     said, wanted = i.args
@@ -232,7 +232,7 @@ def _loss(found: Encoded, i: Instruction, written: set[int]) -> Squares:
 def _backward(
     found: Encoded, program: Program, instructions: Sequence[Instruction], writers: list[Written], written: set[int]
 ) -> Pairs:  # fmt: skip
-    """Add the backward calls, from the last instruction to the first; returns the pairs of the parameters."""
+    """Add the backward calls, from the last instruction to the first; return the pairs of the parameters."""
     needs = program.needs_gradient
     pairs: Pairs = []
     for i, writer in zip(reversed(instructions), reversed(writers), strict=True):
@@ -254,7 +254,7 @@ def _backward(
 
 
 def targets(found: Encoded, operands: NDArray[np.int64], items: Any, written: set[int]) -> tuple[int, int]:
-    """A list of targets in the pool (see ``kernels/rows``): its offset and length."""
+    """Return a list of targets in the pool (see ``kernels/rows``): its offset and length."""
     order = np.argsort(operands[items], kind="stable")
     items = items[order]
     rows, starts = np.unique(operands[items], return_index=True)

@@ -21,7 +21,7 @@ from .tiled import Cut
 
 @dataclass(frozen=True)
 class Shape:
-    """How work is divided. It is part of the configuration, because it changes bits; it never depends on the GPU.
+    """The division of work. It is part of the configuration, because it changes bits; it never depends on the GPU.
 
     `lanes`, `block_threads`, `alone` and `shared_bytes` describe a block that takes some lanes of a small batch
     through a whole program (see ``block``). `joined` says whether neighbours are combined: the update in one
@@ -30,25 +30,25 @@ class Shape:
     """
 
     chunk_bytes: int = 512 << 20  # of rows, values and adjoints: a chunk has to repay its launches, microseconds each
-    threads: int = 128  # of a block
-    slices: int = 32  # parts into which the lanes are cut where a gradient is a sum over them
+    threads: int = 128  # threads of a block
+    slices: int = 32  # parts of the lanes for a gradient that is a sum over them
     loss_slices: int = 4096
-    slice_lanes: int = 512  # more lanes to a slice make more slices, up to twice as many
-    steps: int = 4096  # the most between an upload and a download
-    loss_parts: int = 1 << 20  # the most of these steps
-    # what the batches of a call may fill where the data is larger than the device's memory
+    slice_lanes: int = 512  # more lanes per slice give more slices, up to twice as many
+    steps: int = 4096  # the most steps between an upload and a download
+    loss_parts: int = 1 << 20  # the most loss parts of these steps
+    # the most bytes for the batches of a call if the data is larger than the device's memory
     stream_bytes: int = 256 << 20
-    lanes: int = 8  # 0: no problem is computed so
+    lanes: int = 8  # 0: no problem uses blocks of lanes
     block_threads: int = 256
-    alone: int = 32  # the largest batch of which one block does whole steps
+    alone: int = 32  # the largest batch for which one block does whole steps
     shared_bytes: int = 96 << 10
-    resident: bool = True  # whether all data stays in the device's memory; else the samples of a call come in with it
+    resident: bool = True  # all data stays in the device's memory; otherwise each call loads its samples
     joined: bool = True
     tiles: Tiling | None = TILING
-    sorted_rows: int = SORTED  # of a table that is read by number; above, its gradients are summed over sorted numbers
+    sorted_rows: int = SORTED  # rows of a table that is read by number; above, gradients are summed over sorted numbers
 
     def chunk(self, rows: int, itemsize: int, lanes: int, whole: bool = False) -> int:
-        """The number of lanes in a chunk of a program with so many rows; all chunks have about the same size.
+        """Return the number of lanes in a chunk of a program with `rows` rows; all chunks have about the same size.
 
         A chunk has all lanes if they depend on each other (`whole`). With tiles, it is a multiple of four, rounded
         up if a few lanes are missing.
@@ -71,8 +71,8 @@ class Feed(NamedTuple):
     """The source of the input rows."""
 
     data: Buffer
-    offsets: Buffer  # int64: where the numbers of each input row begin in `data`
-    order: Buffer  # int64: the samples that are picked
+    offsets: Buffer  # int64: start of the numbers of each input row in `data`
+    order: Buffer  # int64: the chosen samples
     mode: int
     clock: Buffer
     batch: int
@@ -103,7 +103,7 @@ class Machine:
         self._fill_constants()
 
     def _load_pairs(self, which: Array, kept: Array) -> None:
-        """The pairs of some of the parameters that have any: `which`, where `kept` says so."""
+        """Load the pairs of those parameters in `which` whose flag in `kept` is set."""
         encoded = self.encoded
         counts = np.diff(encoded.first)
         pairs = np.repeat(kept, counts)
@@ -113,7 +113,7 @@ class Machine:
         self.which = self.constant(np.append(which[kept], np.int32(0)))
 
     def constant(self, array: Array) -> Buffer:
-        """A table in the device's memory."""
+        """Return a table in the device's memory."""
         buffer = self.device.empty(array.size, array.dtype)
         self.device.upload(buffer, array)
         return buffer
@@ -127,7 +127,7 @@ class Machine:
     # ---- launches
 
     def rows(self, kernel: str, rows: int, arguments: Sequence[Any], lanes: int) -> Launch:
-        """A launch with one thread per row and lane; stride and lanes are added to the arguments."""
+        """Return a launch with one thread per row and lane; stride and lanes are added to the arguments."""
         threads = self.shape.threads
         across = min(1 << (min(lanes, threads) - 1).bit_length(), threads)
         down = max(1, threads // across)
@@ -135,12 +135,12 @@ class Machine:
         return Launch(find(kernel, self.dtype.name), grid, (across, down), (*arguments, self.chunk, lanes))
 
     def line(self, kernel: str, count: int, arguments: Sequence[Any]) -> Launch:
-        """A launch with one thread for each of `count`."""
+        """Return a launch with one thread for each of `count`."""
         threads = self.shape.threads
         return Launch(find(kernel, self.dtype.name), (-(-count // threads), 1), (threads, 1), tuple(arguments))
 
     def inputs(self, feed: Feed, start: int, lanes: int) -> list[Launch]:
-        """The launches that fill the input rows."""
+        """Return the launches that fill the input rows."""
         count = len(self.program.input_rows)
         given = (
             self.values, self.pool, self.encoded.inputs_at, feed.offsets, count, feed.data, feed.order, feed.mode,
@@ -149,7 +149,7 @@ class Machine:
         return [self.rows("inputs", count, given, lanes)] if count else []
 
     def masks(self, seed: int, clock: Buffer, start: int, lanes: int) -> list[Launch]:
-        """The launches that draw the dropout masks of a step, for the samples ``start ..`` of its batch."""
+        """Return the launches that draw the dropout masks of a step, for the samples ``start ..`` of its batch."""
         launches = []
         for i, at in self._units:
             p = float(i.numbers[0])
@@ -161,15 +161,15 @@ class Machine:
         return launches
 
     def forward(self, theta: Buffer, lanes: int) -> list[Launch]:
-        """The launches that compute all rows."""
+        """Return the launches that compute all rows."""
         return [self._launch(call, theta, lanes) for call in self.encoded.forward]
 
     def backward(self, theta: Buffer, lanes: int) -> list[Launch]:
-        """The launches of the backward pass; the gradients of the seeds are given."""
+        """Return the launches of the backward pass; the gradients of the seeds are given."""
         return [self._launch(call, theta, lanes) for call in self.encoded.backward]
 
     def loss(self, parts: Buffer, slices: int, scales: Buffer, clock: Buffer, fresh: bool, lanes: int) -> Launch:
-        """The parts of the loss of a step, and where its backward pass begins."""
+        """Return the parts of the loss of a step, and where its backward pass begins."""
         found, given = self.encoded.squares, (scales, slices, int(fresh), clock, self.chunk, lanes)
         if found is None:
             return self.line("loss", slices, (parts, self.values, self.adjoints, self.program.loss, *given))
@@ -177,7 +177,7 @@ class Machine:
         return self.line("loss_of_squares", slices, (parts, self.values, self.adjoints, *rows, *given))
 
     def sums(self, lanes: int, fresh: bool) -> list[Launch]:
-        """The parts of the gradients of all parameters; those that are not fresh are added to."""
+        """Return the parts of the gradients of all parameters; those that are not fresh are added to."""
         encoded, n, threads = self.encoded, self.program.n_theta, self.shape.threads
         rest = (self.slices, int(fresh), self.chunk, lanes)
         launches = []
@@ -211,7 +211,7 @@ class Machine:
         return [*launches, self.line("scatter_sorted", count * of.columns, found)]
 
     def _room_to_sort(self) -> tuple[tuple[Buffer, Buffer], tuple[Buffer, Buffer]] | None:
-        """For the numbers of all lanes and the places where they occur, twice; None where no table is so large."""
+        """Return buffers for all lanes' numbers and their places, twice; None if no table is that large."""
         found = [of.positions for of in self.encoded.scatters if of.rows > self.shape.sorted_rows]
         if not found:
             return None
@@ -219,7 +219,7 @@ class Machine:
         return (first, second), (third, fourth)
 
     def join(self, grad: Buffer, fresh: bool) -> list[Launch]:
-        """The gradients from their parts."""
+        """Return the gradients from their parts."""
         n = self.program.n_theta
         return [self.line("join", n, (grad, self.parts, n, self.slices, int(fresh)))]
 

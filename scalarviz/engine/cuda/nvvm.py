@@ -42,7 +42,7 @@ class Compiler:
     """A loaded libNVVM."""
 
     library: Path
-    libdevice: Path | None  # its mathematical functions; None where none lies beside it: numba looks for one
+    libdevice: Path | None  # its mathematical functions; None if there is no file: numba looks for one
 
 
 def use_nvvm() -> Compiler:
@@ -57,7 +57,7 @@ def use_nvvm() -> Compiler:
 
 @cache
 def _loaded(named: str, path: str) -> Compiler:
-    """The same for given settings; a loaded library stays loaded in this process."""
+    """Return the same for given settings; a loaded library stays loaded in this process."""
     if named:
         library = _named(Path(os.path.expanduser(named)))
         _load(library, f"which {NAMED} names")
@@ -67,7 +67,7 @@ def _loaded(named: str, path: str) -> Compiler:
 
 
 def toolkit() -> str:
-    """The release of the CUDA toolkit with this libNVVM, as the library reports it: ``"13.0.88"``."""
+    """Return the release of the CUDA toolkit with this libNVVM, as the library reports it: ``"13.0.88"``."""
     return _release(use_nvvm())
 
 
@@ -93,12 +93,12 @@ def _release(compiler: Compiler) -> str:
 
 @cache
 def processors() -> tuple[int, ...]:
-    """The GPUs that the toolkit supports: 90 for sm_90. numba also asks NVRTC for them, which may be missing."""
+    """Return the GPUs that the toolkit supports: 90 for sm_90. numba also asks NVRTC for them, which may be missing."""
     from cuda.bindings import nvrtc
 
     try:
         code, found = nvrtc.nvrtcGetSupportedArchs()
-    except RuntimeError:  # the word of the bindings for a library that is not there
+    except RuntimeError:  # the bindings raise this for a missing library
         raise MissingDependencyError(
             f"needs NVRTC, which was not found: {INSTALL}, or name a toolkit in CUDA_HOME"
         ) from None
@@ -108,7 +108,7 @@ def processors() -> tuple[int, ...]:
 
 
 def library_in(place: Path) -> Path | None:
-    """The libNVVM in a folder, which may be a toolkit; None if there is none."""
+    """Return the libNVVM in a folder, which may be a toolkit; None if there is none."""
     for folder in FOLDERS:
         for name in LIBRARIES:
             if os.path.isfile(place / folder / name):
@@ -117,7 +117,7 @@ def library_in(place: Path) -> Path | None:
 
 
 def libdevice_of(library: Path) -> Path | None:
-    """The file of mathematical functions of a libNVVM: ``nvvm/libdevice`` of a toolkit, or in its folder."""
+    """Return the file of mathematical functions of a libNVVM: ``nvvm/libdevice`` of a toolkit, or in its folder."""
     for up in list(library.parents)[:3]:
         for folder in ("", "libdevice", "nvvm/libdevice"):
             if os.path.isfile(up / folder / LIBDEVICE):
@@ -126,7 +126,7 @@ def libdevice_of(library: Path) -> Path | None:
 
 
 def _named(place: Path) -> Path:
-    """The library that the user named; no other user may be able to change it, because it is code."""
+    """Return the library that the user named; no other user may be able to change it, because it is code."""
     library = place if os.path.isfile(place) else library_in(place)
     if library is None:
         kind = f"there is no {' or '.join(LIBRARIES)} in that folder" if os.path.isdir(place) else "that is not there"
@@ -141,12 +141,12 @@ def _named(place: Path) -> Path:
 
 
 def _found() -> Path | None:
-    """The library that NVIDIA's finder finds and loads."""
+    """Return the library that NVIDIA's finder finds and loads."""
     from cuda import pathfinder
 
     try:
         return Path(pathfinder.load_nvidia_dynamic_lib("nvvm").abs_path)
-    except (pathfinder.DynamicLibNotFoundError, OSError):  # an OSError: it is there and broken
+    except (pathfinder.DynamicLibNotFoundError, OSError):  # OSError: the library exists but is broken
         return None
 
 

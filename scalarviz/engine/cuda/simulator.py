@@ -20,29 +20,29 @@ class SimulatedDevice(SynchronousDevice):
     remark = "numba's simulator, which is slow"
 
     def empty(self, size: int, dtype: Any) -> Buffer:
-        """Memory for so many numbers."""
+        """Allocate memory for `size` numbers."""
         dtype = np.dtype(dtype)
         nothing = np.nan if dtype.kind == "f" else np.iinfo(dtype).min
         return Buffer(np.full(size, nothing, dtype), 0, size, dtype)
 
     def memory(self) -> tuple[int, int]:
-        """The memory of this computer."""
+        """Return the memory of this computer."""
         return free_memory(), free_memory()
 
     def upload(self, to: Buffer, array: Array) -> None:
-        """Copy."""
+        """Copy an array to the buffer."""
         _array(to)[:] = array
 
     def download(self, source: Buffer, array: Array) -> None:
-        """Copy."""
+        """Copy a buffer to the array."""
         array[:] = _array(source)
 
     def copy(self, to: Buffer, source: Buffer) -> None:
-        """Copy."""
+        """Copy one buffer to another."""
         _array(to)[:] = _array(source)
 
     def prepared(self, launch: Launch) -> Callable[[], None]:
-        """The kernel as a Python function, with its arguments."""
+        """Return the kernel as a Python function with its arguments."""
         arguments = tuple(
             jit.Pointer(_array(argument)) if isinstance(argument, Buffer) else argument for argument in launch.arguments
         )

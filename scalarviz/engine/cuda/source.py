@@ -1,12 +1,11 @@
 """Generated source of the CUDA kernels: two per operation, those joined to tiles, and whole updates.
 
-Forward: a thread computes one row on one lane. Backward: a thread gathers what one target row gets (see
-``kernels/rows``); an item names an operand and a result, ``k * count + j``. The upstream gradient stands in the
+Forward: a thread computes one row on one lane. Backward: a thread collects the gradient of one target row (see
+``kernels/rows``); an item names an operand and a result, ``k * count + j``. The upstream gradient goes inside the
 branches of the derivative's selections (:func:`scalarviz.scalar.emit.adjoint`).
 
 An update adds the gradient's slices and runs the optimiser's program, row by row, in the registers of a thread. Its
-constants (such as Adam's betas) come from memory, so that the source, and so the compiled kernel, is the same
-for all of their values.
+constants (such as Adam's betas) come from memory. So the source, and the compiled kernel, is the same for all values.
 """
 
 from __future__ import annotations
@@ -54,19 +53,19 @@ def backward(
 
 
 def has_backward(op: ops.Op) -> bool:
-    """Whether a gradient flows to any operand."""
+    """Return whether a gradient flows to any operand."""
     return any(partial is not None for partial in op.partials)
 
 
 def forward_source(op: ops.Op) -> str:
-    """The source of the kernel that computes an operation."""
+    """Return the source of the kernel that computes an operation."""
     lines, (result,) = translate((op.value,), op.args, CUDA)
     body = indent("\n".join(lines), " " * 8)
     return _FORWARD.format(name=op.name, loads=_loads(op, 8), lines=body, result=result)
 
 
 def backward_source(op: ops.Op) -> str:
-    """The source of the kernel that computes the gradients of its operands."""
+    """Return the source of the kernel that computes the gradients of its operands."""
     cases = []
     for k, partial in enumerate(op.partials):
         if partial is not None:
@@ -86,14 +85,14 @@ NUMBERS = 2
 
 
 def activation_source(op: ops.Op, k: int) -> str:
-    """``activation(operand k, the other operands, ...)``: the value."""
+    """Return the source of ``activation(operand k, the other operands, ...)``: the value."""
     return function_source("activation", _names(op, k), (op.value,), CUDA)
 
 
 def derivative_source(op: ops.Op, k: int, of_result: bool = False) -> str:
-    """``derivative(upstream, result, operand k, the other operands, ...)``: what operand k gets.
+    """Return the source of ``derivative(upstream, result, operand k, the other operands, ...)``, the gradient of k.
 
-    With `of_result` the result stands for the operand (see :func:`tells_by_result`).
+    With `of_result` the result replaces the operand (see :func:`tells_by_result`).
     """
     partial = op.partials[k]
     if partial is None:
@@ -108,10 +107,10 @@ def derivative_source(op: ops.Op, k: int, of_result: bool = False) -> str:
 
 
 def tells_by_result(op: ops.Op, k: int, numbers: tuple[float, ...]) -> bool:
-    """Whether the derivative by operand k can be made of the result, since it asks only whether that is above 0 or NaN.
+    """Return whether the derivative by operand k can use the result: it depends only on whether that is above 0 or NaN.
 
-    A slope (one of `numbers`, the other operands) of 0 would make NaN of an infinity; one no float32 holds is
-    one.
+    A slope (one of `numbers`, the other operands) of 0 would turn an infinity into NaN, and so would a slope that
+    float32 cannot hold.
     """
     if k != 0:
         return False
@@ -119,7 +118,7 @@ def tells_by_result(op: ops.Op, k: int, numbers: tuple[float, ...]) -> bool:
 
 
 def derivative_names(op: ops.Op, k: int) -> set[str]:
-    """The terms of the derivative with respect to operand k."""
+    """Return the terms of the derivative with respect to operand k."""
     tree = ast.parse(op.partials[k] or "0", mode="eval")
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
 
@@ -165,11 +164,11 @@ def update(
 
 
 def update_source(program: Program) -> str:
-    """The source of the kernel of an optimiser's program; empty if there is none.
+    """Return the source of the kernel of an optimiser's program; empty if there is none.
 
-    Its arguments: the numbers of :class:`~.device.State`, slices of the gradients with their number (0: the
-    gradient stands in the state), parameters, parameters with derived ones, what is trained, the rates of the
-    call, the numbers of the program, the clock.
+    Its arguments: the numbers of :class:`~.device.State`, the slices of the gradients and their number (0: the state
+    holds the gradient), parameters, parameters with derived ones, flags of trained weights, the rates of the call, the
+    numbers of the program, the clock.
     """
     if program.n_rows > MOST_ROWS or any(i.kind == "conv" for i in program.instructions):
         return ""
@@ -192,7 +191,7 @@ def update_source(program: Program) -> str:
 
 
 def numbers_of(i: Instruction) -> list[float]:
-    """The constants of an instruction in its program."""
+    """Return the constants of an instruction in its program."""
     if i.kind in ("dot", "weighted", "product"):
         return [i.offset, *i.numbers.tolist()]
     return i.numbers.tolist() if i.kind == "squares" else []
@@ -201,12 +200,12 @@ def numbers_of(i: Instruction) -> list[float]:
 def _column(index: int, states: int) -> str:
     if index < 2:
         return ("_weight", "_gradient")[index]
-    behind = int(index >= 2 + states)  # columns stand behind the previous values
+    behind = int(index >= 2 + states)  # columns come after the previous values
     return f"_state[2 * _size + {index - 2 + behind} * _n + _p]"
 
 
 def _instruction(i: Instruction, at: int) -> list[str]:
-    """The source of its rows; its constants begin at `at`."""
+    """Return the source of its rows; its constants begin at `at`."""
     if i.kind == "op":
         return [line for j in range(i.count) for line in _operation(i, j)]
     if i.kind == "param":
@@ -228,7 +227,7 @@ def _instruction(i: Instruction, at: int) -> list[str]:
 
 
 def _terms(i: Instruction, at: int) -> list[str]:
-    """The source of all rows of sums."""
+    """Return the source of all rows of sums."""
     if i.kind == "product":
         return [f"_r{a} * _r{b}" for a, b in i.args.T]
     if i.kind == "dot":

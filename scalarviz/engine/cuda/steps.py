@@ -29,7 +29,7 @@ class Tracking:
         tracks = list(problem.plan.body.tracks)
         order = sorted(range(len(tracks)), key=lambda k: (tracks[k].row >= 0, tracks[k].index, k))
         self._tracks = [tracks[k] for k in order]
-        self._later = [  # how often a count goes up after the track that reads it
+        self._later = [  # how often a count grows after the track that reads it
             sum(t.row < 0 and t.index == tracks[k].count for t in tracks[k + 1 :]) for k in order
         ]
         changes = [k for k, t in enumerate(self._tracks) if k == 0 or self._tracks[k - 1].index != t.index]
@@ -54,7 +54,7 @@ class Tracking:
         self.body.device.upload(self.factors, np.array(factors).ravel())
 
     def launches(self) -> list[Launch]:
-        """The launches at the end of a step."""
+        """Return the launches at the end of a step."""
         body, made = self.body, []
         for first, count in ((0, self._counting), (self._counting, self._numbers - self._counting)):
             if count:
@@ -79,7 +79,7 @@ class Samples:
 
     @property
     def changed(self) -> bool:
-        """Whether the problem's data has a new shape, which needs new launches."""
+        """True if the problem's data has a new shape, which needs new launches."""
         return self._loaded is None or self._loaded.shape != self.problem.data.shape
 
     def load(self) -> None:
@@ -102,11 +102,11 @@ class Samples:
         for first in range(0, len(data), step):
             rows = np.ascontiguousarray(data[first : first + step])
             self.device.upload(to.part(first * count, rows.size), rows.reshape(-1))
-            if rows.base is None:  # made for this
+            if rows.base is None:  # a new array
                 self.device.wait()
 
     def _resident(self) -> Feed:
-        """Memory for all data."""
+        """Return memory for all data."""
         data, batch = self.problem.data, self.problem.batch
         samples = data.shape[1]
         memory = self.device.empty(data.size, data.dtype)
@@ -115,7 +115,7 @@ class Samples:
         return Feed(memory, self._offsets(samples), order, mode, self.clock, batch)
 
     def _streamed(self) -> Feed:
-        """Memory for the batches of some steps."""
+        """Return memory for the batches of some steps."""
         numbers, batch, dtype = len(self.problem.data), self.problem.batch, self.problem.data.dtype
         self.steps = max(1, min(self.most, self.shape.stream_bytes // (numbers * batch * dtype.itemsize)))
         memory = self.device.empty(numbers * batch * self.steps, dtype)
@@ -124,7 +124,7 @@ class Samples:
         return Feed(memory, offsets, self.device.empty(1, np.int64), STREAMED, self.clock, batch)
 
     def _offsets(self, samples: int) -> Buffer:
-        """The start of the numbers of each input row."""
+        """Return the start of the numbers of each input row."""
         offsets = self.problem.plan.body.input_index * np.int64(samples)
         buffer = self.device.empty(max(1, offsets.size), np.int64)
         self.device.upload(buffer.part(0, offsets.size), offsets)
@@ -142,7 +142,7 @@ class Samples:
         self.device.upload(self.feed.data, self._host.reshape(-1))
 
     def launches(self) -> list[Launch]:
-        """The launch that chooses the samples of a step."""
+        """Return the launch that chooses the samples of a step."""
         if self.feed is None or self.feed.mode != PICKED:
             return []
         samples, batch, threads = self.problem.data.shape[1], self.problem.batch, self.shape.threads
@@ -190,7 +190,7 @@ class Steps:
         self.table = device.empty(self.width * most, self.dtype)
 
     def _body(self) -> Machine:
-        """The program of a batch, and the numbers of chunks of its lanes and of its loss sums."""
+        """Return the program of a batch, and the numbers of chunks of its lanes and of its loss sums."""
         program = self.problem.plan.body
         rows, item = 2 * program.n_rows, self.dtype.itemsize
         self.chunk = self.shape.chunk(rows, item, self.problem.batch, whole=program.couples)
@@ -198,11 +198,11 @@ class Steps:
         return Machine(program, self.device, self.dtype, self.chunk, self.shape, (program.loss,))
 
     def _derives(self, program: Program) -> Machine:
-        """The program of the derived parameters."""
+        """Return the program of the derived parameters."""
         return Machine(program, self.device, self.dtype, 1, self.shape, tuple(program.outputs.tolist()))
 
     def recorded(self, launches: Sequence[Launch]) -> Recorded:
-        """Launches of a gradient or of a step, ready to be repeated."""
+        """Return launches of a gradient or of a step, ready to be repeated."""
         return self.device.record(launches)
 
     def begin(self, first: int, count: int, table: Array | None) -> None:
@@ -226,26 +226,26 @@ class Steps:
         self.device.upload(self.scales.part(0, len(self._factors)), self._factors.astype(self.dtype))
 
     def read_losses(self, losses: Array) -> None:
-        """The losses of the steps since `begin`."""
+        """Read the losses of the steps since `begin`."""
         parts = self._host_losses[: len(losses) * self.loss_slices]
         self.device.download(self.losses.part(0, parts.size), parts)
         self.device.wait()
         losses[:] = self.summed(parts)
 
     def summed(self, parts: Array) -> NDArray[np.float64]:
-        """The losses of steps from their parts, float64 of shape (steps * slices,)."""
+        """Return the losses of steps from their parts, float64 of shape (steps * slices,)."""
         losses: NDArray[np.float64] = parts.reshape(-1, self.loss_slices).sum(axis=1)
-        with np.errstate(invalid="ignore"):  # samples that are all left out: 0 / 0
+        with np.errstate(invalid="ignore"):  # all samples are left out: 0 / 0
             return losses * self._factors[: len(losses)]
 
     # ---- launches
 
     def gradient(self) -> list[Launch]:
-        """The gradient and the loss of a step."""
+        """Return the gradient and the loss of a step."""
         return [*self._parts(), *self._join(), *self._penalty()]
 
     def step(self) -> list[Launch]:
-        """A step: the gradient, the loss, the update, and what follows statistics."""
+        """Return the launches of a step: the gradient, the loss, the update, and the running statistics."""
         return [*self._updated(), *self.tracking.launches()]
 
     def _updated(self) -> list[Launch]:
@@ -259,7 +259,7 @@ class Steps:
         return [*self._parts(), *self._join(), self._joined_update(0)]
 
     def _penalty(self) -> list[Launch]:
-        """The launch of the penalties."""
+        """Return the launch of the penalties."""
         limits, state = self.problem.limits, self.state
         if not limits.penalised:
             return []
@@ -270,7 +270,7 @@ class Steps:
         return [self.body.line("penalty", self.loss_slices, given)]
 
     def _coefficient(self) -> list[Launch]:
-        """The launch of the clipping factor."""
+        """Return the launch of the clipping factor."""
         limits, state, made = self.problem.limits, self.state, self.body
         if limits.clip_norm is None:
             return []
@@ -279,14 +279,14 @@ class Steps:
         return [made.line("lengths", LENGTHS, sums), made.line("coefficient", 1, given)]
 
     def _parts(self) -> list[Launch]:
-        """Samples, derived parameters, forward, loss, backward, the parts of the gradients."""
+        """Return the launches of samples, derived parameters, forward, loss, backward, and parts of the gradients."""
         launches = [*self.samples.launches(), *self._derived()]
         for start in range(0, self.problem.batch, self.chunk):
             launches += self._chunk(start, min(self.chunk, self.problem.batch - start))
         return launches
 
     def _join(self) -> list[Launch]:
-        """The gradients, from those of the derived parameters too."""
+        """Return the gradients, from those of the derived parameters too."""
         return [*self.body.join(self.state.grad, fresh=True), *self._derived_back()]
 
     def _chunk(self, start: int, lanes: int) -> list[Launch]:
@@ -320,7 +320,7 @@ class Steps:
         return [*first, *made.backward(state.theta, 1), *made.sums(1, True), *made.join(state.grad, fresh=False)]
 
     def _joined_update(self, slices: int) -> Launch:
-        """The launch of the update, which also adds up the slices of the gradient."""
+        """Return the launch of the update, which also adds up the slices of the gradient."""
         state, n, threads = self.state, self.problem.plan.n_parameters, self.shape.threads
         kernel = written("update", self.joined, self.dtype.name)
         given = (
@@ -330,7 +330,7 @@ class Steps:
         return Launch(kernel, (-(-n // threads), 1), (threads, 1), given)
 
     def _update(self) -> list[Launch]:
-        """The same with the optimiser's rows in memory."""
+        """Return the same with the optimiser's rows in memory."""
         state, made, n = self.state, self.updates, self.problem.plan.n_parameters
         launches = [
             made.line("rates", self.width, (self.rates, self.table, self.clock, self.width)),

@@ -1,4 +1,4 @@
-"""Whether CUDA can be used, what is missing, which GPUs there are, and the meaning of the driver's errors.
+"""Check whether CUDA can be used, what is missing, which GPUs there are, and what the driver's errors mean.
 
 The codes are those of ``CUresult`` in ``cuda.h``. This module loads the driver only to look for a GPU. It never loads
 numba, and loads nothing if numba-cuda is not installed.
@@ -48,7 +48,7 @@ _LOST: dict[tuple[int, int], str] = {}
 
 
 def lost(number: int) -> str:
-    """Why this process can no longer use a GPU, as one clause; empty if it can."""
+    """Return why this process can no longer use a GPU, as one clause; empty if it can."""
     return _LOST.get((os.getpid(), number), "")
 
 
@@ -63,7 +63,7 @@ def forget() -> None:
 
 
 def failure(api: Any, name: str, error: Any, version: int, begun: bool) -> DeviceError:
-    """The error to raise for an error code of a function of ``cuda.bindings.driver`` (`api`).
+    """Return the error to raise for an error code of a function of ``cuda.bindings.driver`` (`api`).
 
     `version` is the driver's, 0 if unknown. A device that has not `begun` to work cannot be lost.
     """
@@ -79,17 +79,16 @@ def failure(api: Any, name: str, error: Any, version: int, begun: bool) -> Devic
 
 
 def in_words(api: Any, error: Any) -> str:
-    """``CUDA_ERROR_X: its meaning``."""
+    """Return ``CUDA_ERROR_X: its meaning``."""
     name = getattr(error, "name", f"error {int(error)}")
-    _, text = api.cuGetErrorString(error)  # None for a code that it does not know
+    _, text = api.cuGetErrorString(error)  # None for an unknown code
     return f"{name}: {text.decode(errors='replace')}" if text else f"{name}, code {int(error)}"
 
 
 def older(toolkit: str, version: int) -> str:
-    """The clause, after the engine's name, for a driver that is older than the toolkit of the kernels.
+    """Return the clause, after the engine's name, for a driver that is older than the toolkit of the kernels.
 
-    The toolkit's release is ``"13.0.88"``, or empty. The driver's version is ``1000 * major + 10 * minor``, or
-    0.
+    The toolkit's release is ``"13.0.88"``, or empty. The driver's version is ``1000 * major + 10 * minor``, or 0.
     """
     wanted = f"for CUDA {'.'.join(toolkit.split('.')[:2])} or newer" if toolkit else "newer than the one here"
     here = f", and the one here is for CUDA {version // 1000}.{version % 1000 // 10}" if version else ""
@@ -116,7 +115,7 @@ class Gpu:
 
     number: int  # as in ``"cuda:1"``
     name: str
-    memory: int  # bytes in all
+    memory: int  # total bytes
     capability: tuple[int, int]  # ``(9, 0)`` for sm_90
 
     def __str__(self) -> str:
@@ -127,27 +126,26 @@ class Gpu:
 class Driver:
     """NVIDIA's driver."""
 
-    version: tuple[int, int]  # the newest CUDA that it runs
+    version: tuple[int, int]  # the newest CUDA that it supports
     gpus: tuple[Gpu, ...]
 
 
 def driver() -> Driver:
-    """The installed driver.
+    """Return the installed driver.
 
-    Raises MissingDependencyError with a clause that follows the engine's name: there is none, or it does not
-    start.
+    MissingDependencyError has a clause that follows the engine's name: there is no driver, or it does not start.
     """
     return _asked(os.getpid())
 
 
 @cache
 def _asked(process: int) -> Driver:
-    """The same for one process; a forked process must look again."""
+    """Return the same for one process; a forked process must look again."""
     from cuda.bindings import driver as api
 
     try:
         (code,) = api.cuInit(0)
-    except RuntimeError:  # the word of the bindings for a library that is not there
+    except RuntimeError:  # the bindings raise this for a missing library
         raise MissingDependencyError(
             f"needs NVIDIA's driver, and {LIBRARY} was not found: install the driver"
         ) from None
@@ -172,7 +170,7 @@ def _gpu(api: Any, number: int) -> Gpu:
 
 
 def _checked(api: Any, answer: tuple[Any, Any]) -> Any:
-    """The driver's answer, if it is not an error."""
+    """Return the driver's answer, if it is not an error."""
     code, result = answer
     if code == api.CUresult.CUDA_SUCCESS:
         return result
@@ -188,7 +186,7 @@ SIMULATOR = "NUMBA_ENABLE_CUDASIM"
 
 
 def no_cuda(device: int) -> str:
-    """Why GPU number `device` cannot be used, as one clause that follows the engine's name; empty if it can."""
+    """Return why GPU number `device` cannot be used, as one clause that follows the engine's name; empty if it can."""
     if why := no_numba():
         return why
     if simulated():
@@ -205,7 +203,7 @@ def no_cuda(device: int) -> str:
 
 
 def no_compiler() -> str:
-    """Why kernels cannot be compiled here, as one clause; empty if they can. Compiling needs no GPU."""
+    """Return why kernels cannot be compiled here, as one clause; empty if they can. Compiling needs no GPU."""
     if why := no_numba():
         return why
     if simulated():
@@ -219,7 +217,7 @@ def no_compiler() -> str:
 
 
 def gpu_summary() -> str:
-    """One line with the GPUs, the driver and the toolkit, if :func:`no_cuda` is empty."""
+    """Return one line with the GPUs, the driver and the toolkit, if :func:`no_cuda` is empty."""
     if simulated():
         return f"numba's simulator ({SIMULATOR}=1): correct but slow, for tests"
     there = driver()
@@ -229,9 +227,9 @@ def gpu_summary() -> str:
 
 
 def simulated() -> bool:
-    """Whether numba's simulator runs the kernels; it needs neither a GPU nor a toolkit."""
+    """Return whether numba's simulator runs the kernels; it needs neither a GPU nor a toolkit."""
     loaded = sys.modules.get("numba.core.config")
-    if loaded is not None:  # it was read then
+    if loaded is not None:  # the setting was read then
         return bool(loaded.ENABLE_CUDASIM)
     given = os.environ.get(SIMULATOR, "")
     return given.strip().isdigit() and int(given) != 0

@@ -26,36 +26,36 @@ MANY = -2
 class Join:
     """An operation that can be joined to a layer."""
 
-    index: int  # of the operation in the program
+    index: int  # index of the operation in the program
     op: str
-    operand: int  # which of its operands is no number
-    numbers: tuple[float, float]  # the other operands; 0 where there is none
+    operand: int  # index of its operand that is no constant
+    numbers: tuple[float, float]  # the other operands; 0 for a missing one
 
     @property
     def name(self) -> str:
-        """In the name of a kernel."""
+        """The join's part of a kernel name."""
         return f"{self.op}.{self.operand}"
 
     @property
     def by_result(self) -> bool:
-        """Whether the derivative can use the result instead of the operand."""
+        """True if the derivative can use the result instead of the operand."""
         return tells_by_result(ops.get(self.op), self.operand, self.numbers)
 
 
 @dataclass
 class Joins:
-    """Which instruction is joined to which; all are indices in the program."""
+    """The joins of instructions; all numbers are indices in the program."""
 
-    # the operation on all results of an instruction, which nothing else reads
+    # operations on all results of an instruction, without other readers
     behind: dict[int, Join] = field(default_factory=dict)
-    # whether the results in front of it are stored: its derivative is made of them
+    # whether the results before it are stored: its derivative uses them
     kept: dict[int, bool] = field(default_factory=dict)
-    # the operation that makes, for nothing else, all operands that get a gradient
+    # operations that compute, for no other reader, all operands that get a gradient
     before: dict[int, Join] = field(default_factory=dict)
 
 
 def find_joins(program: Program, seeds: tuple[int, ...]) -> Joins:
-    """The operations that can be joined to layers and convolutions; the gradients of the rows `seeds` are given."""
+    """Return the operations that can be joined to layers and convolutions; gradients of the rows `seeds` are given."""
     found, needs, reader = Joins(), program.needs_gradient, _readers(program)
     reader[[*program.outputs, *seeds, *(track.row for track in program.tracks if track.row >= 0)]] = MANY
     numbers = dict(zip(program.constant_rows.tolist(), program.constants.tolist(), strict=True))
@@ -84,12 +84,12 @@ def find_joins(program: Program, seeds: tuple[int, ...]) -> Joins:
 
 
 def _same(numbers: NDArray[np.int64]) -> int:
-    """The number that all of them equal; -1 if they differ."""
+    """Return the number that all of them equal; -1 if they differ."""
     return int(numbers[0]) if len(numbers) and (numbers == numbers[0]).all() else -1
 
 
 def _readers(program: Program) -> NDArray[np.int64]:
-    """The only instruction that reads a row; -1 for none."""
+    """Return the only instruction that reads a row; -1 for none."""
     reader = np.full(program.n_rows, -1, np.int64)
     for index, i in enumerate(program.instructions):
         rows = np.unique(i.args)
@@ -98,7 +98,7 @@ def _readers(program: Program) -> NDArray[np.int64]:
 
 
 def _join(index: int, i: Instruction, numbers: dict[int, float]) -> Join | None:
-    """An operation with one operand that is not a constant; None if it has more or none."""
+    """Return an operation with one operand that is not a constant; None if it has more or none."""
     if i.kind != "op":
         return None
     fixed = [{numbers.get(row) for row in rows.tolist()} for rows in i.args]
@@ -111,10 +111,10 @@ def _join(index: int, i: Instruction, numbers: dict[int, float]) -> Join | None:
 
 
 class Cut(NamedTuple):
-    """How the work is divided; see ``machine.Shape``."""
+    """The division of work; see ``machine.Shape``."""
 
     tiling: Tiling
-    lanes: int  # of a chunk, which is the stride of rows too
+    lanes: int  # lanes of a chunk, also the stride of rows
     itemsize: int  # bytes of a number
     slices: int
 
@@ -124,7 +124,7 @@ class _Group(NamedTuple):
 
     positions: NDArray[np.int64]
     rows: list[int]
-    operands: list[NDArray[np.int64]]  # of each row, its number among the operands at each of the positions
+    operands: list[NDArray[np.int64]]  # for each row, its index among the operands at each position
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class Tiled:
         if self.seeds and self.program.needs_gradient[i.dst]:
             weights = cut.tiling.of_weights(outputs, n, cut.slices)
             if weights is not None and positions > 1 and 2 * cut.lanes <= cut.slices * weights.depth:
-                weights = None  # at each position the tile of a slice would be half padding
+                weights = None  # at each position half of the tile of a slice would be padding
             groups = _groups(i.args, self.program.needs_gradient)
             if groups:
                 rows = -(-sum(len(group.rows) for group in groups) // len(groups))
@@ -176,7 +176,7 @@ class Tiled:
         )  # fmt: skip
 
     def replaced(self, index: int, plain: Written) -> Written:
-        """An instruction with its parts in tiles."""
+        """Return an instruction with its parts in tiles."""
         if index in self.forward_done:
             plain = plain._replace(forward=None)
         if index in self.backward_done:
@@ -243,10 +243,10 @@ class Tiled:
         return Call(name, len(blocks) // 6, given, tile)
 
     def sum_up(self, pairs: Pairs) -> NDArray[np.int64]:
-        """Add the launches that sum gradients of weights; returns the parameters that still need pairs.
+        """Add the launches that sum gradients of weights; return the parameters that still need pairs.
 
-        The pairs of the plain form are summed first: a tile adds to what they gave. A parameter that several
-        instructions share is in as many launches, the first of which stores.
+        The pairs of the plain form are summed first, and tiles add to them. If several instructions share a parameter,
+        the first of their launches stores and the others add.
         """
         launch = np.full(self.program.n_theta, -1)
         paired = np.zeros(self.program.n_theta, np.bool_)
@@ -275,13 +275,13 @@ def _outputs(i: Instruction) -> int:
 
 
 def _step(operands: NDArray[np.int64]) -> int:
-    """The step of all targets' numbers at each position, shape (positions, targets); 0 if it is not constant."""
+    """Return the step of all targets' numbers at each position, shape (positions, targets); 0 if it is not constant."""
     steps = np.unique(np.diff(operands)) if operands.shape[1] > 1 else np.ones(1, np.int64)
     return max(0, int(steps[0])) if len(steps) == 1 else 0
 
 
 def _operands(i: Instruction, args: int) -> tuple[int, int]:
-    """A table of operands and -1; or -1 and the first row, if the rows are consecutive."""
+    """Return a table of operands and -1; or -1 and the first row, if the rows are consecutive."""
     rows = i.args.ravel()
     if len(i.args) == 1 and np.array_equal(rows, np.arange(rows[0], rows[0] + len(rows))):
         return -1, int(rows[0])
@@ -295,7 +295,7 @@ def _parameters(i: Instruction) -> NDArray[np.int64]:
 
 
 def _blocks(tile: Tile, i: Instruction, args: int, adds: bool) -> list[int]:
-    """The numbers of the blocks of a layer, see ``kernels/tiles.tile_weights``."""
+    """Return the numbers of the blocks of a layer, see ``kernels/tiles.tile_weights``."""
     (positions, n), outputs = i.args.shape, _outputs(i)
     found: list[Any] = []
     for top in range(0, outputs, tile.high):
@@ -305,7 +305,7 @@ def _blocks(tile: Tile, i: Instruction, args: int, adds: bool) -> list[int]:
 
 
 def _groups(args: NDArray[np.int64], needs: NDArray[np.bool_]) -> list[_Group]:
-    """The operands that get a gradient, grouped by the positions at which they occur."""
+    """Return the operands that get a gradient, grouped by the positions at which they occur."""
     flat, n = args.ravel(), args.shape[1]
     items = np.flatnonzero(needs[flat])
     items = items[np.argsort(flat[items], kind="stable")]

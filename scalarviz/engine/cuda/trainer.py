@@ -19,7 +19,7 @@ from .work import Work, fit_problem
 
 
 def open_device(number: int) -> Device:
-    """The device with this number: numba's simulator if it is switched on, otherwise a GPU."""
+    """Return the device with this number: numba's simulator if it is switched on, otherwise a GPU."""
     from .jit import SIMULATED
 
     if SIMULATED:
@@ -58,7 +58,7 @@ class CudaTrainer:
 
     @property
     def ready(self) -> bool:
-        """Whether its kernels are loaded and its memory is allocated."""
+        """True if its kernels are loaded and its memory is allocated."""
         return self._work is not None
 
     def prepare(self, stopped: Callable[[], bool] = lambda: False) -> None:
@@ -85,7 +85,7 @@ class CudaTrainer:
         return "" if self._work is None else self._work.remark
 
     def train(self, first: int, count: int, lr: Rates) -> NDArray[np.float64]:
-        """Do the steps ``first + 1 .. first + count``; returns their losses, float64 of shape (count,)."""
+        """Do the steps ``first + 1 .. first + count``; return their losses, float64 of shape (count,)."""
         losses, work = np.empty(count), self._open_work()
         with _settle_on_error(work):
             work.upload()
@@ -119,7 +119,7 @@ class CudaTrainer:
                 ahead.popleft().wait()
 
     def gradient(self, step: int) -> float:
-        """Forward and backward of the batch of step ``step + 1``; fills ``store.grad``, returns the loss."""
+        """Run forward and backward for the batch of step ``step + 1``; fill ``store.grad``, return the loss."""
         loss, work = np.empty(1), self._open_work()
         with _settle_on_error(work):
             work.upload()
@@ -130,7 +130,7 @@ class CudaTrainer:
         return float(loss[0])
 
     def snapshot(self) -> None:
-        """Keep what a step changes, as at the start of the next call."""
+        """Keep all numbers that a step changes, as they are at the start of the next call."""
         self._open_work().state.keep_upload()
 
     def rewind(self) -> None:
@@ -138,13 +138,13 @@ class CudaTrainer:
         self._open_work().state.restore()
 
     def finite(self) -> bool:
-        """Whether no weight is a NaN or an infinity."""
+        """Return whether no weight is a NaN or an infinity."""
         return bool(np.isfinite(self.problem.store.value).all())
 
 
 @contextmanager
 def _settle_on_error(work: Work) -> Iterator[None]:
-    """A call; if it is interrupted, none of its work stays in the device's queue."""
+    """Run a call in the block; if it is interrupted, none of its work stays in the device's queue."""
     try:
         yield
     except BaseException:

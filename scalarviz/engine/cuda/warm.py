@@ -1,7 +1,7 @@
-"""Fills the cache of GPU kernels: PTX for any GPU on any machine; machine code on the machine of the GPU.
+"""Fill the cache of GPU kernels: PTX for any GPU on any machine; machine code on the machine of the GPU.
 
-These are the kernels that many programs share: the structural ones and those of operations. Kernels for one
-program are compiled at its first run, and stored.
+These kernels are shared by many programs: the structural ones and those of operations. Kernels for one program are
+compiled at its first run, and stored.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ from ..problem import DTYPES
 from . import catalog, images, there
 from .there import simulated
 
-Unit = tuple[str, str, str, int, int]  # what of it, name, dtype, capability
+Unit = tuple[str, str, str, int, int]  # the kind of unit, name, dtype, capability
 
 
 def warmup(capability: tuple[int, int], dtypes: Iterable[str] = DTYPES, progress: Progress | None = None) -> None:
     """Compile missing kernels to PTX, for GPUs with this capability; no GPU is needed.
 
-    `progress` is called before each unit with the number done, the number in all and what comes next, and
-    once at the end.
+    `progress(done, total, next_name)` is called before each unit, and once at the end.
     """
     units = _units("ptx", capability, dtypes)
     missing = [unit for unit in units if not _has_text(unit)]
@@ -30,7 +29,7 @@ def warmup(capability: tuple[int, int], dtypes: Iterable[str] = DTYPES, progress
 
 
 def is_warm(dtype: str, operations: Iterable[str]) -> bool:
-    """Whether the first GPU can start a program with these operations without compiling shared kernels."""
+    """Return whether the first GPU can start a program with these operations without compiling shared kernels."""
     if simulated() or images.named():
         return True
     (kind, *_), needed = (gpu.capability for gpu in there.driver().gpus), set(operations)
@@ -55,12 +54,12 @@ def warmup_device(number: int, dtypes: Iterable[str] = DTYPES, progress: Progres
 
 
 def count(dtypes: Iterable[str] = DTYPES) -> int:
-    """The numbers of units that the two functions compile."""
+    """Return the numbers of units that the two functions compile."""
     return len(_units("ptx", (0, 0), dtypes))
 
 
 def help_out(unit: Unit) -> None:
-    """Compile a unit, perhaps for another process; an operation of that one's own is none here."""
+    """Compile a unit, perhaps for another process; operations registered only in that process are unknown here."""
     images.text(*_kernel(unit))
 
 

@@ -1,6 +1,6 @@
 """`Work`: everything of a problem on a device; it is cut into smaller parts if memory is short.
 
-The memory that a problem needs is not estimated, but counted on a device without memory. `Between` delivers
+The memory that a problem needs is not estimated, but counted on a device without memory. `MidCallReader` delivers
 numbers from the middle of a call to a viewer, while the steps continue.
 """
 
@@ -34,7 +34,7 @@ class Need(NamedTuple):
 
 
 def need(problem: Problem, shape: Shape) -> Need:
-    """The memory of a problem on a device."""
+    """Return the memory of a problem on a device."""
     device = ListingDevice()
     kept = State(problem, device)
     numbers, optimiser = device.nbytes, sum(array.nbytes for array in problem.state)
@@ -45,7 +45,7 @@ def need(problem: Problem, shape: Shape) -> Need:
 
 
 def refusal(problem: Problem, device: Device, shape: Shape, error: str) -> str:
-    """The message for a problem that does not fit even in the smallest parts; its memory is already freed."""
+    """Return the message for a problem that does not fit even in the smallest parts; its memory is already freed."""
     free, total = device.memory()
     needed = need(problem, shape)
     sizes = (
@@ -75,7 +75,7 @@ def _advice(problem: Problem, shape: Shape, free: int) -> str:
 
 
 def size(nbytes: int) -> str:
-    """A readable number of bytes: ``"1.2 GB"``."""
+    """Return a readable number of bytes: ``"1.2 GB"``."""
     for unit, name in _UNITS:
         if nbytes >= unit:
             return f"{nbytes / unit:.3g} {name}"
@@ -85,14 +85,14 @@ def size(nbytes: int) -> str:
 class MidCallReader:
     """Reads values, gradient and losses after a step without waiting for them.
 
-    The numbers are copied within the device between two steps, in microseconds, and from there to
-    the host during the following steps. There is one reading at a time.
+    The numbers are copied within the device between two steps, in microseconds, and to the host during the following
+    steps. There is one reading at a time.
     """
 
     def __init__(self, device: Device, state: State, steps: Steps) -> None:
         self.device, self.state, self.steps = device, state, steps
-        self._room: tuple[Buffer, Array, Array] | None = None  # a copy, on the host the same, and losses
-        self._refused = False  # no memory for it: who asks gets the numbers after the call
+        self._room: tuple[Buffer, Array, Array] | None = None  # a copy on the device, one on the host, and losses
+        self._refused = False  # no memory for it: requesters get the numbers after the call
         self._reading: tuple[Readback, Mark, NDArray[np.float64], int] | None = None
 
     def check_requests(self, asked: NextReadback, before: NDArray[np.float64], done: int) -> None:
@@ -184,10 +184,9 @@ class Work:
 
 
 def fit_problem(problem: Problem, shape: Shape, open_device: Callable[[], Device]) -> Work:
-    """The problem on a device, cut into smaller parts, or with its data loaded call by call, if memory is short.
+    """Return the problem on a device, cut into smaller parts, or with its data loaded call by call, if memory is short.
 
-    Raises DeviceMemoryError, which names the memory needed and a batch that fits, or InputError if samples
-    that depend on each other are too few.
+    DeviceMemoryError names the needed memory and a batch that fits. InputError: see :func:`check_coupled`.
     """
     plan, item = problem.plan, problem.store.value.dtype.itemsize
     check_coupled(plan.body, problem.batch, 2 * plan.body.n_rows * item)
@@ -204,7 +203,7 @@ def fit_problem(problem: Problem, shape: Shape, open_device: Callable[[], Device
 
 
 def _shapes_to_try(problem: Problem, shape: Shape, device: Device) -> Iterator[Shape]:
-    """The shapes to try, in order: normal; smaller parts; then data loaded call by call."""
+    """Yield the shapes to try, in order: normal; smaller parts; then data loaded call by call."""
     for resident in (True, False):
         if resident and (isinstance(problem.data, Outside) or problem.data.nbytes > device.memory()[1]):
             continue
@@ -213,7 +212,7 @@ def _shapes_to_try(problem: Problem, shape: Shape, device: Device) -> Iterator[S
 
 
 def cut(shape: Shape, finer: int, resident: bool) -> Shape:
-    """A shape that needs a fraction of the memory, weights and data not counted."""
+    """Return a shape that needs a fraction of the memory, weights and data not counted."""
     return replace(
         shape,
         chunk_bytes=shape.chunk_bytes // finer,

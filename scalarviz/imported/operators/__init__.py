@@ -1,10 +1,10 @@
-"""What each ONNX operator computes, of arrays of numbers and of arrays of Values alike.
+"""The ONNX operators, for arrays of numbers and arrays of Values alike.
 
-Open `table` first: the names that are known, the functions by name, and what they are written with. The other
-files are families of operators.
+Read `table` first: it has the known names, the functions by name, and their helpers. The other files are families of
+operators.
 """
 
 from . import arithmetic, places, products, reductions, windows
 
 FAMILIES = (arithmetic, places, products, reductions, windows)
-"""The files that put functions into the table."""
+"""The modules that register functions in the table."""

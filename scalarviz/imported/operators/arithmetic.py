@@ -1,6 +1,6 @@
-"""Operators that compute number by number: arithmetic, comparisons and choice, activations; softmax, dropout.
+"""Elementwise operators: arithmetic, comparisons, selection, activations; also softmax and dropout.
 
-Of Values a truth is 0 or 1, and no gradient goes through it. Dropout does nothing but in training.
+For Values a truth value is 0 or 1, without a gradient. Dropout acts only in training.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from .table import (
 
 
 def truth(x: Array) -> Array:
-    """1 where a Value is not 0."""
+    """Return 1 where a Value is not 0."""
     return each("where", x, 1.0, 0.0)
 
 
@@ -43,7 +43,7 @@ def _not(x: Array) -> Array:
 
 
 def _divide(a: Array, b: Array) -> Array:
-    """Of whole numbers the quotient cut off at the point, as C has it."""
+    """Return the quotient; for whole numbers it is truncated, as in C."""
     if np.result_type(a, b).kind not in "iu":
         return np.asarray(a / b)
     quotient = np.abs(a) // np.abs(b)
@@ -57,7 +57,7 @@ def _power(base: Array, exponent: Array) -> Array:
 
 
 def _where(condition: Array, a: Array, b: Array) -> Array:
-    if condition.dtype != object:  # which of them is known now: no node is needed
+    if condition.dtype != object:  # the condition is known: no node is needed
         return dressed(np.where(condition, bare(objects(a)), bare(objects(b))))
     return each("where", condition, a, b)
 
@@ -82,14 +82,14 @@ FORMS: dict[str, tuple[Callable[..., Any], str | Callable[..., Array] | None]] =
     "Where": (np.where, _where),
     "Xor": (np.logical_xor, lambda a, b: each("where", a, _not(b), truth(b))),
 }  # fmt: skip
-"""The function of numbers, and the operation of the table or the function of Values; None: there is no derivative."""
+"""The function of numbers, and the operation or function of Values; None: there is no derivative."""
 FOLDED = ("Max", "Min", "Sum")
-"""Operators of any number of operands, taken two by two."""
+"""Operators of any number of operands, applied two at a time."""
 
 
 @operator(*FORMS)
 def by_number(call: Call) -> list[Array]:
-    """One operation with each number, broadcast."""
+    """Apply one elementwise operation, with broadcasting."""
     operands = call.only_numbers() if FORMS[call.node.operator][1] is None else call.all()
     if call.node.operator in FOLDED:
         return [reduce(lambda a, b: _formed(call.node.operator, a, b), operands)]
@@ -106,14 +106,14 @@ def _formed(name: str, *operands: Array) -> Array:
 
 @operator("Mean")
 def mean(call: Call) -> list[Array]:
-    """The mean of the operands, number by number."""
+    """Return the elementwise mean of the operands."""
     total, count = reduce(lambda a, b: _formed("Sum", a, b), call.all()), len(call.inputs)
     return [np.asarray(total / count, total.dtype) if call.known else each("div", total, float(count))]
 
 
 @operator("IsInf")
 def is_infinite(call: Call) -> list[Array]:
-    """Where a number is infinite, on the sides that count."""
+    """Return where numbers are infinite, with the signs that count."""
     x, above, below = call.input(0), call.attribute("detect_positive", 1), call.attribute("detect_negative", 1)
     if call.known:
         return [(x == np.inf) & bool(above) | (x == -np.inf) & bool(below)]
@@ -123,7 +123,7 @@ def is_infinite(call: Call) -> list[Array]:
 
 @operator("Mod")
 def remainder(call: Call) -> list[Array]:
-    """What is left of a division: with the sign of the divisor, or (fmod) of what is divided."""
+    """Return the remainder of a division: with the sign of the divisor, or (fmod) of the dividend."""
     operands = call.only_numbers()
     broadcast(operands)
     return [np.asarray((np.fmod if call.attribute("fmod", 0) else np.mod)(*operands))]
@@ -131,7 +131,7 @@ def remainder(call: Call) -> list[Array]:
 
 @operator("Clip")
 def clip(call: Call) -> list[Array]:
-    """Numbers kept between two bounds, each of which may be missing."""
+    """Clip numbers to two bounds, each of which may be missing."""
     x = call.input(0)
     bounds = [call.attribute("min"), call.attribute("max")] if call.version < 11 else map(call.optional, (1, 2))
     low, high = (None if b is None else np.asarray(b, x.dtype if x.dtype != object else None) for b in bounds)
@@ -167,19 +167,19 @@ CURVES: dict[str, Callable[..., Array]] = {
     "Swish": lambda x, alpha=1.0: _swish(x, alpha),
     "ThresholdedRelu": lambda x, alpha=1.0: each("where", each("gt", x, alpha), x, 0.0),
 }
-"""Of numbers and Values alike, with the operator's attributes; whole numbers stay whole."""
+"""Curves of numbers and Values alike, with the operator's attributes; whole numbers stay whole."""
 
 
 @operator(*CURVES)
 def activation(call: Call) -> list[Array]:
-    """One curve of the table above."""
+    """Apply one of `CURVES`."""
     x, found = call.input(0), CURVES[call.node.operator](*call.all(), **call.node.attributes)
     return [found if any_computed(found, x) else np.asarray(found, x.dtype)]
 
 
 @operator("Softmax", "LogSoftmax")
 def softmax(call: Call) -> list[Array]:
-    """Along one axis, or (before version 13) along all from one on."""
+    """Apply softmax along one axis, or (before version 13) over all axes from one on."""
     x = call.input(0)
     axis = axis_of(call.attribute("axis", -1 if call.version >= 13 else 1), x.ndim)
     rows, axis = (x, axis) if call.version >= 13 else (x.reshape(prod(x.shape[:axis]), prod(x.shape[axis:])), 1)
@@ -195,9 +195,9 @@ def softmax(call: Call) -> list[Array]:
 
 @operator("Dropout")
 def dropout(call: Call) -> list[Array]:
-    """In training each number is 0 with the probability `ratio`, else larger, so that the mean is kept.
+    """Set each number in training to 0 with probability `ratio`, else scale it up, so that the mean is kept.
 
-    A recorded graph draws its masks anew at every step; by hand the mask is that of the node's seed, as NumPy draws it.
+    A recorded graph draws its masks at every step; in a graph by hand the node's seed gives the mask, as in NumPy.
     """
     x, given = call.input(0), (call.optional(1), call.optional(2))
     ratio = 0.5 if given[0] is None else float(call.numbers(1, "the ratio").item())

@@ -1,4 +1,4 @@
-"""Where numbers stand: shapes, parts, joins, chosen rows; numbers of the graph's own, and casts between types."""
+"""Operators that move numbers: shapes, slices, joins, gathers; also constants, and casts between types."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from .table import (
 
 @operator("Identity")
 def identity(call: Call) -> list[Array]:
-    """What it is given."""
+    """Return the input."""
     return [call.input(0)]
 
 
 @operator("Reshape")
 def reshape(call: Call) -> list[Array]:
-    """Another shape: one side may be -1, and 0 (unless `allowzero`) is the side that was there."""
+    """Return the array in another shape: one side may be -1, and 0 keeps the old side (unless `allowzero`)."""
     x, wanted = call.input(0), call.integers(1, "the shape")
     if not call.attribute("allowzero", 0):
         if any(side == 0 and k >= x.ndim for k, side in enumerate(wanted)):
@@ -54,20 +54,20 @@ def reshape(call: Call) -> list[Array]:
 
 @operator("Flatten")
 def flatten(call: Call) -> list[Array]:
-    """A matrix: the axes before `axis`, and the others."""
+    """Return a matrix: the axes before `axis`, and the others."""
     x = call.input(0)
     axis = axis_of(call.attribute("axis", 1), x.ndim)
     return [x.reshape(prod(x.shape[:axis]), prod(x.shape[axis:]))]
 
 
 def _axes(call: Call) -> Any:
-    """The axes of a node: an input from version 13 on, an attribute before."""
+    """Return the axes of a node: an input from version 13 on, an attribute before."""
     return call.listed("axes") if call.version < 13 else call.row(1, "the axes")
 
 
 @operator("Squeeze")
 def squeeze(call: Call) -> list[Array]:
-    """Without axes of length 1."""
+    """Return the array without axes of length 1."""
     x, axes = call.input(0), _axes(call)
     gone = {k for k, side in enumerate(x.shape) if side == 1} if axes is None else {axis_of(a, x.ndim) for a in axes}
     if any(k >= x.ndim or x.shape[k] != 1 for k in gone):
@@ -77,7 +77,7 @@ def squeeze(call: Call) -> list[Array]:
 
 @operator("Unsqueeze")
 def unsqueeze(call: Call) -> list[Array]:
-    """With axes of length 1 more."""
+    """Return the array with further axes of length 1."""
     x, axes = call.input(0), _axes(call)
     if axes is None:
         raise call.wrong("its axes are missing; this operator needs them")
@@ -90,7 +90,7 @@ def unsqueeze(call: Call) -> list[Array]:
 
 @operator("Transpose")
 def transpose(call: Call) -> list[Array]:
-    """The axes in another order, backwards by default."""
+    """Return the array with its axes in another order, reversed by default."""
     x = call.input(0)
     order = call.listed("perm", list(range(x.ndim))[::-1])
     if sorted(order) != list(range(x.ndim)):
@@ -100,7 +100,7 @@ def transpose(call: Call) -> list[Array]:
 
 @operator("Expand")
 def expand(call: Call) -> list[Array]:
-    """Repeated along axes of length 1, until the shape is there; both shapes are broadcast."""
+    """Return the array broadcast to a shape; both shapes are broadcast."""
     x, wanted = call.input(0), call.integers(1, "the shape")
     shape = np.broadcast_shapes(x.shape, tuple(wanted))
     check_size(shape, any_computed(x))
@@ -109,7 +109,7 @@ def expand(call: Call) -> list[Array]:
 
 @operator("Tile")
 def tile(call: Call) -> list[Array]:
-    """Repeated so often along each axis."""
+    """Return the array repeated along each axis."""
     x, repeats = call.input(0), call.integers(1, "the repeats")
     if len(repeats) != x.ndim or min(repeats, default=0) < 0:
         raise call.wrong(f"the repeats {shown(repeats)} do not fit the shape {x.shape}: one number >= 0 for each axis")
@@ -119,14 +119,14 @@ def tile(call: Call) -> list[Array]:
 
 @operator("Shape")
 def shape(call: Call) -> list[Array]:
-    """The sides, or some of them."""
+    """Return the shape, or a part of it."""
     sides = call.input(0).shape
     return [np.array(sides[call.attribute("start", 0) : call.attribute("end", len(sides))], np.int64)]
 
 
 @operator("Size")
 def size(call: Call) -> list[Array]:
-    """How many numbers there are."""
+    """Return the number of elements."""
     return [np.array(call.input(0).size, np.int64)]
 
 
@@ -140,7 +140,7 @@ KNOWN, TYPED = {*map(np.dtype, TYPES.values())}, "floats of 16 to 64 bits, whole
 
 @operator("ConstantOfShape")
 def constant_of_shape(call: Call) -> list[Array]:
-    """One number everywhere."""
+    """Return an array of one number."""
     shape = call.integers(0, "the shape")
     check_size(shape)
     value = np.asarray(call.attribute("value", np.zeros(1, np.float32))).reshape(())
@@ -149,7 +149,7 @@ def constant_of_shape(call: Call) -> list[Array]:
 
 @operator("Range")
 def steps(call: Call) -> list[Array]:
-    """From a start to before a limit, in steps."""
+    """Return the numbers from a start to before a limit, in steps."""
     start, limit, step = (call.numbers(k, "a bound") for k in range(3))
     check_size([max(0, int(np.ceil((float(limit.item()) - float(start.item())) / float(step.item()))))])
     return [np.arange(start.item(), limit.item(), step.item()).astype(start.dtype)]
@@ -157,7 +157,7 @@ def steps(call: Call) -> list[Array]:
 
 @operator("EyeLike")
 def eye(call: Call) -> list[Array]:
-    """A matrix of zeros with a diagonal of ones."""
+    """Return a matrix of zeros with a diagonal of ones."""
     x, kind = call.input(0), call.attribute("dtype")
     own: np.dtype[Any] = np.dtype(np.float32) if any_computed(x) else x.dtype
     rows, columns = x.shape
@@ -166,9 +166,9 @@ def eye(call: Call) -> list[Array]:
 
 @operator("OneHot")
 def one_hot(call: Call) -> list[Array]:
-    """A row for each index: one value where it points to, another elsewhere.
+    """Return a row for each index: one value at the index, another elsewhere.
 
-    Computed indices count from 0, and what is behind their point does not count.
+    Computed indices count from 0, and their fraction is ignored.
     """
     indices, depth, pair = call.input(0), call.integers(1, "the depth")[0], call.input(2)
     check_size([*indices.shape, depth], any_computed(indices, pair))
@@ -186,19 +186,19 @@ def one_hot(call: Call) -> list[Array]:
 
 @operator("NonZero")
 def places_of_truth(call: Call) -> list[Array]:
-    """The indices of all numbers that are not 0."""
+    """Return the indices of all numbers that are not 0."""
     return [np.array(np.nonzero(np.atleast_1d(call.only_numbers()[0])), np.int64)]
 
 
 @operator("Cast")
 def cast(call: Call) -> list[Array]:
-    """Another type."""
+    """Return the array in another type."""
     return [_cast(call, _type(call, int(call.attribute("to", 0))))]
 
 
 @operator("CastLike")
 def cast_like(call: Call) -> list[Array]:
-    """The type of the second operand."""
+    """Return the array in the type of the second operand."""
     like = call.dtypes[1] if len(call.dtypes) > 1 else None
     if like is None and call.input(1).dtype != object:
         like = call.input(1).dtype
@@ -214,9 +214,9 @@ def _type(call: Call, number: int) -> np.dtype[Any]:
 
 
 def _cast(call: Call, to: np.dtype[Any]) -> Array:
-    """Values have the type that a Run computes in: a cast to a float changes nothing, one to a truth makes 0 and 1.
+    """Cast an array. Values have the type of the Run: a cast to float changes nothing, one to bool gives 0 and 1.
 
-    Computed numbers are not cut off at the point: that has no derivative. Whole ones, as the file says, stay.
+    Computed numbers are not truncated, as that has no derivative. Numbers that are whole by the file's types stay.
     """
     x, before = call.input(0), call.dtypes[0] if call.dtypes else None
     if x.dtype != object:
@@ -229,10 +229,10 @@ def _cast(call: Call, to: np.dtype[Any]) -> Array:
 
 
 def chosen_row(table: Array, index: Value) -> list[Any]:
-    """The numbers of ``table[index]``, flat.
+    """Return the numbers of ``table[index]``, flat.
 
-    Weights that lie side by side are read at the place itself. Of other tables every number is a sum over its
-    column, with the share 1 for the row that is meant.
+    Weights that lie side by side are gathered directly. In other tables every number is a sum over its column, with
+    share 1 for the selected row.
     """
     rows, step = len(table), prod(table.shape[1:])
     if tracing.active() is None:
@@ -259,14 +259,14 @@ JOINED: dict[str, tuple[str, Any]] = {
     "max": ("maximum", np.maximum),
     "min": ("minimum", np.minimum),
 }
-"""What becomes of the number that is there and the one that comes; "none": it is replaced."""
+"""How a new number joins the old one; with "none" it replaces it."""
 
 
 @operator("ScatterElements", "ScatterND")
 def scatter(call: Call) -> list[Array]:
-    """Numbers, or parts whose first indices are given, are replaced or joined, one after the other.
+    """Replace or join numbers, or parts given by their first indices, one after the other.
 
-    `ScatterElements`: at each place of the updates the number goes to where the index along the axis says.
+    `ScatterElements`: each update goes to the index along the axis that stands at its place.
     """
     (x, updates), indices = alike(call.input(0), call.input(2)), call.numbers(1, "the indices")
     parts, how = call.node.operator == "ScatterND", call.attribute("reduction", "none")
@@ -275,7 +275,7 @@ def scatter(call: Call) -> list[Array]:
     axis = axis_of(call.attribute("axis", 0), x.ndim)
     indices = indices if parts else places_of(call, indices, x.shape[axis])
     outer = indices.shape[:-1] if parts else indices.shape
-    check_size(outer, computed=True)  # they are gone through one by one
+    check_size(outer, computed=True)  # updates are applied one by one
     found, numbers = bare(x).copy(), bare(updates)
     for at in np.ndindex(*outer):
         place = tuple(indices[at].tolist()) if parts else (*at[:axis], int(indices[at]), *at[axis + 1 :])
@@ -288,12 +288,12 @@ def scatter(call: Call) -> list[Array]:
 
 
 BORDERS: tuple[Literal["edge"], Literal["reflect"], Literal["wrap"]] = ("edge", "reflect", "wrap")
-"""Of what is inside."""
+"""Modes of a border made from the array itself."""
 
 
 @operator("Concat")
 def concat(call: Call) -> list[Array]:
-    """One behind the other along an axis."""
+    """Join arrays along an axis."""
     parts = alike(*call.all())
     axis = axis_of(call.attribute("axis", 1), parts[0].ndim)
     check_size((sum(x.size for x in parts),), any_computed(*parts))
@@ -302,7 +302,7 @@ def concat(call: Call) -> list[Array]:
 
 @operator("Split")
 def split(call: Call) -> list[Array]:
-    """Parts along an axis: of the sizes that are given, else as equal as may be, the last one smaller."""
+    """Split an array along an axis: into the given sizes, else as equal as possible, the last one smaller."""
     x, count = call.input(0), len(call.node.outputs)
     axis = axis_of(call.attribute("axis", 0), x.ndim)
     side = x.shape[axis]
@@ -320,7 +320,7 @@ def split(call: Call) -> list[Array]:
 
 @operator("Slice")
 def cut(call: Call) -> list[Array]:
-    """From here to there, along some axes."""
+    """Slice an array along some axes."""
     x, old, steps = call.input(0), call.version < 10, None if call.version < 10 else call.row(4, "the steps")
     starts = call.listed("starts") if old else call.integers(1, "the starts")
     ends = call.listed("ends") if old else call.integers(2, "the ends")
@@ -337,7 +337,7 @@ def cut(call: Call) -> list[Array]:
 
 
 def _span(start: int, end: int, step: int, side: int) -> slice:
-    """The standard's: bounds beyond the side mean the side; going down, an end before the first takes that too."""
+    """Return the slice by the standard's rules: bounds are clamped; going down, an end before index 0 includes it."""
     lowest, highest = (0, side) if step > 0 else (-1, side - 1)
     first = min(max(start + side if start < 0 else start, 0), highest)
     last = min(max(end + side if end < 0 else end, lowest), highest)
@@ -345,7 +345,7 @@ def _span(start: int, end: int, step: int, side: int) -> slice:
 
 
 def places_of(call: Call, indices: Array, side: int) -> Array:
-    """Indices counted from the front."""
+    """Return indices counted from the front."""
     if indices.dtype.kind not in "iu":
         raise call.wrong("its indices are not whole numbers")
     if indices.size and (indices.min() < -side or indices.max() >= side):
@@ -355,7 +355,7 @@ def places_of(call: Call, indices: Array, side: int) -> Array:
 
 @operator("Gather")
 def gather(call: Call) -> list[Array]:
-    """What stands at some places along an axis."""
+    """Return the items at some indices along an axis."""
     x, indices = call.input(0), call.input(1)
     axis = axis_of(call.attribute("axis", 0), x.ndim)
     if indices.dtype == object:
@@ -365,7 +365,7 @@ def gather(call: Call) -> list[Array]:
 
 
 def _chosen(call: Call, table: Array, indices: Array, axis: int) -> Array:
-    """Rows of a table along an axis that numbers of the graph choose, counted from 0."""
+    """Return rows of a table along an axis, selected by computed numbers that count from 0."""
     if not table.ndim:
         raise call.wrong("it picks rows from a single number, which has no rows")
     turned = dressed(np.moveaxis(bare(table), axis, 0))
@@ -376,7 +376,7 @@ def _chosen(call: Call, table: Array, indices: Array, axis: int) -> Array:
 
 @operator("GatherElements")
 def gather_elements(call: Call) -> list[Array]:
-    """At each place the number along the axis that the index there says."""
+    """Return at each place the number at that index along the axis."""
     x, indices = call.input(0), call.numbers(1, "the indices")
     axis = axis_of(call.attribute("axis", 0), x.ndim)
     check_size(indices.shape, any_computed(x))
@@ -385,7 +385,7 @@ def gather_elements(call: Call) -> list[Array]:
 
 @operator("GatherND")
 def gather_nd(call: Call) -> list[Array]:
-    """Parts whose first indices are given; the first `batch_dims` axes are gone through together."""
+    """Return the parts given by their first indices; the first `batch_dims` axes are matched."""
     x, indices, batch = call.input(0), call.numbers(1, "the indices"), int(call.attribute("batch_dims", 0))
     depth = indices.shape[-1]
     check_size([*indices.shape[:-1], *x.shape[batch + depth :]], any_computed(x))
@@ -398,7 +398,7 @@ def gather_nd(call: Call) -> list[Array]:
 
 @operator("Pad")
 def pad(call: Call) -> list[Array]:
-    """A border: of a constant, or of what is inside."""
+    """Return the array with a border: of a constant, or made from the array itself."""
     x, mode = call.input(0), call.attribute("mode", "constant")
     widths = call.listed("pads") if call.version < 11 else call.integers(1, "the widths")
     axes = [axis_of(a, x.ndim) for a in call.row(3, "the axes", range(x.ndim))]
@@ -419,7 +419,7 @@ def pad(call: Call) -> list[Array]:
 
 @operator("DepthToSpace", "SpaceToDepth")
 def blocks(call: Call) -> list[Array]:
-    """Channels as blocks of the picture, or blocks of the picture as channels."""
+    """Return channels as blocks of the picture, or blocks of the picture as channels."""
     x, side = call.input(0), int(call.attribute("blocksize", 1))
     (n, c, h, w), by_depth = x.shape, call.attribute("mode", "DCR") == "DCR"
     if call.node.operator == "SpaceToDepth":
@@ -433,7 +433,7 @@ def blocks(call: Call) -> list[Array]:
 
 @operator("Trilu")
 def triangle(call: Call) -> list[Array]:
-    """The upper or the lower triangle of matrices; 0 elsewhere."""
+    """Return the upper or the lower triangle of matrices, with 0 elsewhere."""
     x, k = call.input(0), call.row(1, "the diagonal", [0])[0]
     rows, columns = x.shape[-2:]
     upper = bool(call.attribute("upper", 1))

@@ -1,7 +1,7 @@
 """Matrix products, Einstein sums, and weighted sums of rows.
 
-Where the weights are a layer's, a sum is written as one, which engines know. An Einstein sum is matrix
-products two by two.
+If the weights belong to a layer, the sum becomes one that engines know. An Einstein sum is computed as matrix products
+of two operands at a time.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Terms = Row | tuple[Value, ...]
 
 
 def neighbours(weights: Sequence[Any]) -> Row | None:
-    """The row of a block that these objects are, one behind the other; None if they are something else."""
+    """Return the row of a block that these objects are, in order; None if they are something else."""
     first = weights[0] if weights else None
     if not isinstance(first, Weight):
         return None
@@ -47,13 +47,13 @@ def neighbours(weights: Sequence[Any]) -> Row | None:
 
 
 def whole_block(weights: Array) -> Block | None:
-    """The block whose weights these are, all of them and in order."""
+    """Return the block whose weights these are, all of them and in order, or None."""
     row = neighbours(bare(weights).ravel().tolist())
     return row.block if row is not None and row.start == 0 and row.length == row.block.size else None
 
 
 def weighted_rows(weights: Array, xs: Array, bias: Array | None = None) -> Array:
-    """Each row of `xs` times each row of `weights`."""
+    """Multiply each row of `xs` by each row of `weights`."""
     check_size((len(xs), len(weights)), computed=True)
     block = whole_block(weights) if weights.dtype == object and weights.size else None
     bias_block = whole_block(bias) if bias is not None and bias.dtype == object else None
@@ -72,7 +72,7 @@ def _start(bias: Any) -> Value | Row:
 
 
 def product(a: Array, b: Array) -> Array:
-    """``a @ b`` of two matrices, of which one or both hold Values."""
+    """Return ``a @ b`` of two matrices; at least one holds Values."""
     if (a.dtype == object and b.dtype != object) or _weights(b):
         return weighted_rows(b.T, a)
     return dressed(bare(weighted_rows(a, b.T)).T)
@@ -84,7 +84,7 @@ def _weights(x: Array) -> bool:
 
 @operator("MatMul")
 def matmul(call: Call) -> list[Array]:
-    """As NumPy has it: the last two axes, the others broadcast."""
+    """Multiply matrices as NumPy does: the last two axes, the others broadcast."""
     a, b = call.input(0), call.input(1)
     if not a.ndim or not b.ndim or a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
         raise call.wrong(f"the shapes {a.shape} and {b.shape} do not fit together")
@@ -94,11 +94,11 @@ def matmul(call: Call) -> list[Array]:
 
 
 def matrix_product(a: Array, b: Array) -> Array:
-    """``a @ b``, of any dimensions, where one of them holds Values."""
+    """Return ``a @ b`` for any dimensions; at least one operand holds Values."""
     left = bare(a)[None, :] if a.ndim == 1 else bare(a)
     right = bare(b)[:, None] if b.ndim == 1 else bare(b)
     outer = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
-    if right.ndim == 2 and outer:  # the same matrix for all: one product of many rows
+    if right.ndim == 2 and outer:  # one matrix for all: one product of many rows
         found = product(left.reshape(-1, left.shape[-1]), right)
         found = found.reshape(*left.shape[:-1], right.shape[-1])
     else:
@@ -114,7 +114,7 @@ def matrix_product(a: Array, b: Array) -> Array:
 
 @operator("Gemm")
 def gemm(call: Call) -> list[Array]:
-    """``alpha * A @ B + beta * C`` of matrices, each of which may be transposed first."""
+    """Return ``alpha * A @ B + beta * C`` of matrices, which may be transposed first."""
     a, b = (x.T if call.attribute(name, 0) else x for x, name in ((call.input(0), "transA"), (call.input(1), "transB")))
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0]:
         raise call.wrong(f"the shapes {a.shape} and {b.shape} do not fit together as matrices")
@@ -136,13 +136,13 @@ def _times(x: Array, factor: float) -> Array:
 
 DOTS = "..."
 MOST_PRODUCTS = 1 << 35
-"""Of all places along all axes: few letters ask for more than any computer does in a year."""
+"""The most products over all axes: a short equation can ask for more than a computer does in a year."""
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 @operator("Einsum")
 def einsum(call: Call) -> list[Array]:
-    """``ij,jk->ik`` and its like; axes that are in no result are summed over."""
+    """Compute ``ij,jk->ik`` and the like; axes that are not in the result are summed over."""
     equation = str(call.attribute("equation", "")).replace(" ", "")
     operands = call.all()
     names, result, sides = _names(call, equation, operands)
@@ -161,7 +161,7 @@ def einsum(call: Call) -> list[Array]:
 
 
 def _names(call: Call, equation: str, operands: list[Array]) -> tuple[list[str], str, dict[str, int]]:
-    """The axes of each operand and of the result, a letter each, and their lengths."""
+    """Return the axes of each operand and of the result, one letter each, and their lengths."""
     before, arrow, result = equation.partition("->")
     terms = before.split(",")
     spare = [letter for letter in LETTERS if letter not in equation]
@@ -189,7 +189,7 @@ def _names(call: Call, equation: str, operands: list[Array]) -> tuple[list[str],
 
 
 def _diagonal(x: Array, own: str) -> tuple[Array, str]:
-    """Axes of one name as one."""
+    """Merge axes of the same name."""
     names = "".join(dict.fromkeys(own))
     if names == own:
         return x, own
@@ -198,13 +198,13 @@ def _diagonal(x: Array, own: str) -> tuple[Array, str]:
 
 
 def _summed(x: Array, own: str, kept: set[str]) -> tuple[Array, str]:
-    """Without the axes that nobody needs any more."""
+    """Sum over the axes that are no longer needed."""
     gone = tuple(k for k, name in enumerate(own) if name not in kept)
     return (reduced(x, gone, False, functions.sum) if gone else x), "".join(name for name in own if name in kept)
 
 
 def _product(a: Array, left: str, b: Array, right: str, later: set[str]) -> tuple[Array, str]:
-    """The product of two arrays, summed over what only they have."""
+    """Return the product of two arrays, summed over axes that are not needed later."""
     a, left = _summed(a, left, later | set(right))
     b, right = _summed(b, right, later | set(left))
     both = [name for name in left if name in right and name in later]

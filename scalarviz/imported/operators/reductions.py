@@ -1,4 +1,4 @@
-"""Sums, means, largest numbers along axes; normalisations: numbers with mean 0 and variance 1."""
+"""Sums, means and extremes along axes; normalisations to mean 0 and variance 1."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ OfLane = Callable[[Lane], Value]
 
 
 def _or(empty: float, function: OfLane) -> OfLane:
-    """What is made of no numbers at all."""
+    """Return `function` with the result `empty` for an empty lane."""
     return lambda lane: function(lane) if lane else Value(empty)
 
 
 def _end(dtype: np.dtype[Any], sign: int) -> Any:
-    """The largest number of a type, or (-1) the smallest."""
+    """Return the largest number of a type, or with -1 the smallest."""
     if dtype.kind in "fb":
         return sign * np.inf if dtype.kind == "f" else sign > 0
     return np.iinfo(dtype).max if sign > 0 else np.iinfo(dtype).min
@@ -63,12 +63,14 @@ REDUCED: dict[str, tuple[Callable[..., Any], str, OfLane, str]] = {
     "ReduceSum": (np.sum, "", functions.sum, ""),
     "ReduceSumSquare": (lambda x, **how: np.square(x).sum(**how), "square", functions.sum, ""),
 }
-"""Of numbers, with NumPy's `axis` and `keepdims`; of Values an operation of each, the reduction, one of each result."""
+"""For numbers NumPy's function with `axis` and `keepdims`; for Values an operation, the reduction, and a last
+operation.
+"""
 
 
 @operator(*REDUCED)
 def reduction(call: Call) -> list[Array]:
-    """Over the axes that are given, else over all."""
+    """Reduce over the given axes, or over all."""
     x, name = call.input(0), call.node.operator
     as_input = call.version >= (13 if name == "ReduceSum" else 18)
     given = call.row(1, "the axes", []) if as_input else call.listed("axes", [])
@@ -90,7 +92,7 @@ def _reduced(name: str, x: Array, axes: tuple[int, ...], keep: bool) -> Array:
 
 @operator("ArgMax", "ArgMin")
 def place(call: Call) -> list[Array]:
-    """Where the largest, or the smallest, stands: the first of several, or the last."""
+    """Return the index of the largest or smallest number: of equal ones the first, or the last."""
     x = call.only_numbers()[0]
     axis, last = axis_of(call.attribute("axis", 0), x.ndim), bool(call.attribute("select_last_index", 0))
     find = np.argmax if call.node.operator == "ArgMax" else np.argmin
@@ -100,7 +102,7 @@ def place(call: Call) -> list[Array]:
 
 @operator("CumSum")
 def running_sum(call: Call) -> list[Array]:
-    """The sums of all before, along an axis."""
+    """Return the cumulative sums along an axis."""
     x, axis = call.input(0), axis_of(call.integers(1, "the axis")[0], call.input(0).ndim)
     turn, without = -1 if call.attribute("reverse", 0) else 1, bool(call.attribute("exclusive", 0))
     if x.dtype == object:
@@ -124,12 +126,12 @@ def _scaled(x: Array, scale: Any, bias: Array | None) -> Array:
 
 
 def _by_channel(x: Array, ndim: int) -> Array:
-    """One number a channel, as it is broadcast to N x C x ..."""
+    """Reshape one number for each channel so that it broadcasts to N x C x ..."""
     return x.reshape(-1, *[1] * (ndim - 2))
 
 
 def _normal(rows: Array, eps: float, centred: bool = True) -> Array:
-    """Each row (the last axis) with mean 0 and variance 1, or without a mean by the root of its mean square."""
+    """Normalise each row (the last axis) to mean 0 and variance 1, or divide it by the root of its mean square."""
     if rows.dtype == object:
         return over_lanes(rows, -1, lambda row: normalised(row, eps) if centred else _by_root(row, eps))
     wide = rows.astype(np.float64)
@@ -144,7 +146,7 @@ def _by_root(row: Lane, eps: float) -> Lane:
 
 
 def _moments(rows: Array, mean: OfLane = functions.mean) -> tuple[Array, Array]:
-    """Mean and variance of each row, along an axis of length 1."""
+    """Return the mean and variance of each row, with an axis of length 1."""
     if rows.dtype != object:
         wide = rows.astype(np.float64)
         means = mean_of(wide, -1, True)
@@ -156,7 +158,7 @@ def _moments(rows: Array, mean: OfLane = functions.mean) -> tuple[Array, Array]:
 
 @operator("BatchNormalization")
 def batch_norm(call: Call) -> list[Array]:
-    """By running statistics, or in training by those of the batch, which the running ones follow."""
+    """Normalise a batch by running statistics, or in training by its own, which the running ones follow."""
     x = call.input(0)
     scale, bias, mean, var = (_by_channel(call.input(k), x.ndim) for k in range(1, 5))
     eps = float(call.attribute("epsilon", 1e-5))
@@ -177,7 +179,7 @@ def batch_norm(call: Call) -> list[Array]:
 
 
 def _by(x: Array, scale: Array, bias: Array, mean: Array, var: Array, eps: float) -> Array:
-    """With a factor and a summand a channel, which are computed first."""
+    """Normalise with a factor and a summand for each channel, which are computed first."""
     factor = compute_either(
         "div", np.divide, scale, compute_either("sqrt", np.sqrt, compute_either("add", np.add, var, eps))
     )
@@ -187,14 +189,14 @@ def _by(x: Array, scale: Array, bias: Array, mean: Array, var: Array, eps: float
 
 
 def _batch_mean(row: Lane) -> Value:
-    """Of a recorded sample over the batch that it stands for."""
+    """Return the mean; in a recorded graph over the whole batch."""
     found = functions.mean(row)
     return found if tracing.active() is None else batch_mean(found)
 
 
 @operator("LayerNormalization", "RMSNormalization")
 def layer_norm(call: Call) -> list[Array]:
-    """Over the last axes, from `axis` on; then a factor and a summand each. Also mean and 1 by the deviation."""
+    """Normalise over the axes from `axis` on, with factors and summands. Also return the mean and 1 / deviation."""
     x = call.input(0)
     axis, eps = axis_of(call.attribute("axis", -1), x.ndim), float(call.attribute("epsilon", 1e-5))
     rows = x.reshape(*x.shape[:axis], prod(x.shape[axis:]))
@@ -210,7 +212,7 @@ def layer_norm(call: Call) -> list[Array]:
 
 @operator("GroupNormalization", "InstanceNormalization")
 def group_norm(call: Call) -> list[Array]:
-    """Over groups of channels, or each channel; factor and summand of each group (version 18) or of each channel."""
+    """Normalise over groups of channels, or each channel. Version 18 scales groups, others channels."""
     x, scale, bias = call.input(0), call.input(1), call.input(2)
     groups = int(call.attribute("num_groups", x.shape[1]))
     if groups < 1 or x.shape[1] % groups:
@@ -223,7 +225,7 @@ def group_norm(call: Call) -> list[Array]:
 
 @operator("LpNormalization")
 def unit_length(call: Call) -> list[Array]:
-    """Numbers along an axis by their norm; a length of 0 is divided by as 1: the numbers are 0 then."""
+    """Divide numbers along an axis by their norm; a norm of 0 counts as 1."""
     x = call.input(0)
     length = _reduced(f"ReduceL{call.attribute('p', 2)}", x, (axis_of(call.attribute("axis", -1), x.ndim),), True)
     return [each("div", x, each("where", length, length, 1.0))]

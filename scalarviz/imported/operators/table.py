@@ -1,10 +1,10 @@
-"""The table of operators: the function that computes each, whether a node can be computed, and what functions use.
+"""The table of operators: the function of each, the checks of a node, and helpers for the functions.
 
-A version is the opset in which the standard last changed the operator: opset 17 has Softmax of version 13. An
-opset that is older than a version here takes the one before it. A node must have the inputs, outputs and
-attributes that the standard gives its operator.
+A version is the opset in which the standard last changed the operator: opset 17 has Softmax of version 13. An opset
+older than a version here takes the version before. A node must have the inputs, outputs and attributes that the
+standard gives its operator.
 
-Operators are written with functions that take arrays of numbers and arrays of Values alike.
+The helpers take arrays of numbers and arrays of Values alike.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ SETTINGS: dict[str, tuple[int, ...]] = {
     "BatchNormalization": (3, 4), "Clip": (1, 2), "Dropout": (1,), "OneHot": (1,), "Pad": (2,), "Range": (0, 1, 2),
     "Resize": (1, 2), "Upsample": (1,),
 }  # fmt: skip
-"""Floating inputs that say what an operator does: bounds, a ratio, scales, statistics. They are nothing to train."""
+"""Floating inputs that are settings (bounds, a ratio, scales, statistics) and never trained."""
 SIDES = ("Shape", "Size")
-"""Operators that ask for sides alone, and not for the numbers of a tensor."""
+"""Operators that need only the shape of a tensor."""
 KINDS: dict[str, type | tuple[type, ...]] = {
     "FLOAT": (float, int), "INT": int, "STRING": str, "TENSOR": np.ndarray, "FLOATS": (float, int), "INTS": int,
     "STRINGS": str,
 }  # fmt: skip
-"""By the standard's name of a kind of attribute: the type here; of those in plural there is a row."""
+"""The Python type for each kind of attribute in the standard; plural kinds are a row of it."""
 
 
 @cache
 def schema(operator: str, opset: int) -> Any:
-    """What an opset says of one of its operators; None where it has no such operator."""
+    """Return the schema of an operator in an opset, or None."""
     import onnx.defs
 
     try:
@@ -52,13 +52,13 @@ def schema(operator: str, opset: int) -> Any:
 
 @cache
 def version(operator: str, opset: int) -> int:
-    """The version of an operator that an opset has; 0 where it has none."""
+    """Return the version of an operator in an opset; 0 if it has none."""
     said = schema(operator, opset)
     return 0 if said is None else int(said.since_version)
 
 
 def misfit(node: Node, opset: int) -> str:
-    """Why a node is none of its operator ("it has 2 inputs, the standard gives it 1"); empty where it is."""
+    """Return why a node violates its schema ("it has 2 inputs, the standard gives it 1"); empty if it does not."""
     said = schema(node.operator, opset)
     return (
         _count(node.inputs, said.min_input, said.max_input, "input")
@@ -81,7 +81,7 @@ def _attributes(node: Node, known: Mapping[str, Any]) -> str:
             allowed = listing(sorted(known)) or "none"
             return f"the standard has no attribute {shown(name)} of it in this version; allowed: {allowed}"
         kind = str(known[name].type).rpartition(".")[2]
-        one_by_one = kind.endswith("S")  # an empty row is of all kinds of rows
+        one_by_one = kind.endswith("S")  # an empty row fits all kinds of rows
         if one_by_one and kind in KINDS and not isinstance(value, tuple):
             return f"its attribute {name} must be of the kind {kind}, got {shown(value)}"
         parts: Any = value if one_by_one else [value]
@@ -96,13 +96,13 @@ QUANTISED = frozenset({
     "QuantizeLinear",
 })  # fmt: skip
 DOMAINS = {"com.microsoft": ": onnxruntime fuses nodes into it; write the file with ORT_ENABLE_BASIC"}
-"""What helps where nodes of another domain stand."""
+"""Advice for nodes of other domains."""
 OLDEST, NEWEST = {"MaxPool": 1, "Upsample": 9}, 28
-"""The oldest known version of an operator, by default the one of opset 8; the newest of all."""
+"""The oldest known version of some operators (opset 8 for all others), and the newest opset."""
 
 
 def supported(node: Node, opset: int) -> str:
-    """Why a node cannot be computed here, in one clause ("this operator is not supported"); empty where it can."""
+    """Return why a node is not supported, in one clause ("this operator is not supported"); empty if it is."""
     if node.domain not in ("", "ai.onnx"):
         return f"it is of the domain {node.domain!r}, not of the standard{DOMAINS.get(node.domain, '')}"
     if node.operator in QUANTISED:
@@ -120,19 +120,19 @@ def supported(node: Node, opset: int) -> str:
 
 
 Array = NDArray[Any]
-"""Numbers of any dtype that is known, or objects: Values of a graph that is made."""
+"""Numbers of any known dtype, or objects: Values of a graph."""
 Tensors = dict[str, Array]
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One node with what it is given."""
+    """One node with its inputs."""
 
     node: Node
-    # None is left out, arrays of numbers are known, arrays of objects (`nn._array.Values`) are being computed
+    # None: left out; an array of numbers: known; an array of objects (`nn._array.Values`): computed
     inputs: tuple[Array | None, ...]
     opset: int
-    # what the file says of the inputs' types, as far as it is known, for Values have none; may be shorter
+    # types from the file as far as they are known, since Values have none; may be shorter
     dtypes: tuple[np.dtype[Any] | None, ...] = ()
 
     def attribute(self, name: str, default: Any = None) -> Any:
@@ -145,7 +145,7 @@ class Call:
 
     @property
     def known(self) -> bool:
-        """Whether all inputs are numbers: then the result is numbers too, and nothing is added to the graph."""
+        """True if all inputs are numbers: the result is numbers too, and the graph gets no node."""
         return not any_computed(*self.inputs)
 
     @property
@@ -154,22 +154,22 @@ class Call:
         return version(self.node.operator, self.opset)
 
     def optional(self, place: int) -> Array | None:
-        """An input that may be left out."""
+        """Return an input, or None if it is left out."""
         return self.inputs[place] if place < len(self.inputs) else None
 
     def input(self, place: int) -> Array:
-        """An input that must be there."""
+        """Return a required input."""
         found = self.optional(place)
         if found is None:
             raise self.wrong(f"its input {place} is missing; this operator needs it")
         return found
 
     def all(self) -> list[Array]:
-        """All inputs, of which none may be left out."""
+        """Return all inputs, which are all required."""
         return [self.input(k) for k in range(max(len(self.inputs), 1))]
 
     def numbers(self, place: int, what: str) -> Array:
-        """An input whose numbers must be known now, such as a shape; refused if the graph computes them."""
+        """Return an input whose numbers must be known now, such as a shape; refuse it if the graph computes it."""
         found = self.input(place)
         if found.dtype == object:
             raise self.wrong(
@@ -179,15 +179,15 @@ class Call:
         return found
 
     def integers(self, place: int, what: str) -> list[int]:
-        """Such an input as a list of whole numbers."""
+        """Return a known input as a list of whole numbers."""
         return [int(number) for number in self.numbers(place, what).ravel().tolist()]
 
     def row(self, place: int, what: str, default: Any = None) -> Any:
-        """Such an input as a list of whole numbers, or the default where it is left out."""
+        """Return a known input as a list of whole numbers, or the default if it is left out."""
         return default if self.optional(place) is None else self.integers(place, what)
 
     def only_numbers(self) -> list[Array]:
-        """All inputs, for an operator that has no form for Values."""
+        """Return all inputs, for an operator without a form for Values."""
         if not self.known:
             raise self.wrong(
                 "it has no derivative, so its inputs must be constants or shapes; here they are computed from data or "
@@ -197,15 +197,15 @@ class Call:
 
     @property
     def title(self) -> str:
-        """How messages name the node."""
+        """The name of the node in messages."""
         return f"{self.node.operator} {shown(self.node.name)}"
 
     def wrong(self, said: str) -> InputError:
-        """An error that names the node."""
+        """Return an error that names the node."""
         return InputError(f"{self.title}: {said}")
 
     def unfit(self, error: Exception) -> InputError:
-        """What is said of inputs that do not go together: their shapes, and what came of them."""
+        """Return the error for inputs that do not fit together, with their shapes."""
         shapes = ", ".join("none" if x is None else str(x.shape) for x in self.inputs[:5])
         more = f" and {len(self.inputs) - 5:,} more" if len(self.inputs) > 5 else ""
         return self.wrong(
@@ -215,13 +215,13 @@ class Call:
 
 Function = Callable[[Call], Sequence[Array]]
 TABLE: dict[str, Function] = {}
-"""By the operator's name."""
+"""The function of each operator, by name."""
 
 
 def operator(*names: str) -> Callable[[Function], Function]:
-    """Put a function into the table under these names.
+    """Register a function under these names.
 
-    In the table an infinity or a NaN is a result, and each error names the node.
+    When it is called, an infinity or a NaN is a valid result, and each error names the node.
     """
 
     def register(function: Function) -> Function:
@@ -232,7 +232,7 @@ def operator(*names: str) -> Callable[[Function], Function]:
 
 
 UNFIT = (ValueError, LookupError, TypeError, OverflowError, ZeroDivisionError, RuntimeError, MemoryError)
-"""What NumPy raises of shapes and numbers that do not go together."""
+"""NumPy's errors for shapes and numbers that do not fit together."""
 
 
 def _called(function: Function, call: Call) -> Sequence[Array]:
@@ -249,17 +249,17 @@ def _called(function: Function, call: Call) -> Sequence[Array]:
 
 
 def _as_array(x: Any) -> Array:
-    """NumPy and Values give single numbers where a result has no dimension."""
+    """Return the result as an array: NumPy and Values give single numbers for results without dimensions."""
     if isinstance(x, np.ndarray):
         return x
     return values([x], ()) if isinstance(x, Value) else np.asarray(x)
 
 
 def compute(node: Node, tensors: Tensors, opset: int, dtypes: Mapping[str, np.dtype[Any]]) -> None:
-    """Put what a node makes of `tensors`, which have all that it reads, among them.
+    """Compute a node and add its results to `tensors`, which has all of its inputs.
 
-    `dtypes` are the types that the file has for tensors which are computed here of Values. Numbers that an operator
-    does not take, and memory that does not suffice, are an InputError that names the node.
+    `dtypes` are the file's types of tensors that are Values here. Unsuitable numbers, or too little memory, are an
+    InputError that names the node.
     """
     inputs = tuple(tensors[name] if name else None for name in node.inputs)
     call = Call(node, inputs, opset, tuple(dtypes.get(name) for name in node.inputs))
@@ -274,13 +274,13 @@ Lane = list[Any]
 OBJECT = np.dtype(object)
 values = _array.values
 LARGEST, MOST_VALUES = 1 << 27, 2_000_000
-"""Numbers, and Values, of one result: what a file asks for may be more than any memory holds."""
+"""The most numbers, and Values, of one result: a file may ask for more than any memory holds."""
 DEEPEST = 32
-"""Dimensions: as many as NumPy's functions take."""
+"""The most dimensions, as in NumPy's functions."""
 
 
 def check_size(shape: Sequence[int], computed: bool = False) -> None:
-    """Refuse a result of that shape, of numbers or of Values, if it is too large or a side is negative."""
+    """Refuse a result of numbers or Values whose shape is too large or negative."""
     most = MOST_VALUES if computed else LARGEST
     if min(shape, default=0) < 0 or prod(shape) > most or len(shape) > DEEPEST:
         what = f"{'Values' if computed else 'numbers'} in {DEEPEST} dimensions"
@@ -288,17 +288,17 @@ def check_size(shape: Sequence[int], computed: bool = False) -> None:
 
 
 def broadcast(operands: Sequence[Any]) -> None:
-    """Make sure that there is room for operands that are broadcast."""
+    """Check that broadcast operands are not too large."""
     check_size(np.broadcast_shapes(*[np.shape(x) for x in operands]), any_computed(*operands))
 
 
 def any_computed(*operands: Any) -> bool:
-    """Whether one of them is being computed: an array of Values."""
+    """Return whether an operand is computed: an array of Values."""
     return any(isinstance(x, np.ndarray) and x.dtype == OBJECT for x in operands)
 
 
 def each(name: str, *operands: Any) -> Array:
-    """An operation of the table with each of the numbers, broadcast; of numbers in the dtype that NumPy gives them."""
+    """Apply an operation of the table elementwise, with broadcasting; numbers keep NumPy's result dtype."""
     broadcast(operands)
     if any_computed(*operands):
         found = _array.each(name, *operands)
@@ -310,7 +310,7 @@ def each(name: str, *operands: Any) -> Array:
 
 
 def compute_either(name: str, function: Callable[..., Any], *operands: Any) -> Array:
-    """NumPy's function of numbers, else an operation of the table."""
+    """Apply NumPy's function to numbers, or an operation of the table to Values."""
     if any_computed(*operands):
         return each(name, *operands)
     broadcast(operands)
@@ -318,17 +318,17 @@ def compute_either(name: str, function: Callable[..., Any], *operands: Any) -> A
 
 
 def bare(x: Any) -> Array:
-    """An array as NumPy's own, whose functions of shapes it takes."""
+    """Return an array as a plain NumPy array, for NumPy's shape functions."""
     return np.ndarray.view(np.asarray(x), np.ndarray)
 
 
 def dressed(x: Array) -> Array:
-    """Objects as Values; numbers as they are."""
+    """Return objects as `Values`; numbers unchanged."""
     return x if x.dtype != object else np.ndarray.view(x, _array.Values)
 
 
 def objects(x: Array) -> Array:
-    """As Values: numbers become constants, each one of its own."""
+    """Return an array as Values; each number becomes its own constant."""
     if x.dtype == object:
         return dressed(x)
     check_size(x.shape, computed=True)
@@ -336,12 +336,12 @@ def objects(x: Array) -> Array:
 
 
 def alike(*arrays: Array) -> list[Array]:
-    """All as Values if one is."""
+    """Return all arrays as Values if one of them is."""
     return [objects(x) for x in arrays] if any_computed(*arrays) else list(arrays)
 
 
 def padded(x: Array, widths: Sequence[tuple[int, int]], **how: Any) -> Array:
-    """NumPy's `pad`, as far as there is room for it; widths below 0 cut off."""
+    """Pad as NumPy does, if it is not too large; negative widths cut off."""
     inside: list[Any] = [slice(max(0, -a), side - max(0, -b)) for (a, b), side in zip(widths, x.shape, strict=True)]
     inner, outer = bare(x)[(*inside, ...)], [(max(0, a), max(0, b)) for a, b in widths]
     check_size([side + a + b for side, (a, b) in zip(inner.shape, outer, strict=True)])
@@ -349,7 +349,7 @@ def padded(x: Array, widths: Sequence[tuple[int, int]], **how: Any) -> Array:
 
 
 def over_lanes(x: Array, axis: int, function: Callable[[Lane], Lane], length: int | None = None) -> Array:
-    """Rows of Values along an axis, each replaced by as many others, or by `length`."""
+    """Replace each row of Values along an axis by as many others, or by `length` of them."""
     moved = np.moveaxis(bare(x), axis, -1)
     found = np.empty((*moved.shape[:-1], moved.shape[-1] if length is None else length), object)
     for index in np.ndindex(*moved.shape[:-1]):
@@ -358,7 +358,7 @@ def over_lanes(x: Array, axis: int, function: Callable[[Lane], Lane], length: in
 
 
 def reduced(x: Array, axes: tuple[int, ...], keep: bool, function: Callable[[Lane], Value]) -> Array:
-    """Rows of Values over some axes, each replaced by one."""
+    """Replace each row of Values over some axes by one Value."""
     others = [a for a in range(x.ndim) if a not in axes]
     shape = tuple(x.shape[a] for a in others)
     flat = bare(x).transpose(*others, *axes).reshape(*shape, prod(x.shape[a] for a in axes))
@@ -367,11 +367,11 @@ def reduced(x: Array, axes: tuple[int, ...], keep: bool, function: Callable[[Lan
 
 
 def mean_of(x: Array, axis: int | tuple[int, ...], keepdims: bool = False) -> Array:
-    """The mean of numbers; of none NaN, without a warning."""
+    """Return the mean of numbers; NaN for none, without a warning."""
     total = x.sum(axis, keepdims=keepdims, dtype=np.float64)
     return np.asarray(total / np.float64(x.size / total.size if total.size else 1))
 
 
 def axis_of(axis: int, ndim: int) -> int:
-    """An axis counted from the front."""
+    """Return an axis counted from the front."""
     return int(axis) + ndim if axis < 0 else int(axis)

@@ -1,6 +1,6 @@
-"""Convolutions, pools, transposed convolutions and pictures of another size: sums of neighbouring numbers.
+"""Convolutions, pools, transposed convolutions and resized pictures: sums of neighbouring numbers.
 
-In a transposed convolution every number is handed to a window of places, where what comes is summed.
+In a transposed convolution every number is added to a window of positions.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Sides = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """The windows of a convolution or a pool: numbers for each of the last axes; `made` is how many there are."""
+    """The windows of a convolution or a pool: numbers for each of the last axes. `output_sides` counts the windows."""
 
     size: Sides
     stride: Sides
@@ -48,7 +48,7 @@ class Windows:
     output_sides: Sides
 
     def windows_of(self, x: Array, fill: Any) -> Array:
-        """What each window sees of `x` with a border of `fill`, shape (..., *made, *size)."""
+        """Return the numbers of `x`, with a border of `fill`, in each window: shape (..., *output_sides, *size)."""
         rank = len(self.size)
         field = [(n - 1) * apart + 1 for n, apart in zip(self.size, self.dilation, strict=True)]
         reach = [
@@ -64,12 +64,12 @@ class Windows:
         return np.asarray(found[(..., *index, *[slice(None, None, apart) for apart in self.dilation])])
 
     def rows(self, x: Array, fill: Any) -> Array:
-        """What each window sees, in a row."""
+        """Return the numbers of each window as a row."""
         found = self.windows_of(x, fill)
         return found.reshape(*found.shape[: found.ndim - len(self.size)], -1)
 
     def counted(self, sides: Sides, border: bool) -> Array:
-        """How many places of each window are numbers, or (`border`) numbers or border; shape `made`."""
+        """Count the positions of each window that are numbers, or with `border` also border; shape `output_sides`."""
         there = np.ones(sides, np.int8)
         if not border:
             return np.asarray(self.rows(there, 0).sum(-1, dtype=np.int64))
@@ -79,7 +79,7 @@ class Windows:
 
 
 def windows(call: Call, sides: Sides, size: Sides) -> Windows:
-    """The windows of a node over an array whose last sides are `sides`."""
+    """Return the windows of a node over an array whose last sides are `sides`."""
     rank = len(size)
     stride, dilation = (tuple(call.listed(name, [1] * rank)) for name in ("strides", "dilations"))
     if rank != len(sides) or len(stride) != rank or len(dilation) != rank or min((*stride, *dilation, *size)) < 1:
@@ -93,13 +93,13 @@ def windows(call: Call, sides: Sides, size: Sides) -> Windows:
         if left < 0:
             raise call.wrong(f"a window {reach} is larger than the input {sides} with its border {before}, {behind}")
         count = (-(-left // step) if up else left // step) + 1
-        made.append(count - (up and (count - 1) * step >= side + a))  # one that begins in the border behind is none
+        made.append(count - (up and (count - 1) * step >= side + a))  # a window must not begin in the border at the end
     check_size([*made, *size])
     return Windows(size, stride, dilation, before, behind, tuple(made))
 
 
 def border(node: Node, sides: Sides, reach: Sides, stride: Sides) -> tuple[Sides, Sides]:
-    """The border of windows before and behind each side."""
+    """Return the border of windows before and after each side."""
     rank, how = len(sides), node.attribute("auto_pad", "NOTSET")
     if how == "VALID":
         return (0,) * rank, (0,) * rank
@@ -121,7 +121,7 @@ def border(node: Node, sides: Sides, reach: Sides, stride: Sides) -> tuple[Sides
 
 @operator("Conv")
 def convolution(call: Call) -> list[Array]:
-    """The same weighted sums at every place; groups of channels may have sums of their own."""
+    """Return the same weighted sums at every position; groups of channels may have their own."""
     x, weight, groups = call.input(0), call.input(1), int(call.attribute("group", 1))
     if x.ndim < 3 or weight.ndim != x.ndim or groups < 1 or x.shape[1] != weight.shape[1] * groups:
         raise call.wrong(f"an input of the shape {x.shape} and weights {weight.shape} do not fit with {groups} groups")
@@ -131,7 +131,7 @@ def convolution(call: Call) -> list[Array]:
 
 
 def _in_groups(call: Call, places: Windows, x: Array, kernels: list[Array]) -> list[Array]:
-    """The sums of groups of channels: each has its kernels and its part of the bias."""
+    """Return the sums of groups of channels: each group has its kernels and its part of the bias."""
     groups, bias = len(kernels), call.optional(2)
     starts = [None] * groups if bias is None else np.split(bare(bias), groups)
     function = sums_of_numbers if call.known else sums_of_values
@@ -140,7 +140,7 @@ def _in_groups(call: Call, places: Windows, x: Array, kernels: list[Array]) -> l
 
 
 def sums_of_numbers(places: Windows, x: Array, weight: Array, bias: Array | None) -> Array:
-    """A group of a convolution of numbers."""
+    """Return a group of a convolution of numbers."""
     rank = len(places.size)
     axes = [1, *range(2 + rank, 2 + 2 * rank)], [1, *range(2, 2 + rank)]
     found = np.moveaxis(np.tensordot(places.windows_of(x, 0), weight, axes), -1, 1)
@@ -148,7 +148,7 @@ def sums_of_numbers(places: Windows, x: Array, weight: Array, bias: Array | None
 
 
 def sums_of_values(places: Windows, x: Array, weight: Array, bias: Array | None) -> Array:
-    """A group of a convolution of Values."""
+    """Return a group of a convolution of Values."""
     rank = len(places.size)
     seen = places.windows_of(objects(x), Value(0.0))  # the border is one constant, shared by all windows
     order = [0, *range(2, 2 + rank), 1, *range(2 + rank, 2 + 2 * rank)]
@@ -159,7 +159,7 @@ def sums_of_values(places: Windows, x: Array, weight: Array, bias: Array | None)
 
 @operator("AveragePool", "MaxPool")
 def pool(call: Call) -> list[Array]:
-    """The largest number, or the mean, of each window; whether zeros of the border count for a mean is said."""
+    """Return the largest number, or the mean, of each window; an attribute says whether the border counts."""
     x = call.input(0)
     places = windows(call, x.shape[2:], tuple(call.listed("kernel_shape", [])))
     mean = call.node.operator == "AveragePool"
@@ -180,7 +180,7 @@ def pool(call: Call) -> list[Array]:
 
 @operator("GlobalAveragePool", "GlobalMaxPool")
 def over_all(call: Call) -> list[Array]:
-    """One number for each channel."""
+    """Return one number for each channel."""
     x, mean = call.input(0), call.node.operator == "GlobalAveragePool"
     rows = x.reshape(*x.shape[:2], -1)
     if x.dtype == object:
@@ -192,7 +192,7 @@ def over_all(call: Call) -> list[Array]:
 
 @operator("ConvTranspose")
 def transposed(call: Call) -> list[Array]:
-    """As a convolution of the numbers with zeros between them, with the kernel turned round."""
+    """Convolve the numbers, with zeros between them, with the reversed kernel."""
     x, weight, groups = call.input(0), call.input(1), int(call.attribute("group", 1))
     if x.ndim < 3 or weight.ndim != x.ndim or weight.shape[0] != x.shape[1] or groups < 1 or len(weight) % groups:
         raise call.wrong(f"an input of the shape {x.shape} and weights {weight.shape} do not fit with {groups} groups")
@@ -209,7 +209,7 @@ def transposed(call: Call) -> list[Array]:
 
 
 def _transposed_border(call: Call, sides: Sides, reach: Sides, stride: Sides) -> tuple[Sides, Sides]:
-    """What is cut off before, and the sides of the result."""
+    """Return the widths to cut off at the start, and the sides of the result."""
     rank, how = len(sides), call.attribute("auto_pad", "NOTSET")
     more = call.listed("output_padding", [0] * rank)
     whole = [(s - 1) * step + wide for s, step, wide in zip(sides, stride, reach, strict=True)]
@@ -230,13 +230,13 @@ def _transposed_border(call: Call, sides: Sides, reach: Sides, stride: Sides) ->
 
 
 def _spread(x: Array, zero: Any, stride: Sides, reach: Sides, before: Sides, made: Sides) -> Array:
-    """The numbers with zeros between and around them, so that a window stands at each place of the result."""
+    """Return the numbers with zeros between and around them, so that a window begins at each position of the result."""
     apart = [(side - 1) * step + 1 for side, step in zip(x.shape[2:], stride, strict=True)]
     check_size([*x.shape[:2], *apart])
     found = np.full((*x.shape[:2], *apart), zero, x.dtype)
     places: list[Any] = [slice(None, None, step) for step in stride]
     found[(..., *places)] = bare(x)
-    first = [wide - 1 - cut for wide, cut in zip(reach, before, strict=True)]  # where the first number comes to stand
+    first = [wide - 1 - cut for wide, cut in zip(reach, before, strict=True)]  # the place of the first number
     sides = zip(first, made, reach, apart, strict=True)
     widths = [(a, count + wide - 1 - a - there) for a, count, wide, there in sides]
     return padded(found, [(0, 0), (0, 0), *widths], constant_values=zero)
@@ -257,7 +257,7 @@ PLACES: dict[str, Callable[[int, int, int, float], float]] = {
     "asymmetric": lambda k, before, after, scale: k / scale,
     "align_corners": lambda k, before, after, scale: k * (before - 1) / (scale * before - 1) if after > 1 else 0.0,
 }
-"""Where the number `k` of an axis of the new length lies among those that are there; `scale`: as it is given."""
+"""The source position of the number `k` of an axis resized from `before` to `after`; `scale` is the given one."""
 
 
 def _triangle(x: Array) -> Array:
@@ -273,7 +273,7 @@ def _cubic(x: Array, a: float) -> Array:
 
 @operator("Resize", "Upsample")
 def resize(call: Call) -> list[Array]:
-    """The nearest number, or a sum of two or four along each axis; `antialias`: of more where the picture shrinks."""
+    """Return the nearest number, or a sum of two or four along each axis; with `antialias` of more if it shrinks."""
     x, old = call.input(0), call.node.operator == "Upsample" or call.version < 11
     axes = [axis_of(a, x.ndim) for a in call.listed("axes", range(x.ndim))]
     given = call.optional(1 if old else 2)
@@ -297,7 +297,7 @@ def resize(call: Call) -> list[Array]:
 
 
 def _shares(call: Call, before: int, after: int, scale: float, old: bool) -> Array:
-    """What each number of the result takes of each that is there, shape (after, before)."""
+    """Return the share of each source number in each number of the result, shape (after, before)."""
     mode = call.attribute("mode", "nearest")
     way = "asymmetric" if old else call.attribute("coordinate_transformation_mode", "half_pixel")
     if way not in PLACES or mode not in ("nearest", "linear", "cubic"):
@@ -312,7 +312,7 @@ def _shares(call: Call, before: int, after: int, scale: float, old: bool) -> Arr
         return found
     shrink = min(scale, 1.0) if call.attribute("antialias", 0) else 1.0
     reach, a = (1 if mode == "linear" else 2) / shrink, float(call.attribute("cubic_coeff_a", -0.75))
-    for row, place in zip(found, places, strict=True):  # beyond the border the last one stands, unless left out
+    for row, place in zip(found, places, strict=True):  # beyond the border the last number is repeated, unless excluded
         near = np.arange(math.floor(place - reach), math.ceil(place + reach) + 1)
         shares = _triangle(shrink * (near - place)) if mode == "linear" else _cubic(shrink * (near - place), a)
         if call.attribute("exclude_outside", 0):
@@ -322,7 +322,7 @@ def _shares(call: Call, before: int, after: int, scale: float, old: bool) -> Arr
 
 
 def _applied(x: Array, k: int, shares: Array) -> Array:
-    """An axis of numbers, or of Values, as other sums of it."""
+    """Replace an axis of numbers or Values by weighted sums of it."""
     if x.dtype != object:
         return np.asarray(np.moveaxis(np.tensordot(shares, x, (1, k)), 0, k), x.dtype)
     rows = [[(j, float(row[j]), Value(float(row[j]))) for j in np.flatnonzero(row).tolist()] for row in shares]

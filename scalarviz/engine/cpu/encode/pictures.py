@@ -24,7 +24,7 @@ class Operands:
     """The operands of a convolution, channels apart: ``rows[p, c*taps + t] = base[p, t] + c*step``."""
 
     base: Words
-    there: NDArray[np.bool_]  # False where the operand is the constant 0, in every channel
+    there: NDArray[np.bool_]  # False if the operand is the constant 0 in every channel
     channels: int
     step: int
 
@@ -35,7 +35,7 @@ class Operands:
 
 
 def channels_of(rows: Words, zero: NDArray[np.bool_]) -> Operands:
-    """The largest number of channels that fits a table (places, n) of operands; `zero` marks rows of 0."""
+    """Return the largest number of channels that fits a table (places, n) of operands; `zero` marks rows of 0."""
     n = rows.shape[1]
     for channels in (c for c in range(n, 1, -1) if n % c == 0):
         planes = rows.reshape(len(rows), channels, -1)
@@ -47,7 +47,7 @@ def channels_of(rows: Words, zero: NDArray[np.bool_]) -> Operands:
 
 
 def _keep_sums(w: Writer, head: list[int], to: Words, counts: Words, entries: Words) -> int:
-    """Put what ``conv`` reads into the pool, forward or backward; returns its offset.
+    """Put what ``conv`` reads into the pool, forward or backward; return its offset.
 
     The head: outputs, to_step, weight_step, weight, bias, adding, run, row_step, run_step. Output i of place
     p is row ``to[p] + i * to_step``, and its weights begin ``i * weight_step`` further on. `counts` says how
@@ -58,7 +58,7 @@ def _keep_sums(w: Writer, head: list[int], to: Words, counts: Words, entries: Wo
 
 
 def forward_sums(w: Writer, table: Operands, i: Instruction) -> int:
-    """The entries of the forward pass."""
+    """Return the entries of the forward pass."""
     places, n = len(table.base), table.taps * table.channels
     place, tap = np.nonzero(table.there)
     head = [len(i.weights), places, n, int(i.weights[0]), i.bias, 0, table.channels, table.step, table.taps]
@@ -67,7 +67,7 @@ def forward_sums(w: Writer, table: Operands, i: Instruction) -> int:
 
 
 def backward_sums(w: Writer, table: Operands, i: Instruction) -> int:
-    """The entries that add its gradients to its operands; all channels of an operand get a gradient, or none."""
+    """Return the entries that add its gradients to its operands; all channels of an operand get a gradient, or none."""
     places, n = len(table.base), table.taps * table.channels
     there = table.there & w.need_gradients(np.where(table.there, table.base, 0))
     place, tap = np.nonzero(there)
@@ -95,7 +95,7 @@ class Shifts:
 
 
 def shifts_of(operands: Operands) -> Shifts | None:
-    """The operands as distances, or None if they do not have this form."""
+    """Return the operands as distances, or None if they do not have this form."""
     place = np.arange(len(operands.base))[:, None]
     distance = np.where(operands.there, operands.base - place, 0)
     shift = np.zeros(operands.taps, np.int64)
@@ -113,7 +113,7 @@ def shifts_of(operands: Operands) -> Shifts | None:
 
 
 def masks_of(there: NDArray[np.bool_], lanes: int) -> Words:
-    """Bits of each vector of positions, shape (vectors, taps)."""
+    """Return the bits of each vector of positions, shape (vectors, taps)."""
     vectors = -(-len(there) // lanes)
     padded = np.zeros((vectors * lanes, there.shape[1]), np.bool_)
     padded[: len(there)] = there
@@ -122,7 +122,7 @@ def masks_of(there: NDArray[np.bool_], lanes: int) -> Words:
 
 
 def forward_fields(w: Writer, s: Shifts, i: Instruction) -> int:
-    """Put the list of ``conv_one`` for the forward pass into the pool; returns its offset."""
+    """Put the list of ``conv_one`` for the forward pass into the pool; return its offset."""
     places, taps = s.there.shape
     n = taps * s.channels
     head = [len(i.weights), i.dst, places, int(i.weights[0]), n, i.bias, 0, s.channels, s.step, taps]
@@ -130,7 +130,7 @@ def forward_fields(w: Writer, s: Shifts, i: Instruction) -> int:
 
 
 def backward_fields(w: Writer, s: Shifts, i: Instruction) -> int:
-    """Put its list for the gradients of the operands into the pool; returns its offset."""
+    """Put its list for the gradients of the operands into the pool; return its offset."""
     places, taps = s.there.shape
     n, first = taps * s.channels, s.first
     there = np.zeros((s.count, taps), np.bool_)
@@ -148,7 +148,7 @@ def _keep_shifts(w: Writer, head: list[int], rows: Words, there: NDArray[np.bool
 
 
 def outer_fields(w: Writer, s: Shifts) -> tuple[int, int]:
-    """Tiles of columns and vectors of all places, as ``conv_outer_one`` wants them."""
+    """Return the tiles of columns and vectors of all places, in the form of ``conv_outer_one``."""
     ends, masks = _ends(len(s.there), w.layout.lanes), masks_of(s.there, w.layout.lanes)
     taps = masks.shape[1]
     columns = [(c * s.step + s.shift[t], t) for c in range(s.channels) for t in range(taps)]
@@ -156,7 +156,7 @@ def outer_fields(w: Writer, s: Shifts) -> tuple[int, int]:
     table: list[int] = []
     for j in range(0, len(columns), COLUMNS):
         rows, chosen = zip(*columns[j : j + COLUMNS], strict=True)
-        if chosen not in kept:  # one vector after the other, the masks of its columns behind that of the places
+        if chosen not in kept:  # vector after vector; the masks of its columns follow those of the places
             kept[chosen] = w.keep(np.column_stack([ends, masks[:, chosen]]).ravel())
         table += [kept[chosen], *(int(row) for row in rows)]
     return w.keep(table), len(masks)
@@ -167,18 +167,18 @@ def _ends(places: int, lanes: int) -> Words:
 
 
 WEIGHTS = 64
-"""Of a place; below, a call for each place costs more than lanes that are empty."""
+"""The most weights of a place; below, a call per place costs more than unused lanes."""
 
 
 def are_layers(program: Program, i: Instruction) -> bool:
-    """Whether the places of a convolution are as fast as layers: neighbours, without gaps, and enough of them."""
+    """Return whether the places of a convolution are as fast as layers: enough neighbours, without gaps."""
     zeros = program.constant_rows[program.constants == 0.0]
     size = i.args.shape[1] * len(i.weights)
     return size >= WEIGHTS and bool((np.diff(i.args, axis=1) == 1).all()) and not np.isin(i.args, zeros).any()
 
 
 def places(i: Instruction) -> list[Matrix]:
-    """The layers of its places; with one sample, results of one place stand a row of places apart."""
+    """Return the layers of its places; with one sample, results of one place stand a row of places apart."""
     (count, n), ends = i.args.shape, i.dst + i.count
     return [
         Matrix(range(i.dst + p, ends, count), rows, int(i.weights[0]), n, 1, i.bias) for p, rows in enumerate(i.args)
@@ -186,7 +186,7 @@ def places(i: Instruction) -> list[Matrix]:
 
 
 def can_be_compact(program: Program) -> bool:
-    """Whether every kernel has a form for rows of single numbers, and at least one of them is fast."""
+    """Return whether every kernel has a form for rows of single numbers, and at least one of them is fast."""
     for i in program.instructions:
         if i.kind == "conv":
             if are_layers(program, i):
@@ -199,7 +199,7 @@ def can_be_compact(program: Program) -> bool:
 
 
 def _operands(program: Program, i: Instruction) -> Operands:
-    """The operands of a convolution; all channels of one want a gradient, or none."""
+    """Return the operands of a convolution; all channels of one want a gradient, or none."""
     zeros = np.zeros(program.n_rows, np.bool_)
     zeros[program.constant_rows[program.constants == 0.0]] = True
     wanted = program.needs_gradient[i.args]
@@ -209,7 +209,7 @@ def _operands(program: Program, i: Instruction) -> Operands:
 
 
 def conv_forward(w: Writer, i: Instruction) -> Lines:
-    """Lines of a convolution."""
+    """Return lines of a convolution."""
     if w.layout.lanes and are_layers(w.program, i):
         return [line for m in places(i) for line in matrix_forward(w, m)]
     operands = _operands(w.program, i)
@@ -219,7 +219,7 @@ def conv_forward(w: Writer, i: Instruction) -> Lines:
 
 
 def conv_backward(w: Writer, i: Instruction) -> Lines:
-    """Lines that add up the gradients of its weights, and add those of its results to its operands."""
+    """Return lines that add up the gradients of its weights, and add those of its results to its operands."""
     if w.layout.lanes and are_layers(w.program, i):
         given = [(m, m.upstream(w)) for m in places(i)]
         return [line for m, up in given for line in rows_outer(w, m, up) + matrix_backward(w, m, up)]
@@ -240,7 +240,7 @@ def conv_backward(w: Writer, i: Instruction) -> Lines:
 
 
 def max_forward(w: Writer, i: Instruction) -> Lines:
-    """Lines of maxima."""
+    """Return lines of maxima."""
     windows = w.layout.lanes and windows_of(i.args)
     if windows:
         return [[*w.kernel("windows"), i.dst, *windows[:2], w.keep(windows[2]), len(windows[2])]]
@@ -248,7 +248,7 @@ def max_forward(w: Writer, i: Instruction) -> Lines:
 
 
 def max_backward(w: Writer, i: Instruction) -> Lines:
-    """Lines that add the gradient of a maximum to the first operand that is the largest."""
+    """Return lines that add the gradient of a maximum to the first operand that is the largest."""
     rows = i.args.ravel()
     wanted = w.need_gradients(rows)
     windows = w.layout.lanes and wanted.all() and windows_of(i.args)
@@ -267,7 +267,7 @@ def max_backward(w: Writer, i: Instruction) -> Lines:
 
 
 def windows_of(rows: Words) -> tuple[int, int, Words] | None:
-    """The operands of maxima, shape (maxima, n), as runs of windows of two by two; None if they are not, or overlap.
+    """Return the operands of maxima, shape (maxima, n), as runs of 2 x 2 windows; None if they are not, or overlap.
 
     Returns the windows of a run, the distance of the lower rows, and where each run begins; window j is 2*j rows on.
     """

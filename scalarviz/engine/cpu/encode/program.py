@@ -29,12 +29,12 @@ from .writer import AdjointRows, LaneLayout, Lines, Rows, SoleReaders, Writer, r
 
 
 def mean_forward(w: Writer, i: Instruction) -> Lines:
-    """Lines of means: the sums of the blocks, then the means."""
+    """Return lines of means: the sums of the blocks, then the means."""
     return _lines(w, i.args[0].tolist(), list(range(i.dst, i.dst + i.count)), [1] * i.count)
 
 
 def mean_backward(w: Writer, i: Instruction) -> Lines:
-    """Lines that add the means of their gradients to their operands."""
+    """Return lines that add the means of their gradients to their operands."""
     upstream = [w.adjoint(row) for row in range(i.dst, i.dst + i.count)]
     return _lines(w, upstream, *w.targets(np.asarray(i.args[0])))
 
@@ -49,7 +49,7 @@ def _lines(w: Writer, source: list[int], to: list[int], fresh: list[int]) -> Lin
 
 
 def mask_forward(w: Writer, i: Instruction) -> Lines:
-    """Lines of the dropout masks of a call."""
+    """Return lines of the dropout masks of a call."""
     p = float(i.numbers[0])
     number, threshold = w.number(scale(p)), dropout_threshold(p)
     if w.layout.lanes:
@@ -62,7 +62,7 @@ def mask_forward(w: Writer, i: Instruction) -> Lines:
 
 
 def _filled(w: Writer, rows: list[int]) -> list[int]:
-    """Unused units get spare rows, at most three, each its own."""
+    """Return `rows` with spare rows for unused units, at most three, each its own."""
     spare = iter(range(2 * w.program.n_rows + 2, 2 * w.program.n_rows + wire.PADDING))
     return [row if row >= 0 else next(spare) for row in rows]
 
@@ -72,7 +72,7 @@ _SOURCES = ("param", "batch_mean")
 
 
 class Narrow:
-    """Which instructions run on one lane; none unless `asked`."""
+    """The instructions that run on one lane; none unless `asked`."""
 
     def __init__(self, program: Program, asked: bool) -> None:
         self._program = program
@@ -94,7 +94,7 @@ class Narrow:
                     self._made.discard(k)
 
     def _read_wide(self) -> NDArray[np.bool_]:
-        """The rows that are read on all lanes, or whose gradients are."""
+        """Return the rows that are read on all lanes, or whose gradients are."""
         program = self._program
         wide = np.zeros(program.n_rows, np.bool_)
         wide[program.outputs] = True
@@ -111,14 +111,14 @@ class Narrow:
         return wide
 
     def forward(self, w: Writer, k: int, lines: Lines) -> Lines:
-        """The lines of instruction `k`, with one-lane lines marked, and the lines that widen its rows."""
+        """Return the lines of instruction `k`, with one-lane lines marked, and the lines that widen its rows."""
         i = self._program.instructions[k]
         if k in self._made:
             return [*map(_marked, lines), *self._lines(w, "widen", self._rows(i))]
         return self._source(i, lines, 1)
 
     def backward(self, w: Writer, k: int, lines: Lines) -> Lines:
-        """The lines of its backward pass, after those that fold the gradients of its rows."""
+        """Return the lines of its backward pass, after those that fold the gradients of its rows."""
         i = self._program.instructions[k]
         if k in self._made and lines:
             return [*self._lines(w, "fold", [w.adjoint(row) for row in self._rows(i)]), *map(_marked, lines)]
@@ -142,7 +142,7 @@ def _marked(line: list[int]) -> list[int]:
 
 
 def _uniform(program: Program) -> set[int]:
-    """The instructions whose results are equal on all lanes, without those that read nothing."""
+    """Return the instructions whose results are equal on all lanes, without those that read nothing."""
     uniform, found = np.zeros(program.n_rows, np.bool_), set()
     uniform[program.constant_rows] = True
     for k, i in enumerate(program.instructions):
@@ -155,12 +155,12 @@ def _uniform(program: Program) -> set[int]:
 
 
 def gather_forward(w: Writer, i: Instruction) -> Lines:
-    """Lines of a gather."""
+    """Return lines of a gather."""
     return [[*w.kernel("gather"), i.dst, *_fields(w, i)]]
 
 
 def gather_backward(w: Writer, i: Instruction) -> Lines:
-    """Lines that add its gradients to the parameters; the ids get none."""
+    """Return lines that add its gradients to the parameters; the ids get none."""
     return [[*w.kernel("gather_back"), w.adjoint(i.dst), *_fields(w, i)]]
 
 
@@ -181,16 +181,16 @@ class Encoded:
     backward: Table
     pool: NDArray[np.int64]
     numbers: NDArray[Any]  # coefficients and offsets, in the dtype of the run
-    rows: int  # of the workspace: values, adjoints and padding
-    cuts: tuple[NDArray[np.int64], NDArray[np.int64]]  # lines that read what all blocks of a batch left
-    places: int  # of the sums that a block leaves
-    sole_spans: NDArray[np.int64]  # where the weights of layers begin and end that have their gradients alone
+    rows: int  # number of workspace rows: values, adjoints and padding
+    cuts: tuple[NDArray[np.int64], NDArray[np.int64]]  # lines that read the results of all blocks of a batch
+    places: int  # number of sums that a block leaves
+    sole_spans: NDArray[np.int64]  # ends of the weights of layers that alone hold their gradients
 
 
 def encode(
     program: Program, seeds: Iterable[int], rows: Rows, kernel: Callable[[str], int], dtype: Any, how: LaneLayout
 ) -> Encoded:
-    """The encoded program; `rows` and `kernel` look up addresses of row kernels and other kernels by name.
+    """Return the encoded program; `rows` and `kernel` look up addresses of row kernels and other kernels by name.
 
     The gradients of the rows `seeds` are given before the backward pass; none for forward only.
     """
@@ -206,7 +206,7 @@ def encode(
 
 
 def _cuts(w: Writer, table: Table) -> NDArray[np.int64]:
-    """The numbers of the lines that read results of all blocks."""
+    """Return the numbers of the lines that read results of all blocks."""
     if w.places == 0:
         return np.zeros(0, np.int64)
     kernels = table[:, 0] % wire.NARROW == wire.KERNEL
@@ -214,7 +214,7 @@ def _cuts(w: Writer, table: Table) -> NDArray[np.int64]:
 
 
 def _table(parts: Iterable[Lines]) -> Table:
-    """All lines as one array; converted one by one, because a million lists would take half a gigabyte."""
+    """Return all lines as one array; converted one by one, because a million lists would take half a gigabyte."""
     flat, zeros = array("q"), [0] * wire.FIELDS
     for lines in parts:
         for line in lines:
@@ -224,20 +224,20 @@ def _table(parts: Iterable[Lines]) -> Table:
 
 
 def _backward(w: Writer, narrowed: Narrow, k: int) -> Lines:
-    """The lines of an instruction's backward pass; none if its results get no gradient."""
+    """Return the lines of an instruction's backward pass; none if its results get no gradient."""
     i = w.program.instructions[k]
     lines: Lines = []
     if w.needs_gradient(i.dst):
-        assert w.written.issuperset(range(i.dst, i.dst + i.count))  # else it would read what nobody has written
+        assert w.written.issuperset(range(i.dst, i.dst + i.count))  # otherwise it would read unwritten rows
         lines = narrowed.backward(w, k, KINDS[i.kind][1](w, i))
     w.adjoint.free(i)
     return lines
 
 
 def op_forward(w: Writer, i: Instruction) -> Lines:
-    """Lines of an operation of the table."""
+    """Return lines of an operation of the table."""
     address = w.rows(i.op)["forward"]
-    if i.count == 1:  # a graph that was typed has many of these, and an array for each would take most of the time
+    if i.count == 1:  # typed graphs have many, and arrays would dominate the time
         a, b, c = _operands(i, 0)
         return [[wire.ROWS, address, a, b, c, i.dst, 0, 0, 1, 0]]
     results = np.arange(i.dst, i.dst + i.count)
@@ -249,7 +249,7 @@ def op_forward(w: Writer, i: Instruction) -> Lines:
 
 
 def op_backward(w: Writer, i: Instruction) -> Lines:
-    """Lines that add its gradients to its operands, one operand after another."""
+    """Return lines that add its gradients to its operands, one operand after another."""
     addresses = w.rows(i.op)
     if i.count == 1:
         return _one_backward(w, i, addresses)
@@ -261,7 +261,7 @@ def op_backward(w: Writer, i: Instruction) -> Lines:
             continue
         (chosen,) = np.nonzero(w.need_gradients(rows))
         fresh = np.array([w.first_to_write(int(rows[j])) for j in chosen], np.int64)
-        # a change of the flag ends a run as a gap does: it is counted up like a row with a jump
+        # a change of the flag ends a run, as a gap does: it is counted up like a row with a jump
         flags = np.arange(len(chosen)) + fresh * 2 * i.count
         targets = np.array([w.adjoint(int(rows[j])) for j in chosen], np.int64)
         for start, length in runs(np.vstack([results[chosen], i.args[:, chosen], targets, flags])):
@@ -273,7 +273,7 @@ def op_backward(w: Writer, i: Instruction) -> Lines:
 
 
 def _one_backward(w: Writer, i: Instruction, addresses: dict[str, int]) -> Lines:
-    """The same for a single row."""
+    """Return the same for a single row."""
     operands = i.args[:, 0].tolist()
     a, b, c = _operands(i, 0)
     up = w.adjoint(i.dst)
@@ -285,18 +285,18 @@ def _one_backward(w: Writer, i: Instruction, addresses: dict[str, int]) -> Lines
 
 
 def _operands(i: Instruction, start: int) -> list[int]:
-    """The three operand rows of a call; any row fills a missing one."""
+    """Return the three operand rows of a call; any row fills a missing one."""
     found: list[int] = i.args[:, start].tolist()
     return found + [found[0]] * (3 - len(found))
 
 
 def param_forward(w: Writer, i: Instruction) -> Lines:
-    """Lines of parameters that are rows of their own."""
+    """Return lines of parameters that are rows of their own."""
     return [[*w.kernel("parameters"), i.dst, i.count, w.keep(i.weights)]]
 
 
 def param_backward(w: Writer, i: Instruction) -> Lines:
-    """Lines that sum their gradients."""
+    """Return lines that sum their gradients."""
     return [[*w.kernel("parameters_back"), w.adjoint(i.dst), i.count, w.keep(i.weights)]]
 
 
@@ -312,7 +312,7 @@ KINDS: dict[str, tuple[Part, Part]] = {
     "weighted": (sums.weighted_forward, sums.weighted_backward),
     "product": (sums.product_forward, sums.product_backward),
     "squares": (sums.squares_forward, sums.squares_backward),
-    "mask": (mask_forward, lambda w, i: []),  # nobody asks a mask for its gradient
+    "mask": (mask_forward, lambda w, i: []),  # a mask needs no gradient
     "gather": (gather_forward, gather_backward),
     "batch_mean": (mean_forward, mean_backward),
 }

@@ -36,14 +36,14 @@ Span = tuple[int, int]
 
 
 def pieces(rows: Sequence[int]) -> list[Span]:
-    """Spans of up to four neighbours in a list of rows."""
+    """Return spans of up to four neighbours in a list of rows."""
     numbered = groupby(enumerate(rows), key=lambda item: item[1] - item[0])
     spans = [[position for position, _ in group] for _, group in numbered]
     return [(first, min(FEW, span[-1] + 1 - first)) for span in spans for first in range(span[0], span[-1] + 1, FEW)]
 
 
 def tiles_of(to: Sequence[int], rows: Sequence[int], most: int) -> list[tuple[Span, Span]]:
-    """The tiles of a layer: spans of results and of operands; empty if there are more than `most`."""
+    """Return the tiles of a layer: spans of results and of operands; empty if there are more than `most`."""
     high, wide = pieces(to), pieces(rows)
     return list(product(high, wide)) if len(high) * len(wide) <= most else []
 
@@ -58,28 +58,28 @@ class Matrix:
     to_step: int
     from_step: int
     bias: int
-    tiled: bool = False  # cut into tiles where its rows are vectors
+    tiled: bool = False  # cut into tiles if its rows are vectors
 
     @classmethod
     def of_layer(cls, i: Instruction) -> Matrix:
-        """The `Sums` of a layer."""
+        """Return the `Matrix` of a layer."""
         n = i.args.shape[1]
         return cls(range(i.dst, i.dst + i.count), i.args[0], int(i.weights[0]), n, 1, i.bias, tiled=True)
 
     def upstream(self, w: Writer) -> range:
-        """The gradient rows of the results."""
+        """Return the gradient rows of the results."""
         first = w.adjoint(self.to[0])
         return range(first, first + self.to.step * len(self.to), self.to.step)
 
 
 def sums_kernel(w: Writer, weights: int) -> str:
-    """The kernel that computes sums with so many weights."""
+    """Return the kernel that computes sums with `weights` weights."""
     least = 2 * SEVERAL_WEIGHTS if w.layout.samples <= HALF else 16 * SEVERAL_WEIGHTS
     return "combine_several" if 0 < w.layout.samples <= PASS and weights >= least else "combine"
 
 
 def gradients_kernel(w: Writer, weights: int) -> str:
-    """The kernel that adds up the gradients of so many weights."""
+    """Return the kernel that adds up the gradients of `weights` weights."""
     return "outer_several" if w.layout.samples and weights >= SEVERAL_WEIGHTS else "outer"
 
 
@@ -87,7 +87,7 @@ def combine(
     w: Writer, to: Sequence[int], rows: Sequence[int], weight: int, steps: tuple[int, int], bias: int, adding: bool,
     tiled: bool,
 ) -> Lines:  # fmt: skip
-    """Lines that store or add the sums of a matrix; `steps` are the weight distances of results and operands."""
+    """Return lines that store or add the sums of a matrix; `steps` are the weight distances of results and operands."""
     tiles = tiles_of(to, rows, FEW_SUMS) if tiled and w.layout.few else []
     if not tiles:
         lists, name = [w.keep(to), len(to), w.keep(rows), len(rows)], sums_kernel(w, len(to) * len(rows))
@@ -100,12 +100,12 @@ def combine(
 
 
 def matrix_forward(w: Writer, m: Matrix, adding: bool = False) -> Lines:
-    """Lines of the sums of a matrix."""
+    """Return lines of the sums of a matrix."""
     return combine(w, m.to, m.rows.tolist(), m.weight, (m.to_step, m.from_step), m.bias, adding, m.tiled)
 
 
 def matrix_backward(w: Writer, m: Matrix, upstream: range) -> Lines:
-    """Lines that add the gradients of its results to its operands."""
+    """Return lines that add the gradients of its results to its operands."""
     lines: Lines = []
     for start, rows in stretches(m.rows, w.need_gradients(m.rows)):
         zeros, adding = w.adding(rows)
@@ -115,7 +115,7 @@ def matrix_backward(w: Writer, m: Matrix, upstream: range) -> Lines:
 
 
 def rows_outer(w: Writer, m: Matrix, upstream: range, layer: Instruction | None = None) -> Lines:
-    """Lines that add up the gradients of the biases, and of weights that are stored by result."""
+    """Return lines that add up the gradients of the biases, and of weights that are stored by result."""
     rows, n, biased = m.rows.tolist(), len(m.rows), m.bias >= 0
     tiles = tiles_of(upstream, rows, FEW_OUTER) if m.tiled and w.layout.few else []
     if not tiles:
@@ -131,19 +131,19 @@ def rows_outer(w: Writer, m: Matrix, upstream: range, layer: Instruction | None 
 
 
 def layer_forward(w: Writer, i: Instruction) -> Lines:
-    """Lines of a layer."""
+    """Return lines of a layer."""
     return matrix_forward(w, Matrix.of_layer(i))
 
 
 def layer_backward(w: Writer, i: Instruction) -> Lines:
-    """Lines that carry the adjoints of its results to its operands, and add up its weights' gradients."""
+    """Return lines that carry the adjoints of its results to its operands, and add up its weights' gradients."""
     m = Matrix.of_layer(i)
     upstream = m.upstream(w)
-    return matrix_backward(w, m, upstream) + rows_outer(w, m, upstream, i)  # last: it may change the weights
+    return matrix_backward(w, m, upstream) + rows_outer(w, m, upstream, i)  # the last use: it may change the weights
 
 
 def stretches(rows: NDArray[np.int64], wanted: NDArray[np.bool_]) -> Iterator[tuple[int, list[int]]]:
-    """Neighbouring operands of a layer that want a gradient: the first one's position, and the rows.
+    """Yield neighbouring operands of a layer that want a gradient: the first one's position, and the rows.
 
     A row that occurs again begins a new stretch: the destinations of one instruction must be different rows.
     """
@@ -161,7 +161,7 @@ def stretches(rows: NDArray[np.int64], wanted: NDArray[np.bool_]) -> Iterator[tu
 
 
 def parts(w: Writer, i: Instruction) -> Iterator[Matrix | Instruction]:
-    """The parts of a ``dot``: matrices whose weights are stored by operand, and the sums between them."""
+    """Yield the parts of a ``dot``: matrices whose weights are stored by operand, and the sums between them."""
     first, start = 0, 0
     for end in _ends(i):
         found = _matrix(w, i, start, end)
@@ -178,8 +178,8 @@ def parts(w: Writer, i: Instruction) -> Iterator[Matrix | Instruction]:
 
 
 def _ends(i: Instruction) -> list[int]:
-    """The ends of ranges of sums with equal operands and weights moved by one."""
-    if i.kind != "dot" or i.bias >= 0 or i.offset != 0.0 or i.count < 2 or not i.args.shape[1]:  # sums of nothing
+    """Return the ends of ranges of sums with equal operands and weights moved by one."""
+    if i.kind != "dot" or i.bias >= 0 or i.offset != 0.0 or i.count < 2 or not i.args.shape[1]:  # empty sums
         return []
     weights = i.weights.reshape(i.count, -1)
     on = (i.args[1:] == i.args[:-1]).all(axis=1) & (weights[1:] == weights[:-1] + 1).all(axis=1)
@@ -187,7 +187,7 @@ def _ends(i: Instruction) -> list[int]:
 
 
 def _matrix(w: Writer, i: Instruction, start: int, end: int) -> Matrix | None:
-    """The sums from `start` on as a matrix, or None if they are not a whole one."""
+    """Return the sums from `start` on as a matrix, or None if they are not a whole one."""
     outputs, rows, weights = end - start, i.args[start], i.weights.reshape(i.count, -1)[start]
     bias, constants = -1, w.program.constants[w.program.constant_rows == rows[-1]]
     if (constants == 1.0).any() and (len(rows) == 1 or weights[-1] != weights[-2] + outputs):
@@ -203,7 +203,7 @@ def _between(i: Instruction, start: int, end: int) -> Instruction:
 
 
 def columns_forward(w: Writer, m: Matrix) -> Lines:
-    """Lines of a matrix of :func:`parts`."""
+    """Return lines of a matrix of :func:`parts`."""
     if m.bias < 0 or len(m.rows) < COPIED:
         return matrix_forward(w, m)
     biases = w.keep(range(m.bias, m.bias + len(m.to)))
@@ -211,7 +211,7 @@ def columns_forward(w: Writer, m: Matrix) -> Lines:
 
 
 def columns_backward(w: Writer, m: Matrix) -> Lines:
-    """Lines that carry the adjoints of its results to its operands, and add up its weights' gradients."""
+    """Return lines that carry the adjoints of its results to its operands, and add up its weights' gradients."""
     n, outputs, upstream = len(m.rows), len(m.to), m.upstream(w)
     lines, up = matrix_backward(w, m, upstream), w.keep(upstream)
     name = gradients_kernel(w, n * outputs)
@@ -222,12 +222,12 @@ def columns_backward(w: Writer, m: Matrix) -> Lines:
 
 
 def dot_forward(w: Writer, i: Instruction) -> Lines:
-    """Lines of sums whose weights are parameters."""
+    """Return lines of sums whose weights are parameters."""
     return _by_parts(w, i, columns_forward, weighted_forward)
 
 
 def dot_backward(w: Writer, i: Instruction) -> Lines:
-    """Lines that carry their adjoints to their operands and weights."""
+    """Return lines that carry their adjoints to their operands and weights."""
     return _by_parts(w, i, columns_backward, weighted_backward)
 
 
@@ -237,18 +237,18 @@ def _by_parts(
     of_columns: Callable[[Writer, Matrix], Lines],
     of_rows: Callable[[Writer, Instruction], Lines],
 ) -> Lines:
-    """Lines of each part by its kind."""
+    """Return lines of each part by its kind."""
     found = (of_columns(w, p) if isinstance(p, Matrix) else of_rows(w, p) for p in parts(w, i))
     return [line for lines in found for line in lines]
 
 
 def weighted_forward(w: Writer, i: Instruction) -> Lines:
-    """Lines of weighted sums."""
+    """Return lines of weighted sums."""
     return [[*w.kernel("weighted"), i.dst, *_weighted_fields(w, i), w.number(i.offset)]]
 
 
 def weighted_backward(w: Writer, i: Instruction) -> Lines:
-    """Lines that carry their adjoints to their operands and weights."""
+    """Return lines that carry their adjoints to their operands and weights."""
     adjoints, fresh = w.targets(i.args.ravel())
     return [[*w.kernel("weighted_back"), w.adjoint(i.dst), *_weighted_fields(w, i), w.keep(adjoints), w.keep(fresh)]]
 
@@ -260,23 +260,23 @@ def _weighted_fields(w: Writer, i: Instruction) -> list[int]:
 
 
 def product_forward(w: Writer, i: Instruction) -> Lines:
-    """Lines of sums of products of rows."""
+    """Return lines of sums of products of rows."""
     return [[*w.kernel("product"), i.dst, i.count, w.keep(i.args.ravel()), i.terms, i.bias, w.number(i.offset)]]
 
 
 def product_backward(w: Writer, i: Instruction) -> Lines:
-    """Lines that carry their adjoints to both sides."""
+    """Return lines that carry their adjoints to both sides."""
     lists = [w.keep([*left, *right]) for left, right in _sides(w, i)]
     return [[*w.kernel("product_back"), w.adjoint(i.dst), i.count, w.keep(i.args.ravel()), i.terms, i.bias, *lists]]
 
 
 def squares_forward(w: Writer, i: Instruction) -> Lines:
-    """Lines of a squared error."""
+    """Return lines of a squared error."""
     return [[*w.kernel("squares"), i.dst, w.keep(i.args.ravel()), i.args.shape[1], w.number(*i.numbers)]]
 
 
 def squares_backward(w: Writer, i: Instruction) -> Lines:
-    """Lines that add its gradient to both sides."""
+    """Return lines that add its gradient to both sides."""
     adjoints, fresh = ([*left, *right] for left, right in _sides(w, i))
     lists = [w.keep(part) for part in (i.args.ravel(), adjoints, fresh)]
     n, factor = i.args.shape[1], w.number(*i.numbers)
@@ -284,7 +284,7 @@ def squares_backward(w: Writer, i: Instruction) -> Lines:
 
 
 def _sides(w: Writer, i: Instruction) -> list[list[list[int]]]:
-    """For two rows of operands: gradient rows (left, right), and whether each is fresh (left, right)."""
+    """Return gradient rows (left, right), and whether each is fresh, for two rows of operands."""
     # in the order of the kernels, which go term by term
     pairs = [w.targets(i.args[:, j]) for j in range(i.args.shape[1])]
     return [[[pair[part][side] for pair in pairs] for side in (0, 1)] for part in (0, 1)]

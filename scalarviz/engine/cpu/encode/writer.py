@@ -45,7 +45,7 @@ class AdjointRows:
         self._free: dict[int, list[int]] = {}
 
     def __call__(self, row: int) -> int:
-        """The workspace row with the gradient of program row `row`."""
+        """Return the workspace row with the gradient of program row `row`."""
         owner = self._owner[row]
         if owner < 0:
             return self._height + row
@@ -86,7 +86,7 @@ class SoleReaders:
                 self._shared[_read(i)] = True
 
     def claim(self, i: Instruction) -> bool:
-        """Whether a layer is one of them; marks its instruction as the owner of their gradients."""
+        """Return whether a layer is one of them; marks its instruction as the owner of their gradients."""
         start, end = _span(i)
         if len(self._shared) == 0 or end - start < LEAST or self._shared[start:end].any():
             return False
@@ -109,7 +109,7 @@ def _span(i: Instruction) -> tuple[int, int]:
 
 
 def _read(i: Instruction) -> NDArray[np.int64]:
-    """The weights that any other instruction reads."""
+    """Return the weights that any other instruction reads."""
     weights = i.weights
     if i.kind == "conv":
         weights = (weights[:, None] + np.arange(i.args.shape[1])).ravel()
@@ -125,7 +125,7 @@ Lines = list[list[int]]
 
 
 def runs(columns: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Spans ``(start, length)`` of the columns in which every row counts up by one."""
+    """Return spans ``(start, length)`` of the columns in which every row counts up by one."""
     if columns.shape[1] == 0:
         return []
     breaks = np.flatnonzero((np.diff(columns, axis=1) != 1).any(axis=0)) + 1
@@ -137,11 +137,11 @@ def runs(columns: NDArray[np.int64]) -> list[tuple[int, int]]:
 class LaneLayout:
     """The lanes for which a program is encoded."""
 
-    lanes: int  # numbers of a vector where rows are single numbers (`can_be_compact` must allow it), else 0
+    lanes: int  # numbers of a vector if rows are single numbers (`can_be_compact` must allow it), else 0
     few: bool  # a row is never longer than one vector
-    samples: int  # lanes of a row, where they are 2 to 16, else 0
-    hands_over: bool  # there are kernels that hand gradients over
-    narrow: bool  # rows that are the same on all lanes are computed on one
+    samples: int  # lanes of a row, if they are 2 to 16, else 0
+    hands_over: bool  # some kernels pass gradients on directly
+    narrow: bool  # rows that are equal on all lanes are computed on one lane
 
 
 @dataclass
@@ -153,11 +153,11 @@ class Writer:
     kernel_address: Callable[[str], int]
     layout: LaneLayout
     adjoint: AdjointRows
-    written: set[int]  # rows whose adjoints have been
+    written: set[int]  # rows whose adjoints have been written
     sole_readers: SoleReaders
     pool: array[int] = field(default_factory=lambda: array("q"))
     numbers: list[float] = field(default_factory=list)
-    places: int = 0  # how many are taken of the sums that blocks leave for means over the batch
+    places: int = 0  # used sums that blocks leave for means over the batch
     _wanted: list[bool] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -169,26 +169,26 @@ class Writer:
         return 2 * self.program.n_rows + 1
 
     def keep(self, entries: Sequence[int] | NDArray[np.int64]) -> int:
-        """Put a list into the pool; returns its offset."""
+        """Put a list into the pool; return its offset."""
         self.pool.extend(entries.tolist() if isinstance(entries, np.ndarray) else entries)
         return len(self.pool) - len(entries)
 
     def number(self, *values: float) -> int:
-        """Put coefficients among the numbers; returns the first one's place."""
+        """Put coefficients among the numbers; return the first one's place."""
         self.numbers += [float(v) for v in values]
         return len(self.numbers) - len(values)
 
     def kernel(self, name: str) -> tuple[int, int]:
-        """Kind and address of a kernel, the first columns of its line."""
+        """Return kind and address of a kernel, the first columns of its line."""
         one = self.layout.lanes and name in wire.ONE
         return wire.KERNEL, self.kernel_address(f"{name}_one" if one else name)
 
     def need_gradients(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which rows want a gradient."""
+        """Return which rows want a gradient."""
         return self.program.needs_gradient[rows]
 
     def needs_gradient(self, row: int) -> bool:
-        """Whether one row wants a gradient."""
+        """Return whether one row wants a gradient."""
         return self._wanted[row]
 
     def zeros(self, rows: Sequence[int]) -> Lines:
@@ -198,7 +198,7 @@ class Writer:
         return [[*self.kernel("zero"), int(ordered[0, start]), length] for start, length in runs(ordered)]
 
     def adding(self, rows: Sequence[int]) -> tuple[Lines, bool]:
-        """Prepare a kernel that stores all these gradients or adds to all; returns whether it adds."""
+        """Prepare a kernel that stores all these gradients or adds to all; return whether it adds."""
         fresh = [row for row in rows if row not in self.written]
         adding = len(fresh) < len(rows)
         lines = self.zeros(fresh) if adding else []
@@ -206,13 +206,13 @@ class Writer:
         return lines, adding
 
     def first_to_write(self, row: int) -> bool:
-        """Whether this gradient is fresh; marks it as written."""
+        """Return whether this gradient is fresh; marks it as written."""
         fresh = row not in self.written
         self.written.add(row)
         return fresh
 
     def targets(self, rows: NDArray[np.int64]) -> tuple[list[int], list[int]]:
-        """Gradient rows (-1: no gradient) and whether each is fresh."""
+        """Return gradient rows (-1: no gradient) and whether each is fresh."""
         asked = list(zip(rows.tolist(), self.need_gradients(rows).tolist(), strict=True))
         adjoints = [self.adjoint(row) if wanted else -1 for row, wanted in asked]
         fresh = [int(wanted and self.first_to_write(row)) for row, wanted in asked]
