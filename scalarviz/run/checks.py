@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import rng
+from .. import nn, rng
+from ..arguments import of_torch
 from ..checks import integer, real_array
 from ..engine.data import pieces
 from ..engine.outside import Source, as_source
@@ -58,8 +59,19 @@ def seed_of(seed: int) -> int:
     return number
 
 
+_OURS = {
+    "model": "write it with scalarviz.nn and copy the weights, net.load_state_dict(theirs.state_dict()), or watch it "
+    "train with sv.watch(theirs)",
+    "loss": "use nn.MSELoss(), nn.CrossEntropyLoss() or another loss of scalarviz.nn, or a function (outputs, targets) "
+    "of Values",
+}
+
+
 def of_values(given: Any, what: str) -> None:
     """Raise TypeMismatchError unless `given` can be called with Values; a class would make objects of them."""
+    if name := of_torch(given):
+        own = f"use nn.{name}() of scalarviz" if what == "loss" and name in nn.__all__ else _OURS[what]
+        raise TypeMismatchError(f"{what}: {name} is PyTorch's, which takes tensors; {own}")
     if isinstance(given, type):
         name = given.__name__[:60]
         raise TypeMismatchError(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, SupportsFloat
 
 import numpy as np
 
-from ..errors import InputError, TypeMismatchError, shown
+from ..errors import InputError, ScalarvizError, TypeMismatchError, shown
 
 
 def as_number(x: SupportsFloat, what: str) -> float:
@@ -138,6 +138,19 @@ class Single(Values):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Single, (list(self),)
+
+
+LISTS = (
+    "A sample is a list of Values without a batch dimension. np.array(x) makes an array of it, which has x.shape, "
+    "x.reshape() and + - * /. Layers, sv.relu, sv.softmax and nn.MSELoss() replace PyTorch's functions."
+)
+
+
+def say_lists(error: AttributeError | TypeError) -> None:
+    """Note it on an error of a user's function that took lists of Values for tensors."""
+    wrong = isinstance(getattr(error, "obj", None), list) or any(w in str(error) for w in ("list", "must be Tensor"))
+    if wrong and not isinstance(error, ScalarvizError) and not hasattr(error, "__notes__"):
+        error.add_note(LISTS)
 
 
 def usable(result: Any) -> Any:

@@ -89,7 +89,7 @@ class _Several(Value):
         if name == "data":
             tracing.forbid(".data")
             raise TracingError(LEFT)
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        return super().__getattr__(name)
 
     def __repr__(self) -> str:
         return f"Symbol(op={self.op})" if self.symbolic else super().__repr__()

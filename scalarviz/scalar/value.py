@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any, ClassVar, SupportsFloat
 
+from ..arguments import attributes, explained
 from ..errors import StateError, TracingError, TypeMismatchError, shown
 from . import tracing
 from .kernel import Kernel, kernel
@@ -111,6 +112,20 @@ def backward_between(outputs: Sequence[Value], upstreams: Sequence[float], input
 _next_order = itertools.count().__next__
 
 
+ABSENT = {
+    **dict.fromkeys(("T", "dim", "flatten", "max", "mean", "min", "ndim", "numel", "permute", "reshape", "shape", "size",
+                     "squeeze", "sum", "transpose", "unsqueeze", "view"),
+                    "a Value is one number; of a list of Values use len(row), sv.sum(row), sv.mean(row), np.array(row)"),
+    **dict.fromkeys(("clone", "cpu", "cuda", "device", "double", "dtype", "float", "numpy", "to", "tolist"),
+                    "a Value is one float64 on the CPU; value.item() gives its number"),
+    **dict.fromkeys(("grad_fn", "is_leaf", "requires_grad", "requires_grad_", "retain_grad"),
+                    "every Value keeps its gradient; leave it out. value.parents has its operands"),
+    "clamp": "use value.clip(low, high)", "reciprocal": "use 1 / value",
+    "rsqrt": "use value ** -0.5", "log1p": "use (1 + value).log()",
+}  # fmt: skip
+"""Attributes of PyTorch's tensors that a Value has not, and what is said of each."""
+
+
 class Value:
     """A scalar in a graph.
 
@@ -148,6 +163,7 @@ class Value:
     _label: str  # of few nodes: one without it has no room taken but a pointer, and no time
     _op: Kernel | None
     _parents: tuple[Value, ...]
+    __getattr__: ClassVar[Callable[[Any, str], Any]] = attributes(ABSENT, "a Value")
     numpy_call: ClassVar[Callable[..., Any]]
     """What a NumPy function of a Value does; ``functions``, which needs Values, sets it."""
 
@@ -177,6 +193,7 @@ class Value:
 
     # ---- the chain rule
 
+    @explained({"retain_graph": "a graph stays as long as its last node; leave it out"})
     def backward(self, upstream: SupportsFloat = 1.0) -> float | None:
         """Add ``upstream * d self / d leaf`` to the ``grad`` of every leaf below this node.
 
