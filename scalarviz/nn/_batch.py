@@ -46,6 +46,8 @@ class Outputs(np.ndarray[Any, Any]):
     if not TYPE_CHECKING:
         __getattr__ = attributes(ABSENT, "a batch of outputs")
 
+    requires_grad = False
+
     def detach(self) -> Outputs:
         """The same: there is no graph."""
         return self
@@ -69,7 +71,8 @@ def _along(name: str) -> Callable[..., Any]:
     def along(self: Outputs, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
         given = {"axis": dim, **({"keepdims": True} if keepdim else {}), **numpy}
         found = getattr(np.ndarray, name)(self, **given)
-        return Extremes(found, getattr(self, f"arg{name}")(dim, keepdim)) if dim is not None and name in PAIRS else found
+        paired = dim is not None and name in PAIRS
+        return Extremes(found, getattr(self, f"arg{name}")(dim, keepdim)) if paired else found
 
     return along
 
