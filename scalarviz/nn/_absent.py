@@ -30,7 +30,7 @@ COMMON = {
     "vdim": "queries, keys and values all have embed_dim numbers",
     "add_bias_kv": "no keys or values are added",
     "add_zero_attn": "no keys or values are added",
-    "batch_first": "call it with one sample, a list of positions without a batch dimension",
+    "batch_first": "leave it out, and call it with one sample, a list of positions without a batch dimension",
     "max_norm": "rows are never rescaled",
     "scale_grad_by_freq": "gradients are never scaled by frequency",
     "sparse": "gradients are always dense",

@@ -48,6 +48,12 @@ from .travel import Traveller
 _STEPS = "run.step(n) does n steps; an epoch has N // batch_size of them"
 
 
+_ABSENT = {
+    "device": "it is engine= here", "epochs": _STEPS, "steps": _STEPS, "optim": "it is called optimizer",
+    **dict.fromkeys(("criterion", "loss_fn"), "it is called loss"), "shuffle": "every epoch has a new order already",
+    **dict.fromkeys(("scheduler", "lr_scheduler"), "make it for the optimiser: StepLR(optimizer, 10); a Run steps it"),
+    "lr": "the optimiser has it", "max_norm": "it is clip_norm= here",
+}  # fmt: skip
 ABSENT = {
     **dict.fromkeys(("backward", "epochs", "fit", "run", "train", "zero_grad"),
                     "run.step(100) does 100 steps: forward, backward and update"),
@@ -184,7 +190,7 @@ class Run:
     _told_modes: Tape | None = None  # the graph of which was said that its modules are in another mode now
     _full_speed: float | None = None
 
-    @explained({"device": "it is engine= here", "epochs": _STEPS, "optim": "it is called optimizer"}, "Run")
+    @explained(_ABSENT, "Run")
     def __init__(
         self, model: Callable[..., Any], loss: Callable[..., Any], optimizer: Any, data: tuple[ArrayLike, ArrayLike],
         *, batch_size: int | None = None, sampling: Sampling = "epochs", seed: int = 0, engine: str = "auto",

@@ -146,11 +146,17 @@ LISTS = (
 )
 
 
+INPUTS = (
+    "A Run and a batch give forward one input. Join several as np.hstack([a, b]), and split the row in forward."
+)
+
+
 def say_lists(error: AttributeError | TypeError) -> None:
-    """Note it on an error of a user's function that took lists of Values for tensors."""
+    """Note it on an error of a user's function that took lists of Values for tensors, or one input for several."""
     wrong = isinstance(getattr(error, "obj", None), list) or any(w in str(error) for w in ("list", "must be Tensor"))
-    if wrong and not isinstance(error, ScalarvizError) and not hasattr(error, "__notes__"):
-        error.add_note(LISTS)
+    note = LISTS if wrong else INPUTS if "forward() missing" in str(error) else ""
+    if note and not isinstance(error, ScalarvizError) and not hasattr(error, "__notes__"):
+        error.add_note(note)
 
 
 def usable(result: Any) -> Any:

@@ -310,6 +310,8 @@ class Own(optim.SGD):
 V, T = InputError, TypeMismatchError
 ROWS = {
     "make(data=(X, Y[:5]))": (V, 16, 5), "make(data=X)": (ScalarvizError, "pair"),
+    "make(data=((X, X[:, :1]), Y))": (V, "2 arrays of 16 rows", "np.hstack"),
+    "make(data=([X, X], Y))": (V, "2 arrays of 16 rows", "np.hstack"),
     "make(data=(X * NAN, Y))": (V, "data[0]", "[0, 0]", "nan"),
     "make(data=(X, changed(Y, (3, 1), INF)))": (V, "data[1]", "[3, 1]", "inf"),
     "make(data=(np.zeros((0, 3)), np.zeros((0, 3))))": (V, 0), "make(data=(X[:, :2], Y))": (V, 2, 3),
