@@ -144,6 +144,16 @@ def attributes(absent: Mapping[str, str], kind: str = "") -> Callable[[Any, str]
     return missing
 
 
+class Absent:
+    """An attribute that Values have not, and that says what there is instead; other attributes cost no time."""
+
+    def __init__(self, name: str, said: str) -> None:
+        self._name, self._said = name, said
+
+    def __get__(self, thing: object, kind: type | None = None) -> NoReturn:
+        raise AttributeError(f"a Value has no attribute {self._name!r}: {self._said}")
+
+
 def module_names(
     where: str, names: list[str], absent: Mapping[str, str]
 ) -> tuple[Callable[[], list[str]], Callable[[str], Any]]:

@@ -146,9 +146,7 @@ LISTS = (
 )
 
 
-INPUTS = (
-    "A Run and a batch give forward one input. Join several as np.hstack([a, b]), and split the row in forward."
-)
+INPUTS = "A Run and a batch give forward one input. Join several as np.hstack([a, b]), and split the row in forward."
 
 
 def say_lists(error: AttributeError | TypeError) -> None:

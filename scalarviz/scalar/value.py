@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any, ClassVar, SupportsFloat
 
-from ..arguments import attributes, explained
+from ..arguments import Absent, explained
 from ..errors import StateError, TracingError, TypeMismatchError, shown
 from . import tracing
 from .kernel import Kernel, kernel
@@ -113,11 +113,11 @@ _next_order = itertools.count().__next__
 
 
 ABSENT = {
-    **dict.fromkeys(("T", "dim", "flatten", "max", "mean", "min", "ndim", "numel", "permute", "reshape", "shape", "size",
-                     "squeeze", "sum", "transpose", "unsqueeze", "view"),
-                    "a Value is one number; of a list of Values use len(row), sv.sum(row), sv.mean(row), np.array(row)"),
+    **dict.fromkeys(("T", "dim", "flatten", "max", "mean", "min", "ndim", "numel", "permute", "reshape", "shape",
+                     "size", "squeeze", "sum", "unsqueeze", "view"),
+                    "it is one number; a list of them has len(row), sv.sum(row), sv.mean(row), np.array(row)"),
     **dict.fromkeys(("clone", "cpu", "cuda", "device", "double", "dtype", "float", "numpy", "to", "tolist"),
-                    "a Value is one float64 on the CPU; value.item() gives its number"),
+                    "it is one float64 on the CPU; value.item() gives its number"),
     **dict.fromkeys(("grad_fn", "is_leaf", "requires_grad", "requires_grad_", "retain_grad"),
                     "every Value keeps its gradient; leave it out. value.parents has its operands"),
     "clamp": "use value.clip(low, high)", "reciprocal": "use 1 / value",
@@ -163,7 +163,6 @@ class Value:
     _label: str  # of few nodes: one without it has no room taken but a pointer, and no time
     _op: Kernel | None
     _parents: tuple[Value, ...]
-    __getattr__: ClassVar[Callable[[Any, str], Any]] = attributes(ABSENT, "a Value")
     numpy_call: ClassVar[Callable[..., Any]]
     """What a NumPy function of a Value does; ``functions``, which needs Values, sets it."""
 
@@ -374,6 +373,9 @@ class Value:
             )
         return _leaf, (self.data, self.grad, self.label)
 
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name not in ABSENT]
+
     # The methods exp, tanh, relu, ... are those of the ops table; scalarviz.scalar.functions attaches them.
     add: Callable[[Any], Value]
     sub: Callable[[Any], Value]
@@ -519,6 +521,8 @@ def apply_each(op: Kernel, xs: Iterable[Value], *constants: SupportsFloat) -> li
     return [unary(op, x) for x in xs]
 
 
+for _name, _words in ABSENT.items():
+    setattr(Value, _name, Absent(_name, _words))
 for _name, _refuse in REFUSED.items():
     setattr(Value, _name, _refuse)
 

@@ -225,8 +225,8 @@ class Written(nn.Module):
 LAST = nn.Linear(5, 1)
 WRONG = {
     "another layer": (LAST, InputError, r"Linear\(5, 1\).* 5 inputs, got 4"),
-    "no such name": (lambda h: undefined(h), NameError, "undefined"),  # noqa: F821
-    "its own error": (lambda h: [][3], IndexError, "list index"),
+    "no such name": (lambda h: h + undefined, NameError, "undefined"),  # noqa: F821
+    "its own error": (lambda h: h[4], IndexError, "list index"),
     "a tensor's method": (lambda h: h.view(-1), AttributeError, "view"),
     "a tensor's arithmetic": (lambda h: h / 2, TypeError, "list"),
     "a branch": (lambda h: h[0] if h[1] > 0 else h[2], TracingError, r"sv\.where"),
