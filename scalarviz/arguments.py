@@ -128,6 +128,32 @@ def no_name(where: str, name: str, names: Iterable[str], absent: Mapping[str, st
     )
 
 
+def of_torch(thing: object) -> str:
+    """The name of a function, a class or the class of an object, if it is PyTorch's or derived from PyTorch's."""
+    kinds: Any = type(thing).__mro__ if not hasattr(thing, "__name__") else getattr(thing, "__mro__", (thing,))
+    return str(kinds[0].__name__) if any(str(kind.__module__).startswith("torch.") for kind in kinds) else ""
+
+
+def attributes(absent: Mapping[str, str], kind: str = "") -> Callable[[Any, str], NoReturn]:
+    """``__getattr__`` of a class, which says what there is instead of an attribute that its objects have not."""
+
+    def missing(self: Any, name: str) -> NoReturn:
+        said, thing = f": {absent[name]}" if name in absent else "", kind or f"{type(self).__name__!r} object"
+        raise AttributeError(f"{thing} has no attribute {name!r}{said}", name=name, obj=self)
+
+    return missing
+
+
+class Absent:
+    """An attribute that Values have not, and that says what there is instead; other attributes cost no time."""
+
+    def __init__(self, name: str, said: str) -> None:
+        self._name, self._said = name, said
+
+    def __get__(self, thing: object, kind: type | None = None) -> NoReturn:
+        raise AttributeError(f"a Value has no attribute {self._name!r}: {self._said}")
+
+
 def module_names(
     where: str, names: list[str], absent: Mapping[str, str]
 ) -> tuple[Callable[[], list[str]], Callable[[str], Any]]:

@@ -77,7 +77,7 @@ def _refuse_pickles(arguments: Sequence[str]) -> None:
             from ..io.readable import PICKLES, refuse_pickle
 
             if path.suffix.lower() in PICKLES:
-                refuse_pickle(path)
+                refuse_pickle(path, network="train" in arguments[:1] and "--load" not in (flag, word[:6]))
 
 
 def _dispatch(arguments: list[str]) -> int:

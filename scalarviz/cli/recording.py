@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Self
 
 from ..errors import ScalarvizError
@@ -41,17 +42,20 @@ def frames_of(weights: int) -> int:
     return max(FEWEST, min(PAGE_FRAMES, NUMBERS // max(weights, 1)))
 
 
-def write_page(recording: Recording | Recorded | Comparison, options: Any, name: str, weights: int) -> bool:
-    """Write the page of a recording, or of two, and print its name; return whether that succeeded."""
+def write_page(
+    recording: Recording | Recorded | Comparison, options: Any, name: str, weights: int, count: int = 0
+) -> bool:
+    """Write the page of a recording of `count` frames, or of two, and print its name; return whether that succeeded."""
+    most = frames_of(weights) + 1
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:
             how = {"theme": options.theme, "size": options.size, "title": name}
-            path = recording.save_html(options.html, frames=frames_of(weights) + 1, **how)
+            path = recording.save_html(options.html, frames=most, **how)
         except ScalarvizError as error:
             fail(str(error))
             return False
-    say(f"wrote {path}")
+    say(f"wrote {path}" + (f" with {most} of the {count:,} recorded frames" if count > most else ""))
     for warning in told:
         say(str(warning.message))
     return True
@@ -117,7 +121,9 @@ class RunRecording:
                 thinned = f" (thinned to every {recording.every:,} steps)" if recording.thinned else ""
                 say(f"wrote {self._options.recording}{thinned}")
             if self._options.html:
-                self._failed |= not write_page(recording, self._options, self._name, self._weights)
+                with closing(recording.read()) as record:
+                    count = len(record)
+                self._failed |= not write_page(recording, self._options, self._name, self._weights, count)
 
     def code(self, code: int) -> int:
         """Return the exit code of the run, or 2 if its recording is incomplete."""

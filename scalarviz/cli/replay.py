@@ -110,7 +110,7 @@ def _page(shown: Replayed, options: Any) -> bool:
     if isinstance(shown.source, Comparison):
         return write_page(shown.source, options, shown.name, 2 * sum(tensor.size for tensor in shown.source.tensors))
     (record,) = shown.records
-    return write_page(record, options, record.about.name, record.shapes(-1).size)
+    return write_page(record, options, record.about.name, record.shapes(-1).size, len(record))
 
 
 def _opened(options: Any, open_files: ExitStack) -> Replayed:

@@ -64,6 +64,9 @@ def watch(options: Any) -> int:
             raise InputError("--headless shows nothing; add --html FILE or --recording FILE")
     if not options.script.is_file():
         raise InputError(f"there is no file {options.script}; give a Python script: scalarviz watch train.py")
+    for word in {"--html", "--recording"} & {*(options.arguments or [])}:
+        if not options.given(word[2:]):
+            say(f"{word} goes to the script; to give it to scalarviz, put it before {options.script}")
     follower = Follower(options)
     followed = hooks(follower.begin, follower.note)
     try:
@@ -170,7 +173,7 @@ class Follower:
         if self.watched is None:
             return code or fail(
                 f"{self.name}: nothing was trained: no PyTorch optimiser made a step, and no class with backward, + "
-                "and * changed its weights"
+                "and * changed its weights. For a network of scalarviz write sv.show(run) in the script"
             )
         if self._failed:
             return code or self._failed

@@ -54,10 +54,10 @@ OPENINGS = (b"}", b"\x95", b"c", b"]", b"\x8a")
 """The next byte of most pickles: a dict, a frame, a class, a list, or PyTorch's old number."""
 
 
-def refuse_pickle(path: Path) -> None:
+def refuse_pickle(path: Path, *, network: bool = False) -> None:
     """Raise FileFormatError, with the line that converts the file, if pickle or ``torch.save`` wrote it.
 
-    The first bytes decide; for an archive also its name.
+    The first bytes decide; for an archive also its name. `network`: the user wants a network (ONNX), not its weights.
     """
     with path.open("rb") as file:
         head = file.read(4)
@@ -65,8 +65,13 @@ def refuse_pickle(path: Path) -> None:
     pickle = head[:1] == PICKLE and head[1:2] in PROTOCOLS and (named or head[2:3] in OPENINGS)
     if pickle or (named and head == ZIP):
         source, target = path_text(path), path_text(path.with_suffix(".safetensors"))
-        raise FileFormatError(
-            f"{source} holds a pickle; scalarviz never opens one, because it can run any program. If you trust the "
-            'file, convert it: python -c "import torch, safetensors.torch as s; s.save_file({k: v.clone().contiguous() '
-            f"for k, v in torch.load({source!r}, map_location='cpu', weights_only=True).items()}}, {target!r})\""
+        way = (
+            'If you trust it, convert it: python -c "import torch, safetensors.torch as s; s.save_file({k: v.clone()'
+            f".contiguous() for k, v in torch.load({source!r}, map_location='cpu', weights_only=True).items()}}, "
+            f'{target!r})"'
         )
+        if network:
+            onnx = path_text(path.with_suffix(".onnx"))
+            way = f"Load it in PyTorch, and write the network as ONNX: torch.onnx.export(net, (one_batch,), {onnx!r})"
+        why = "scalarviz never opens one, because it can run any program"
+        raise FileFormatError(f"{source} holds a pickle; {why}. {way}")

@@ -234,11 +234,11 @@ def _in_step() -> Any:
 
 
 @wraps(_own_step)
-def _step(self: Optimizer) -> None:
+def _step(self: Optimizer, closure: Any = None) -> Any:
     if mistaken.current("no_bias_correction") is None:
-        return _own_step(self)
+        return _own_step(self, closure)
     with _in_step():
-        return _own_step(self)
+        return _own_step(self, closure)
 
 
 @wraps(_own_moments)

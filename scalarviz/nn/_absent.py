@@ -30,7 +30,7 @@ COMMON = {
     "vdim": "queries, keys and values all have embed_dim numbers",
     "add_bias_kv": "no keys or values are added",
     "add_zero_attn": "no keys or values are added",
-    "batch_first": "call it with one sample, a list of positions without a batch dimension",
+    "batch_first": "leave it out, and call it with one sample, a list of positions without a batch dimension",
     "max_norm": "rows are never rescaled",
     "scale_grad_by_freq": "gradients are never scaled by frequency",
     "sparse": "gradients are always dense",
@@ -63,6 +63,15 @@ NAMES = {
     "KLDivLoss": _LOSS, "CosineEmbeddingLoss": _LOSS, "TripletMarginLoss": _LOSS, "PoissonNLLLoss": _LOSS,
     "GaussianNLLLoss": _LOSS, "MarginRankingLoss": _LOSS, "SoftMarginLoss": _LOSS,
     "Hardtanh": "write in forward: [sv.clip(v, -1, 1) for v in x]",
+    "F": "use nn.ReLU()(row), [sv.relu(v) for v in row], sv.softmax(row), nn.MSELoss()(row, target)",
+    "EmbeddingBag": "use Embedding in forward, and the mean of its rows: np.array(rows).mean(0)",
+    "LazyLinear": "use Linear, which takes the number of inputs", "SyncBatchNorm": "use BatchNorm1d or BatchNorm2d",
+    "InstanceNorm1d": "use GroupNorm(channels, channels)", "AlphaDropout": "use Dropout",
+    "TransformerDecoderLayer": "build it from MultiheadAttention, LayerNorm and Linear",
+    "DataParallel": "leave it out: a Run chooses the device", "parallel": "leave it out: a Run chooses the device",
+    **dict.fromkeys(("CELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Mish", "SELU", "Softshrink", "Softsign",
+                     "Tanhshrink", "Threshold"),
+                    "write it in forward: a list of formulas such as [v * sv.tanh(sv.softplus(v)) for v in x]"),
     "Softmax2d": "use Softmax(), which takes a row",
 }  # fmt: skip
 """PyTorch's names that `nn` lacks, with advice."""
@@ -74,6 +83,12 @@ METHODS = {
     "requires_grad_": "use freeze() and unfreeze()",
     "fit": "train with a Run: sv.Run(net, loss, optimizer, data=(X, Y)).step(100)",
     "predict": "use net(x) for one sample, run.predict(X) of a Run for a batch",
+    "type": _PLACE, "bfloat16": _PLACE, "to_empty": _PLACE, "compile": "leave it out: a Run compiles the network",
+    "evaluate": "use run.evaluate(X, Y) of a Run", "summary": "print(net) shows its layers",
+    "get_parameter": "use dict(net.named_parameters())[name]", "get_submodule": "use dict(net.named_modules())[name]",
+    "register_module": "use add_module(name, module)", "extend": "call append(module) for each",
+    **dict.fromkeys(("register_backward_hook", "register_forward_pre_hook", "register_full_backward_hook"),
+                    "use run.open() of a Run to see every step"),
     "save": "use run.save(path) to store weights, optimiser and step; net.state_dict() gives the arrays",
 }  # fmt: skip
 """Methods of PyTorch's modules (and of other libraries) that modules here lack, with advice."""

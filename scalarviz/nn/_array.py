@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import attributes
 from ..errors import InputError, OutOfRangeError, TypeMismatchError, listing, shown
 from ..scalar import Value, dot, functions
 from ..scalar.functions import OPERATIONS, log_softmax, softmax
@@ -386,9 +387,7 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
 
     __str__ = __repr__
 
-    def __getattr__(self, name: str) -> Any:
-        said = f": {ABSENT[name]}" if name in ABSENT else ""
-        raise AttributeError(f"an array of Values has no attribute {name!r}{said}")
+    __getattr__: Callable[[Any, str], Any] = attributes(ABSENT, "an array of Values")
 
     def _in_place(self, result: Any) -> Values:
         self[...] = result

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from operator import is_
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import attributes
 from ..checks import real_array
-from ..errors import InputError, StateError
+from ..errors import InputError, StateError, TracingError
 from ..scalar import tracing
 from ..scalar.nested import every, nest, shape_of
 from ..scalar.single import Many
 from ..tape import lower, trace
+from ._array import Extremes
 from ._inputs import titled
 from ._to_onnx import known_shape
 
@@ -27,8 +29,34 @@ if TYPE_CHECKING:
 Shape = tuple[int, ...]
 
 
+ABSENT = {
+    **dict.fromkeys(("double", "float", "long", "int", "to"), "it is an array of numbers already; leave it out"),
+    **dict.fromkeys(("log_softmax", "relu", "sigmoid", "softmax"), "end the network in that layer, as in nn.Softmax()"),
+    "unsqueeze": "use x[:, None]", "permute": "use x.transpose(1, 0)", "norm": "use np.linalg.norm(x)",
+}  # fmt: skip
+"""What PyTorch's tensors have and `Outputs` have not, and what is said of each."""
+
+
 class Outputs(np.ndarray[Any, Any]):
-    """The outputs of a batch: numbers without a graph, as are all results computed from them."""
+    """The outputs of a batch: numbers without a graph, as are all results computed from them.
+
+    ``argmax``, ``max``, ``mean`` and similar methods also take PyTorch's ``dim`` and ``keepdim``.
+    """
+
+    if not TYPE_CHECKING:
+        __getattr__ = attributes(ABSENT, "a batch of outputs")
+
+    requires_grad = False
+
+    def detach(self) -> Outputs:
+        """Return these outputs: they have no graph."""
+        return self
+
+    cpu = clone = detach
+
+    def numpy(self) -> NDArray[Any]:
+        """Return the numbers as a plain array."""
+        return np.asarray(self)
 
     def backward(self, *_: Any, **__: Any) -> NoReturn:
         """Raise StateError with advice how to train: a batch builds no graph."""
@@ -37,6 +65,21 @@ class Outputs(np.ndarray[Any, Any]):
             "optimizer, data=(X, Y)).step(), or call net(x) for each sample x and backward() of the mean of the "
             "losses"
         )
+
+
+def _along(name: str) -> Callable[..., Any]:
+    def along(self: Outputs, dim: Any = None, keepdim: bool = False, **numpy: Any) -> Any:
+        given = {"axis": dim, **({"keepdims": True} if keepdim else {}), **numpy}
+        found = getattr(np.ndarray, name)(self, **given)
+        paired = dim is not None and name in PAIRS
+        return Extremes(found, getattr(self, f"arg{name}")(dim, keepdim)) if paired else found
+
+    return along
+
+
+PAIRS = ("max", "min")
+for _name in ("argmax", "argmin", "mean", "sum", *PAIRS):
+    setattr(Outputs, _name, _along(_name))
 
 
 def batch_outputs(module: Module, x: Any) -> Outputs | None:
@@ -52,13 +95,18 @@ def batch_outputs(module: Module, x: Any) -> Outputs | None:
     plan = books.plans.get(array.shape[1:])
     if plan is None:
         known = known_shape(module)
-        if array.shape == known or (known is None and _recorded(module, array[:2].shape) is not None):
+        whole = None if known is not None else _recorded(module, array[:2].shape)
+        if array.shape == known or isinstance(whole, Recorded):
             books.samples.add(array.shape)
             return None
         found = _recorded(module, array.shape[1:])
-        if found is None or module in found[0].modes:  # in training a norm needs the batch as one call
+        if isinstance(found, Failed):
+            if found.further_than(whole) if whole is not None else array.ndim == len(known or ()) + 1:
+                raise found.error
             return None
         tape, shape = found
+        if module in tape.modes:  # of a norm in training the batch is one call
+            return None
         if tape.modes:
             names = sorted(titled(one, type(one).__name__) for one in tape.modes)
             raise StateError(
@@ -75,11 +123,33 @@ def _standing(module: Module) -> list[Any]:
     return [x for _, part in module.named_modules() for x in (type(part), *vars(part).values())]
 
 
-def _recorded(module: Module, sample: Shape) -> tuple[Tape, Shape] | None:
-    """Return the module as a tape and the shape of its output; None if it does not take samples of this shape."""
-    made = list[Any]()
+class Recorded(NamedTuple):
+    """A module as a tape, and the shape of its output."""
+
+    tape: Tape
+    shape: Shape
+
+
+class Failed(NamedTuple):
+    """The error of a module for samples of a shape, and the number of layer calls before it."""
+
+    error: Exception
+    calls: int
+
+    def further_than(self, other: Failed) -> bool:
+        """Return whether this shape is the one that the user meant.
+
+        A forward that asks for numbers may work without recording.
+        """
+        return self.calls > other.calls and not isinstance(other.error, TracingError)
+
+
+def _recorded(module: Module, sample: Shape) -> Recorded | Failed:
+    """Return the module recorded for samples of a shape."""
+    made, recorders = list[Any](), list[Any]()
 
     def forward(row: list[Any]) -> Any:
+        recorders.append(tracing.active())
         made.append(module(nest(row, sample)))
         return made[0]
 
@@ -87,9 +157,9 @@ def _recorded(module: Module, sample: Shape) -> tuple[Tape, Shape] | None:
         tape = trace(forward, int(np.prod(sample)))
         result = made[0].as_values() if isinstance(made[0], Many) else made[0]
         shape = result.shape if isinstance(result, np.ndarray) else shape_of(result)
-    except Exception:  # a user's forward may raise anything; a call with one sample reports it
-        return None
-    return tape, shape if np.prod(shape) == len(tape.outputs) else (len(tape.outputs),)
+    except Exception as error:  # a user's forward may raise anything
+        return Failed(error, sum(len(recorder.taps) for recorder in recorders))
+    return Recorded(tape, shape if np.prod(shape) == len(tape.outputs) else (len(tape.outputs),))
 
 
 def _computed(module: Module, array: NDArray[Any], plan: Plan, blocks: Sequence[Block], shape: Shape) -> Outputs:

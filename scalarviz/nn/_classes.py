@@ -261,7 +261,7 @@ class ClassLoss(Loss):
             raise InputError(
                 f"{type(self).__name__}: takes one sample at a time, a row with one number per class; got the shape "
                 f"{shape} of {type(outputs).__name__}. For a batch use sv.mean([loss(o, t) for o, t in zip(outputs, "
-                "targets)]) or a Run; for a picture end the model with nn.Flatten()"
+                "targets)]) or run.evaluate(X, Y); for a picture end the model with nn.Flatten()"
             )
         return [as_value(v) for v in row]
 

@@ -32,7 +32,8 @@ def as_row(x: Any, n: int, title: str) -> list[Value]:
     if row and isinstance(row[0], list):
         raise InputError(
             f"{title} takes one sample at a time, a row of {n} numbers; got the shape {shape_of(row)}. For a picture "
-            "put nn.Flatten() before it; for a batch pass an array, net(np.array(rows))"
+            "put nn.Flatten() before it; for rows write [layer(row) for row in x]; for a batch pass one array, "
+            "net(np.array(rows))"
         )
     if len(row) != n:
         joined = n > 1 and len(row) > n and len(row) % n == 0

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, SupportsFloat
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import explained
+from ..arguments import attributes, explained
 from ..checks import flag, position, text
 from ..errors import InputError, StateError, TypeMismatchError
 from ..scalar import Value, Weight, tracing
 from ..scalar.nested import flatten
-from ..scalar.single import as_number, usable
+from ..scalar.single import as_number, say_lists, usable
 from ..scalar.value import UNTRACKED, backward_between
 from ._absent import COMMON, METHODS
 from ._buffer import Buffer
@@ -222,7 +222,11 @@ class Module:
             if (found := batch_outputs(self, inputs[0])) is not None:
                 return found
         given = [as_input(x, self) for x in inputs]
-        result = usable(self.forward(*given))
+        try:
+            result = usable(self.forward(*given))
+        except (AttributeError, TypeError) as error:
+            say_lists(error)
+            raise
         self._keep(given, result)
         return result
 
@@ -589,11 +593,7 @@ class Module:
                 setattr(self, name, value)
 
     if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            said = f": {METHODS[name]}" if name in METHODS else ""
-            kind = type(self).__name__
-            raise AttributeError(f"{kind!r} object has no attribute {name!r}{said}", name=name, obj=self)
+        __getattr__ = attributes(METHODS)
 
     # ---- printing
 

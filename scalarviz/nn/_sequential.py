@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from ..arguments import of_torch
 from ..checks import position, text
 from ..errors import InputError, TypeMismatchError, shown
 from ..scalar import Value, Weight
@@ -61,6 +62,7 @@ class Sequential(Module):
         if not isinstance(module, Module):
             hint = f"; did you mean {module.__name__}()?" if isinstance(module, type) else ""
             hint = "; unpack a list of modules: Sequential(*layers)" if type(module) in LISTS else hint
+            hint = f"; that is PyTorch's, use nn.{theirs} of scalarviz" if (theirs := of_torch(module)) else hint
             raise TypeMismatchError(f"Sequential: part {name} must be a Module, got {shown(module)}{hint}")
         key = str(name) if type(name) is int else text(name, "Sequential: a name")
         if not key or "." in key or hasattr(self, key):

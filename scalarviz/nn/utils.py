@@ -7,21 +7,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arguments import explained, module_names
 from ..checks import flag
 from ..errors import StateError
 from ..scalar import Block, Weight
 from ..scalar.single import checked_number
 from ..scalar.weight import Indices, named_blocks
 
+_FOREACH = {"foreach": "it takes the fastest way already; leave it out"}
 TINY = 1e-6
 """PyTorch adds this to the norm before it divides by it."""
 Parts = list[tuple[Block, Indices]]
 
 
+@explained(_FOREACH)
 def clip_grad_norm_(
     parameters: Iterable[Block | Weight] | Block | Weight, max_norm: float, norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
@@ -70,7 +73,7 @@ def clip_grad_norm_(
         factor = min(1.0, most / (length + TINY)) if length == length else math.nan
         for block, places in parts:
             block.flat_grad[places] *= factor
-    return length
+    return np.float64(length)  # a float that has PyTorch's item()
 
 
 def clip_grad_value_(parameters: Iterable[Block | Weight] | Block | Weight, clip_value: float) -> None:
@@ -101,3 +104,12 @@ def _computed(parameters: Any, title: str) -> Parts:
     listed = [parameters] if isinstance(parameters, Block | Weight) else parameters
     named = named_blocks(listed, title, "parameters")
     return [(block, places[block.computed[places] != 0]) for block, places in named]
+
+
+_ALL = ["clip_grad_norm_", "clip_grad_value_"]
+_ABSENT = {
+    "clip_grad_norm": "use clip_grad_norm_", "rnn": "all samples of a Run have one length: pad them yourself",
+    "parameters_to_vector": "use np.concatenate([p.data.ravel() for p in net.parameters()])",
+}  # fmt: skip
+if not TYPE_CHECKING:
+    __dir__, __getattr__ = module_names(__name__, _ALL, _ABSENT)

@@ -370,7 +370,7 @@ def read_graph(path: StrPath) -> Graph:
     source = check_source(path, "ONNX file")
     where = path_text(path)
     try:
-        refuse_pickle(source)
+        refuse_pickle(source, network=True)
         graph = graph_of(_decoded(_content(source, where), where), where, Outside(source.parent))
     except OSError as error:
         raise unreadable(path, error) from None

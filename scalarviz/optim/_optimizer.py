@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import explained
+from ..arguments import attributes, explained
 from ..checks import mapping, position, real_array
 from ..errors import InputError, StateError, TracingError, TypeMismatchError, UnknownAttributeError, listing, shown
 from ..scalar import Block, Value, Weight
@@ -61,6 +61,14 @@ NOBODY = ("_trainer", "_rules", "_of", "_pace")
 FloatArray = NDArray[np.float64]
 Update = tuple[Any, Mapping[str, Any]]
 Checks = Mapping[str, Callable[[Any, str], Any]]
+
+
+ABSENT = {
+    "add_param_group": "give all groups at once, optim.SGD([{'params': a}, {'params': b, 'lr': 0.01}])",
+    "defaults": "use hyperparameters(), or param_groups", "get_lr": "use optimizer.lr",
+    **dict.fromkeys(("register_step_post_hook", "register_step_pre_hook"), "use run.on_step(function) of a Run"),
+}  # fmt: skip
+"""Names of PyTorch's optimisers that these have not, and what is said of each."""
 
 
 class Optimizer:
@@ -184,8 +192,13 @@ class Optimizer:
         """Return the initial value of a state: 0. A subclass may return another."""
         return 0.0
 
-    def step(self) -> None:
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update every weight that is not frozen and has a computed gradient.
+
+        Parameters
+        ----------
+        closure : callable, optional
+            Called first, as in PyTorch: it computes the loss and its gradients. What it returns is returned.
 
         Raises
         ------
@@ -193,10 +206,11 @@ class Optimizer:
             A Run trains with this optimiser.
         """
         self._check_free("step() by hand")
+        loss = None if closure is None else closure()
         self._steps += 1
         moving = moving_of(self._held)
         if not any(len(places) for places, _ in moving):
-            return
+            return loss
         flat = np.concatenate([places for places, _ in moving])
         w, g = gathered(self._held, "flat_value", moving), gathered(self._held, "flat_grad", moving)
         arrays = self._arrays()  # a changed hyper-parameter may change which states exist
@@ -205,6 +219,7 @@ class Optimizer:
         for name, row in zip(self.state, new_state, strict=True):
             self._state[name][flat] = row
         scatter(self._held, new_w, moving)
+        return loss
 
     @explained({"set_to_none": "a gradient is always a number; leave it out"})
     def zero_grad(self) -> None:
@@ -520,6 +535,9 @@ class Optimizer:
             self.put(found, group)
         else:
             run._optimizer_edited(found, group)
+
+    if not TYPE_CHECKING:
+        __getattr__ = attributes(ABSENT)
 
     # ---- weights
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .. import rng
+from .. import nn, rng
+from ..arguments import of_torch
 from ..checks import integer, real_array
 from ..engine.data import pieces
 from ..engine.outside import Source, as_source
@@ -23,7 +24,7 @@ from ..memory import check_memory
 from ..optim import Optimizer
 from ..scalar import Value, clip
 from ..scalar.nested import nest
-from ..scalar.single import at_least_zero, checked_number, usable
+from ..scalar.single import INPUTS, at_least_zero, checked_number, usable
 from ..tape import Tape
 from ..tape.half import TOO_LARGE, loss_scale_of
 
@@ -58,8 +59,19 @@ def seed_of(seed: int) -> int:
     return number
 
 
+_OURS = {
+    "model": "write it with scalarviz.nn and copy the weights, net.load_state_dict(theirs.state_dict()), or watch it "
+    "train with sv.watch(theirs)",
+    "loss": "use nn.MSELoss(), nn.CrossEntropyLoss() or another loss of scalarviz.nn, or a function (outputs, targets) "
+    "of Values",
+}
+
+
 def of_values(given: Any, what: str) -> None:
     """Raise TypeMismatchError unless `given` can be called with Values; a class would make objects of them."""
+    if name := of_torch(given):
+        own = f"use nn.{name}() of scalarviz" if what == "loss" and name in nn.__all__ else _OURS[what]
+        raise TypeMismatchError(f"{what}: {name} is PyTorch's, which takes tensors; {own}")
     if isinstance(given, type):
         name = given.__name__[:60]
         raise TypeMismatchError(
@@ -253,6 +265,9 @@ def as_pair(data: Any) -> tuple[NDArray[Any] | Source, NDArray[Any] | Source]:
             f"data must be a pair (X, Y): inputs and targets, one row a sample; got {type(data).__name__} {shown(data)}"
         )
     x, y = data
+    count = len(y) if hasattr(y, "__len__") else 0
+    if isinstance(x, list | tuple) and len(x) != count and all(np.ndim(part) and len(part) == count for part in x):
+        raise InputError(f"data[0]: got {len(x)} arrays of {count} rows; a Run takes one array of inputs. {INPUTS}")
     named = (x, "data[0] (the inputs)"), (y, "data[1] (the targets)")
     inputs, targets = (as_samples(*each) if (source := as_source(*each)) is None else source for each in named)
     if len(inputs) != len(targets):

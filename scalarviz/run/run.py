@@ -8,12 +8,12 @@ from contextvars import Context
 from functools import partial
 from pathlib import Path
 from threading import Event
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..arguments import explained
+from ..arguments import attributes, explained
 from ..checks import flag, function, integer, real_array
 from ..engine.problem import Problem, Sampling
 from ..engine.table import EngineChoice
@@ -46,6 +46,25 @@ from .state import Checkpoint, State
 from .travel import Traveller
 
 _STEPS = "run.step(n) does n steps; an epoch has N // batch_size of them"
+
+
+_ABSENT = {
+    "device": "it is engine= here", "epochs": _STEPS, "steps": _STEPS, "optim": "it is called optimizer",
+    **dict.fromkeys(("criterion", "loss_fn"), "it is called loss"), "shuffle": "every epoch has a new order already",
+    **dict.fromkeys(("scheduler", "lr_scheduler"), "make it for the optimiser: StepLR(optimizer, 10); a Run steps it"),
+    "lr": "the optimiser has it", "max_norm": "it is clip_norm= here",
+}  # fmt: skip
+ABSENT = {
+    **dict.fromkeys(("backward", "epochs", "fit", "run", "train", "zero_grad"),
+                    "run.step(100) does 100 steps: forward, backward and update"),
+    **dict.fromkeys(("net", "parameters", "weights"), "use run.model, run.model.parameters(), run.model.weights()"),
+    "load_state_dict": "use run.load(path), or run.model.load_state_dict(arrays)",
+    "eval": "leave it out: run.predict(X) and run.evaluate(X, Y) use the network in evaluation",
+    **dict.fromkeys(("accuracy", "score"), "use (run.predict(X).argmax(1) == classes).mean()"),
+    "losses": "use run.history.loss", "epoch": "run.steps counts the steps",
+    **dict.fromkeys(("plot", "show"), "use sv.show(run)"),
+}  # fmt: skip
+"""Names that people try, and what is said of each."""
 
 
 class Run:
@@ -171,7 +190,7 @@ class Run:
     _told_modes: Tape | None = None  # the graph of which was said that its modules are in another mode now
     _full_speed: float | None = None
 
-    @explained({"device": "it is engine= here", "epochs": _STEPS, "optim": "it is called optimizer"}, "Run")
+    @explained(_ABSENT, "Run")
     def __init__(
         self, model: Callable[..., Any], loss: Callable[..., Any], optimizer: Any, data: tuple[ArrayLike, ArrayLike],
         *, batch_size: int | None = None, sampling: Sampling = "epochs", seed: int = 0, engine: str = "auto",
@@ -955,6 +974,9 @@ class Run:
         if name[:1] != "_" and not editing.can_be_set(self, name):
             raise editing.not_set(self, name)
         object.__setattr__(self, name, value)
+
+    if not TYPE_CHECKING:
+        __getattr__ = attributes(ABSENT)
 
     # ---- for the code that trains the run, owns its weights, or reaches into it
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, SupportsFloat
 
 import numpy as np
 
-from ..errors import InputError, TypeMismatchError, shown
+from ..errors import InputError, ScalarvizError, TypeMismatchError, shown
 
 
 def as_number(x: SupportsFloat, what: str) -> float:
@@ -138,6 +138,23 @@ class Single(Values):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Single, (list(self),)
+
+
+LISTS = (
+    "A sample is a list of Values without a batch dimension. np.array(x) makes an array of it, which has x.shape, "
+    "x.reshape() and + - * /. Layers, sv.relu, sv.softmax and nn.MSELoss() replace PyTorch's functions."
+)
+
+
+INPUTS = "A Run and a batch give forward one input. Join several as np.hstack([a, b]), and split the row in forward."
+
+
+def say_lists(error: AttributeError | TypeError) -> None:
+    """Note it on an error of a user's function that took lists of Values for tensors, or one input for several."""
+    wrong = isinstance(getattr(error, "obj", None), list) or any(w in str(error) for w in ("list", "must be Tensor"))
+    note = LISTS if wrong else INPUTS if "forward() missing" in str(error) else ""
+    if note and not isinstance(error, ScalarvizError) and not hasattr(error, "__notes__"):
+        error.add_note(note)
 
 
 def usable(result: Any) -> Any:

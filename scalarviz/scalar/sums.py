@@ -89,7 +89,7 @@ class _Several(Value):
         if name == "data":
             tracing.forbid(".data")
             raise TracingError(LEFT)
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        return object.__getattribute__(self, name)  # raises, perhaps with words of its own
 
     def __repr__(self) -> str:
         return f"Symbol(op={self.op})" if self.symbolic else super().__repr__()

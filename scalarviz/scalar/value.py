@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any, ClassVar, SupportsFloat
 
+from ..arguments import Absent, explained
 from ..errors import StateError, TracingError, TypeMismatchError, shown
 from . import tracing
 from .kernel import Kernel, kernel
@@ -111,6 +112,20 @@ def backward_between(outputs: Sequence[Value], upstreams: Sequence[float], input
 _next_order = itertools.count().__next__
 
 
+ABSENT = {
+    **dict.fromkeys(("T", "dim", "flatten", "max", "mean", "min", "ndim", "numel", "permute", "reshape", "shape",
+                     "size", "squeeze", "sum", "unsqueeze", "view"),
+                    "it is one number; a list of them has len(row), sv.sum(row), sv.mean(row), np.array(row)"),
+    **dict.fromkeys(("clone", "cpu", "cuda", "device", "double", "dtype", "float", "numpy", "to", "tolist"),
+                    "it is one float64 on the CPU; value.item() gives its number"),
+    **dict.fromkeys(("grad_fn", "is_leaf", "requires_grad", "requires_grad_", "retain_grad"),
+                    "every Value keeps its gradient; leave it out. value.parents has its operands"),
+    "clamp": "use value.clip(low, high)", "reciprocal": "use 1 / value",
+    "rsqrt": "use value ** -0.5", "log1p": "use (1 + value).log()",
+}  # fmt: skip
+"""Attributes of PyTorch's tensors that a Value has not, and what is said of each."""
+
+
 class Value:
     """A scalar in a graph.
 
@@ -177,6 +192,7 @@ class Value:
 
     # ---- the chain rule
 
+    @explained({"retain_graph": "a graph stays as long as its last node; leave it out"})
     def backward(self, upstream: SupportsFloat = 1.0) -> float | None:
         """Add ``upstream * d self / d leaf`` to the ``grad`` of every leaf below this node.
 
@@ -357,6 +373,9 @@ class Value:
             )
         return _leaf, (self.data, self.grad, self.label)
 
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if name not in ABSENT]
+
     # scalarviz.scalar.functions attaches the methods exp, tanh, relu, ... from the ops table.
     add: Callable[[Any], Value]
     sub: Callable[[Any], Value]
@@ -502,6 +521,8 @@ def apply_each(op: Kernel, xs: Iterable[Value], *constants: SupportsFloat) -> li
     return [unary(op, x) for x in xs]
 
 
+for _name, _words in ABSENT.items():
+    setattr(Value, _name, Absent(_name, _words))
 for _name, _refuse in REFUSED.items():
     setattr(Value, _name, _refuse)
 

@@ -22,7 +22,7 @@ from ..scalar.batch import Tracked
 from ..scalar.functions import Gathered
 from ..scalar.mask import Mask
 from ..scalar.nested import every
-from ..scalar.single import usable
+from ..scalar.single import say_lists, usable
 from ..scalar.store import Block
 from ..scalar.sums import Dot, Row, Total
 from ..scalar.value import Symbol, Value
@@ -100,9 +100,13 @@ def trace(
     with tracing.recording() as recorder, drawing_is_said():
         inputs: list[Value] = [Symbol() for _ in range(n_inputs)]
         targets: list[Value] = [Symbol() for _ in range(n_targets)]
-        result = fn(inputs, targets) if n_targets and loss is None else fn(inputs)
-        outputs = every(result, "the recorded function")
-        loss_node = None if loss is None else _single_value(loss(usable(result), usable(list(targets))), "the loss")
+        try:
+            result = fn(inputs, targets) if n_targets and loss is None else fn(inputs)
+            outputs = every(result, "the recorded function")
+            loss_node = None if loss is None else _single_value(loss(usable(result), usable(list(targets))), "the loss")
+        except (AttributeError, TypeError) as error:
+            say_lists(error)
+            raise
     taps = [(module, every(values, "a module")) for module, values in recorder.taps]
     stats = [track.stat for track in recorder.tracks if track.stat is not None]
     writer = _Writer([*inputs, *targets], blocks)

@@ -104,6 +104,9 @@ def test_a_page_has_about_300_frames_or_those_asked_for(rgb, press, tmp_path, fl
     assert "<title>rgb" in Path("run.html").read_text()
     assert said["document"]["theme"] == theme
     assert {key["name"] for key in said["keys"]} >= {"show_gradients", "show_updates", "toggle_run"}
+    said = "wrote run.html with 301 of the 401 recorded frames"
+    assert said in rgb("--steps", 400, "--every", 1, "--batch", 8, "--html", "run.html").err
+    assert len(page_of("run.html")["steps"]) == 301
     press(Run, "step")  # a signal leaves a page of what there is
     assert rgb("--steps", 10**6, "--every", 1, "--html", "run.html").code == 130
     assert len(page_of("run.html")["steps"]) > 1

@@ -379,3 +379,5 @@ def test_a_pickle_is_refused_before_anything_heavy_is_loaded(line, tmp_path):
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "2 []\n"
     assert "holds a pickle" in done.stderr
+    assert ("torch.onnx.export" in done.stderr) == line.startswith("train")
+    assert ("net.safetensors" in done.stderr) == (not line.startswith("train"))

@@ -36,6 +36,7 @@ from PIL import Image
 
 import scalarviz as sv
 from scalarviz import io, nn
+from scalarviz.arguments import Absent
 from scalarviz.cli import main
 from scalarviz.cli.rooms import make_scene_wall
 from scalarviz.cli.scene_files import scene_names
@@ -704,8 +705,8 @@ def _members(name: str, thing: Any) -> Iterator[str]:
     known = {member for base in bases for member in dir(base)}
     slots = {field.name for field in fields(thing)} if is_dataclass(thing) else set()
     for member in sorted({*dir(thing), *slots} - known):
-        if not member.startswith("_"):
-            found = inspect.getattr_static(thing, member, None)
+        found = inspect.getattr_static(thing, member, None)
+        if not member.startswith("_") and not isinstance(found, Absent):
             yield f"name {name}.{member}{_parameters(getattr(found, '__func__', found))}"
 
 

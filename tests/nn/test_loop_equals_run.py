@@ -12,7 +12,7 @@ from kit.learning import LOSSES, OPTIMISERS, make_optimizer
 from kit.networks import NETWORKS, WORDS
 from kit.runs import ENGINES, far, make_data, make_run
 from scalarviz import Run, nn, optim
-from scalarviz.errors import InputError, OutOfRangeError, StateError
+from scalarviz.errors import InputError, OutOfRangeError, StateError, TracingError
 
 STEPS, SAMPLES = 15, 8
 
@@ -210,6 +210,58 @@ def test_what_is_one_sample_stays_one(torch):
     run.step(3)  # its weights are the run's
     np.testing.assert_array_equal(small(x), run.predict(x.detach().numpy()))
     run.close()
+
+
+class Written(nn.Module):
+    """Its forward is what a test gives."""
+
+    def __init__(self, forward):
+        self.inner, self.own = nn.Linear(3, 4, seed=0), forward
+
+    def forward(self, x):
+        return self.own(self.inner(x))
+
+
+LAST = nn.Linear(5, 1)
+WRONG = {
+    "another layer": (LAST, InputError, r"Linear\(5, 1\).* 5 inputs, got 4"),
+    "no such name": (lambda h: h + undefined, NameError, "undefined"),  # noqa: F821
+    "its own error": (lambda h: h[4], IndexError, "list index"),
+    "a tensor's method": (lambda h: h.view(-1), AttributeError, "view"),
+    "a tensor's arithmetic": (lambda h: h / 2, TypeError, "list"),
+    "a branch": (lambda h: h[0] if h[1] > 0 else h[2], TracingError, r"sv\.where"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_batch_shows_the_error_of_the_forward_and_its_line(name, inside):
+    own, kind, text = WRONG[name]
+    net = nn.Sequential(nn.Linear(3, 3, seed=1), Written(own)) if inside else Written(own)
+    with pytest.raises(kind, match=text) as caught:
+        net(np.ones((6, 3)))
+    assert own is LAST or "<lambda>" in [frame.name for frame in caught.traceback]
+    assert ("np.array(x)" in str(getattr(caught.value, "__notes__", ""))) == name.startswith("a tensor")
+
+
+def test_rows_of_another_width_are_a_batch_of_a_layer_that_takes_rows():
+    with pytest.raises(InputError, match=r"Linear\(2, 4\) '0' takes 2 inputs, got 3$"):
+        nn.Sequential(nn.Linear(2, 4))(np.ones((6, 3)))
+
+
+def test_outputs_of_a_batch_take_pytorchs_words(torch):
+    ours = nn.Linear(3, 4, seed=0)(NETWORKS["rgb"].samples(5))
+    theirs = torch.tensor(np.asarray(ours))
+    for name in ("argmax", "argmin", "mean", "sum"):
+        for asked in ({"dim": 1}, {"dim": -1, "keepdim": True}, {"dim": 0}):
+            np.testing.assert_allclose(getattr(ours, name)(**asked), getattr(theirs, name)(**asked), rtol=1e-12)
+    for name in ("max", "min"):
+        for found, wanted in zip(getattr(ours, name)(1), getattr(theirs, name)(1), strict=True):
+            np.testing.assert_array_equal(found, wanted)
+        np.testing.assert_array_equal(getattr(np, name)(ours, axis=1), getattr(ours, name)(dim=1).values)
+    assert type(ours.detach().cpu().numpy()) is np.ndarray
+    with pytest.raises(AttributeError, match=r"nn\.Softmax"):
+        ours.softmax(1)
 
 
 @pytest.mark.parametrize("loss", ["MSELoss()", "MSELoss(reduction='none')", "L1Loss(reduction='sum')",

@@ -266,6 +266,17 @@ def test_buffers_and_running_statistics_that_do_not_fit():
     (lambda: nn.Linear(2, 1).to("cpu"), r"sv\.Run"), (lambda: nn.Linear(2, 1).fit, r"sv\.Run"),
     (lambda: nn.Linear(2, 1).nothing, "'nothing'$"), (lambda: nn.Sequential([nn.Tanh()]), r"Sequential\(\*layers\)"),
     (lambda: optim.SGD([sv.Value(1.0)], 0.1), r"sv\.Weight"),
+    (lambda: optim.SGD(weights()).add_param_group({}), "'params': a"), (lambda: optim.StepLR, r"lr_scheduler\.StepLR"),
+    (lambda: sv.MSELoss, r"nn\.MSELoss"), (lambda: sv.DataLoader, "batch_size="), (lambda: sv.device, r"sv\.Run"),
+    (lambda: sv.inference_mode, r"sv\.no_grad"), (lambda: nn.Mish, "in forward"), (lambda: nn.F, r"nn\.ReLU"),
+    (lambda: nn.Linear(2, 1).compile(), "leave it out"), (lambda: sv.Value(1.0).view(-1), r"sv\.sum\(row\)"),
+    (lambda: nn.Linear(2, 1)([1.0, 2.0]).cpu(), r"value\.item"), (lambda: sv.Value(1.0).nothing, "'nothing'$"),
+    (lambda: sv.Value(1.0).backward(retain_graph=True), "leave it out"),
+    (lambda: nn.utils.clip_grad_norm(weights(), 1.0), "clip_grad_norm_"), (lambda: nn.utils.rnn, "one length"),
+    (lambda: sv.Run(nn.Linear(1, 1), criterion=nn.MSELoss()), "called loss"),
+    (lambda: sv.Run(nn.Linear(1, 1), max_norm=1.0), "clip_norm="), (lambda: sv.Run(nn.Linear(1, 1), lr=1), "optimiser"),
+    (lambda: sv.Run(nn.Linear(1, 1), scheduler=1), r"StepLR\(optimizer"),
+    (lambda: nn.utils.clip_grad_norm_(weights(), 1.0, foreach=True), "leave it out"),
 ])  # fmt: skip
 def test_a_name_of_pytorchs_says_what_there_is(ask, text):
     with pytest.raises((AttributeError, TypeError), match=text):

@@ -181,6 +181,20 @@ def ours(gradients):
     return parameters
 
 
+def test_a_step_calls_its_closure_first_and_returns_the_loss():
+    w = sv.Weight(3.0)
+    rule = optim.SGD([w], lr=0.1)
+
+    def closure():
+        rule.zero_grad()
+        loss = w * w
+        loss.backward()
+        return loss
+
+    assert (rule.step(closure).data, rule.step()) == (9.0, None)
+    assert w.data == pytest.approx(3 - 2 * 0.1 * 6)
+
+
 @pytest.mark.parametrize("gradients", NUMBERS)
 @pytest.mark.parametrize("most", [0.0, 1.0, 5.0, 100.0])
 @pytest.mark.parametrize("kind", [2.0, 1.0, 3.0, math.inf, "value"])

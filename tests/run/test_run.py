@@ -213,6 +213,29 @@ def test_divergence_stops_at_the_first_bad_step_and_names_the_weight_however_it_
     assert stops[0] == stops[1] == stops[2] > (5 if lr == 3.0 else 0)
 
 
+@pytest.mark.parametrize("engine", ["numpy", "objects"])
+def test_a_loss_of_probabilities_says_that_it_was_given_others(engine):
+    net = nn.Linear(3, 1, seed=0)
+    with make(net, data=(X * 50, Y[:, :1] > 0.5), loss=nn.BCELoss(), engine=engine) as run:
+        with pytest.raises(DivergedError, match=r"from 0 to 1.*BCEWithLogitsLoss") as caught:
+            run.step(20)
+        assert "learning rate" not in str(caught.value)
+
+
+def test_a_loss_an_optimiser_or_a_network_of_pytorch_is_named_with_ours(torch):
+    own = type("Net", (torch.nn.Module,), {})
+    for loss, said in ((torch.nn.MSELoss(), r"MSELoss.*nn\.MSELoss\(\)"), (torch.nn.L1Loss, r"L1Loss.*nn\.L1Loss\(\)"),
+                       (torch.nn.functional.mse_loss, "mse_loss.*function")):  # fmt: skip
+        with pytest.raises(T, match=said):
+            make(loss=loss)
+    with pytest.raises(T, match=r"Net.*PyTorch.*sv\.watch"):
+        make(own(), optim.SGD(small().parameters()))
+    with pytest.raises(T, match=r"optim\.AdamW\(net.*PyTorch's AdamW"):
+        make(rule=torch.optim.AdamW(torch.nn.Linear(1, 1).parameters()))
+    with pytest.raises(T, match=r"nn\.Linear of scalarviz"):
+        nn.Sequential(torch.nn.Linear(2, 1))
+
+
 # ---- files
 
 
@@ -287,6 +310,8 @@ class Own(optim.SGD):
 V, T = InputError, TypeMismatchError
 ROWS = {
     "make(data=(X, Y[:5]))": (V, 16, 5), "make(data=X)": (ScalarvizError, "pair"),
+    "make(data=((X, X[:, :1]), Y))": (V, "2 arrays of 16 rows", "np.hstack"),
+    "make(data=([X, X], Y))": (V, "2 arrays of 16 rows", "np.hstack"),
     "make(data=(X * NAN, Y))": (V, "data[0]", "[0, 0]", "nan"),
     "make(data=(X, changed(Y, (3, 1), INF)))": (V, "data[1]", "[3, 1]", "inf"),
     "make(data=(np.zeros((0, 3)), np.zeros((0, 3))))": (V, 0), "make(data=(X[:, :2], Y))": (V, 2, 3),
@@ -295,7 +320,7 @@ ROWS = {
     "make(dtype='float8')": (ScalarvizError, "float8", "float16, float32, float64"),
     "make(engine='gpu')": (ScalarvizError, "gpu", "auto, objects, numpy, numba"),
     "make(engine='cuda:99')": (ScalarvizError, 'engine="cuda:99"'), "make(loss='mse')": (T, "loss", "str"),
-    "make(rule=0.1)": (T, "optim", "float"), "make(net := small(), Own(net.parameters(), lr=0.1))": (V, "step()"),
+    "make(rule=0.1)": (T, "optim", "got 0.1"), "make(net := small(), Own(net.parameters(), lr=0.1))": (V, "step()"),
     "make(small(), optim.SGD(small().parameters()))": (V, "31 weights", "none", "parameters"),
     "make().step(-1)": (V, -1, ">= 0"), "make().frame([1.0, 2.0])": (V, 3, 2),
     "make().predict([[1.0]])": (V, 3), "make().predict(X, np.zeros(3))": (V, 31, 3),

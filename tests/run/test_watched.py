@@ -50,6 +50,7 @@ def test_names_are_the_way_to_the_array():
 
 
 @refusals({
+    "Values": (lambda watched: sv.watch([sv.Value(1.0)]), TypeMismatchError, "list", "sv.draw(value)"),
     "an array": (lambda watched: sv.watch(np.ones(3)), TypeMismatchError, "ndarray", "{'x': x}"),
     "dates": (lambda watched: sv.watch({"a": np.array(["2026-11-22"], "M8[D]")}), InputError, "'a'", "datetime64"),
     "recorded": (lambda watched: sv.Recording(watched, micro=True), InputError, "micro", "allowed: gradients, updates"),

@@ -434,7 +434,7 @@ def test_a_formula_is_walked_node_by_node_with_the_numbers_of_its_values(name, w
             same = {"lt": "gt"}  # Python asks a Weight first, whichever side it stands on
             assert Counter(step.op for step in mine) == Counter(same.get(op, op) for op, _, _ in found[0])
         for step in mine:
-            assert not step.factors if whole else step.op == "mul" or step.factors
+            assert bool(step.factors) == (not whole)
             if not whole and step.factors:
                 check_printed(step.numbers)
 

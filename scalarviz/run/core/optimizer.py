@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ... import optim
+from ...arguments import of_torch
 from ...checks import integer, real_array
 from ...engine.arrays.rows import float16
 from ...engine.problem import HALF, NO_LIMITS, Limits, Problem
@@ -134,7 +136,11 @@ def record_update(optimizer: Any, limits: Limits = NO_LIMITS) -> Plan:
     or ``update`` returns something other than it declares.
     """
     if not isinstance(optimizer, Optimizer):
-        raise TypeMismatchError(f"the optimiser must be an optim.Optimizer, got {type(optimizer)!r}")
+        name = of_torch(optimizer)
+        own, given = name if hasattr(optim, name) else "SGD", f"PyTorch's {name}" if name else shown(optimizer)
+        raise TypeMismatchError(
+            f"the optimiser must be one of scalarviz, such as optim.{own}(net.parameters(), lr=0.1); got {given}"
+        )
     if overrides_step(optimizer):
         raise InputError(
             f"{type(optimizer).__name__} overrides step(), which an engine cannot record; write its rule as "

@@ -310,6 +310,13 @@ def _of_steps(seconds: float, trainer: Trainer) -> float:
 # ---- Divergence: a loss or weight is NaN or infinite. Find the step, describe it, and the way back.
 
 
+BINARY = "binary_cross_entropy"
+PROBABILITIES = (
+    "BCELoss takes probabilities from 0 to 1, and an output is outside; use nn.BCEWithLogitsLoss() for raw outputs, or "
+    "end the network in nn.Sigmoid()"
+)
+
+
 def is_finite(trainer: Trainer, losses: NDArray[np.float64]) -> bool:
     """Return whether all numbers after a call are finite."""
     good = math.isfinite(losses[0]) if len(losses) == 1 else bool(np.isfinite(losses).all())
@@ -330,6 +337,9 @@ def stop_at_divergence(training: Training, kept: bool, losses: NDArray[np.float6
             break
     training._book(losses, lr)
     said = f"training diverged at step {training.steps}: the loss is {losses[-1]:g}{_first(training)}"
+    ops = {step.op for step in training.problem.plan.body.instructions}
+    if math.isnan(losses[-1]) and np.isfinite(given).all() and BINARY in ops:
+        raise DivergedError(f"{said}. {PROBABILITIES}")
     raise diverged(training, said, given, float(training.lr if training.lr is not None else math.nan))
 
 

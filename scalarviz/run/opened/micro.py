@@ -416,15 +416,16 @@ class Walk:
             units, op, formula = np.flatnonzero(program.outputs == row), tape.nodes[row].code, texts[row]
             value, factors, joined = float(means[row]), means[list(tape.nodes[row].args)], "mean"
             if backward:
-                value, op, joined = float(sums[row]), "mul", self.many.partition(" ")[0]
+                value, joined = float(sums[row]), self.many.partition(" ")[0]
                 uses = list(readers(self.passes.network.body, row))
-                factors, formula = np.zeros(0), "Σ upstream · slope"
+                op, formula = TERMS, "Σ upstream · slope"
+                factors = np.concatenate([sums[use.rows] * self._x(use) for use in uses])
                 if len(uses) == 1:
                     user = int(uses[0].rows[0])
                     args = tape.nodes[user].args
                     kind, operands = uses[0].kind, [names.get(k, "(…)") for k in args]
                     formula = f"upstream · {slope(kind, args.index(row), operands, SYMBOLS.get(kind, kind))}"
-                    factors = np.array([sums[user], self._x(uses[0])[0]])
+                    op, factors = "mul", np.array([sums[user], self._x(uses[0])[0]])
             taken = tuple(factors.tolist()) if self.single else ()
             said = operated(op, taken, value, "" if self.single else f"{joined} of {len(self.opened.batch):,}")
             yield MicroStep(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ...errors import InputError, TypeMismatchError, shown
 from ...nn import Module
+from ...scalar import Value
 from ..core.frame import BUFFERS, Role, Tensor
 from ..core.graph import grouped
 
@@ -434,6 +435,8 @@ def _instead(x: object) -> str:
         return "; try sv.Run(net, ...), or sv.show(net)"
     if is_array(x):
         return "; try {'x': x}"
+    if any(isinstance(one, Value) for one in (x if isinstance(x, list | tuple) else [x])):
+        return "; try sv.draw(value) for the graph, or watch({'w': np.array([v.data for v in values])})"
     if isinstance(x, Iterator):
         return "; try dict(net.named_parameters()), or list(x)"
     return "; try the network, or a dict of its weights"
