@@ -165,7 +165,7 @@ class ColourCubeDrawer(Drawer[ColourCube]):
     needs = ("predict",)
     gestures = (("Drag", "on the colour cube: turn it"),)
     choices = (("Click", "on a colour of the cube: choose it"),)
-    lessons = (("Shift+Click", "on a colour, then on its new target: teach it"),)
+    lessons = (("Shift+Click", "on a colour, then on its new target: teach this target"),)
 
     def __init__(self, panel: ColourCube, ground: Ground) -> None:
         super().__init__(panel, ground)

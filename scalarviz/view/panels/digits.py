@@ -230,7 +230,7 @@ class PadDrawer(Drawer[DigitPad]):
     height, within = 152.0, 164.0
     most = 270.0
     gestures = (("Drag", "on the digit: draw one (right button: erase)"), ("Backspace", "on the digit: clear it"))
-    lessons = (("0\N{EN DASH}9", "on the digit: teach it as that digit"),)
+    lessons = (("0\N{EN DASH}9", "on the digit: teach the drawing as that digit"),)
 
     def __init__(self, panel: DigitPad, ground: Ground) -> None:
         super().__init__(panel, ground)
