@@ -550,13 +550,14 @@ class Walk:
             return RowOperation(TERMS, (), above_it)
         letters = [f"({above_it})" if above_it.startswith("Σ") else above_it, *letters]
         sums = self.passes.adjoint_sums
-        pairs = [*self._slopes(pool).items()] if self.single and above_it == "Σ w · δ" else []
-        terms = condensed([w * float(sums[k]) for k, w in pairs], MOST)
+        readers_of = [*self._slopes(pool).items()] if self.single and above_it == "Σ w · δ" else []
+        terms = condensed([w * float(sums[k]) for k, w in readers_of], MOST)
         op = next((op for op, count in PASSED.items() if count == len(factors)), "")
         if op and len(terms) > 1 and np.isfinite([*terms, *factors]).all():
             return RowOperation(op, (*factors, *terms), " · ".join(letters))
-        if len(pairs) == 1:
-            letters[0], factors = "w · δ", [pairs[0][1], float(sums[pairs[0][0]]), *factors]
+        if len(readers_of) == 1:
+            (reader, weight), letters[0] = readers_of[0], "w · δ"
+            factors = [weight, float(sums[reader]), *factors]
         else:
             factors = [float(sums[upper]), *factors]
         off = np.isnan(prod(factors)) and np.isfinite(sums[row])  # a ReLU sends back 0, not NaN · 0
