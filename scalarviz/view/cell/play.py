@@ -30,7 +30,7 @@ from ..out.offscreen import offscreen
 from ..page.document import advances_of, constants_of, cubes_of, pose_told
 from ..panels.wording import newest_beyond
 from ..space.camera import convex_hull
-from ..watch.actions import ACTIONS, Action
+from ..watch.actions import ACTIONS
 from ..watch.desk import TOOLS
 from ..watch.live import LiveView
 from ..watch.viewer import Viewer
@@ -75,17 +75,6 @@ def called(spot: Spot) -> str:
         return f"{name}: {spot.words}"
     does = next((one.does for one in ACTIONS if one.name == spot.name), "")
     return spot.tip or does or f"{name} {spot.value}".strip()
-
-
-def markdown() -> str:
-    """Return the table of missing actions in Markdown, for docs/notebooks.md."""
-    rows = [("not in a cell", "instead"), ("---", "---")]
-    rows += [(f"{_pressed(one)} {one.does}", NOT_HERE[one.name]) for one in ACTIONS if one.name in NOT_HERE]
-    return "".join(f"| {first} | {second} |\n".replace("| --- | --- |", "|---|---|") for first, second in rows)
-
-
-def _pressed(action: Action) -> str:
-    return " or ".join(f"`{name}`" for name in action.pressed)
 
 
 class Snapshot(Viewer):

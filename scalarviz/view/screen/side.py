@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,7 +30,8 @@ from ..space.lying import Turns
 
 _ENDS = 4.0
 """Least width of a scene, in multiples of a panel at the end of its network."""
-Kind = TypeVar("Kind", bound=Panel)
+
+
 Project = Callable[[ArrayLike], NDArray[np.float64]]
 TELLS = ABOUT - 1
 """Worth of a panel that shows an opened step, while there is one."""

@@ -658,12 +658,6 @@ class BreakpointPrompt:
         said = self._switched(text) if text.removeprefix("-").isdecimal() else self._add_breakpoint(text)
         self._view.say(said, SET_SECONDS)
 
-    @property
-    def listed(self) -> list[dict[str, object]]:
-        """The run's breakpoints: number, condition, hits, whether it is on."""
-        return [{"number": p.number, "text": brief(p.text, 60), "hits": p.hits, "on": p.enabled}
-                for p in self._worker.run.breakpoints]  # fmt: skip
-
     def _add_breakpoint(self, text: str) -> str:
         run = self._worker.run
         point = run.break_on(text)
