@@ -87,12 +87,7 @@ class Drawing:
 
     def ink(self, theme: str, layout: Layout | None = None) -> GraphFigure:
         """Return the figure in a theme."""
-        return GraphFigure(layout or self.layout(), get_theme(theme), self.of, wrong=self.wrong)
-
-    @property
-    def wrong(self) -> str:
-        """The mistakes (``sv.mistakes``) that are on, or were when the drawing was made, in words; empty for none."""
-        return drawing_words(self._made_with)
+        return GraphFigure(layout or self.layout(), get_theme(theme), self.of, wrong=drawing_words(self._made_with))
 
     # ---- output
 

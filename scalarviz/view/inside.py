@@ -178,13 +178,8 @@ class Inside:
     @property
     def _legend(self) -> Box | None:
         """Where the legend of the cubes stands: at the right end of the line, where it is long enough."""
-        strip = self._bench.places.strip
-        if (
-            strip is None
-            or self._bench.places.legend is not None
-            or strip[2] < _LEGEND[1]
-            or self._switch_box is not None
-        ):
+        strip, told = self._bench.places.strip, self._bench.places.legend is not None
+        if strip is None or told or strip[2] < _LEGEND[1] or self._switch_box is not None:
             return None
         return strip[0] + strip[2] - _LEGEND[0], strip[1], _LEGEND[0], 66.0
 

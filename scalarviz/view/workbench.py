@@ -288,11 +288,8 @@ class Workbench:
         wanted = self.side.column.wanted_panels(spread=self.spread, inside=opened) if panels else []
         timed = opened or (hands and source.can.go and "timeline" not in self.left_out)
         lined = hands and "keys" not in self.left_out
-        asked, staged = (
-            self.side.ground.shows_all,
-            opened and any(panel.place == "above" for panel in self.subject.panels),
-        )
-        cubes = 0.0 if asked else max(least_width(self.subject), STAGE * staged)
+        asked, staged = self.side.ground.shows_all, any(panel.place == "above" for panel in self.subject.panels)
+        cubes = 0.0 if asked else max(least_width(self.subject), STAGE * (opened and staged))
         self.places = arrange(self._output, [*self.inside.wanted_panels, *wanted], hud=shown and source.counted,
                               strip=shown, keys=lined, time=timed, replayed=source.recorded,
                               spread=self.spread, presenter=hall,

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ...checks import one_of
-from ...errors import InputError, ScalarvizError, TypeMismatchError, shown
+from ...errors import InputError, TypeMismatchError, shown
 from ...run.core.frame import Frame
 from ...run.edits import Edit
 from ...run.scene.scene import SIDES, Scene
@@ -249,16 +249,6 @@ class Play:
         self._kept = moment, now
         return True
 
-    @property
-    def run_frame(self) -> Frame:
-        """The current frame; during an opened step the run's frame, for a picture without room for the step."""
-        told = self.viewer.bench.inside.micro_step
-        return self.viewer.shown if told is None else told.before
-
-    def close(self) -> None:
-        """Close the viewer."""
-        self.viewer.close()
-
     # ---- input
 
     def do_action(self, name: str, value: int | None = None) -> None:
@@ -271,10 +261,8 @@ class Play:
     def handle_message(self, said: object) -> None:
         """Handle a message of the browser; it is untrusted: any client of the notebook can send it."""
         self._changed = True
-        try:
+        with self.viewer.saying():
             self._hear(said)
-        except ScalarvizError as error:
-            self.viewer.say(str(error))
         self.viewer.refresh()
 
     def _hear(self, said: Any) -> None:
@@ -344,7 +332,7 @@ class Play:
         self._changed = False
         self.viewer.bench.renew()
         if self._live is not None:
-            self._live.mark_frame()
+            self._live.frames.mark()
         frame = self.viewer.shown
         content: dict[str, object] = {"step": frame.step, "running": self.viewer.playback.running}
         channel.offer(content, self.parts())

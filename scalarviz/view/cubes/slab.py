@@ -192,10 +192,6 @@ class SlabVisual:
         self.set_range(1.0)
         self.set_activation_range(0.0, 1.0)
 
-    def set_flat(self, flat: ArrayLike) -> None:
-        """Show a frame's flat array (P,): values, gradients or updates."""
-        self.atlas.set_flat(flat)
-
     def set_activations(self, rows: Mapping[str, ArrayLike]) -> None:
         """Show new activations in the rows that the layout draws; other names and rows of another size are ignored."""
         for plate in self._rows.values():
@@ -217,13 +213,9 @@ class SlabVisual:
         count = self.atlas.parameters
         for weight, marked in ((FROZEN, frozen), (NOT_COMPUTED, not_computed)):
             self.atlas.set_flags(slice(0, count), weight, None if marked is None else np.ravel(marked)[:count])
-        self._mark_rows(DEAD, dead or {})
+        self.mark_rows(DEAD, dead or {})
 
-    def set_rows_missing(self, missing: Mapping[str, ArrayLike]) -> None:
-        """Mark the numbers of activation rows that are not computed yet; rows not named have all numbers."""
-        self._mark_rows(NOT_COMPUTED, missing)
-
-    def _mark_rows(self, mark: int, marked: Mapping[str, ArrayLike]) -> None:
+    def mark_rows(self, mark: int, marked: Mapping[str, ArrayLike]) -> None:
         for plate in self._rows.values():
             self.atlas.set_flags(self.atlas.span(plate), mark, marked.get(plate.name))
 

@@ -31,10 +31,6 @@ class Colormap:
     entries: Bytes = field(repr=False)  # from low to high, shape (257, 3), sRGB in 0..255
     stops: tuple[str, ...] = ()  # evenly spaced colours that made the table, as #rrggbb; empty for a sampled map
 
-    def table(self) -> Bytes:
-        """Return the colours from the low to the high end, shape (257, 3), sRGB in 0..255."""
-        return self.entries.copy()
-
     def unit(self, t: ArrayLike) -> Floats:
         """Return positions `t` in this map's range as fractions 0..1 of the table, clipped at the ends."""
         position = np.asarray(t, np.float64)

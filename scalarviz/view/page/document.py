@@ -286,7 +286,7 @@ def map_of(name: str) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for look, theme in THEMES.items():
         made = get_map(name, theme)
-        found[look] = {"stops": list(made.stops)} if made.stops else {"table": text_of(made.table().tobytes())}
+        found[look] = {"stops": list(made.stops)} if made.stops else {"table": text_of(made.entries.tobytes())}
     return found
 
 

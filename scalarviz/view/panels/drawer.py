@@ -80,9 +80,7 @@ class Ground:
     choices: int = 0  # how many of these chose an existing sample
     # the present targets of samples (N, n_inputs), given their first targets `plain`
     current_targets: Callable[[ArrayLike, ArrayLike], NDArray[Any]] = lambda samples, plain: np.asarray(plain)
-    reread_sample: Callable[[], tuple[ArrayLike, ArrayLike | None]] | None = (
-        None  # returns the probe sample and its present target
-    )
+    reread_sample: Callable[[], tuple[ArrayLike, ArrayLike | None]] | None = None  # the probe and its present target
     notes: list[str] = field(default_factory=list)  # lines for the console, removed once they are printed
     ahead: Forecast | None = None  # forecast of the coming steps, if known
     extent: float | None = None  # V of the colours of the weights' cubes

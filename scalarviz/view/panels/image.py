@@ -598,10 +598,8 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, float | None]]):
         shows = made, self.ground.theme, inner is None
         if self._ink is None or inner is not None or self._ink_of != shows:
             seen, now = ({}, None) if inner is None else node_numbers(layout, inner.nodes, inner.current_node)
-            self._ink, self._ink_of = (
-                GraphFigure(layout, self.ground.theme, None, share=1.0, v=v, seen=seen, now=now),
-                shows,
-            )
+            self._ink = GraphFigure(layout, self.ground.theme, None, share=1.0, v=v, seen=seen, now=now)
+            self._ink_of = shows
         view = self._view = self._view_in(self._ink.size, room)
         at = room[0] + view.left, room[1] + view.top
         return self._ink.placed(scale=view.scale, at=at, ground=False, window=room)

@@ -356,10 +356,8 @@ def scene_subject(scene: Scene, source: Source) -> Subject:
         probe, target = first[0], first[1] if target is None else target
     own = None if probe is None else np.array(probe, np.float64)  # a user may draw on it
     wanted = None if target is None else np.array(target, np.float64).ravel()  # changes with the chosen sample
-    sample, given = (
-        _sample(scene, source.n_inputs, stages, wanted, speaks_of, drawn=True),
-        None if own is None else own.copy(),
-    )
+    sample = _sample(scene, source.n_inputs, stages, wanted, speaks_of, drawn=True)
+    given = None if own is None else own.copy()
     rest = scene.plan, scene.whole_loss, scene.table
     return Subject(source, own, sample, scene.panels, given, *rest, of_data=first is not None)
 

@@ -190,10 +190,7 @@ class _Network:
         if item.operator not in ("input", "output"):
             return [(item.operator, True), *([(item.name, False)] if item.name else [])]
         alone = sum(other.operator == item.operator for other in self.items) == 1
-        return [
-            (item.operator if alone else item.name, True),
-            *([(_shape_words(item.shape), False)] if item.shape else []),
-        ]
+        return [(item.operator if alone else item.name, True), *[(_shape_words(item.shape), False)] * bool(item.shape)]
 
 
 def _columns(parts: Sequence[Tensor]) -> list[list[Tensor]]:

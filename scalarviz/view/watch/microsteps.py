@@ -357,11 +357,6 @@ class MicroSteps:
         said += "  ·  slow motion" if self.slow else ""
         return f"recording  ·  {said}" if self._recorded else said
 
-    def shown(self, frame: Frame) -> Frame:
-        """Return the frame to show: inside an opened step, that of the micro-step."""
-        step = self._view.bench.inside.micro_step
-        return frame if step is None else step.frame
-
 
 def _cause(walk: Walk, stop: Stop | None) -> int:
     """Return the micro-step that made a condition true, from 1; without a condition the last one."""

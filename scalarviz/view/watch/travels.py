@@ -172,7 +172,6 @@ class Travels:
             self._playback.pause()
             self._source.switch(number)
             self._viewer.say(f"Switched branch: it ends at step {self._source.span[1]:,}.")
-            self._viewer.refresh()
         else:
             self._ask_run(lambda run: run.switch(number), lambda _: f"Switched branch: it has {branch.newest:,} steps.")
 
@@ -258,7 +257,6 @@ class Travels:
         if self.goal is not None and journey is not None and clock - self._set_out >= SLOW:
             part = f"{100 * journey:.0f} %"
             self._viewer.say(f"Going to step {self.goal:,}: {part} (Esc cancels)", 0.25)
-            self._viewer.refresh()
         self._watch_branches()
         if not self._guide.moving and not self._asked and self._dragged is None:
             self._arrived()
@@ -275,7 +273,6 @@ class Travels:
         if now.parent is not None and now.parent == self._branch and not self._asked:
             ring = ": click its ring" if self._viewer.bench.places.time is not None else ""
             self._viewer.say(f"New branch from step {now.first:,}. The later steps are kept{ring}")
-            self._viewer.refresh()
         self._branch = now.number
 
     def _arrived(self) -> None:

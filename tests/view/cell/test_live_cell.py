@@ -360,6 +360,6 @@ def test_the_picture_that_stays_is_of_the_end_of_a_loop_and_of_an_edit(cell, wat
         weights[0].data = 0.5 / step
         loop.update(loss=0.25 / step, step=step)
     loop.look()
-    before = trained.still.html
+    before = trained.still.output.html
     trained.call(lambda play: play.viewer.set_weight(0, 0.5))
-    wait_until(lambda: "step 3, loss 0.0833" in loop.still.html and trained.still.html != before)
+    wait_until(lambda: "step 3, loss 0.0833" in loop.still.output.html and trained.still.output.html != before)
