@@ -363,10 +363,9 @@ class GraphView(Room):
             self._lay_out()
             self.fit()
 
-    def _beat(self, seconds: float) -> None:
-        assert self.host is not None
+    def _beat(self, host: Host, seconds: float) -> None:
         self.pass_time(seconds)
-        if self.host.visible and self.clock - self._look >= self._pause and self._pressed is None:
+        if host.visible and self.clock - self._look >= self._pause and self._pressed is None:
             self._look = self.clock
             try:
                 self._reread()

@@ -263,7 +263,7 @@ class Workbench:
         """Compute the places and the layout in them; `planned` uses the scene's own plan."""
         side, subject, full = self.side, self.subject, self.panels_shown
         self._lay_panels()
-        if full and side.lodge():
+        if full and side.column.lodge(side.homeless):
             self._lay_panels()
         # The camera counts in whole pixels; the difference to the logical size is a fraction of one.
         camera_size = (round(self.places.size[0]), round(self.places.size[1]))

@@ -282,7 +282,7 @@ def test_a_notebook_that_is_not_trusted_shows_the_last_step(opened):
         assert image.is_visible()
         assert image.evaluate("e => e.complete && e.naturalWidth") == 480
     assert not page.locator("iframe.scalarviz-player").count()
-    assert "jupyter-widgets:not(:has(*))" in shown.still.output.html  # trusted, it hides the words for a widget that is gone
+    assert "jupyter-widgets:not(:has(*))" in shown.still.output.html  # it hides the words for a widget that is gone
 
 
 SCENE = "import threading\nimport scalarviz as sv\nfrom scalarviz.scenes import rgb\nscene = rgb.build(rgb.Options())\n"

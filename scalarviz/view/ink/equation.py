@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ...run.opened.rule import SURE
 from .text import MINUS, chip_digits, number
 
-EXACT = Context(prec=800, Emin=-5000, Emax=5000)
+EXACT = Context(prec=800, Emin=-5000, Emax=5000, traps=[])
 """Context for sums and products of printed numbers without rounding."""
 _FACTORS = sorted(
     ((a, b, c) for a in range(2, 9) for b in range(2, 9) for c in (3, 2)),
@@ -99,16 +99,10 @@ def product(a: float, b: float, result: float) -> str:
     """Return ``−0.0455 × 0.92 = −0.0419``, true as printed; with ``≈`` if the numbers do not give `result`."""
     for of_a, of_b, of_result in _FACTORS:
         left, right, made = significant(a, of_a), significant(b, of_b), significant(result, of_result)
-        if rounds_to(_times(left.value, right.value), made):
+        if rounds_to(EXACT.multiply(left.value, right.value), made):
             return f"{left.text} × {factor(right.text)} = {made.text}"
     left, right, made = (significant(x, 3) for x in (a, b, result))
     return f"{left.text} × {factor(right.text)} ≈ {made.text}"
-
-
-def _times(a: Decimal, b: Decimal) -> Decimal:
-    if not (a.is_finite() and b.is_finite()):
-        return Decimal(float(a) * float(b))
-    return EXACT.multiply(a, b)
 
 
 # a step of gradient descent
@@ -127,7 +121,7 @@ def descent(before: float, lr: float, gradient: float, after: float, least: int 
         old, new = decimals(before, digits), decimals(after, digits)
         for of_gradient in range(least, 7):
             slope = significant(gradient, of_gradient)
-            found = _plus(old.value, -_times(rate.value, slope.value))
+            found = EXACT.add(old.value, -EXACT.multiply(rate.value, slope.value))
             line = f"{old.text} {MINUS} {rate.text} × {factor(slope.text)}"
             if rounds_to(found, new):
                 if old.text != new.text or before == after:
@@ -135,12 +129,6 @@ def descent(before: float, lr: float, gradient: float, after: float, least: int 
                 fallback = fallback or f"{line} = {new.text}"
                 break
     return fallback or f"{line} ≈ {new.text}"
-
-
-def _plus(a: Decimal, b: Decimal) -> Decimal:
-    if not (a.is_finite() and b.is_finite()):
-        return Decimal(float(a) + float(b))
-    return EXACT.add(a, b)
 
 
 # a neuron
@@ -191,7 +179,7 @@ def _added(terms: Sequence[Term], digits: int) -> tuple[str, Decimal]:
     for weight, given in terms:
         left = decimals(weight, digits)
         right = None if given is None else decimals(given, places)
-        found = _plus(found, left.value if right is None else _times(left.value, right.value))
+        found = EXACT.add(found, left.value if right is None else EXACT.multiply(left.value, right.value))
         rest = "" if right is None else f"·{factor(right.text)}"
         if not text:
             text = left.text.lstrip("+") + rest

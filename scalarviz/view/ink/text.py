@@ -94,13 +94,10 @@ class GlyphAtlas:
     def glyph(self, character: str, size: float, bold: bool, phase: int) -> tuple[int, int, int, int, int, int]:
         """Return (x, y, width, height) in the atlas and (left, top) relative to the pen, in device pixels."""
         key = (character, size, bold, phase)
-        found = self._glyphs.get(key)
-        return found if found is not None else self._rasterise(key)
-
-    def _rasterise(self, key: tuple[str, float, bool, int]) -> tuple[int, int, int, int, int, int]:
+        if key in self._glyphs:
+            return self._glyphs[key]
         from PIL import Image, ImageDraw
 
-        character, size, bold, phase = key
         face = _face(size, bold)
         left, top, right, bottom = (round(v) for v in face.getbbox(character, anchor="ls"))
         left, top, right, bottom = left - 1, top - 1, right + 2, bottom + 1

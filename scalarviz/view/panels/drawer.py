@@ -420,7 +420,7 @@ class Drawer(Generic[P]):
         """Return to the initial view."""
 
 
-def words_of(error: Exception) -> str:
+def words_of(error: BaseException) -> str:
     """Return an error in one line, without the class for errors of this library."""
     return str(error) if isinstance(error, ScalarvizError) else f"{type(error).__name__}: {error}"
 

@@ -183,11 +183,6 @@ class Sample:
     sheet: bool = False  # whether the inputs are an image, 0 paper and 1 ink
 
     @property
-    def unknown(self) -> bool:
-        """Whether the target of the probe sample is unknown."""
-        return self.target is None or bool(np.isnan(self.target).any())
-
-    @property
     def target_values(self) -> NDArray[np.floating] | None:
         """The target as one number per output, or None if it has another form.
 
@@ -304,7 +299,8 @@ class Subject:
         """The target of the probe sample; None if it is unknown, as for a sample drawn by hand."""
         if self.given is not None and self.probe is not None and not np.array_equal(self.given, self.probe):
             return None
-        return None if self.sample.unknown else self.sample.target
+        wanted = self.sample.target
+        return None if wanted is None or np.isnan(wanted).any() else wanted
 
 
 def subject_of(x: object) -> Subject:

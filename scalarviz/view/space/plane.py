@@ -266,9 +266,8 @@ def _home(tensor: Tensor, stages: Sequence[Stage]) -> str:
             return stage.name
     path = tensor.name.rpartition(".")[0]
     while path:
-        for stage in stages:
-            if stage.name == path:
-                return stage.name
+        if any(stage.name == path for stage in stages):
+            return path
         path = path.rpartition(".")[0]
     return stages[-1].name
 

@@ -2,6 +2,6 @@
 
 Read `wall` first: the places of its pictures, the shared behaviour of walls, and the way to entered scenes.
 `scene_wall` is the wall of all scenes, `tour` the tour. A `scene_entry` describes a scene; the command line creates
-them. `runs` reads a sweep's results file, `run_wall` is its wall, `run_faces` the runs' pictures, `run_plots` the
-plots, `run_report` the HTML report. `stored` shows a file of numbers (ONNX, safetensors) with its layers and wires.
+them. `runs` reads a sweep's results file, `run_wall` is its wall with the runs' pictures, `run_plots` the plots,
+`run_report` the HTML report. `stored` shows a file of numbers (ONNX, safetensors) with its layers and wires.
 """

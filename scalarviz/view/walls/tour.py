@@ -72,11 +72,10 @@ class Tour(LiveView):
         if self.number + 1 < len(self.stations):
             self._next = self.number + 1, self._built(self.number + 1)
 
-    def _beat(self, seconds: float) -> None:
-        assert self.host is not None
+    def _beat(self, host: Host, seconds: float) -> None:
         if self._goal is not None and self._goal[1].done():
-            self._arrive(*self._goal)
-        elif self.host.visible:
+            self._arrive(host, *self._goal)
+        elif host.visible:
             self._time += min(seconds, LONGEST_TICK)
             while self._acts < len(self.station.acts) and self.station.acts[self._acts].at <= self._time:
                 act = self.station.acts[self._acts]
@@ -85,9 +84,9 @@ class Tour(LiveView):
                 self.say("", 0.0)  # hide its notice, which would cover the strip
             if self._goal is None and self._time >= self.station.seconds:
                 self.go(self.number + 1)
-        super()._beat(seconds)
+        super()._beat(host, seconds)
         if self._line_key() != self._drawn:
-            self.host.repaint()
+            host.repaint()
 
     def go(self, number: int) -> None:
         """Go to a station; after the last one, to the wall."""
@@ -101,15 +100,14 @@ class Tour(LiveView):
         door, station = self.stations[number]
         return build_in_thread(lambda: trained(door, station))
 
-    def _arrive(self, number: int, future: Future[BuiltScene]) -> None:
+    def _arrive(self, host: Host, number: int, future: Future[BuiltScene]) -> None:
         """Enter a station that was built; report and skip one that cannot be shown."""
-        assert self.host is not None
         error, self._goal = future.exception(), None
         if error is None:
             opened = future.result()
-            self.host.enter(lambda size: Tour(self.wall, self.stations, number, opened, size), "tour")
+            host.enter(lambda size: Tour(self.wall, self.stations, number, opened, size), "tour")
             return
-        self.host.tell(f"tour: {self.stations[number][0].name}: {error}")
+        host.tell(f"tour: {self.stations[number][0].name}: {error}")
         if not isinstance(error, ScalarvizError):
             raise error
         self.go(number + 1)

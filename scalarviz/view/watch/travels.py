@@ -45,8 +45,9 @@ class Travels:
         self._remarked = ""
         self._asked = 0  # number of requests that the run has not done yet
         self.handlers: dict[str, Callable[..., object]] = {
-            "back": self.go_back, "first": self.first, "newest": self.newest, "restart": self.restart,
-            "undo": self.undo, "redo": self.redo, "name_moment": self.name_moment, "toggle_loop": self.toggle_loop,
+            "back": self.go_back, "first": lambda: self.go(self.past.first), "newest": self.newest,
+            "restart": self.restart, "undo": self.undo, "redo": self.redo, "name_moment": self.name_moment,
+            "toggle_loop": self.toggle_loop,
         }  # fmt: skip
 
     # ---- position
@@ -115,10 +116,6 @@ class Travels:
             return False
         self.go(step)
         return True
-
-    def first(self) -> None:
-        """Go to the first step."""
-        self.go(self.past.first)
 
     def newest(self) -> None:
         """Go to the newest step, and continue there if it was playing."""

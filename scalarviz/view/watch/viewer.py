@@ -239,13 +239,12 @@ class Viewer(Guest):
         if self._waited >= self._wait:
             playback.play()
 
-    def _beat(self, seconds: float) -> None:
+    def _beat(self, host: Host, seconds: float) -> None:
         """Advance by `seconds` of the host's clock."""
-        assert self.host is not None
-        if not self.host.visible:
+        if not host.visible:
             self.advance(seconds)
         elif self.tick(seconds):
-            self.host.repaint()
+            host.repaint()
 
     def open(self, paths: Sequence[Path]) -> None:
         """Open files that were dropped or chosen (pictures, tables, weights); a notice reports each result."""
