@@ -25,7 +25,7 @@ from vispy import gloo, scene
 
 from scalarviz.run.core.frame import Tensor
 from scalarviz.view.cubes.slab import SlabVisual
-from scalarviz.view.ink.maps import get_map
+from scalarviz.view.ink.theme import get_map
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.space.layout import Layout, layout_for
 

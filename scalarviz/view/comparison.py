@@ -27,11 +27,10 @@ from .cubes.looks import LOOKS
 from .cubes.scale import ActivationScale, Coloring, Float, LegendScale, Quantity
 from .cubes.slab import SlabVisual
 from .ink.boxes import LABEL, MARGIN, TITLE, Places
-from .ink.maps import get_map
 from .ink.painter import Painter, Viewport, clipped, gloo
 from .ink.sketch import Box, Cached, Point, Sketch
 from .ink.text import figure, loss_text, measure, rate_text
-from .ink.theme import Theme
+from .ink.theme import Theme, get_map
 from .panels.drawer import cut
 from .screen.hud import fitted
 from .screen.inspector import DASH, Moved, Page, draw_heading, draw_moved

@@ -20,17 +20,16 @@ from ..nn import Module, Parameter
 from ..scalar import Value, mistaken
 from ..scalar.nested import every
 from ..scalar.single import Many
-from .graph.figure import GraphFigure, node_label
+from .graph.figure import GraphFigure, Shown, Wish, node_label, shown_of, variables
 from .graph.layout import Box, Layout
 from .graph.nodes import Calls, called, key_of
-from .graph.shown import Shown, Wish, shown_of, variables
 from .ink.boxes import LABEL
 from .ink.figure import View, svg_of
-from .ink.overlay import banner, help_panel
 from .ink.painter import Painter, require_vispy
 from .ink.sketch import Point, Sketch, TextItem
 from .ink.text import measure
 from .ink.theme import get_theme
+from .ink.widgets import banner, help_panel
 from .screen.hud import drawing_words
 from .watch.actions import GRAPH
 from .watch.host import Host, Room

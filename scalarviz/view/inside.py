@@ -17,11 +17,9 @@ from numpy.typing import NDArray
 from ..run.core.frame import Frame
 from ..run.questions.ranges import Range, extent
 from .ink.boxes import LABEL, WantedPanel
-from .ink.equation import product
-from .ink.maps import get_map
 from .ink.sketch import Box, Point, Sketch, Spot, contains, rgba, spot_at
-from .ink.text import CAP_HEIGHT, figure
-from .ink.theme import rgb
+from .ink.text import CAP_HEIGHT, figure, product
+from .ink.theme import get_map, rgb
 from .micro.beside_cubes import (
     HISTOGRAM,
     RIBBON,
@@ -40,10 +38,10 @@ from .micro.on_cubes import SECOND, CubeTexts, RowPlace, delta_boxes, delta_chip
 from .micro.step_view import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE, MicroStepView, Pulse
 from .micro.wires import MOST, SECONDS, STANDS, STOP, Running, Wires, pulse, wires_of
 from .notes.placer import HIGH as CHIP
-from .notes.values import colours_at, face_quads, face_room
-from .panels.wording import noun
+from .notes.scenery import colours_at, face_quads, face_room
+from .panels.drawer import noun
 from .screen.hud import HudState
-from .space.plate import Plate
+from .space.arrangement import Plate
 
 if TYPE_CHECKING:
     from .workbench import Workbench

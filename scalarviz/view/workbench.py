@@ -30,12 +30,10 @@ from .ink.painter import Painter, Viewport, gloo
 from .ink.sketch import Box, Point, Sketch, Spot, contains, spot_at
 from .ink.theme import Theme, get_theme, presenting
 from .inside import Inside
-from .notes.scenery import Scenery, carried_box, cubes_box, foot_of, least_width, window_of
-from .notes.values import Small
-from .panels.drawer import Setting
+from .notes.scenery import Scenery, Small, carried_box, cubes_box, foot_of, least_width, window_of
+from .panels.drawer import Setting, changed_by_hand, coming_words, newest_beyond, time_jumped
 from .panels.pace import TextPace
 from .panels.table import LayerTable
-from .panels.wording import changed_by_hand, coming_words, newest_beyond, time_jumped
 from .screen.controls import ControlsPanel
 from .screen.hud import MOST_KEYS, hud, keys, mistake_line, mistake_words, state_of, trouble_line
 from .screen.selection import Selection

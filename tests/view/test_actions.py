@@ -20,7 +20,7 @@ from scalarviz.errors import InputError, TypeMismatchError, UnknownNameError
 from scalarviz.io import save_picture
 from scalarviz.run import Scene
 from scalarviz.run.panels import ColourCube, DigitPad, Pictures
-from scalarviz.view.ink.overlay import help_pages
+from scalarviz.view.ink.widgets import help_pages
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.panels.registry import DRAWERS
 from scalarviz.view.screen.hud import MOST_KEYS

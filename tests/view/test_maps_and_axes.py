@@ -11,8 +11,18 @@ from hypothesis import strategies as st
 
 from scalarviz.errors import UnknownNameError
 from scalarviz.view.ink.axes import Axes, Scale, scale_of, spaced, tight, zero_lines
-from scalarviz.view.ink.maps import DIVERGING, TABLE_SIZE, get_map, luminance, text_colour
-from scalarviz.view.ink.theme import DARK, LIGHT, THEMES, get_theme, rgb
+from scalarviz.view.ink.theme import (
+    DARK,
+    DIVERGING,
+    LIGHT,
+    TABLE_SIZE,
+    THEMES,
+    get_map,
+    get_theme,
+    luminance,
+    rgb,
+    text_colour,
+)
 
 
 @given(values=st.lists(st.floats(1e-12, 1e6), min_size=1, max_size=20), most=st.integers(3, 7))

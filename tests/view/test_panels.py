@@ -25,10 +25,9 @@ from scalarviz.view.cubes.scale import LegendScale
 from scalarviz.view.ink import listed as lists
 from scalarviz.view.ink.boxes import ABOUT, COLUMN, PRESENTER, WantedPanel, arrange
 from scalarviz.view.ink.listed import Listed, changes, checked, records_of, sketches_of, stored
-from scalarviz.view.ink.maps import get_map
 from scalarviz.view.ink.painter import Painter
 from scalarviz.view.ink.sketch import Sketch
-from scalarviz.view.ink.theme import DARK, THEMES
+from scalarviz.view.ink.theme import DARK, THEMES, get_map
 from scalarviz.view.out import offscreen
 from scalarviz.view.page import pictures as drawing
 from scalarviz.view.page.pictures import chosen, dense_order, panel_pictures

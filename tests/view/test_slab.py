@@ -17,8 +17,7 @@ from scalarviz.view.cubes import slab
 from scalarviz.view.cubes.atlas import ALL_ALIKE, DEAD, Sizing
 from scalarviz.view.cubes.picking import Picker, seen_outline
 from scalarviz.view.cubes.slab import SlabVisual, cells_per_pixel, fragment, variant_for
-from scalarviz.view.ink.maps import get_map
-from scalarviz.view.ink.theme import get_theme
+from scalarviz.view.ink.theme import get_map, get_theme
 from scalarviz.view.ink.theme import rgb as colour
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.render import render

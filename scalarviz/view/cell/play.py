@@ -28,7 +28,7 @@ from ..ink.theme import THEMES
 from ..out.easel import words_of
 from ..out.offscreen import offscreen
 from ..page.document import advances_of, constants_of, cubes_of, pose_told
-from ..panels.wording import newest_beyond
+from ..panels.drawer import newest_beyond
 from ..space.camera import convex_hull
 from ..watch.actions import ACTIONS
 from ..watch.desk import TOOLS

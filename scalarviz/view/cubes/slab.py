@@ -33,14 +33,12 @@ from numpy.typing import ArrayLike, NDArray
 from ...run.questions.ranges import KNEE, SCALES, Range
 from .. import glsl
 from ..glsl import read
-from ..ink.maps import TABLE_SIZE, Colormap, get_map
 from ..ink.painter import Viewport, gloo
 from ..ink.sketch import Cached
-from ..ink.theme import Theme, get_theme, rgb
-from ..space.arrangement import TRAY_MARGIN
+from ..ink.theme import TABLE_SIZE, Colormap, Theme, get_map, get_theme, rgb
+from ..space.arrangement import TRAY_MARGIN, Plate
 from ..space.camera import Camera
 from ..space.layout import Layout
-from ..space.plate import Plate
 from .atlas import ALL_ALIKE, DEAD, FROZEN, LEAST, NAN, NEG_INF, NOT_COMPUTED, POS_INF, Atlas
 from .looks import CubeLook
 
@@ -216,6 +214,7 @@ class SlabVisual:
         self.mark_rows(DEAD, dead or {})
 
     def mark_rows(self, mark: int, marked: Mapping[str, ArrayLike]) -> None:
+        """Give the cubes of the rows, by name, a mark; all others lose it."""
         for plate in self._rows.values():
             self.atlas.set_flags(self.atlas.span(plate), mark, marked.get(plate.name))
 

@@ -17,16 +17,15 @@ from ...run.panels import Beside, Panel
 from ...run.source import Moment
 from ..cubes.scale import LegendScale
 from ..ink.boxes import ABOUT, GAP, GROUND, LABEL, MARGIN, WantedPanel, beside_box, corner_boxes, top_boxes
-from ..ink.maps import hexed
 from ..ink.sketch import Box, Point, Sketch, contains
 from ..ink.text import measure
-from ..ink.theme import Theme
+from ..ink.theme import Theme, hexed
 from ..ink.widgets import tip
 from ..panels.drawer import Drawer, Ground, Headline, OpenedStep, Setting, sentence
 from ..panels.registry import drawer_of
 from ..shown.subject import Subject
+from ..space.chain import Turns
 from ..space.layout import Layout
-from ..space.lying import Turns
 
 _ENDS = 4.0
 """Least width of a scene, in multiples of a panel at the end of its network."""

@@ -26,11 +26,11 @@ from ...sweep.groups import ALL, Group, Left, by_loss, swept
 from ...sweep.result import Result
 from ...sweep.results import Results
 from ..ink.boxes import BIG, LABEL, TITLE, arrange, check_size
-from ..ink.overlay import wrapped
 from ..ink.painter import Painter, Viewport
 from ..ink.sketch import Sketch, Spot
 from ..ink.text import measure
 from ..ink.theme import Theme
+from ..ink.widgets import wrapped
 from ..out.easel import Easel, Pixels
 from ..out.offscreen import offscreen
 from ..page.pictures import WINDOW, with_air

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..ink.boxes import LABEL
-from ..ink.overlay import banner, help_panel
 from ..ink.painter import Painter
 from ..ink.sketch import Box, Sketch, Spot, spot_at
 from ..ink.theme import Theme, get_theme, presenting
+from ..ink.widgets import banner, help_panel
 from ..panels.drawer import words_of
 from ..screen.hud import keys
 from ..watch.actions import Action, action_of

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from ..ink.overlay import help_pages
+from ..ink.widgets import help_pages
 from .actions import SHARED, Action, action_of, normalised, table_of
 
 Point = tuple[float, float]

@@ -16,7 +16,7 @@ from ...run.worker import Worker
 from ..micro.step_view import GRADIENTS, LOSS, UPDATE
 from ..micro.walk import Walk, open_step, sides
 from ..micro.wires import STANDS, STOP
-from ..panels.wording import noun
+from ..panels.drawer import noun
 from .actions import inside_line
 
 if TYPE_CHECKING:

@@ -28,8 +28,8 @@ from ...run.sources.played import Played, RecordedSource
 from ...run.sources.recorded_pair import NAMES, RecordedPair
 from ...run.sources.recording.recorded import Following
 from ..cubes.atlas import THRESHOLDS
-from ..ink.overlay import help_pages
 from ..ink.theme import Theme
+from ..ink.widgets import help_pages
 from ..panels.word import WordDrawer
 from ..screen.hud import mistake_words
 from ..shown.subject import LOOP_CURVE, subject_of
