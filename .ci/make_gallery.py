@@ -20,12 +20,12 @@ from scalarviz.cli.scene_files import scene_names
 from scalarviz.run.core.frame import Frame
 from scalarviz.run.scene.scene_file import load_scene
 from scalarviz.run.sources.played import rehearse
-from scalarviz.view.film import Reel, film_of_step
 from scalarviz.view.ink.painter import Painter as Ink
 from scalarviz.view.ink.sketch import Sketch
 from scalarviz.view.ink.theme import get_theme
 from scalarviz.view.out.easel import Easel
 from scalarviz.view.out.offscreen import offscreen
+from scalarviz.view.render import Reel, film_of_step
 from scalarviz.view.walls.scene_wall import STILL
 from scalarviz.view.watch.playback import pace
 

@@ -25,7 +25,7 @@ from vispy import gloo, scene
 
 from scalarviz.run.core.frame import Tensor
 from scalarviz.view.cubes.slab import SlabVisual
-from scalarviz.view.ink.maps import get_map
+from scalarviz.view.ink.theme import get_map
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.space.layout import Layout, layout_for
 
@@ -60,7 +60,7 @@ def ours(layout: Layout) -> tuple[Frame, Any]:
     def frame(values: Values) -> None:
         gloo.gl.use_gl("gl2")
         canvas.set_current()
-        visual.set_flat(values)
+        visual.atlas.set_flat(values)
         with target:
             gloo.clear(color=(0.08, 0.09, 0.1, 1.0), depth=True)
             visual.draw(layout.camera, SIZE)

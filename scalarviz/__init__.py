@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from .view.cell.live import live as live
     from .view.cell.saved import player as player
     from .view.drawing import draw as draw
-    from .view.film import film as film
     from .view.page.recording import Recording as Recording
     from .view.page.recording import load_recording as load_recording
+    from .view.render import film as film
     from .view.render import render as render
     from .view.show import show as show
 else:
     # This file runs before any other, and a command has to answer Ctrl-C before NumPy is loaded: so it loads nothing.
     of_view = {
-        "Recording": ".view.page.recording", "draw": ".view.drawing", "film": ".view.film",
+        "Recording": ".view.page.recording", "draw": ".view.drawing", "film": ".view.render",
         "lesson": ".lessons.opening", "live": ".view.cell.live", "load_recording": ".view.page.recording",
         "player": ".view.cell.saved", "render": ".view.render", "show": ".view.show",
     }  # fmt: skip

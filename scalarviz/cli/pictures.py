@@ -43,7 +43,7 @@ class Outputs:
         if not self.films:
             yield iter([scene.run.steps + steps])
             return
-        from ..view.film import Reel, film_of_step, film_of_training
+        from ..view.render import Reel, film_of_step, film_of_training
 
         options, films, self.films, reel = self.options, self.films, [], None
         try:
@@ -199,7 +199,7 @@ def check_look(options: Any) -> None:
     if not options.given("cmap"):
         return
     try:
-        from ..view.ink.maps import get_map
+        from ..view.ink.theme import get_map
     except MissingDependencyError:
         return
     get_map(options.cmap)

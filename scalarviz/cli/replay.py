@@ -144,7 +144,7 @@ def _check_at(source: Played, options: Any) -> None:
 
 def _files(shown: Replayed, options: Any, stop: Stop) -> Outputs:
     """Write the films and pictures that were asked for, or the usual ones."""
-    from ..view.film import words_of_record
+    from ..view.render import words_of_record
 
     outputs = plan_outputs(shown.name.replace("/", "-").replace(" ", "-"), options)
     for line in outputs.notes:
@@ -163,7 +163,7 @@ def _files(shown: Replayed, options: Any, stop: Stop) -> Outputs:
 
 def _film(shown: Replayed, options: Any, outputs: Outputs, easel: Easel, last: int, stop: Stop) -> None:
     """Write the films up to the frame `last`; the pace follows the visible changes."""
-    from ..view.film import Reel, frames_of_record
+    from ..view.render import Reel, frames_of_record
     from ..view.watch.playback import pace
 
     source = shown.source

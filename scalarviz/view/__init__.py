@@ -4,7 +4,7 @@
 `comparison` has its views of cubes, one or three side by side, `touch` says which cubes are hovered and selected,
 `inside` what is drawn of an opened step.
 `drawing` is the picture of a graph of Values, and its window.
-`ink.boxes` says which parts stand, and where. Users call functions of `show`, `render` and `film`.
+`ink.boxes` says which parts stand, and where. Users call functions of `show` and `render`.
 
 * `shown`: what is looked at. `space`: where cubes stand and from where they are seen. `cubes`: from number to pixel.
 * `notes`: texts around the cubes. `screen`: HUD, legend, column of panels, controls, time bar, inspector.
@@ -19,12 +19,11 @@ from ..collecting import collection_paused
 with collection_paused():  # two hundred modules, all of which stay
     from .cubes.looks import Cube, cube
     from .drawing import Drawing
-    from .film import film
     from .ink.sketch import Sketch
     from .out.files import Film, save_png
     from .panels.drawer import Drawer
     from .panels.registry import register_panel
-    from .render import Picture, picture, render
+    from .render import Picture, film, picture, render
     from .show import Handle, show
     from .watch.playback import pace
     from .workbench import Workbench

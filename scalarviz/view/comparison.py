@@ -22,16 +22,15 @@ from ..run.questions.ranges import Range, extent, settled
 from ..run.source import Source
 from ..run.sources.recorded_pair import NAMES, Compared, RecordedPair
 from ..run.travel import WeightRecord
-from .cubes.atlas import Sizing
+from .cubes.atlas import NOT_COMPUTED, Sizing
 from .cubes.looks import LOOKS
 from .cubes.scale import ActivationScale, Coloring, Float, LegendScale, Quantity
 from .cubes.slab import SlabVisual
 from .ink.boxes import LABEL, MARGIN, TITLE, Places
-from .ink.maps import get_map
 from .ink.painter import Painter, Viewport, clipped, gloo
 from .ink.sketch import Box, Cached, Point, Sketch
 from .ink.text import figure, loss_text, measure, rate_text
-from .ink.theme import Theme
+from .ink.theme import Theme, get_map
 from .panels.drawer import cut
 from .screen.hud import fitted
 from .screen.inspector import DASH, Moved, Page, draw_heading, draw_moved
@@ -124,7 +123,7 @@ def hand_over(
     """
     version = LOOKS.version
     changed = slab.set_looks(LOOKS.looks_of(source), version)
-    slab.set_flat(colouring.drawn)
+    slab.atlas.set_flat(colouring.drawn)
     slab.set_range(colouring.range)
     missing = colouring.missing(frame) if colouring.quantity != "weight" and not colouring.opened else None
     # `dead` costs a forward pass; inside an opened step a zero may still change.
@@ -133,7 +132,7 @@ def hand_over(
     if rows:
         if source.recorded:
             unknown = [plate for plate in slab.layout.plates if plate.name not in frame.activations]
-            slab.set_rows_missing({plate.name: np.ones(plate.size, bool) for plate in unknown})
+            slab.mark_rows(NOT_COMPUTED, {plate.name: np.ones(plate.size, bool) for plate in unknown})
         slab.set_activations(frame.activations)
         slab.set_activation_range(activations.range.low, activations.range.high, activations.own)
     return changed

@@ -20,17 +20,16 @@ from ..nn import Module, Parameter
 from ..scalar import Value, mistaken
 from ..scalar.nested import every
 from ..scalar.single import Many
-from .graph.figure import GraphFigure, node_label
+from .graph.figure import GraphFigure, Shown, Wish, node_label, shown_of, variables
 from .graph.layout import Box, Layout
 from .graph.nodes import Calls, called, key_of
-from .graph.shown import Shown, Wish, shown_of, variables
 from .ink.boxes import LABEL
 from .ink.figure import View, svg_of
-from .ink.overlay import banner, help_panel
 from .ink.painter import Painter, require_vispy
 from .ink.sketch import Point, Sketch, TextItem
 from .ink.text import measure
 from .ink.theme import get_theme
+from .ink.widgets import banner, help_panel
 from .screen.hud import drawing_words
 from .watch.actions import GRAPH
 from .watch.host import Host, Room
@@ -87,12 +86,7 @@ class Drawing:
 
     def ink(self, theme: str, layout: Layout | None = None) -> GraphFigure:
         """Return the figure in a theme."""
-        return GraphFigure(layout or self.layout(), get_theme(theme), self.of, wrong=self.wrong)
-
-    @property
-    def wrong(self) -> str:
-        """The mistakes (``sv.mistakes``) that are on, or were when the drawing was made, in words; empty for none."""
-        return drawing_words(self._made_with)
+        return GraphFigure(layout or self.layout(), get_theme(theme), self.of, wrong=drawing_words(self._made_with))
 
     # ---- output
 
@@ -368,10 +362,9 @@ class GraphView(Room):
             self._lay_out()
             self.fit()
 
-    def _beat(self, seconds: float) -> None:
-        assert self.host is not None
+    def _beat(self, host: Host, seconds: float) -> None:
         self.pass_time(seconds)
-        if self.host.visible and self.clock - self._look >= self._pause and self._pressed is None:
+        if host.visible and self.clock - self._look >= self._pause and self._pressed is None:
             self._look = self.clock
             try:
                 self._reread()

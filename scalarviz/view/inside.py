@@ -17,11 +17,9 @@ from numpy.typing import NDArray
 from ..run.core.frame import Frame
 from ..run.questions.ranges import Range, extent
 from .ink.boxes import LABEL, WantedPanel
-from .ink.equation import product
-from .ink.maps import get_map
 from .ink.sketch import Box, Point, Sketch, Spot, contains, meet, rgba, spot_at
-from .ink.text import CAP_HEIGHT, figure
-from .ink.theme import rgb
+from .ink.text import CAP_HEIGHT, figure, product
+from .ink.theme import get_map, rgb
 from .micro.beside_cubes import (
     HISTOGRAM,
     RIBBON,
@@ -40,10 +38,10 @@ from .micro.on_cubes import SECOND, CubeTexts, RowPlace, delta_boxes, delta_chip
 from .micro.step_view import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE, MicroStepView, Pulse
 from .micro.wires import MOST, SECONDS, STANDS, STOP, Running, Wires, pulse, wires_of
 from .notes.placer import HIGH as CHIP
-from .notes.values import colours_at, face_quads, face_room
-from .panels.wording import noun
+from .notes.scenery import colours_at, face_quads, face_room
+from .panels.drawer import noun
 from .screen.hud import HudState
-from .space.plate import Plate
+from .space.arrangement import Plate
 
 if TYPE_CHECKING:
     from .workbench import Workbench
@@ -178,13 +176,8 @@ class Inside:
     @property
     def _legend(self) -> Box | None:
         """Where the legend of the cubes stands: at the right end of the line, where it is long enough."""
-        strip = self._bench.places.strip
-        if (
-            strip is None
-            or self._bench.places.legend is not None
-            or strip[2] < _LEGEND[1]
-            or self._switch_box is not None
-        ):
+        strip, told = self._bench.places.strip, self._bench.places.legend is not None
+        if strip is None or told or strip[2] < _LEGEND[1] or self._switch_box is not None:
             return None
         return strip[0] + strip[2] - _LEGEND[0], strip[1], _LEGEND[0], 66.0
 

@@ -1,30 +1,42 @@
-"""`render`: one picture of anything that has weights; `picture`: the same for a notebook cell."""
+"""`render`: one picture of anything that has weights; `picture`: the same for a notebook cell; `film`: a film of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..arguments import check_names, parameters_of
 from ..checks import integer, text
-from ..errors import StateError
+from ..errors import DivergedError, InputError, ScalarvizError, StateError, TypeMismatchError, listing
+from ..io import check_target
+from ..io.atomic import as_path
+from ..run import Run, Scene
+from ..run.core.frame import Frame
+from ..run.engines import full_speed
+from ..run.sources.played import Played, rehearse
 from ..sweep.groups import StoredResults
 from .cubes.atlas import Sizing
 from .cubes.scale import quantity_of
 from .ink.boxes import check_size
 from .ink.painter import require_vispy
 from .ink.theme import Theme, presenting
-from .micro.walk import micro_step_of
+from .micro.walk import Walk, micro_step_of, open_step, sides
 from .out.easel import Easel, Pixels, svg_of_bench, title_of, words_of
-from .out.files import check_picture, save
+from .out.files import Film, check_fps, check_picture, film_class, film_of, save
 from .out.offscreen import offscreen
 from .page.pictures import Output, output_of
 from .shown.subject import at_step, subject_of
 from .walls.runs import check_plain, runs_of
+from .watch.microsteps import pass_seconds
+from .watch.playback import DURATION, FPS, pace, steps_a_frame
 
 
 def render(
@@ -212,3 +224,228 @@ def picture(x: object, size: tuple[int, int] = SIZE, *, theme: str = "light", **
     """
     check_names("picture", options, ("theme", "size", *parameters_of(rendered, besides=("x", "size", "theme"))))
     return Picture(*rendered(x, size, theme=theme, **options))
+
+
+# ---- `film`: write a run while it trains, or a recording, as a film.
+
+KEEPS = (DivergedError, KeyboardInterrupt)
+"""Exceptions that end a film but keep it."""
+TRAINING, STEP = STORIES = ("training", "step")
+"""The stories of a film."""
+STEPS = 1000
+"""Default number of steps in a film of a run."""
+
+
+def film(
+    x: object,
+    path: str | os.PathLike[str],
+    steps: int | None = None,
+    *,
+    size: tuple[int, int] = (1280, 720),
+    fps: int = FPS,
+    duration: float = DURATION,
+    theme: str | Theme = "dark",
+    cmap: str | None = None,
+    presenter: bool = False,
+    story: str = TRAINING,
+) -> Path:
+    """Film a run while it trains, or a recording.
+
+    Frames are spread so that each shows about the same amount of change; a rehearsal on a copy of the run finds it out.
+
+    Parameters
+    ----------
+    x : Scene, Run, recording or two of them
+    path : path-like
+        Ends in ``.mp4`` or ``.gif``. The file appears when it is complete.
+    steps : int, optional
+        Steps to train the run (default 1,000), or number of the recording's frames to show (default: all).
+    size : (int, int)
+        Width and height in pixels, from 160 to 8192.
+    fps : int
+        Frames per second.
+    duration : float
+        Seconds.
+    theme, cmap, presenter
+        As in :func:`scalarviz.view.render`.
+    story : str
+        ``"step"``: show the one step after `steps`, opened, micro-step by micro-step, in at most 20 seconds.
+
+    Returns
+    -------
+    pathlib.Path
+        The film.
+
+    Raises
+    ------
+    TypeMismatchError
+        `x` neither trains nor plays.
+    InputError
+        Another suffix, an unsupported size or number, or a file that cannot be written.
+    DivergedError
+        The run diverged; the film shows it up to that step.
+    MissingDependencyError
+        Vispy or the ``video`` extra is missing; the message says what to install.
+
+    Examples
+    --------
+    >>> sv.film(run, "learning.mp4", 2000)  # doctest: +SKIP
+    """
+    require_vispy()
+    subject, file = subject_of(x), as_path(path)
+    source, run = subject.source, x.run if isinstance(x, Scene) else x
+    if not isinstance(run, Run) and not isinstance(source, Played):
+        raise TypeMismatchError(f"film: got {type(x).__name__}; allowed: a Scene, a Run or a recording")
+    size = check_size(size)
+    film_class(file)
+    fps = integer("film: fps", fps, 1, 240)
+    check_fps(file, fps)
+    check_target(file)
+    easel = Easel(subject, size, presenting(theme, presenter), cmap)
+    if story not in STORIES:
+        raise InputError(f"film: story: got {story!r:.60}; allowed: {listing(STORIES)}")
+    if story == STEP:
+        if isinstance(run, Run):
+            run.step(integer("film: steps", 0 if steps is None else steps, 0))
+        with Reel([file], easel, fps) as reel:
+            film_of_step(reel, easel)
+    elif isinstance(run, Run):
+        steady = x.steps_a_frame if isinstance(x, Scene) else None
+        steps = integer("film: steps", STEPS if steps is None else steps, 0)
+        with film_of_training(run, steps, [file], easel, fps, duration, steady=steady, keeps=KEEPS) as (reel, stops):
+            for stop in () if reel.failures else stops:
+                run.step(stop - run.steps)
+    else:
+        assert isinstance(source, Played)
+        last = len(source.steps) - 1 if steps is None else integer("film: steps", steps, 1, len(source.steps)) - 1
+        stops_of_record = pace(last, duration, fps, source.recorded_rehearsal(last))  # the change of each step
+        with Reel([file], easel, fps) as reel:
+            for _ in frames_of_record(source, stops_of_record, reel):
+                pass
+    for failure in reel.failures:
+        raise InputError(failure)
+    return file
+
+
+@contextmanager
+def film_of_training(
+    run: Run, steps: int, paths: Sequence[Path], easel: Easel, fps: int, duration: float, *, steady: int | None = None,
+    stopped: Callable[[], bool] = lambda: False, keeps: tuple[type[BaseException], ...] = (DivergedError,),
+) -> Iterator[tuple[Reel, Iterator[int]]]:  # fmt: skip
+    """Yield the film's reel, and the steps to train to, one after another. Each is a frame; the last always is.
+
+    The film is paced by how much changes, which is rehearsed on a copy of the run until `stopped()`. An exception in
+    `keeps` ends the films, which stay complete up to there.
+    """
+    first, last = run.steps, run.steps + steps
+    known = None if steady else rehearse(run, steps, stopped=stopped)
+    stops = pace(steps, duration, fps, known, steady=steady)
+    paces, ended = steps_a_frame(stops, fps), False
+    error: BaseException | None = None
+    with Reel(paths, easel, fps) as reel:
+
+        def frames() -> Iterator[int]:
+            nonlocal ended
+            for number, stop in enumerate(stops):
+                yield first + int(stop)
+                ended = bool(stop == stops[-1])  # then the numbers are exact, as in a still
+                words = f"at the end  ·  {run.engine}" if ended else _pace_text(run, float(paces[number]), fps)
+                if not reel.add(words, exact=ended):
+                    break
+            if run.steps < last:  # training continues after a failed film
+                yield last
+
+        try:
+            yield reel, frames()
+        except keeps as raised:
+            error = raised
+        if not ended:  # stopped early: the film ends with the present state
+            reel.add(str(run.engine), exact=True)
+    if error is not None:
+        raise error
+
+
+def film_of_step(reel: Reel, easel: Easel, stopped: Callable[[], bool] = lambda: False) -> None:
+    """Film the step after the current one, as it plays in a window, until `stopped()`."""
+    subject, bench, end = easel.bench.subject, easel.bench, 0.0
+    walk = Walk(open_step(subject, alone=True in sides(subject)), subject, subject.frame())
+    for at, seconds in enumerate(pass_seconds(walk), start=1):
+        told, end = walk.micro_step_at(at), end + seconds
+        with offscreen():
+            bench.inside.show(told, seconds=seconds)
+        while reel.frames < round(end * reel.fps):
+            if not reel.add(told.headline.removeprefix("paused "), told.frame) or stopped():
+                return
+
+
+def frames_of_record(source: Played, stops: NDArray[np.int64], reel: Reel) -> Iterator[int]:
+    """Film a recording at the places `stops`; yield the number of frames done."""
+    for number, place in enumerate(stops):
+        source.show_frame(int(place))
+        if not reel.add(words_of_record(source)):
+            return
+        yield number + 1
+
+
+def words_of_record(source: Played) -> str:
+    """Return the second line of the HUD for a recording."""
+    facts = source.facts
+    return "  ·  ".join(filter(None, ("recording", source.spread, "" if facts is None else facts.engine)))
+
+
+def _pace_text(run: Run, pace: float, fps: int) -> str:
+    shown, possible = pace * fps, full_speed(run)
+    rate = f"{shown:,.0f}" if shown >= 10 else f"{shown:.2g}"
+    if shown <= possible:
+        speed = f"{rate} of {possible:,.0f} steps/s"
+    else:  # a film is no slower than its plan, however long it took to compute
+        speed = f"{rate} steps/s, computed at {possible:,.0f} steps/s"
+    a_frame = f"{pace:,.0f}" if pace >= 10 else f"{pace:.2g}"
+    return f"pace {a_frame} step{'' if a_frame == '1' else 's'} a frame  ·  {speed}  ·  {run.engine}"
+
+
+class Reel:
+    """The films of a run, as a context manager. A film that cannot be written ends; the others continue."""
+
+    def __init__(self, paths: Sequence[Path], easel: Easel, fps: int) -> None:
+        self.frames, self.fps = 0, fps
+        self.failures: list[str] = []
+        self.written: list[Path] = []
+        self._paths, self._easel, self._films = paths, easel, dict[Path, Film]()
+
+    def __enter__(self) -> Self:
+        for path in self._paths:
+            with self._catching_errors(path):
+                self._films[path] = film_of(path, self._easel.size, self.fps).__enter__()
+        return self
+
+    def add(self, pace_text: str, frame: Frame | None = None, *, exact: bool = False) -> bool:
+        """Add one picture of the run, `exact` as in a still; return whether a film is left."""
+        if self._films:
+            picture = self._easel.picture(pace_text, None if exact else 1 / self.fps, frame)
+            self.frames += 1
+            for path, film in [*self._films.items()]:
+                with self._catching_errors(path):
+                    film.add(picture)
+        return bool(self._films)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for path, film in [*self._films.items()]:
+            with self._catching_errors(path):
+                film.__exit__(kind, error, trace)
+                self.written += [path] if kind is None else []
+
+    @contextmanager
+    def _catching_errors(self, path: Path) -> Iterator[None]:
+        """Turn a disk or encoder error into a line of `failures`, and delete the unfinished film."""
+        try:
+            yield
+        except (OSError, ScalarvizError) as error:
+            lines = (line.strip() for line in str(error).splitlines())
+            said = next(filter(None, lines), type(error).__name__)
+            self.failures.append(f"the film could not be written: {said}")
+            if (film := self._films.pop(path, None)) is not None:
+                with suppress(OSError, ScalarvizError):
+                    film.__exit__(type(error), error, error.__traceback__)

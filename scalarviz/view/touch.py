@@ -12,20 +12,19 @@ from numpy.typing import NDArray
 from ..run.core.frame import Frame
 from .cubes.picking import brackets, region_outline, seen_outline
 from .ink.boxes import GAP, Places, column_of
-from .ink.overlay import banner, beside_pointer, help_panel, pointer_label, pressed_key
 from .ink.sketch import COVERS, Box, Cached, Click, Point, Rect, Sketch, Spot, meet
 from .ink.text import figure
-from .ink.widgets import OFF, drag_handle, tip
+from .ink.widgets import OFF, banner, beside_pointer, drag_handle, help_panel, pointer_label, pressed_key, tip
 from .notes.labels import own_labels
 from .notes.placer import Placer
-from .panels.wording import quantity_words
+from .panels.drawer import quantity_words
 from .screen.account import Lines
 from .screen.inspector import HIGH, LOW, WIDE, Inspector
 from .screen.selection import Selection, parts_of
 from .screen.strip import LEGEND, legend_width, room_beside
 from .shown.names import who
+from .space.arrangement import Plate
 from .space.layout import Layout
-from .space.plate import Plate
 
 if TYPE_CHECKING:
     from .workbench import Workbench

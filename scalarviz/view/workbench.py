@@ -30,12 +30,10 @@ from .ink.painter import Painter, Viewport, gloo
 from .ink.sketch import Box, Point, Sketch, Spot, contains, spot_at
 from .ink.theme import Theme, get_theme, presenting
 from .inside import Inside
-from .notes.scenery import Scenery, carried_box, cubes_box, foot_of, least_width, window_of
-from .notes.values import Small
-from .panels.drawer import Setting
+from .notes.scenery import Scenery, Small, carried_box, cubes_box, foot_of, least_width, window_of
+from .panels.drawer import Setting, changed_by_hand, coming_words, newest_beyond, time_jumped
 from .panels.pace import TextPace
 from .panels.table import LayerTable
-from .panels.wording import changed_by_hand, coming_words, newest_beyond, time_jumped
 from .screen.controls import ControlsPanel
 from .screen.hud import MOST_KEYS, hud, keys, mistake_line, mistake_words, state_of, trouble_line
 from .screen.selection import Selection
@@ -263,7 +261,7 @@ class Workbench:
         """Compute the places and the layout in them; `planned` uses the scene's own plan."""
         side, subject, full = self.side, self.subject, self.panels_shown
         self._lay_panels()
-        if full and side.lodge():
+        if full and side.column.lodge(side.homeless):
             self._lay_panels()
         # The camera counts in whole pixels; the difference to the logical size is a fraction of one.
         camera_size = (round(self.places.size[0]), round(self.places.size[1]))
@@ -288,11 +286,8 @@ class Workbench:
         wanted = self.side.column.wanted_panels(spread=self.spread, inside=opened) if panels else []
         timed = opened or (hands and source.can.go and "timeline" not in self.left_out)
         lined = hands and "keys" not in self.left_out
-        asked, staged = (
-            self.side.ground.shows_all,
-            opened and any(panel.place == "above" for panel in self.subject.panels),
-        )
-        cubes = 0.0 if asked else max(least_width(self.subject), STAGE * staged)
+        asked, staged = self.side.ground.shows_all, any(panel.place == "above" for panel in self.subject.panels)
+        cubes = 0.0 if asked else max(least_width(self.subject), STAGE * (opened and staged))
         self.places = arrange(self._output, [*self.inside.wanted_panels, *wanted], hud=shown and source.counted,
                               strip=shown, keys=lined, time=timed, replayed=source.recorded,
                               spread=self.spread, presenter=hall,

@@ -13,8 +13,7 @@ from scalarviz.run.questions.ranges import KNEE, Range
 from scalarviz.view import glsl
 from scalarviz.view.cubes.atlas import Atlas
 from scalarviz.view.cubes.slab import COLOURS, SAMPLES, Variant, block_means, fragment, indices, vertices
-from scalarviz.view.ink.maps import get_map
-from scalarviz.view.ink.theme import DARK
+from scalarviz.view.ink.theme import DARK, get_map
 from scalarviz.view.page.document import document_of, laid_out
 from scalarviz.view.page.scripts import es300
 from scalarviz.view.shown.subject import subject_of

@@ -36,8 +36,8 @@ from scalarviz.view.space.camera import (
     turned,
     zoomed,
 )  # fmt: skip
+from scalarviz.view.space.chain import Turns
 from scalarviz.view.space.layout import Apart, layout_for
-from scalarviz.view.space.lying import Turns
 from scalarviz.view.space.viewpoint import shift_into_view
 
 from .players import pose_as_json, scene

@@ -13,13 +13,12 @@ from kit.benches import SIZE, bench_of, texts
 from kit.commands import SCENES
 from scalarviz.view.cubes.scale import ActivationScale, Coloring
 from scalarviz.view.ink.listed import changes, records_of
-from scalarviz.view.ink.maps import hexed
 from scalarviz.view.ink.sketch import meet, rgba
-from scalarviz.view.ink.theme import DARK, LIGHT
+from scalarviz.view.ink.theme import DARK, LIGHT, hexed
 from scalarviz.view.notes.scenery import Scenery, is_single
 from scalarviz.view.page.document import document_of, laid_out
 from scalarviz.view.page.pictures import panel_pictures
-from scalarviz.view.panels.wording import quantity_words
+from scalarviz.view.panels.drawer import quantity_words
 from scalarviz.view.screen.strip import Strip
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.camera import pose_of

@@ -272,7 +272,7 @@ def test_a_notebook_that_is_not_trusted_shows_the_last_step(opened):
     outputs = {
         0: [nbformat.v4.new_output("display_data", {"text/html": player._repr_html_(), "text/plain": "Player"})],
         1: [nbformat.v4.new_output("display_data", {**view, "text/plain": "Live(rgb)"}),
-            nbformat.v4.new_output("display_data", {"text/html": shown.still.html, "text/plain": "x"})],
+            nbformat.v4.new_output("display_data", {"text/html": shown.still.output.html, "text/plain": "x"})],
     }  # fmt: skip
     page, _ = opened(["sv.player(record)", "sv.live(scene)"], "untrusted.ipynb", outputs)
     for number, words in ((0, "rgb: a recording of steps 20 to 40"), (1, "rgb, step 40, loss 0.")):
@@ -282,7 +282,7 @@ def test_a_notebook_that_is_not_trusted_shows_the_last_step(opened):
         assert image.is_visible()
         assert image.evaluate("e => e.complete && e.naturalWidth") == 480
     assert not page.locator("iframe.scalarviz-player").count()
-    assert "jupyter-widgets:not(:has(*))" in shown.still.html  # trusted, it hides the words for a widget that is gone
+    assert "jupyter-widgets:not(:has(*))" in shown.still.output.html  # it hides the words for a widget that is gone
 
 
 SCENE = "import threading\nimport scalarviz as sv\nfrom scalarviz.scenes import rgb\nscene = rgb.build(rgb.Options())\n"

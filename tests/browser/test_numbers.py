@@ -18,8 +18,7 @@ from scalarviz.view.cubes.atlas import DEAD, FROZEN, NOT_COMPUTED, Atlas
 from scalarviz.view.cubes.scale import QUANTITIES, ActivationScale, Coloring, share_text
 from scalarviz.view.cubes.slab import COLOURS
 from scalarviz.view.ink import text
-from scalarviz.view.ink.maps import DIVERGING, get_map
-from scalarviz.view.ink.theme import DARK, THEMES
+from scalarviz.view.ink.theme import DARK, DIVERGING, THEMES, get_map
 from scalarviz.view.page.document import document_of
 from scalarviz.view.page.pack import deflated, dense_text, led_updates, packed, text_of
 from scalarviz.view.shown.subject import subject_of

@@ -41,7 +41,7 @@ def picture(name):
 @pytest.fixture
 def shown(monkeypatch):
     """The step and the words about the pace of each frame of a film."""
-    reel_of = pkgutil.resolve_name("scalarviz.view.film:Reel")
+    reel_of = pkgutil.resolve_name("scalarviz.view.render:Reel")
     add, found = reel_of.add, []
 
     def noted(reel, pace_text, **how):

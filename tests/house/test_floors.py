@@ -221,8 +221,7 @@ run.step(50)
 print(run.engine.name, run.history.loss[-1] < run.history.loss[0] / 2)
 from scalarviz.run.questions.ranges import extent
 from scalarviz.view.glsl import read
-from scalarviz.view.ink.maps import get_map
-from scalarviz.view.ink.theme import get_theme
+from scalarviz.view.ink.theme import get_map, get_theme
 from scalarviz.view.space.layout import layout_for
 layout = layout_for(run.tensors, run.stages, (1280, 720), (0, 0, 900, 600))
 theme = get_theme("dark")

@@ -12,7 +12,7 @@ from types import ModuleType
 
 import pytest
 
-from scalarviz.view.watch.actions import markdown
+from kit.keys import of_the_window
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
@@ -29,9 +29,7 @@ TABLES = {"points.csv": "x,y,kind\n" + "".join(f"{k % 5},{k % 3},{'ab'[k % 2]}\n
 NAMES = re.compile(r"<!-- names: ([\w.]+) -->")
 STAND_INS = Path(__file__).parent / "stand_ins"
 """Modules for packages that no extra of the tests has."""
-KEYS = re.compile(
-    r"<!-- keys: made by scalarviz\.view\.watch\.actions\.markdown\(\) -->\n(.*?)<!-- end of keys -->", re.DOTALL
-)
+KEYS = re.compile(r"<!-- keys: made by tests/kit/keys\.py -->\n(.*?)<!-- end of keys -->", re.DOTALL)
 
 
 def test_there_is_code_of_both_kinds():
@@ -114,7 +112,7 @@ def _xdo(environment, *words):
 
 def test_the_keys_are_those_of_the_program():
     (table,) = KEYS.findall(PAGES["docs/window.md"])
-    assert table == markdown(), "docs/window.md: put scalarviz.view.watch.actions.markdown() between the two comments"
+    assert table == of_the_window(), "docs/window.md: put keys.of_the_window() between the two comments"
 
 
 def anchors(text):

@@ -79,7 +79,7 @@ class Hand:
         self.view.worker.settle()
         for _ in range(300):
             if self.view.tick(0.05):
-                self.view.mark_frame()
+                self.view.frames.mark()
             elif until():
                 return self.view.shown
             time.sleep(0.001)

@@ -13,13 +13,14 @@ import pytest
 import scalarviz as sv
 from kit.benches import middle
 from kit.commands import make_scene
+from kit.keys import of_the_window
 from kit.windows import COLOURS, live_hand, make_colour_run, make_colour_scene, mirror_hand
 from scalarviz import Run, nn, optim
 from scalarviz.errors import InputError, TypeMismatchError, UnknownNameError
 from scalarviz.io import save_picture
 from scalarviz.run import Scene
 from scalarviz.run.panels import ColourCube, DigitPad, Pictures
-from scalarviz.view.ink.overlay import help_pages
+from scalarviz.view.ink.widgets import help_pages
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.panels.registry import DRAWERS
 from scalarviz.view.screen.hud import MOST_KEYS
@@ -59,7 +60,7 @@ def test_the_table_is_sound_and_the_markdown_has_every_line():
             assert actions.action_for_key(normalised(plain, ctrl="Ctrl" in held, shift="Shift" in held)) is one
     panels = [does for drawer in DRAWERS.values() for _, does in (*drawer.gestures, *drawer.choices, *drawer.lessons)]
     rooms = [one.does for room in (actions.WALL, actions.TOUR, actions.RUNS) for one in room]
-    written = re.findall(r"^\| .+ \| (.+) \|$", actions.markdown(), re.M)
+    written = re.findall(r"^\| .+ \| (.+) \|$", of_the_window(), re.M)
     listed = [*(one.does for one in (*ACTIONS, *GESTURES)), *panels, *rooms]
     assert [does for does in written if does != "does"] == listed
 

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scalarviz.scalar.kernel import kernel
-from scalarviz.view.ink.equation import decimals, descent, neuron, product, significant
+from scalarviz.view.ink.text import decimals, descent, neuron, product, significant
 
 MINUS = "\N{MINUS SIGN}"
 EXACT = Context(prec=900)

@@ -19,12 +19,12 @@ from kit.commands import SCENES, make_scene
 from kit.runs import bits, make_run
 from kit.windows import wait_until
 from scalarviz.errors import InputError, MissingDependencyError
-from scalarviz.view.film import Reel, film_of_step, film_of_training
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.micro.walk import Walk, open_step, sides
 from scalarviz.view.out import files
 from scalarviz.view.out.easel import Easel
 from scalarviz.view.out.files import Film, Gif, Recorder, Taking, film_of
+from scalarviz.view.render import Reel, film_of_step, film_of_training
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.watch.microsteps import PASS, pass_seconds
 from scalarviz.view.watch.playback import FPS

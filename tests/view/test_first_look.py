@@ -1,6 +1,6 @@
 """The first look at a scene: its cubes, what is learnt, the loss; all else when it is asked for or touched.
 
-Needs the colours of `view.notes.values`, the place of `view.notes.scenery`, and kinds of `view.panels`.
+Needs the colours of `view.notes.scenery`, its place, and kinds of `view.panels`.
 """
 
 import re
@@ -15,8 +15,7 @@ from scalarviz.view.ink.boxes import ABOUT, STAGE
 from scalarviz.view.ink.sketch import Rect, meet
 from scalarviz.view.ink.theme import presenting
 from scalarviz.view.micro.walk import Walk, open_step, sides
-from scalarviz.view.notes.scenery import foot_of
-from scalarviz.view.notes.values import colours_at, face_room
+from scalarviz.view.notes.scenery import colours_at, face_room, foot_of
 from scalarviz.view.screen.side import MORE
 from scalarviz.view.shown.names import who
 from scalarviz.view.space.layout import FEW

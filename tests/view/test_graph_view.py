@@ -15,8 +15,8 @@ from scalarviz import nn
 from scalarviz.run.panels import GraphPanel, LossCurve, Made
 from scalarviz.view.drawing import GraphView
 from scalarviz.view.ink.figure import LEAST, MOST, SEEN, View
-from scalarviz.view.ink.maps import get_map, hexed
 from scalarviz.view.ink.sketch import Rect, TextItem
+from scalarviz.view.ink.theme import get_map, hexed
 from scalarviz.view.panels.image import GraphDrawer
 from scalarviz.view.workbench import Workbench
 

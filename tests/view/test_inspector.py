@@ -24,7 +24,7 @@ from scalarviz.view.screen.inspector import POINTS, Inspector, ValueHistory
 from scalarviz.view.screen.selection import Selection, joined, parts_of
 from scalarviz.view.shown.names import who
 from scalarviz.view.shown.subject import subject_of
-from scalarviz.view.space.plate import Plate, grid_for
+from scalarviz.view.space.arrangement import Plate, grid_for
 
 PROBE, TARGET = np.array([0.92, 0.58, 0.18]), np.array([0.1, 0.4, 0.8])
 COLOURS = np.random.default_rng(1).random((128, 3))

@@ -27,10 +27,10 @@ from scalarviz.view.notes.labels import FlowLabels
 from scalarviz.view.notes.placer import face_distances
 from scalarviz.view.shown.names import who
 from scalarviz.view.shown.subject import subject_of
+from scalarviz.view.space.arrangement import grid_for
 from scalarviz.view.space.camera import camera_of, convex_hull, pose_of, turned
+from scalarviz.view.space.chain import Turns
 from scalarviz.view.space.layout import WIDER, Apart, layer_of, layers_of, layout_for
-from scalarviz.view.space.lying import Turns
-from scalarviz.view.space.plate import grid_for
 
 SIZE = (1280, 720)
 CHAINS = [(1, 1), (3, 3), (5, 8), (2, 2, 1), (2, 8, 8, 1), (12, 64, 64, 64, 64, 3), (784, 30, 10), (4,) * 9,

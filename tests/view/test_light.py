@@ -28,7 +28,7 @@ from scalarviz.view.micro.light import dark, height_scale
 from scalarviz.view.micro.step_view import BACKWARD, FORWARD, GRADIENTS, LOSS, UPDATE
 from scalarviz.view.micro.walk import Walk, open_step, sides
 from scalarviz.view.micro.wires import SECONDS
-from scalarviz.view.notes.values import colours_at
+from scalarviz.view.notes.scenery import colours_at
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.panels import one_step
 from scalarviz.view.panels.attention import percent, quoted

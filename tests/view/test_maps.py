@@ -30,10 +30,9 @@ from scalarviz.run.panels import (
     TrainingLoop,
 )
 from scalarviz.run.source import Moment, RunSource
-from scalarviz.view.ink.maps import class_colours, get_map, signed_shades
 from scalarviz.view.ink.sketch import Cells, Lines, Path, Rect
 from scalarviz.view.ink.text import short
-from scalarviz.view.ink.theme import DARK, LIGHT, rgb
+from scalarviz.view.ink.theme import DARK, LIGHT, class_colours, get_map, rgb, signed_shades
 from scalarviz.view.panels import one_step
 from scalarviz.view.panels.neuron_maps import hidden_of
 from scalarviz.view.panels.one_step import CALLS, Place, Standing

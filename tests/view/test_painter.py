@@ -18,7 +18,7 @@ from scalarviz.view.ink.painter import Painter
 from scalarviz.view.ink.sketch import VERTEX, Sketch, TextItem, dashes, rgba, within
 from scalarviz.view.ink.text import CAP_HEIGHT, GlyphAtlas, font_path, measure
 from scalarviz.view.out import offscreen as module
-from scalarviz.view.out.offscreen import MAX_SIDE, offscreen, render, shrink
+from scalarviz.view.out.offscreen import MAX_SIDE, offscreen, shrink
 
 pytestmark = pytest.mark.gl
 
@@ -207,13 +207,13 @@ def quarter(_):
 
 
 def test_a_picture_has_its_size_a_black_ground_and_its_top_on_top_and_a_finer_one_is_averaged(monkeypatch):
-    image = render(quarter, (40, 30))
+    image = offscreen().render(quarter, (40, 30))
     assert (image.shape, image.dtype, image.flags.c_contiguous) == ((30, 40, 3), np.uint8, True)
     assert (image[:15, :20] == [255, 0, 0]).all()
     assert not image[15:].any()
     assert not image[:, 20:].any()
     asked = []
-    image = render(lambda size: (asked.append(size), quarter(size)), (41, 31), supersample=2)
+    image = offscreen().render(lambda size: (asked.append(size), quarter(size)), (41, 31), supersample=2)
     assert asked == [(82, 62)]
     assert (image[:15, :20] == [255, 0, 0]).all()
     assert (image[15, :20] == [128, 0, 0]).all(), "half of the row in the middle is painted"
@@ -222,16 +222,16 @@ def test_a_picture_has_its_size_a_black_ground_and_its_top_on_top_and_a_finer_on
     assert np.abs(shrink(noise, 3) - blocks).max() <= 0.5
     for size in ((0, 5), (5, -1), (MAX_SIDE + 1, 5)):
         with pytest.raises(InputError, match="picture size"):
-            render(quarter, size)
+            offscreen().render(quarter, size)
     monkeypatch.setattr(module.Offscreen, "longest", 1000)
     with pytest.raises(InputError, match="must be 1 to 1000 pixels a side"):
-        render(quarter, (600, 20), supersample=2)
+        offscreen().render(quarter, (600, 20), supersample=2)
 
 
 FORKED = """
 import os, sys
-from scalarviz.view.out.offscreen import available, render
-print(render(lambda viewport: None, (3, 2)).shape, flush=True)
+from scalarviz.view.out.offscreen import available, offscreen
+print(offscreen().render(lambda viewport: None, (3, 2)).shape, flush=True)
 child = os.fork()
 if not child: os._exit(0 if 'spawn' in available() else 1)
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) or bool(available()))
@@ -250,7 +250,7 @@ def test_threads_that_draw_at_once_draw_what_one_draws_also_after_an_error():
         return [sv.render({"w": np.linspace(-1, 1, 12).reshape(3, 4)}, size) for _ in range(3)]
 
     with pytest.raises(ZeroDivisionError):
-        render(lambda _: 1 // 0, (160, 160))  # the turn is given back
+        offscreen().render(lambda _: 1 // 0, (160, 160))  # the turn is given back
     sizes = (240, 200), (200, 240), (160, 160)
     alone = [draw(size) for size in sizes]
     with ThreadPoolExecutor(3) as threads:

@@ -25,12 +25,10 @@ from scalarviz.view.cubes.scale import LegendScale
 from scalarviz.view.ink import listed as lists
 from scalarviz.view.ink.boxes import ABOUT, COLUMN, PRESENTER, WantedPanel, arrange
 from scalarviz.view.ink.listed import Listed, changes, checked, records_of, sketches_of, stored
-from scalarviz.view.ink.maps import get_map
 from scalarviz.view.ink.painter import Painter
 from scalarviz.view.ink.sketch import Sketch
-from scalarviz.view.ink.theme import DARK, THEMES
+from scalarviz.view.ink.theme import DARK, THEMES, get_map
 from scalarviz.view.out import offscreen
-from scalarviz.view.out.offscreen import render
 from scalarviz.view.page import pictures as drawing
 from scalarviz.view.page.pictures import chosen, dense_order, panel_pictures
 from scalarviz.view.page.recorded import films
@@ -50,7 +48,7 @@ def test_the_legend_has_the_colours_of_the_map_and_a_mark_above_its_own(name):
     cmap = get_map(name, DARK)
     scale = LegendScale(name, "", cmap, [], np.array([0.0, 0.25, 1.0]))
     sketch = legend((24.0, 40.0, 344.0, 76.0), DARK, scale, bar_pixels(cmap, 344))
-    picture = render(lambda _: Painter((400, 300)).draw([sketch]), (400, 300))
+    picture = offscreen.offscreen().render(lambda _: Painter((400, 300)).draw([sketch]), (400, 300))
     unit = (np.arange(344) + 0.5) / 344
     expected = cmap(2 * unit - 1 if cmap.diverging else unit) * 255
     assert np.abs(picture[40 + 14 + 20 + 7, 24 : 24 + 344] - expected).max() <= 1.0
@@ -99,7 +97,9 @@ def test_a_crowd_stays_in_the_panel_and_each_digit_is_seen(columns, crowd):
 @pytest.mark.gl
 def test_the_pixels_of_a_digit_are_its_shades_and_a_wrong_one_has_a_frame(columns):
     columns.move(np.where(np.arange(60) == 3, 0, columns.labels), None)
-    picture = render(lambda _: Painter((330, 280)).draw([columns.sketch()]), (330, 280)).astype(int)
+    picture = (
+        offscreen.offscreen().render(lambda _: Painter((330, 280)).draw([columns.sketch()]), (330, 280)).astype(int)
+    )
     ink, paper, frame, panel = (np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)]) for colour in
                                 (DARK.activation[-1], DARK.activation[0], DARK.selection, DARK.panel))  # fmt: skip
     for k in (0, 12, 3):

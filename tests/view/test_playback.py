@@ -29,7 +29,7 @@ from scalarviz.view.ink.sketch import Lines, Rect, meet
 from scalarviz.view.ink.text import loss_text, measure
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.ink.widgets import Toggle
-from scalarviz.view.out.offscreen import offscreen, render
+from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.panels.loss import SHARE, Line, averaged, loss_panel, thin_out
 from scalarviz.view.screen.time_bar import (
     GO,
@@ -283,7 +283,7 @@ def test_the_curve_passes_where_the_axis_says():
     steps = np.arange(1, 161)
     losses = 0.1 * np.exp(-steps / 60)
     sketch, axes = loss_panel((20, 10, 304, 280), DARK, [Line("batch", steps, losses)])
-    picture = render(lambda _: Painter((360, 300)).draw([sketch]), (360, 300)).astype(int)
+    picture = offscreen().render(lambda _: Painter((360, 300)).draw([sketch]), (360, 300)).astype(int)
     for step in (20, 80, 140):
         x, y = (int(v) for v in axes.point(step, losses[step - 1]))
         assert picture[y - 1 : y + 2, x - 1 : x + 2].max() > 200
@@ -465,9 +465,9 @@ def test_places_rise_with_steps_and_lead_back_within_a_step(first, count, one, o
     low, high = sorted(first + round(part * count) for part in (one, other))
     assert 100.0 <= scale.x_of(low) <= scale.x_of(high) <= 700.0
     x = 100.0 + 600.0 * one
-    step = scale.step(x)
+    step = int(scale.steps(x))
     assert scale.x_of(step - 1) - 1e-6 <= x <= scale.x_of(step + 1) + 1e-6
-    assert (scale.step(100.0), scale.step(700.0)) == (first, first + count)
+    assert (int(scale.steps(100.0)), int(scale.steps(700.0))) == (first, first + count)
     ticks = scale.ticks()
     assert (ticks[0], ticks[-1]) == (first, first + count)
     assert ticks == sorted(set(ticks))

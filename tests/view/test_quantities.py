@@ -16,9 +16,8 @@ from scalarviz.run.edits import Change
 from scalarviz.run.questions.diagnosis import diagnose
 from scalarviz.run.questions.ranges import extent
 from scalarviz.view.cubes.scale import QUANTITIES, Coloring
-from scalarviz.view.ink.maps import get_map
 from scalarviz.view.ink.text import figure
-from scalarviz.view.ink.theme import DARK
+from scalarviz.view.ink.theme import DARK, get_map
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.render import render
 from scalarviz.view.screen.account import account_of

@@ -13,9 +13,8 @@ from scalarviz.run.state import restore
 from scalarviz.sweep.groups import Left, by_loss
 from scalarviz.sweep.result import Result
 from scalarviz.view.ink.theme import get_theme
-from scalarviz.view.walls.run_faces import Thumbs, main_panel
 from scalarviz.view.walls.run_report import picked
-from scalarviz.view.walls.run_wall import RunWall, wall_of, wall_picture
+from scalarviz.view.walls.run_wall import RunWall, Thumbs, main_panel, wall_of, wall_picture
 from scalarviz.view.walls.runs import Runs
 from scalarviz.view.walls.wall import fitting
 from scalarviz.view.watch.live import LiveView

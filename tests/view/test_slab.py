@@ -17,8 +17,7 @@ from scalarviz.view.cubes import slab
 from scalarviz.view.cubes.atlas import ALL_ALIKE, DEAD, Sizing
 from scalarviz.view.cubes.picking import Picker, seen_outline
 from scalarviz.view.cubes.slab import SlabVisual, cells_per_pixel, fragment, variant_for
-from scalarviz.view.ink.maps import get_map
-from scalarviz.view.ink.theme import get_theme
+from scalarviz.view.ink.theme import get_map, get_theme
 from scalarviz.view.ink.theme import rgb as colour
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.render import render
@@ -96,7 +95,7 @@ def test_every_pixel_shows_the_first_cube_on_its_ray_in_the_legends_colour(kind,
     (layout, visual), (tensors, _) = slab_of(layout_for(*LAYOUTS[kind], SIZE), theme), LAYOUTS[kind]
     flat = np.random.default_rng(5).normal(0, 0.5, tensors[-1].start + tensors[-1].size)
     rows = {p.name: np.linspace(0, 1, p.size) for p in layout.plates if p.kind == "activation"}
-    visual.set_flat(flat)
+    visual.atlas.set_flat(flat)
     visual.set_range(3.0)  # nothing is clipped, so that faces are plain
     visual.set_activations(rows)
     visual.set_colours(get_map("weight", theme), get_map("activation", theme))
@@ -138,7 +137,7 @@ def marked(visual, elements):
     flat, frozen, missing = np.full(count, 0.5), np.zeros(count, bool), np.zeros(count, bool)
     for element, (mark, number) in zip(elements, MARKS.items(), strict=True):
         flat[element], frozen[element], missing[element] = number, mark == "frozen", mark == "not computed"
-    visual.set_flat(flat)
+    visual.atlas.set_flat(flat)
     visual.set_range(1.0)
     visual.set_flags(frozen=frozen, not_computed=missing)
 
@@ -172,7 +171,7 @@ def test_each_mark_has_a_shape_of_its_own_even_in_grey(parts, theme):
 def test_the_centre_keeps_the_values_colour_and_nan_has_none_and_marks_go_with_their_cause():
     layout, visual = slab_of(layout_for(*chain(3, 3), SIZE))
     plate, colours = layout.plates[0], get_map("weight")
-    visual.set_flat(np.linspace(-0.9, 0.9, 12))
+    visual.atlas.set_flat(np.linspace(-0.9, 0.9, 12))
     before = paint(layout, visual)
     marked(visual, range(8))
     image = paint(layout, visual)
@@ -185,7 +184,7 @@ def test_the_centre_keeps_the_values_colour_and_nan_has_none_and_marks_go_with_t
     light = nan.mean(axis=2) > 128
     assert 0.4 < light.mean() < 0.6
     assert (light[:, 1:] != light[:, :-1]).sum(axis=1).min() >= 3, "four fields in every row"
-    visual.set_flat(np.linspace(-0.9, 0.9, 12).astype(np.float32))
+    visual.atlas.set_flat(np.linspace(-0.9, 0.9, 12).astype(np.float32))
     visual.set_flags()
     assert not visual.atlas.flags.any()
     np.testing.assert_array_equal(paint(layout, visual), before)
@@ -195,7 +194,7 @@ def test_clipped_starts_beyond_the_range_and_stands_at_the_far_edge_for_plus():
     layout, visual = slab_of(layout_for(*chain(3, 3), SIZE))
     for value, far, near in ((1.0, False, False), (-1.0, False, False), (1.01, True, False), (-1.01, False, True),
                              (1e300, True, False)):  # fmt: skip
-        visual.set_flat(np.full(12, value))
+        visual.atlas.set_flat(np.full(12, value))
         assert not visual.atlas.flags.any()  # what no float32 holds is clipped, too, and not infinite
         square = face(layout, paint(layout, visual, supersample=2), layout.plates[0], 1, 1)
         shown = (np.abs(square - np.rint(255 * get_map("weight")(np.sign(value)))).max(axis=2) > 60).mean(axis=1)
@@ -224,7 +223,7 @@ def faces(flat, sizing, range_=1.0, **flags):
     visual._trays._trays = visual._trays._flow = None
     visual.sizing = sizing
     visual.set_range(range_)
-    visual.set_flat(np.asarray(flat, np.float32))
+    visual.atlas.set_flat(np.asarray(flat, np.float32))
     visual.set_flags(**flags)
     there = np.argwhere(np.any(paint(layout, visual, camera, background=(1.0, 1.0, 1.0)) != 255, axis=2))[:, ::-1]
     middles = camera.project(plate.centres)
@@ -251,7 +250,7 @@ def test_what_is_below_the_threshold_is_not_drawn_and_what_carries_a_mark_is_as_
 def test_below_six_pixels_a_smaller_cube_is_a_fainter_cell(shape, size):
     layout, visual = slab_of(layout_for(*arrays(shape), size))
     visual.sizing = Sizing(True)
-    visual.set_flat(np.full(shape, 0.25).ravel())
+    visual.atlas.set_flat(np.full(shape, 0.25).ravel())
     blank = 255 * np.array(colour(visual.theme.tray))
     got = pixel(paint(layout, visual), layout.camera, layout.plates[0].cell_centre(shape[0] // 2, shape[1] // 2))
     np.testing.assert_allclose(got, 0.25 * 255 * get_map("weight")(0.25) + 0.75 * blank, atol=3)
@@ -292,7 +291,7 @@ PATTERNS = {
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_from_afar_a_thin_pattern_is_its_mean_colour_in_any_range_and_map(pattern, size):
     layout, visual = slab_of(whole(arrays((1000, 1000)), size))
-    visual.set_flat(PATTERNS[pattern].ravel())
+    visual.atlas.set_flat(PATTERNS[pattern].ravel())
     corners = layout.camera.project(layout.plates[0].corners)
     (x, y), reach = corners.mean(axis=0).astype(int), int(0.2 * np.ptp(corners, axis=0).min())
     share = float(np.mean(PATTERNS[pattern] > 0))
@@ -308,7 +307,7 @@ def test_from_afar_a_thin_pattern_is_its_mean_colour_in_any_range_and_map(patter
         assert pixels.std(axis=0).max() < 24
     values = PATTERNS[pattern].ravel().copy()
     values[507_503], before = np.nan, paint(layout, visual)
-    visual.set_flat(values)
+    visual.atlas.set_flat(values)
     assert np.any(paint(layout, visual) != before), "one NaN among a million"
     near = whole(arrays((1000, 1000)), SIZE)
     assert cells_per_pixel(near.plates[0], near.camera, 1.0) < 4
@@ -355,7 +354,7 @@ def disagreements(layout, cameras, rng, pixels, sizing=ALL_ALIKE):
         visual._trays._trays = visual._trays._flow = None
         visual.sizing = sizing
         visual.set_range(Range(0.5, count, "log") if sizing.by_value else float(count))
-        visual.set_flat(np.arange(1, count + 1, dtype=np.float32))
+        visual.atlas.set_flat(np.arange(1, count + 1, dtype=np.float32))
         rows = [p for p in layout.plates if p.kind == "activation"]
         visual.set_activations({p.name: ROWS + np.arange(p.size, dtype=np.float32) for p in rows})
     picker, wrong, hits = Picker(layout), [], 0

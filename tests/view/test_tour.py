@@ -15,8 +15,7 @@ from scalarviz.errors import InputError
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.walls.scene_entry import BuiltScene, SceneEntry, Station, TimedAction, repeated
-from scalarviz.view.walls.scene_wall import SceneWall
-from scalarviz.view.walls.tour import Tour, trained
+from scalarviz.view.walls.scene_wall import SceneWall, Tour, trained
 from scalarviz.view.walls.wall import Wall
 from scalarviz.view.watch.actions import ActionContext, bottom_line
 from scalarviz.view.workbench import Workbench

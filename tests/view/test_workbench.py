@@ -26,10 +26,10 @@ from scalarviz import nn, optim
 from scalarviz.errors import UnknownNameError
 from scalarviz.run.core.gather import weight_name
 from scalarviz.run.panels import ColourCube, LossCurve, Pictures
-from scalarviz.view.ink.overlay import help_pages, help_panel, wrapped
 from scalarviz.view.ink.text import measure
 from scalarviz.view.ink.theme import DARK, LIGHT
 from scalarviz.view.ink.theme import rgb as colour
+from scalarviz.view.ink.widgets import help_pages, help_panel, wrapped
 from scalarviz.view.panels.colour_cube import HINT, hexed
 from scalarviz.view.shown.names import who
 from scalarviz.view.shown.subject import subject_of

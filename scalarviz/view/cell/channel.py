@@ -131,10 +131,6 @@ class Channel:
         """Send a message that is no frame and needs no answer."""
         self._send(content, [])
 
-    def mute(self) -> None:
-        """Stop sending: the receivers are gone or closing."""
-        self._send = lambda content, buffers: None
-
     @property
     def free(self) -> bool:
         """Whether a frame may be sent now."""

@@ -139,25 +139,20 @@ class GraphShown:
         self.still = StillOutput(f"scalarviz-still-{uuid4().hex[:12]}", self.title)
         self.about: dict[str, object] = {"title": self.title, "still": self.still.name, "size": list(size)}
 
-    @property
-    def svg(self) -> str:
-        """The picture with the current numbers."""
-        return self._drawing.svg
-
     def appear(self) -> None:
         """Draw the still for a cell that appears."""
-        svg, still = self.svg, self.still
+        svg, still = self._drawing.svg, self.still
         tag = image_tag(svg.encode(), "image/svg+xml", self.title, name=still.name)
         still.set_output(Output(tag, "image/svg+xml", svg, self.title))
 
     def hear(self, said: object) -> None:
         """Handle a message of the browser."""
         if isinstance(said, dict) and said.get("kind") == "ready":
-            self._send(self.svg)
+            self._send(self._drawing.svg)
 
     def look(self) -> None:
         """Redraw if the numbers have changed."""
-        svg = self.svg
+        svg = self._drawing.svg
         if not self.closed and svg != self._sent:
             self._send(svg)
 

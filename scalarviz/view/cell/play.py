@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ...checks import one_of
-from ...errors import InputError, ScalarvizError, TypeMismatchError, shown
+from ...errors import InputError, TypeMismatchError, shown
 from ...run.core.frame import Frame
 from ...run.edits import Edit
 from ...run.scene.scene import SIDES, Scene
@@ -28,9 +28,9 @@ from ..ink.theme import THEMES
 from ..out.easel import words_of
 from ..out.offscreen import offscreen
 from ..page.document import advances_of, constants_of, cubes_of, pose_told
-from ..panels.wording import newest_beyond
+from ..panels.drawer import newest_beyond
 from ..space.camera import convex_hull
-from ..watch.actions import ACTIONS, Action
+from ..watch.actions import ACTIONS
 from ..watch.desk import TOOLS
 from ..watch.live import LiveView
 from ..watch.viewer import Viewer
@@ -75,17 +75,6 @@ def called(spot: Spot) -> str:
         return f"{name}: {spot.words}"
     does = next((one.does for one in ACTIONS if one.name == spot.name), "")
     return spot.tip or does or f"{name} {spot.value}".strip()
-
-
-def markdown() -> str:
-    """Return the table of missing actions in Markdown, for docs/notebooks.md."""
-    rows = [("not in a cell", "instead"), ("---", "---")]
-    rows += [(f"{_pressed(one)} {one.does}", NOT_HERE[one.name]) for one in ACTIONS if one.name in NOT_HERE]
-    return "".join(f"| {first} | {second} |\n".replace("| --- | --- |", "|---|---|") for first, second in rows)
-
-
-def _pressed(action: Action) -> str:
-    return " or ".join(f"`{name}`" for name in action.pressed)
 
 
 class Snapshot(Viewer):
@@ -260,16 +249,6 @@ class Play:
         self._kept = moment, now
         return True
 
-    @property
-    def run_frame(self) -> Frame:
-        """The current frame; during an opened step the run's frame, for a picture without room for the step."""
-        told = self.viewer.bench.inside.micro_step
-        return self.viewer.shown if told is None else told.before
-
-    def close(self) -> None:
-        """Close the viewer."""
-        self.viewer.close()
-
     # ---- input
 
     def do_action(self, name: str, value: int | None = None) -> None:
@@ -282,10 +261,8 @@ class Play:
     def handle_message(self, said: object) -> None:
         """Handle a message of the browser; it is untrusted: any client of the notebook can send it."""
         self._changed = True
-        try:
+        with self.viewer.saying():
             self._hear(said)
-        except ScalarvizError as error:
-            self.viewer.say(str(error))
         self.viewer.refresh()
 
     def _hear(self, said: Any) -> None:
@@ -355,7 +332,7 @@ class Play:
         self._changed = False
         self.viewer.bench.renew()
         if self._live is not None:
-            self._live.mark_frame()
+            self._live.frames.mark()
         frame = self.viewer.shown
         content: dict[str, object] = {"step": frame.step, "running": self.viewer.playback.running}
         channel.offer(content, self.parts())

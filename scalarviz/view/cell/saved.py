@@ -37,11 +37,6 @@ class StillOutput:
         self._place: Any = None
         self.output = Output("", "", "", title)
 
-    @property
-    def html(self) -> str:
-        """The HTML of the output, which most notebooks show."""
-        return self.output.html
-
     def draw(self, subject: Subject, frame: Frame, size: tuple[int, int]) -> None:
         """Draw the picture of a frame."""
         words = words_of(self._title, subject, frame)

@@ -112,7 +112,8 @@ class Shown:
 
     def _update_still(self, play: Play) -> None:
         play.pass_time(0.0)  # unseen ticks computed nothing but training
-        self.still.draw(play.viewer.bench.subject, play.run_frame, self.size)
+        bench = play.viewer.bench
+        self.still.draw(bench.subject, bench.inside.whole_step_frame(play.viewer.shown), self.size)
         self.still.renew()
 
     # ---- events
@@ -249,7 +250,7 @@ class Shown:
                 self._update_still(self._play)
             self._room = self._play.size
             try:
-                self._play.close()
+                self._play.viewer.close()
             except ScalarvizError as error:
                 self.error = str(error)
             del self._play
@@ -306,4 +307,4 @@ def close_all() -> None:
         try:
             shown.close(2.0)
         except StateError:  # another thread closes the kernel's socket now
-            shown.channel.mute()
+            shown.post = lambda content, buffers: None

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...checks import flag
 from ...errors import InputError, TypeMismatchError, shown
 from ...run.questions.ranges import Range, settled
-from ..space.plate import Plate
+from ..space.arrangement import Plate
 from .looks import CubeLook
 
 ATLAS_WIDTH = 4096

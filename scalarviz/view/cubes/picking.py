@@ -20,10 +20,9 @@ from numpy.typing import NDArray
 
 from ..ink.sketch import Cached, Sketch
 from ..ink.theme import rgb
-from ..space.arrangement import Project
+from ..space.arrangement import Plate, Project
 from ..space.camera import Camera, Floats, convex_hull
 from ..space.layout import Layout
-from ..space.plate import Plate
 from .slab import DETAIL_PIXELS, RIM, SlabVisual, flow_style, front_sides, variant_for
 
 STEPS = 128

@@ -26,9 +26,8 @@ from ...run.questions.ranges import (
     weight_reach,
 )
 from ...run.source import Source
-from ..ink.maps import Colormap, get_map
 from ..ink.text import exponent, number, short
-from ..ink.theme import Theme
+from ..ink.theme import Colormap, Theme, get_map
 from ..space.layout import FEW
 from ..space.plane import NEW_MAPS
 

@@ -33,14 +33,12 @@ from numpy.typing import ArrayLike, NDArray
 from ...run.questions.ranges import KNEE, SCALES, Range
 from .. import glsl
 from ..glsl import read
-from ..ink.maps import TABLE_SIZE, Colormap, get_map
 from ..ink.painter import Viewport, gloo
 from ..ink.sketch import Cached
-from ..ink.theme import Theme, get_theme, rgb
-from ..space.arrangement import TRAY_MARGIN
+from ..ink.theme import TABLE_SIZE, Colormap, Theme, get_map, get_theme, rgb
+from ..space.arrangement import TRAY_MARGIN, Plate
 from ..space.camera import Camera
 from ..space.layout import Layout
-from ..space.plate import Plate
 from .atlas import ALL_ALIKE, DEAD, FROZEN, LEAST, NAN, NEG_INF, NOT_COMPUTED, POS_INF, Atlas
 from .looks import CubeLook
 
@@ -192,10 +190,6 @@ class SlabVisual:
         self.set_range(1.0)
         self.set_activation_range(0.0, 1.0)
 
-    def set_flat(self, flat: ArrayLike) -> None:
-        """Show a frame's flat array (P,): values, gradients or updates."""
-        self.atlas.set_flat(flat)
-
     def set_activations(self, rows: Mapping[str, ArrayLike]) -> None:
         """Show new activations in the rows that the layout draws; other names and rows of another size are ignored."""
         for plate in self._rows.values():
@@ -217,13 +211,10 @@ class SlabVisual:
         count = self.atlas.parameters
         for weight, marked in ((FROZEN, frozen), (NOT_COMPUTED, not_computed)):
             self.atlas.set_flags(slice(0, count), weight, None if marked is None else np.ravel(marked)[:count])
-        self._mark_rows(DEAD, dead or {})
+        self.mark_rows(DEAD, dead or {})
 
-    def set_rows_missing(self, missing: Mapping[str, ArrayLike]) -> None:
-        """Mark the numbers of activation rows that are not computed yet; rows not named have all numbers."""
-        self._mark_rows(NOT_COMPUTED, missing)
-
-    def _mark_rows(self, mark: int, marked: Mapping[str, ArrayLike]) -> None:
+    def mark_rows(self, mark: int, marked: Mapping[str, ArrayLike]) -> None:
+        """Give the cubes of the rows, by name, a mark; all others lose it."""
         for plate in self._rows.values():
             self.atlas.set_flags(self.atlas.span(plate), mark, marked.get(plate.name))
 

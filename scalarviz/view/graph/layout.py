@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from statistics import median
 
 from ...scalar.sums import Row, Total
 from ...scalar.value import Value
@@ -281,17 +282,9 @@ def _by_medians(column: list[Stop], beside: list[Stop], *, right: bool) -> None:
 
     def key(stop: Stop) -> float:
         near = stop.after if right else stop.before
-        return median([place[other] for other in near], own[stop])
+        return median([place[other] for other in near] or [own[stop]])
 
     column.sort(key={stop: key(stop) for stop in column}.__getitem__)
-
-
-def median(values: Sequence[float], otherwise: float) -> float:
-    """Return the middle value, or the mean of the two middle ones; `otherwise` without values."""
-    ordered, half = sorted(values), len(values) // 2
-    if not ordered:
-        return otherwise
-    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
 # ---- Heights of nodes: near their neighbours, without overlap.
@@ -433,7 +426,7 @@ class Layout:
     def _towards(self, column: Sequence[Stop], near: Callable[[Stop], Sequence[Stop]], stiff: float = STIFF) -> None:
         """Move the stops of a column towards the medians of their neighbours."""
         found = self.found
-        middles = [median([found[other] for other in near(stop)], found[stop]) for stop in column]
+        middles = [median([found[other] for other in near(stop)] or [found[stop]]) for stop in column]
         self._settle_column(column, middles, stiff)
 
     def _straighten(self) -> None:
@@ -442,7 +435,7 @@ class Layout:
         for stop, height in self.found.items():
             if stop.lane:
                 lanes.setdefault(stop.item, []).append(height)
-        middle = {item: median(heights, 0.0) for item, heights in lanes.items()}
+        middle = {item: median(heights) for item, heights in lanes.items()}
         for column in self.stops:
             self._settle_column(column, [middle[s.item] if s.lane else self.found[s] for s in column], RIGID)
 

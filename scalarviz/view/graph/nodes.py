@@ -86,8 +86,6 @@ def _below(value: Value | Row, unfold: frozenset[str], long: int) -> Below:
             *value.xs,
             *(_each(bias, unfold, long) if isinstance(bias, Row) else () if bias is None else (bias,)),
         )
-    if isinstance(value, Total):
-        return _each(value.row, unfold, long)
     return _each(value.row, unfold, long) if isinstance(value, Total) else value.parents
 
 

@@ -35,7 +35,7 @@ SMALLEST = SIDES[0]
 PRESENTER = 1.5
 """Factor on the size of texts and panels for a presenter."""
 BIG, TITLE, CHANNEL, LABEL = 26, 16, 15, 13
-CUBE = 22
+
 
 ABOUT = 3
 """Worth of a scene's main panel: if only one panel has room, it is this one."""

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .listed import address_of
-from .maps import hexed
 from .sketch import (
     Box,
     Cells,
@@ -32,6 +31,7 @@ from .sketch import (
     rgba,
     spot_at,
 )
+from .theme import hexed
 
 AROUND = 100.0
 """Most pixels that a part extends beyond its spot."""

@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .maps import hexed
 from .sketch import Box, Cells, Colour, Curve, Lines, Path, Polygon, Rect, Shape, Sketch, TextItem, rgba
-from .theme import Theme, chip_colour, rgb
+from .theme import Theme, chip_colour, hexed, rgb
 
 Record = list[Any]
 OF_A_THEME = (

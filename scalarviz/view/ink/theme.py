@@ -1,14 +1,18 @@
-"""Colours and shading constants of the two themes, dark and light: the one place for every colour on screen.
+"""Colours and shading constants of the two themes, dark and light, and the colour maps: every colour on screen.
 
-The stops of the colour maps are here too, because they depend on the background: on a dark one the neutral is dark, so
-small weights recede and large ones glow; on a light one the neutral is white and cubes need edges.
+The stops of the maps depend on the background: on a dark one the neutral is dark, so small weights recede and large
+ones glow; on a light one the neutral is white and cubes need edges.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
+from math import isfinite
 from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ...checks import text
 from ...display import GROUND
@@ -127,3 +131,164 @@ def hue(theme: Theme, said: str) -> str:
 def chip_colour(theme: Theme) -> tuple[float, float, float]:
     """Return the background of a delta."""
     return mixed(theme.gradient[3], theme.panel, 0.3)
+
+
+# ---- Colour maps: from a position on the scale to a colour. Ranges are computed in `run.questions.ranges`.
+
+Floats = NDArray[np.float64]
+Bytes = NDArray[np.uint8]
+
+TABLE_SIZE = 257
+"""Odd, so that zero, the quarters and both ends have an entry of their own and are exact."""
+
+DIVERGING = ("weight", "gradient", "update", "difference")
+
+
+@dataclass(frozen=True, eq=False)
+class Colormap:
+    """A colour scale as a table; between two entries colours are interpolated linearly, as in the shader."""
+
+    name: str
+    diverging: bool  # positions run over -1..1 with the neutral at 0, else over 0..1
+    entries: Bytes = field(repr=False)  # from low to high, shape (257, 3), sRGB in 0..255
+    stops: tuple[str, ...] = ()  # evenly spaced colours that made the table, as #rrggbb; empty for a sampled map
+
+    def unit(self, t: ArrayLike) -> Floats:
+        """Return positions `t` in this map's range as fractions 0..1 of the table, clipped at the ends."""
+        position = np.asarray(t, np.float64)
+        return np.clip(position * 0.5 + 0.5 if self.diverging else position, 0.0, 1.0)
+
+    def __call__(self, t: ArrayLike) -> Floats:
+        """Return the colours at `t`."""
+        place = self.unit(t) * (TABLE_SIZE - 1)
+        steps = np.arange(TABLE_SIZE)
+        return np.stack([np.interp(place, steps, self.entries[:, k] / 255.0) for k in range(3)], axis=-1)
+
+    def bytes(self, t: ArrayLike) -> Bytes:
+        """Return the colours at finite positions `t`, rounded to 0..255."""
+        return np.rint(self(t) * 255.0).astype(np.uint8)
+
+
+def _from_stops(name: str, stops: tuple[str, ...], diverging: bool) -> Colormap:
+    at, grid = np.linspace(0.0, 1.0, len(stops)), np.linspace(0.0, 1.0, TABLE_SIZE)
+    table = np.stack([np.interp(grid, at, channel) for channel in zip(*map(rgb, stops), strict=True)], axis=-1)
+    return Colormap(name, diverging, np.rint(table * 255.0).astype(np.uint8), stops)
+
+
+@cache
+def _vispy_names() -> tuple[str, ...]:
+    from vispy.color import get_colormaps  # heavy; only a named map needs it
+
+    return tuple(sorted(get_colormaps()))
+
+
+VIRIDIS = (
+    "440154470d6048186a482374472d7b4536814240863f49893b528b375a8d33638d2f6a8e2c728e297a8e26818e23898e21908c"
+    "1f988b1f9f8821a68528ae8031b57b3ebc744cc26c5dc9636ece5882d34c96d83fabdc32c0df24d5e21aeae51afde725"
+)
+"""33 of its colours, for pages written without vispy; interpolated, they are off by at most 2 of 255."""
+
+
+def _sampled(name: str) -> Colormap:
+    try:
+        from vispy.color import get_colormap
+    except ImportError:  # then only magnitudes can be shown
+        return _from_stops("viridis", tuple(f"#{VIRIDIS[k : k + 6]}" for k in range(0, len(VIRIDIS), 6)), False)
+    # A vispy map's own texture has few colours and gives steps; its values at our positions do not.
+    # As a column: three of its maps (fire, hot, winter) take nothing else.
+    table = np.asarray(get_colormap(name).map(np.linspace(0.0, 1.0, TABLE_SIZE)[:, None]))[:, :3]
+    return Colormap(name, False, np.rint(np.clip(table, 0.0, 1.0) * 255.0).astype(np.uint8))
+
+
+@cache
+def _get(name: str, theme: str) -> Colormap:
+    look = get_theme(theme)
+    if name in DIVERGING:
+        return _from_stops(name, getattr(look, name), True)
+    if name == "activation":
+        return _from_stops(name, look.activation, False)
+    if name in ("grey", "gray"):  # brightness is the value, as in the per-weight lesson, on any background
+        return _from_stops("grey", ("#000000", "#ffffff"), False)
+    if name == "magnitude":
+        return _sampled("viridis")
+    if name in _vispy_names():
+        return _sampled(name)
+    names = dict.fromkeys((*DIVERGING, "magnitude", "activation", "grey", *_vispy_names()))
+    raise UnknownNameError(f"colour map: got {shown(name)}; allowed: {listing(names)}")
+
+
+def get_map(name: str, theme: str | Theme = "dark") -> Colormap:
+    """Return the colour map of a quantity, ``grey``, or a map of vispy (``viridis``), for a background.
+
+    Raises UnknownNameError for another name. Only the quantities' own maps differ with the theme.
+    """
+    return _get(text(name, "the colour map"), get_theme(theme).name)
+
+
+CLASS_COLOURS = ("#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#f0e442", "#d55e00", "#0072b2", "#999999")
+"""Colours of up to eight classes, distinct for every kind of colour vision (Okabe and Ito, "Color
+Universal Design", 2008; their black is a grey here)."""
+
+
+def signed_shades(
+    values: ArrayLike, span: tuple[float, float], theme: str | Theme = "dark", share: float = 1.0
+) -> Bytes:
+    """Return the colours of values in the signed map: orange at the low end of `span`, blue at the high end."""
+    look, numbers = get_theme(theme), np.asarray(values, np.float64)
+    low, high = span
+    with np.errstate(invalid="ignore", over="ignore"):
+        t = np.clip((numbers - low) / (high - low) * 2.0 - 1.0, -1.0, 1.0) * share
+        place = np.rint((t * 0.5 + 0.5) * (TABLE_SIZE - 1))
+    shades = get_map("weight", look).entries[np.nan_to_num(place).astype(np.intp)]
+    return _checkered(shades, np.isnan(numbers), look)
+
+
+def class_shades(outputs: ArrayLike, theme: str | Theme = "dark", share: float = 1.0, *, hard: bool = False) -> Bytes:
+    """Return the colour of the likeliest class of `outputs` (..., n), paler if less sure; `hard`: as if certain."""
+    look, numbers = get_theme(theme), np.asarray(outputs, np.float64)
+    count = numbers.shape[-1]
+    nan = np.asarray(np.isnan(numbers).any(axis=-1))
+    sure = np.where(nan, 0.0, (np.nan_to_num(numbers).max(axis=-1) - 1 / count) / (1 - 1 / count))
+    weight = share * (np.ones_like(sure) if hard else 0.25 + 0.75 * np.clip(sure, 0.0, 1.0))[..., None]
+    colours = class_colours(count)[np.argmax(np.nan_to_num(numbers), axis=-1)]
+    shades = np.rint(255 * (weight * colours + (1 - weight) * np.array(rgb(look.background)))).astype(np.uint8)
+    return _checkered(shades, nan, look)
+
+
+def class_colours(count: int) -> Floats:
+    """Return the colours of `count` classes, shape (count, 3) in 0..1; they repeat beyond eight."""
+    return np.array([rgb(CLASS_COLOURS[k % len(CLASS_COLOURS)]) for k in range(count)])
+
+
+def _checkered(shades: Bytes, marked: NDArray[np.bool_], look: Theme) -> Bytes:
+    if marked.any():
+        parity = np.indices(marked.shape)[-2:].sum(axis=0) % 2
+        marks = np.rint(255 * np.array([rgb(look.ink), rgb(look.paper)])).astype(np.uint8)
+        shades = np.where(marked[..., None], marks[parity], shades)
+    return shades
+
+
+def luminance(colour: ArrayLike) -> Floats:
+    """Return the relative luminance of sRGB colours in 0..1, shape (..., 3) -> (...) (WCAG 2.1)."""
+    c = np.asarray(colour, np.float64)
+    linear = np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+    return np.asarray(linear @ np.array([0.2126, 0.7152, 0.0722]))
+
+
+def text_colour(background: ArrayLike) -> str:
+    """Return the colour of text on a cube of colour `background` (sRGB in 0..1, shape (3,))."""
+    return "#0c0e11" if float(luminance(background)) > 0.22 else "#ffffff"
+
+
+def displayed(colours: ArrayLike) -> NDArray[np.float32]:
+    """Return outputs as displayable colours, (..., 3) in 0..1: clipped; one channel is grey; NaN is black."""
+    array = np.nan_to_num(np.asarray(colours, dtype=np.float32), nan=0.0, posinf=1.0, neginf=0.0)
+    return np.clip(np.repeat(array, 3 if array.shape[-1] == 1 else 1, axis=-1), 0.0, 1.0)
+
+
+def hexed(colour: ArrayLike) -> str:
+    """Return three numbers in 0..1 as ``"#rrggbb"``; numbers outside are clipped; NaN gives "no colour"."""
+    numbers = [float(part) for part in np.asarray(colour, float)[:3]]
+    if not all(map(isfinite, numbers)):
+        return "no colour"
+    return "#" + "".join(f"{round(255 * min(max(part, 0.0), 1.0)):02x}" for part in numbers)

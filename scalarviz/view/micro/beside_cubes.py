@@ -10,11 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...run.questions.ranges import Range
 from ..ink.boxes import CHANNEL, GAP, LABEL, TITLE
-from ..ink.maps import displayed, get_map
-from ..ink.overlay import wrapped
 from ..ink.sketch import Box, Sketch
 from ..ink.text import delta_text, measure, number, short
-from ..ink.theme import Theme, hue, mixed
+from ..ink.theme import Theme, displayed, get_map, hue, mixed
+from ..ink.widgets import wrapped
 from ..shown.subject import Subject
 from .step_view import Formula, GradientHistogram, MicroStepView, Output, Phase, Sentence
 from .walk import BINS

@@ -12,8 +12,7 @@ from ...run.core.frame import Stage
 from ...run.opened.micro import MicroStep, module_path
 from ...run.opened.opened import Opened, Window
 from ...run.questions.ranges import Range, weight_extent
-from ..ink.maps import get_map
-from ..ink.theme import Theme, rgb
+from ..ink.theme import Theme, get_map, rgb
 from ..panels.neuron_maps import rounded_up
 
 if TYPE_CHECKING:

@@ -12,16 +12,14 @@ from ...run.opened.rule import MINUS
 from ...run.questions.ranges import Range
 from ..cubes.scale import Coloring
 from ..ink.boxes import CHANNEL, LABEL
-from ..ink.maps import get_map, text_colour
 from ..ink.sketch import Bound, Box, Colour, Sketch, meet
 from ..ink.text import WRITTEN, chip_text, delta_text, measure, number
-from ..ink.theme import Theme, chip_colour, hue, mixed
+from ..ink.theme import Theme, chip_colour, get_map, hue, mixed, text_colour
 from ..notes.layer import Rows
 from ..notes.placer import HIGH as CHIP
-from ..notes.values import CubeValues, colours_at, face_quads, face_room
-from ..space.arrangement import Project
+from ..notes.scenery import CubeValues, colours_at, face_quads, face_room
+from ..space.arrangement import Plate, Project
 from ..space.layout import FEW, Layout
-from ..space.plate import Plate
 from .light import Sums
 from .step_view import CubeText
 

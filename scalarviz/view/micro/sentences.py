@@ -19,11 +19,10 @@ from ...run.panels import WordBoard
 from ...scalar.ops import TABLE
 from ..cubes.scale import in_words
 from ..graph.layout import short as shortened
-from ..ink.equation import Term, decimals, neuron, sides_of
-from ..ink.text import delta_text, figure, loss_text
+from ..ink.text import Term, decimals, delta_text, figure, loss_text, neuron, sides_of
 from ..notes.layer import SYMBOLS
 from ..panels.attention import BEGINNING, quoted
-from ..panels.wording import noun
+from ..panels.drawer import noun
 from ..shown.names import Names, tensor_of, who
 from .step_view import DIGITS, UPDATE, Formula, Sentence, Tone, Word, product_formula, rule_formulas
 

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from ...run.core.frame import Stage
 from ...run.opened.micro import PHASES
 from ...run.opened.rule import MINUS, Line, digits_apart, digits_of, digits_that_give
-from ..ink.equation import Printed, descent, product, rounds_to, sides_of
-from ..ink.text import chip_text, delta_text, exponent, number
+from ..ink.text import Printed, chip_text, delta_text, descent, exponent, number, product, rounds_to, sides_of
 from ..panels.drawer import OpenedStep
 from .light import Stop, Sums
 

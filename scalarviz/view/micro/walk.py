@@ -24,7 +24,7 @@ from ...run.sources.recording.recorded_step import Walked
 from ..graph.figure import LOSS_NODE, NodeNumbers
 from ..ink.text import delta_text, loss_text, number
 from ..notes.layer import SYMBOLS
-from ..panels.wording import noun
+from ..panels.drawer import noun
 from ..shown.subject import Subject
 from ..space.layout import FEW
 from .light import Lighting, Lit, Sums

@@ -14,11 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..ink.maps import Colormap
 from ..ink.sketch import Colour, Sketch
-from ..ink.theme import Theme, mixed
-from ..space.arrangement import Project
-from ..space.plate import Plate
+from ..ink.theme import Colormap, Theme, mixed
+from ..space.arrangement import Plate, Project
 
 Floats = NDArray[np.float64]
 Points = NDArray[np.floating] | None

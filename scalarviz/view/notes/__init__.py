@@ -12,5 +12,5 @@ The author of a label offers places, the best first, and `placer` picks one that
 * A label given to a cube by hand: `labels.own_labels`, called by `touch` (beside this folder).
 * The chips of a single layer, and the outcome of a deeper network: `layer`.
 * A problem of a layer: `scenery.TroubleNotes`.
-* Numbers on the faces of cubes: `values`.
+* Numbers on the faces of cubes: `scenery.CubeValues`.
 """

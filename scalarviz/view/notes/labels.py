@@ -20,22 +20,9 @@ from ..ink.boxes import CHANNEL, LABEL
 from ..ink.sketch import Anchor, Bound, Box, Point, Sketch, contains
 from ..ink.text import measure
 from ..ink.theme import Theme
-from ..space.arrangement import DOWN, Blueprint, Layout, Project
+from ..space.arrangement import DOWN, Blueprint, Grid, Layout, Plate, Project
 from ..space.camera import Camera, Floats
-from ..space.plate import Grid, Plate
-from .placer import (
-    LIGHTLY,
-    Line,
-    Name,
-    Notes,
-    Number,
-    PlaceOption,
-    Placer,
-    column_names,
-    face_distances,
-    point,
-    row_names,
-)
+from .placer import LIGHTLY, Line, Name, Notes, Number, Option, Placer, column_names, face_distances, point, row_names
 
 _LINE = 19.0
 _BETWEEN = 6.0  # least air between two names in a line, or they read as one
@@ -181,7 +168,7 @@ class FlowLabels(Labels):
         self.chosen[key] = found
         return places[found]
 
-    def _is_own(self, plate: Plate, clear: float, way: PlaceOption) -> bool:
+    def _is_own(self, plate: Plate, clear: float, way: Option) -> bool:
         """Return whether a name and its middle are nearer to its plate than to any other with a name of this kind."""
         x, y, wide, high = way[0]
         others = [face for p, face in self._faces.items() if p.kind == plate.kind and p is not plate]
@@ -421,7 +408,7 @@ def _edge(
     return None
 
 
-def _label_options(end: tuple[float, float], width: float, box: Box) -> Iterator[PlaceOption]:
+def _label_options(end: tuple[float, float], width: float, box: Box) -> Iterator[Option]:
     """Yield places for a label above a point, inside the box, the nearest first, with the points of its line."""
     x0, y0, wide, _ = box
     for away in _AWAY:

@@ -18,13 +18,11 @@ from ...run.core.frame import Frame, Stage
 from ...scalar.kernel import kernel
 from ...scalar.ops import TABLE
 from ..ink.boxes import CHANNEL, LABEL
-from ..ink.equation import Term, neuron, one_line
 from ..ink.sketch import Bound, Box, Stand, meet
-from ..ink.text import measure
+from ..ink.text import Term, measure, neuron, one_line
 from ..shown.subject import Sample, Subject
-from ..space.arrangement import Layout, Project
+from ..space.arrangement import Layout, Plate, Project
 from ..space.camera import Floats
-from ..space.plate import Plate
 from .placer import HIGH, Chip, Line, Name, Notes, Number, Placer, Swatch, back_edge, column_names, point, row_names
 
 STEP = 34.0

@@ -17,13 +17,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..ink.boxes import CHANNEL, LABEL
-from ..ink.maps import displayed
 from ..ink.sketch import Anchor, Bound, Box, Sketch, Stand, meet
 from ..ink.text import CAP_HEIGHT, measure
-from ..ink.theme import Theme
-from ..space.arrangement import Project
+from ..ink.theme import Theme, displayed
+from ..space.arrangement import Plate, Project
 from ..space.camera import Floats, convex_hull
-from ..space.plate import Plate
 
 Marks = NDArray[np.bool_]
 HIGH = 28.0
@@ -160,7 +158,7 @@ class Notes:
 
 # ---- The covered parts of a scene, and free places for texts.
 
-PlaceOption = Sequence[Box]
+Option = Sequence[Box]
 """Boxes of a text, or of several together."""
 LIGHTLY = 0.45
 """Cost of a place that a line touches at a corner, but does not cross."""
@@ -178,13 +176,13 @@ class Placer:
 
     def place(
         self,
-        ways: Iterable[PlaceOption],
+        ways: Iterable[Option],
         *,
         most: float = 0.0,
         later: float | None = None,
         stay: int | None = None,
         air: float = 0.0,
-        fits: Callable[[PlaceOption], bool] | None = None,
+        fits: Callable[[Option], bool] | None = None,
     ) -> int | None:
         """Take the best of several ways; return its index, or None.
 
@@ -203,7 +201,7 @@ class Placer:
         fits : callable, optional
             A further condition on a way.
         """
-        boxes: PlaceOption = ()
+        boxes: Option = ()
         least, found = inf, None
         for number, way in enumerate(ways):
             costs = [self.cost(box) for box in way]
@@ -322,7 +320,7 @@ def row_names(
     ways = ways / np.maximum(np.hypot(ways[:, 0], ways[:, 1]), 1e-9)[:, None]
     forms: list[list[Name]] = []
 
-    def tried() -> Iterator[PlaceOption]:
+    def tried() -> Iterator[Option]:
         for size, further, upright in product((CHANNEL, LABEL), _FURTHER, (False, True)):
             rows = zip(edges + further * ways, ways, names, strict=True)
             beside = [_name_beside(edge, way, size, name, tray, upright) for edge, way, name in rows]
@@ -399,7 +397,7 @@ def _beyond_tray(least: float, tray: Floats | None, band: tuple[float, float], a
     return float(sign * far)
 
 
-def _fit(boxes: PlaceOption, faces: Floats) -> bool:
+def _fit(boxes: Option, faces: Floats) -> bool:
     """Return whether names, with two pixels around each, touch no other, and each is nearest to its own row."""
     for k, box in enumerate(boxes):
         if any(meet(box, (x - 2, y, wide + 4, high)) for x, y, wide, high in boxes[:k]):

@@ -71,7 +71,7 @@ class Window:
             raise MissingDependencyError("no OpenGL context for a window; update the graphics driver or use --headless")
         renderer, self._asked = str(gloo.gl.glGetParameter(gloo.gl.GL_RENDERER)), False
         self._straight = "llvmpipe" in renderer and self.application.native.platformName() == "xcb"
-        self._name, self._note = name, on_note
+        self._name, self.tell = name, on_note
         self._taking = Taking(shots, on_note)
         self._calls: list[Callable[[float], None]] = []
         self._last = time.perf_counter()
@@ -230,10 +230,6 @@ class Window:
         """Return the text of the clipboard."""
         return str(self.application.native.clipboard().text())
 
-    def tell(self, line: str) -> None:
-        """Pass a line to the window's owner."""
-        self._note(line)
-
     def close_soon(self) -> None:
         """Close at the next tick, because a signal can arrive while the widget paints, a key while it is handled."""
         self._closing = True
@@ -313,7 +309,7 @@ class Window:
         try:
             self.view.close()
         except StateError as busy:  # a long engine call: the window continues
-            self._note(str(busy))
+            self.tell(str(busy))
 
     def _check_display(self) -> bool:
         """Return whether the display is gone; then stop training and leave the widget, which cannot be hidden."""
@@ -329,7 +325,7 @@ class Window:
     def _lose_display(self) -> None:
         self.closed = self.display_lost = True
         if self.on_lost is None:
-            self._note("the display was closed, and the window with it")
+            self.tell("the display was closed, and the window with it")
         self._let_go()
         self._taking.close()
 

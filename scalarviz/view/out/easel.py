@@ -28,7 +28,7 @@ from ..ink.sketch import Box, Sketch
 from ..ink.text import loss_text
 from ..ink.theme import Theme
 from ..micro.step_view import MicroStepView
-from ..panels.wording import loss_words
+from ..panels.drawer import loss_words
 from ..shown.subject import Subject, at_step
 from ..workbench import Workbench
 from .files import SVG

@@ -151,11 +151,6 @@ def offscreen() -> Offscreen:
         return _shared
 
 
-def render(draw: Draw, size: tuple[int, int], *, supersample: int = 1) -> Image:
-    """Call :meth:`Offscreen.render` in the shared context."""
-    return offscreen().render(draw, size, supersample=supersample)
-
-
 def available() -> str:
     """Return why nothing can be drawn here, in one line; empty if drawing works."""
     try:

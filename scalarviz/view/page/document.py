@@ -25,23 +25,20 @@ from ..cubes.scale import LIT, PLAIN, QUANTITIES, RATIO, Coloring, Quantity, kin
 from ..cubes.slab import COLOURS, DETAIL_PIXELS, RIM, flow_style, front_sides, upright
 from ..ink.boxes import GAP, Places, arrange, check_size
 from ..ink.listed import Listed, colours_of
-from ..ink.maps import get_map, hexed
 from ..ink.sketch import Box, Sketch, Stand, TextItem
 from ..ink.text import ADVANCES, LETTERS, UNKNOWN, measure
-from ..ink.theme import THEMES, Theme, get_theme
+from ..ink.theme import THEMES, Theme, get_map, get_theme, hexed
 from ..micro.on_cubes import delta_boxes, delta_chips
 from ..notes.labels import own_labels
-from ..notes.scenery import Scenery, cubes_box, is_single
-from ..notes.values import WIDEST
+from ..notes.scenery import WIDEST, Scenery, cubes_box, is_single
 from ..screen.side import SidePanels
 from ..screen.strip import ICONS, WORDS, legend_width
 from ..shown.names import Names, along
 from ..shown.subject import Subject, subject_of
-from ..space.arrangement import TRAY_MARGIN, Blueprint, Project
+from ..space.arrangement import TRAY_MARGIN, Blueprint, Plate, Project
 from ..space.camera import Camera, pose_of
+from ..space.chain import Turns
 from ..space.layout import FEW, Layout, layout_for
-from ..space.lying import Turns
-from ..space.plate import Plate
 from .pack import text_of
 from .scripts import programs
 
@@ -286,7 +283,7 @@ def map_of(name: str) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for look, theme in THEMES.items():
         made = get_map(name, theme)
-        found[look] = {"stops": list(made.stops)} if made.stops else {"table": text_of(made.table().tobytes())}
+        found[look] = {"stops": list(made.stops)} if made.stops else {"table": text_of(made.entries.tobytes())}
     return found
 
 

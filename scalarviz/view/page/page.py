@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ...errors import InputError
 from ...run.core.frame import Frame
 from ..ink.axes import tick_text, tight
-from ..panels.wording import loss_words, quantity_words
+from ..panels.drawer import loss_words, quantity_words
 from ..screen.strip import written
 from ..shown.subject import Subject
 from ..watch.actions import PLAYED, Words, action_of

@@ -6,12 +6,10 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...checks import integer, text
 from ...errors import ScalarvizError
@@ -23,7 +21,7 @@ from ...run.scene.scene import weights_text
 from ...run.sources.played import RecordedSource
 from ...run.sources.recording.file import check_apart
 from ...run.sources.recording.recorded import Recorded
-from ...run.sources.recording.recorded_step import RecordedStep
+from ...run.sources.recording.recorded_step import RecordedStep, runs_of
 from ..ink.boxes import check_size
 from ..ink.listed import Record, changes, records_of
 from ..ink.text import loss_text, short
@@ -464,16 +462,9 @@ def _light(step: MicroStepView, stages: Sequence[Stage], cubes: set[str]) -> lis
     lit = step.frame.computed if numbers is None else ~np.isnan(numbers)
     reached, come = (np.concatenate([rows[stage.name] for stage in stages]) for rows in (step.reached, step.deltas))
     every = (lit, ~np.isnan(step.range_values), step.frame.computed, reached, ~np.isnan(come))
-    runs = [_runs(np.flatnonzero(some)) for some in every]
+    runs = [runs_of(np.flatnonzero(some)) for some in every]
     made, layer = step.layer, None
     if made is not None and made.weight is not None and step.output_row in step.sums:
         layer = [step.output_row, made.weight.start, *made.weight.shape, -1 if made.bias is None else made.bias.start]
     whose = list(whose_deltas(stages, step.deltas, cubes).items())
-    return [*runs[:3], _runs(np.sort(step.weights)), *runs[3:], whose, layer]
-
-
-def _runs(numbers: NDArray[np.int64]) -> list[list[int]]:
-    if not len(numbers):
-        return []
-    cuts = [0, *(np.flatnonzero(np.diff(numbers) != 1) + 1).tolist(), len(numbers)]
-    return [[int(numbers[a]), int(numbers[b - 1]) + 1] for a, b in pairwise(cuts)]
+    return [*runs[:3], runs_of(np.sort(step.weights)), *runs[3:], whose, layer]

@@ -22,13 +22,11 @@ from ...run.scene.scene import Scene
 from ...run.source import Moment, Source
 from ..cubes.looks import LOOKS, CubeLook
 from ..ink.listed import Listed, Record, changes, short
-from ..ink.maps import get_map, hexed
 from ..ink.sketch import Rect, Sketch
-from ..ink.theme import DARK, THEMES
+from ..ink.theme import DARK, THEMES, get_map, hexed
 from ..panels.attention import greys
-from ..panels.drawer import Setting
+from ..panels.drawer import Setting, test_loss, test_share
 from ..panels.word import MOST, WordState, bars, scene
-from ..panels.wording import test_loss, test_share
 from ..screen.side import SidePanels
 from ..shown.subject import subject_of
 from .document import Laid

@@ -11,11 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from ...run.opened.attention import Attention, AttentionState
 from ...run.opened.equations import mixture, score_of
 from ..ink.boxes import LABEL
-from ..ink.equation import product, sides_of
-from ..ink.maps import get_map
 from ..ink.sketch import Box, Sketch, Spot, rgba
-from ..ink.text import delta_text, measure, number
-from ..ink.theme import Theme, mixed, rgb
+from ..ink.text import delta_text, measure, number, product, sides_of
+from ..ink.theme import Theme, get_map, mixed, rgb
 from .drawer import Point, Setting, title_of
 
 BEGINNING = "start"

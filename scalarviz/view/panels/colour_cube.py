@@ -13,10 +13,9 @@ from ...run.edits import SetTargets
 from ...run.panels import ColourCube
 from ...run.source import Moment
 from ..ink.boxes import LABEL
-from ..ink.maps import displayed, hexed
 from ..ink.sketch import Box, Float, Sketch, contains
 from ..ink.text import measure
-from ..ink.theme import Theme
+from ..ink.theme import Theme, displayed, hexed
 from ..space.camera import Camera, Rect, camera_of, fit, pose_of, turn_by, zoomed
 from .drawer import Drawer, Ground, Point, Tip
 

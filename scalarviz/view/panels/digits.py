@@ -13,10 +13,9 @@ from ...run.edits import AddSamples
 from ...run.panels import DigitBoard, DigitPad
 from ...run.source import Moment
 from ..ink.boxes import LABEL
-from ..ink.maps import get_map
 from ..ink.sketch import Box, Cached, Sketch, contains, rgba
 from ..ink.text import measure
-from ..ink.theme import Theme, mixed
+from ..ink.theme import Theme, get_map, mixed
 from .drawer import Drawer, Ground, Point, Setting, Tip
 from .image import averaged
 

@@ -13,16 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 from ...errors import InputError
 from ...run.panels import GraphPanel, Image, Painting, Pictures, RecordedPictures, Table
 from ...run.source import Moment
-from ..graph.figure import GraphFigure
+from ..graph.figure import GraphFigure, Wish, node_numbers, shown_of
 from ..graph.layout import Box as Node
 from ..graph.layout import Layout, item_words
-from ..graph.shown import Wish, node_numbers, shown_of
 from ..ink.boxes import COLUMN, LABEL, PRESENTER
 from ..ink.figure import View
 from ..ink.listed import records_of, sketches_of
-from ..ink.maps import displayed, hexed
 from ..ink.sketch import Box, Cached, Sketch, Spot, spot_at
 from ..ink.text import measure
+from ..ink.theme import displayed, hexed
 from ..space.arrangement import ACROSS, DOWN
 from .drawer import Drawer, Ground, Headline, P, Point, Setting, Tip, cut, ring_around, sentence, title_of
 from .pace import SETTLE, Grid, Pace, fractions, reduced
@@ -598,10 +597,8 @@ class GraphDrawer(MadeDrawer[GraphPanel, tuple[Layout, float | None]]):
         shows = made, self.ground.theme, inner is None
         if self._ink is None or inner is not None or self._ink_of != shows:
             seen, now = ({}, None) if inner is None else node_numbers(layout, inner.nodes, inner.current_node)
-            self._ink, self._ink_of = (
-                GraphFigure(layout, self.ground.theme, None, share=1.0, v=v, seen=seen, now=now),
-                shows,
-            )
+            self._ink = GraphFigure(layout, self.ground.theme, None, share=1.0, v=v, seen=seen, now=now)
+            self._ink_of = shows
         view = self._view = self._view_in(self._ink.size, room)
         at = room[0] + view.left, room[1] + view.top
         return self._ink.placed(scale=view.scale, at=at, ground=False, window=room)

@@ -24,9 +24,8 @@ from ..ink.text import measure
 from ..ink.theme import Theme
 from ..ink.widgets import Toggle
 from ..shown.subject import Forecast, holding
-from .drawer import Drawer, Ground, Headline, Point
+from .drawer import BEFORE, Drawer, Ground, Headline, Point, coming_words, noun, test_loss, test_share
 from .pace import Pace, answer_at_once
-from .wording import BEFORE, coming_words, noun, test_loss, test_share
 
 Array = NDArray[np.floating]
 DASHES = 6.0, 4.0

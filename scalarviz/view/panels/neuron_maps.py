@@ -12,15 +12,12 @@ from ...run.source import Moment
 from ..cubes.scale import LegendScale, in_words
 from ..ink.axes import zero_lines
 from ..ink.boxes import CHANNEL, LABEL, MARGIN
-from ..ink.maps import get_map, signed_shades
-from ..ink.overlay import pointer_label
 from ..ink.sketch import Box, Cached, Sketch, Spot, contains, meet, rgba, spot_at
 from ..ink.text import chip_text, measure, number, short
-from ..ink.theme import Theme, rgb
-from ..ink.widgets import HIGH, WIDE, button, knob, plus
+from ..ink.theme import Theme, get_map, rgb, signed_shades
+from ..ink.widgets import HIGH, WIDE, button, knob, plus, pointer_label
 from ..shown.names import Hidden, chain_in, hidden_of
-from ..space.arrangement import Project
-from ..space.plate import Plate
+from ..space.arrangement import Plate, Project
 from .drawer import Drawer, Ground, Point, Setting, Tip, cut
 from .pace import Float, Grid, fractions, places, tile_cells, tiled
 from .points import BUDGET, boundary_sketch

@@ -21,14 +21,12 @@ from ...run.source import Moment, Source
 from ...run.travel import weight_record
 from ..ink.axes import Axes, Floats, Scale, gutter, scale_of, tick_text, zero_lines
 from ..ink.boxes import ABOUT, LABEL
-from ..ink.maps import Colormap, get_map
 from ..ink.sketch import Box, Cached, Sketch
 from ..ink.text import loss_text, measure, rate_text, short
-from ..ink.theme import Theme, mixed
+from ..ink.theme import Colormap, Theme, get_map, mixed
 from ..shown.names import Names, who
-from .drawer import Drawer, Ground, OpenedStep, Point, Tip, cut, sentence, title_of
+from .drawer import BEFORE, Drawer, Ground, OpenedStep, Point, Tip, cut, loss_words, sentence, title_of
 from .pace import answer_at_once
-from .wording import BEFORE, loss_words
 
 # ---- The lines of the two trees, and their known gradients.
 

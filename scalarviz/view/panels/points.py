@@ -13,10 +13,9 @@ from ...run.panels import Axis, CurveFit, PlaneMap, Points
 from ...run.source import Moment
 from ..ink.axes import Axes, Floats, Scale, end_texts, evenly, gutter, zero_lines
 from ..ink.boxes import COLUMN, LABEL
-from ..ink.maps import class_colours, class_shades, signed_shades
 from ..ink.sketch import Box, Cached, Sketch, rgba
 from ..ink.text import measure, number, short
-from ..ink.theme import Theme
+from ..ink.theme import Theme, class_colours, class_shades, signed_shades
 from ..ink.widgets import Toggle
 from ..shown.subject import number_of
 from .drawer import Drawer, Ground, Point, Tip, cut, ring_around, sentence, title_of

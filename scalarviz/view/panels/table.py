@@ -16,16 +16,15 @@ from ...run.questions.ranges import extent
 from ...run.source import Moment
 from ..ink.axes import Axes, Scale
 from ..ink.boxes import LABEL, TITLE, Places
-from ..ink.overlay import wrapped
 from ..ink.sketch import Box, Point, Sketch
 from ..ink.text import MINUS, measure, short
 from ..ink.theme import Theme
+from ..ink.widgets import wrapped
 from ..shown.names import Names
 from ..shown.subject import Subject
-from .drawer import Drawer, Ground, cut, title_of
+from .drawer import Drawer, Ground, cut, gradient_words, title_of
 from .image import TITLE as ABOVE
 from .image import MadeDrawer
-from .wording import gradient_words
 
 LINE = 19.0
 _GAP = 14.0

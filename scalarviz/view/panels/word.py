@@ -16,12 +16,10 @@ from ...errors import InputError
 from ...run import Moment
 from ...run.panels import Invented, Reading, WordBoard
 from ..ink.boxes import LABEL
-from ..ink.maps import Colormap, get_map
 from ..ink.sketch import Box, Sketch, Spot, spot_at
 from ..ink.text import measure, short
-from ..ink.theme import Theme, mixed
-from ..space.arrangement import Blueprint
-from ..space.plate import Plate
+from ..ink.theme import Colormap, Theme, get_map, mixed
+from ..space.arrangement import Blueprint, Plate
 from .attention import BEGINNING, attention_lines, cells, greys, key, percent, row_light, triangle
 from .drawer import Drawer, Ground, OpenedStep, Point, Setting, cut, sentence, title_of
 from .image import Asked

@@ -23,9 +23,8 @@ from ...run.opened.rule import Update
 from ...run.run import Run
 from ...scalar.emit import float16
 from ..cubes.scale import short_name
-from ..ink.equation import EXACT, Printed, decimals, descent, factor, product, rounds_to, significant
-from ..ink.text import MINUS, figure, number
-from ..panels.wording import BEFORE, batch_of, noun
+from ..ink.text import EXACT, MINUS, Printed, decimals, descent, factor, figure, number, product, rounds_to, significant
+from ..panels.drawer import BEFORE, batch_of, noun
 from ..shown.subject import Subject
 
 LISTED = 8

@@ -16,11 +16,10 @@ from ...run.controls import Button, Control, Segments, Slider, Switch
 from ..cubes.scale import LAYERS, ROWS
 from ..ink import widgets
 from ..ink.boxes import COLUMN, LABEL, WantedPanel, fitting_panels, stacked
-from ..ink.overlay import pointer_label, wrapped
 from ..ink.sketch import Box, Cached, Click, Point, Sketch, Spot, contains, spot_at
 from ..ink.text import measure
 from ..ink.theme import Theme, mixed
-from ..ink.widgets import LINE, SMALL, choice_lines, shade, track_of
+from ..ink.widgets import LINE, SMALL, choice_lines, pointer_label, shade, track_of, wrapped
 from ..panels.drawer import cut
 
 # ---- `Item`: one control at one moment, and `Row`: items side by side.

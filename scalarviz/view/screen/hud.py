@@ -15,8 +15,7 @@ from ..ink.boxes import BIG, LABEL, MARGIN, TITLE, TWO_LINES, Places
 from ..ink.sketch import Bound, Box, Sketch
 from ..ink.text import loss_text, measure, rate_text
 from ..ink.theme import Theme
-from ..panels.drawer import Headline, cut
-from ..panels.wording import loss_words, newest_beyond, quantity_words
+from ..panels.drawer import Headline, cut, loss_words, newest_beyond, quantity_words
 from ..shown.subject import Subject
 
 STEP = Bound("step", form="count")

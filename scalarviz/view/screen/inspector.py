@@ -17,13 +17,11 @@ from ...run.source import Abilities
 from ...run.travel import WeightRecord
 from ..ink.axes import Axes, Scale
 from ..ink.boxes import LABEL, TITLE
-from ..ink.equation import Printed, factor, significant
-from ..ink.overlay import wrapped
 from ..ink.sketch import COVERS, Box, Cached, Click, Sketch
-from ..ink.text import CAP_HEIGHT, figure, loss_text, measure, short
+from ..ink.text import CAP_HEIGHT, Printed, factor, figure, loss_text, measure, short, significant
 from ..ink.theme import Theme
-from ..ink.widgets import Entry, button
-from ..panels.wording import batch_of, coming_words, loss_words, update_names
+from ..ink.widgets import Entry, button, wrapped
+from ..panels.drawer import batch_of, coming_words, loss_words, update_names
 from ..shown.names import tensor_of, who
 from ..shown.subject import Subject
 from .account import PLAIN, Account, Explanation, Lines, Term, factors, ledger_of, signed

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,20 +17,20 @@ from ...run.panels import Beside, Panel
 from ...run.source import Moment
 from ..cubes.scale import LegendScale
 from ..ink.boxes import ABOUT, GAP, GROUND, LABEL, MARGIN, WantedPanel, beside_box, corner_boxes, top_boxes
-from ..ink.maps import hexed
 from ..ink.sketch import Box, Point, Sketch, contains
 from ..ink.text import measure
-from ..ink.theme import Theme
+from ..ink.theme import Theme, hexed
 from ..ink.widgets import tip
 from ..panels.drawer import Drawer, Ground, Headline, OpenedStep, Setting, sentence
 from ..panels.registry import drawer_of
 from ..shown.subject import Subject
+from ..space.chain import Turns
 from ..space.layout import Layout
-from ..space.lying import Turns
 
 _ENDS = 4.0
 """Least width of a scene, in multiples of a panel at the end of its network."""
-Kind = TypeVar("Kind", bound=Panel)
+
+
 Project = Callable[[ArrayLike], NDArray[np.float64]]
 TELLS = ABOUT - 1
 """Worth of a panel that shows an opened step, while there is one."""
@@ -49,7 +49,7 @@ class SidePanels:
         self.column, self.swatch = Column(self.drawers, self.ground), InputSwatch(self.ground)
         self._above: dict[str, Box] = {}
         self.floor: Drawer[Any] | None = None  # the panel that cubes stand on
-        self._homeless: tuple[str, ...] = ()  # panels without room above the cubes
+        self.homeless: tuple[str, ...] = ()  # panels without room above the cubes
         self._drawn: dict[str, Sequence[Sketch]] = {}
         self._around: dict[str, tuple[Sequence[Sketch], Sequence[Sketch]]] = {}  # among the cubes, and in the strip
         self.strip_shown = True  # whether the panels' part of the strip is visible and clickable
@@ -118,12 +118,12 @@ class SidePanels:
 
     def put_above(self, scene: Box | None, *, stage: bool) -> Box | None:
         """Place the panels above the cubes in a scene; return the rest. `stage`: they are the main picture."""
-        self._above, self._homeless = {}, ()
+        self._above, self.homeless = {}, ()
         if scene is None:
             return None
         wanted = {name: drawer.above for name, drawer in self.drawers.items() if drawer.panel.place == "above"}
         self._above, rest = top_boxes(wanted, scene, stage=stage)
-        self._homeless = tuple(name for name in wanted if name not in self._above)
+        self.homeless = tuple(name for name in wanted if name not in self._above)
         return rest
 
     def lift(self, *, there: bool, floor: bool) -> None:
@@ -164,10 +164,6 @@ class SidePanels:
     def below(self) -> Sequence[Sketch]:
         """Return the sketches of the floor panel, below the cubes."""
         return self._drawn.get(self.column.lifted, ())
-
-    def lodge(self) -> bool:
-        """Move panels without room above the cubes into the column; return whether to lay out again."""
-        return self.column.lodge(self._homeless)
 
     def float_over(self, layout: Layout, project: Project, scene: Box | None, taken: Sequence[Box] = (),
                    words: Sequence[Box] = ()) -> None:  # fmt: skip

@@ -18,15 +18,14 @@ from ..cubes.scale import ActivationScale, Coloring, LegendScale
 from ..cubes.slab import SlabVisual
 from ..ink.axes import spaced
 from ..ink.boxes import CHANNEL, GAP, LABEL, TITLE, Places
-from ..ink.maps import Colormap
-from ..ink.overlay import wrapped
 from ..ink.sketch import Box, Sketch, Spot, rgba
 from ..ink.text import measure
-from ..ink.theme import Theme, mixed, rgb
+from ..ink.theme import Colormap, Theme, mixed, rgb
+from ..ink.widgets import wrapped
 from ..micro.light import dimmed
 from ..notes.layer import formulas, template
+from ..panels.drawer import quantity_words
 from ..panels.pace import TextPace
-from ..panels.wording import quantity_words
 from ..shown.subject import Subject
 from ..space.camera import Camera
 

@@ -245,7 +245,7 @@ class TimeBar:
         if near:  # a mark attracts clicks beside it
             step = min(near, key=lambda mark: abs(plan.scale.x_of(mark.step) - at[0])).step
         else:
-            step = max(plan.scale.step(at[0]), plan.past.first)
+            step = max(int(plan.scale.steps(at[0])), plan.past.first)
         return GO, min(plan.past.nearest(step), plan.past.newest)
 
     def hover(self, at: Point | None) -> bool:
@@ -264,10 +264,7 @@ class TimeBar:
         if name == BRANCH:
             branch = next(b for b in plan.past.branches if b.number == value)
             rail = next(r for r in plan.rails if branch in r.branches)
-            more = [
-                f"steps {branch.first:,} to {branch.newest:,}",
-                *([f"started by {branch.why}"] if branch.why else []),
-            ]
+            more = [f"steps {branch.first:,} to {branch.newest:,}", *[f"started by {branch.why}"] * bool(branch.why)]
             more += [f"{len(rail.branches)} branches: click for the next"] if rail.folded else []
             return [self._tip(at, size, "another branch", "click: go there", more)]
         if name != GO:
@@ -409,10 +406,6 @@ class StepScale:
     def x_of(self, step: int) -> float:
         """Return the x of one step."""
         return float(self.place(step))
-
-    def step(self, x: float) -> int:
-        """Return the step nearest to x."""
-        return int(self.steps(x))
 
     def steps(self, x: ArrayLike) -> NDArray[np.int64]:
         """Return the steps nearest to several x."""

@@ -183,11 +183,6 @@ class Sample:
     sheet: bool = False  # whether the inputs are an image, 0 paper and 1 ink
 
     @property
-    def unknown(self) -> bool:
-        """Whether the target of the probe sample is unknown."""
-        return self.target is None or bool(np.isnan(self.target).any())
-
-    @property
     def target_values(self) -> NDArray[np.floating] | None:
         """The target as one number per output, or None if it has another form.
 
@@ -304,7 +299,8 @@ class Subject:
         """The target of the probe sample; None if it is unknown, as for a sample drawn by hand."""
         if self.given is not None and self.probe is not None and not np.array_equal(self.given, self.probe):
             return None
-        return None if self.sample.unknown else self.sample.target
+        wanted = self.sample.target
+        return None if wanted is None or np.isnan(wanted).any() else wanted
 
 
 def subject_of(x: object) -> Subject:
@@ -356,10 +352,8 @@ def scene_subject(scene: Scene, source: Source) -> Subject:
         probe, target = first[0], first[1] if target is None else target
     own = None if probe is None else np.array(probe, np.float64)  # a user may draw on it
     wanted = None if target is None else np.array(target, np.float64).ravel()  # changes with the chosen sample
-    sample, given = (
-        _sample(scene, source.n_inputs, stages, wanted, speaks_of, drawn=True),
-        None if own is None else own.copy(),
-    )
+    sample = _sample(scene, source.n_inputs, stages, wanted, speaks_of, drawn=True)
+    given = None if own is None else own.copy()
     rest = scene.plan, scene.whole_loss, scene.table
     return Subject(source, own, sample, scene.panels, given, *rest, of_data=first is not None)
 

@@ -17,9 +17,24 @@ import numpy as np
 from ...run.core.frame import Tensor
 from ..ink.boxes import CHANNEL, LABEL
 from ..ink.text import measure
-from .arrangement import ACROSS, DOWN, FLOW, OUTPUTS_DOWN, Blueprint, Caption, Layout, Mode, Note, Wire, laid
+from .arrangement import (
+    ACROSS,
+    DOWN,
+    FLOW,
+    OUTPUTS_DOWN,
+    Blueprint,
+    Caption,
+    Grid,
+    Kind,
+    Layout,
+    Mode,
+    Note,
+    Plate,
+    Wire,
+    grid_for,
+    laid,
+)
 from .camera import Floats, Pose, Rect, Size, basis, camera_of
-from .plate import Grid, Kind, Plate, grid_for
 
 HALF = 0.46
 AZIMUTH, ELEVATION = -78.0, 8.0
@@ -190,10 +205,7 @@ class _Network:
         if item.operator not in ("input", "output"):
             return [(item.operator, True), *([(item.name, False)] if item.name else [])]
         alone = sum(other.operator == item.operator for other in self.items) == 1
-        return [
-            (item.operator if alone else item.name, True),
-            *([(_shape_words(item.shape), False)] if item.shape else []),
-        ]
+        return [(item.operator if alone else item.name, True), *[(_shape_words(item.shape), False)] * bool(item.shape)]
 
 
 def _columns(parts: Sequence[Tensor]) -> list[list[Tensor]]:

@@ -11,14 +11,12 @@ import numpy as np
 from ...errors import InputError
 from ...run.core.frame import Stage, Tensor
 from ...run.scene.scene import Plan
-from .arrangement import Layout, Mode
+from .arrangement import Grid, Kind, Layout, Mode, Plate, grid_for
 from .blocks import Item, blocks
 from .camera import Camera, Floats, Rect, Size, fit
-from .chain import ChainLayer, chain_of, stack, staircase
-from .lying import Turns, few_chain, few_gallery, one_layer, turning
+from .chain import ChainLayer, Turns, chain_of, few_chain, few_gallery, one_layer, stack, staircase, turning
 from .plane import conv_chain, conv_row, gallery, graph
 from .planned import planned
-from .plate import Grid, Kind, Plate, grid_for
 
 __all__ = ["FEW", "Apart", "Grid", "Kind", "Layout", "Mode", "Plate", "layer_of", "layers_of", "layout_for",
            "scene_rect"]  # fmt: skip

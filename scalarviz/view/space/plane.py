@@ -21,15 +21,18 @@ from .arrangement import (
     FLOW,
     OUTPUTS_ACROSS,
     OUTPUTS_DOWN,
+    Grid,
+    Kind,
     Layout,
+    Plate,
     fitted,
+    grid_for,
     inner,
     laid,
     plate_for,
     row_plate,
 )
 from .camera import Floats, Rect, Size, fit
-from .plate import Grid, Kind, Plate, grid_for
 
 HALF = 0.45
 CONV_ANGLES, GRAPH_ANGLES, GALLERY_ANGLES = (-66.0, 12.0), (-76.0, 11.0), (-62.0, 14.0)
@@ -266,9 +269,8 @@ def _home(tensor: Tensor, stages: Sequence[Stage]) -> str:
             return stage.name
     path = tensor.name.rpartition(".")[0]
     while path:
-        for stage in stages:
-            if stage.name == path:
-                return stage.name
+        if any(stage.name == path for stage in stages):
+            return path
         path = path.rpartition(".")[0]
     return stages[-1].name
 

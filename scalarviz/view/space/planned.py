@@ -26,12 +26,12 @@ from .arrangement import (
     Caption,
     Heading,
     Layout,
+    Plate,
     Wire,
     laid,
     plate_for,
 )
 from .camera import Floats, Pose, Rect, Size, basis, camera_of
-from .plate import Plate
 
 HALF = 0.46
 AZIMUTH, ELEVATION = -63.0, 14.0

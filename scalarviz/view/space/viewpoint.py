@@ -48,7 +48,7 @@ class Viewpoint:
         self.kept: dict[int, Pose] = {}  # views by number
         self._glide: tuple[Pose, Pose | None, float] | None = None  # from, to (None: the fitted one), seconds since
         self._adopt_layout(layout)
-        self._camera = layout.camera
+        self.camera = layout.camera
 
     def _adopt_layout(self, layout: Layout) -> None:
         self._layout = layout
@@ -58,18 +58,8 @@ class Viewpoint:
         x0, y0, x1, y1 = layout.rect
         self._most = max(2.0, min(x1 - x0, y1 - y0) / layout.pixels_per_cube())
 
-    @property
-    def camera(self) -> Camera:
-        """The present camera; setting it ends a glide."""
-        return self._camera
-
-    @camera.setter
-    def camera(self, camera: Camera) -> None:
-        self._glide = None
-        self._set_camera(camera, moved=camera is not self._layout.camera)
-
     def _set_camera(self, camera: Camera, *, moved: bool) -> None:
-        self._camera, self.moved, self.stale = camera, moved, True
+        self.camera, self.moved, self.stale = camera, moved, True
 
     def shift(self, by: Floats) -> None:
         """Use the fitted camera with its picture moved by pixels; this does not count as moved."""
@@ -87,7 +77,7 @@ class Viewpoint:
     @property
     def pose(self) -> Pose:
         """The present camera as a pose around the scene's middle."""
-        return pose_of(self._camera, self._centre)
+        return pose_of(self.camera, self._centre)
 
     @property
     def gliding(self) -> bool:
@@ -109,11 +99,10 @@ class Viewpoint:
         self._go(zoomed(self.pose, wanted / now, at))
 
     def _go(self, pose: Pose) -> None:
-        moved = camera_of(pose, self._camera.size, self._points)
+        moved = camera_of(pose, self.camera.size, self._points)
         shift = shift_into_view(moved, [plate.corners for plate in self._layout.plates], self._layout.rect)
-        if shift.any():
-            moved = camera_of(shifted(pose, *shift), self._camera.size, self._points)
-        self.camera = moved
+        self._glide = None
+        self._show(shifted(pose, *shift))
 
     def fit(self) -> None:
         """Start the glide back to the fitted view, and stop turning."""

@@ -31,8 +31,8 @@ from ..page.pictures import can_draw, chosen, panel_pictures
 from ..page.recorded import html_of
 from ..page.recording import Recorded, Recording
 from ..page.scripts import colours_of
-from .run_faces import Thumbs
 from .run_plots import figures, sentence
+from .run_wall import Thumbs
 from .runs import ENDINGS, Runs, ending_of, let_go, number_text, options_text, run_text, runs_of, value_text
 
 # ---- Pictures of runs for a report, by ending.

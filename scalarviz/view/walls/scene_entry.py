@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from ...errors import ScalarvizError
 from ...run.scene.scene import Scene
 
 DOT = "  \N{MIDDLE DOT}  "
@@ -58,11 +57,6 @@ def build_in_thread(make: Callable[[], Made]) -> Future[Made]:
 
     threading.Thread(target=run, name="scalarviz-building").start()
     return future
-
-
-def error_message(error: BaseException | None) -> str:
-    """Return the text of an error for the user."""
-    return f"{'' if isinstance(error, ScalarvizError) else f'{type(error).__name__}: '}{error}"
 
 
 # ---- `Station`: one stop of a tour as data: a scene, its sentences, and its timed actions.

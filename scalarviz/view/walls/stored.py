@@ -51,7 +51,7 @@ def stored_subject(paths: Sequence[Path], only: Sequence[str] = ()) -> Subject:
     found = matched(*arrays)
     arrays[1] = _by_their_names(arrays[1], found)
     a, b = (Stored(own, name) for own, name in zip(arrays, names, strict=True))
-    return replace(pair_subject(StoredPair(a, b, (names[0], names[1]), found)), items=items)
+    return replace(pair_subject(StoredPair(a, b, (names[0], names[1]))), items=items)
 
 
 def _items(path: Path, file: Read, printed: Sequence[str]) -> tuple[Item, ...]:
@@ -266,19 +266,12 @@ class Stored(Played):
 
 
 class StoredPair(RecordedPair):
-    """Two files, with the difference of the tensors that `found` matches.
-
-    `renamed` lists tensors that have another name or axis order in the second file.
-    """
+    """Two files, with the difference of the tensors that they share."""
 
     can, recorded = Abilities(), False
 
-    def __init__(self, a: Stored, b: Stored, names: tuple[str, str], found: Mapping[str, Match]) -> None:
+    def __init__(self, a: Stored, b: Stored, names: tuple[str, str]) -> None:
         super().__init__(a, b, names)
-        self.renamed = tuple(
-            f"{name} is {' '.join([match.name] * (match.name != name) + ['transposed'] * match.turned)} in {names[1]}"
-            for name, match in found.items() if match[:2] != (name, False)
-        )  # fmt: skip
         self.heads = a.says, b.says
         self._frame = super().frame_at(0)
         for one in (self._frame, *self._frame.frames):

@@ -18,16 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..ink.boxes import LABEL
-from ..ink.overlay import banner, help_panel
 from ..ink.painter import Painter
 from ..ink.sketch import Box, Sketch, Spot, spot_at
 from ..ink.theme import Theme, get_theme, presenting
+from ..ink.widgets import banner, help_panel
+from ..panels.drawer import words_of
 from ..screen.hud import keys
 from ..watch.actions import Action, action_of
 from ..watch.host import Handler, Host, Point, Room
 from ..watch.live import LiveView
 from ..watch.viewer import WAIT
-from .scene_entry import DOT, BuiltScene, Made, SceneEntry, build_in_thread, error_message
+from .scene_entry import DOT, BuiltScene, Made, SceneEntry, build_in_thread
 
 Picture = NDArray[np.uint8]
 ASPECT = 16 / 9
@@ -249,11 +250,10 @@ class Wall(Room):
 
     def _show(self, door: SceneEntry, opened: BuiltScene) -> None:
         """Show a scene in the window; Escape returns to the wall."""
-        assert self.host is not None
         if self._entered is None or self._entered[1].scene is not opened.scene:
             self._entered, self._end = (door, opened), opened.scene.run.steps + opened.steps
         name = DOT.join(dict.fromkeys([opened.scene.name, door.name]))
-        self.host.enter(lambda size: self._scene(door, opened, size), name)
+        self._ask_host(lambda host: host.enter(lambda size: self._scene(door, opened, size), name))
 
     def _scene(self, door: SceneEntry, opened: BuiltScene, size: tuple[int, int]) -> LiveView:
         view = LiveView(opened.scene, size, steps=opened.steps, duration=opened.duration, theme=self.theme, wait=WAIT)
@@ -266,9 +266,8 @@ class Wall(Room):
 
     def return_to_wall(self, theme: Theme | None = None) -> None:
         """Return to the wall, with the theme of the scene."""
-        assert self.host is not None
         self.theme = theme or self.theme
-        self.host.enter(self.appear, self.called)
+        self._ask_host(lambda host: host.enter(self.appear, self.called))
 
     @property
     def last_entered(self) -> tuple[SceneEntry, BuiltScene] | None:
@@ -286,21 +285,20 @@ class Wall(Room):
 
     # ---- time
 
-    def _beat(self, seconds: float) -> None:
-        assert self.host is not None
+    def _beat(self, host: Host, seconds: float) -> None:
         self.pass_time(seconds)
         if self._opening is not None and self._opening[1].done():
             (door, future), self._opening, self._dirty = self._opening, None, True
             if (opened := self._result_of(future)) is not None:
                 self._show(door, opened)
-        self._go_on(self.host, seconds)
+        self._go_on(host, seconds)
         self.repaint()
 
     def _result_of(self, future: Future[Made]) -> Made | None:
         """Return what was built, or None; a notice shows the error."""
         if (error := future.exception()) is None:
             return future.result()
-        said = error_message(error)
+        said = words_of(error)
         if said != str(error) and self.host is not None:
             self.host.tell("".join(traceback.format_exception(error)).rstrip())
         self.say(said)

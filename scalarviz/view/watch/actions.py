@@ -7,14 +7,13 @@ and the docs read these tables. A viewer's `handlers` maps the names to function
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ...errors import InputError, TypeMismatchError, UnknownNameError, listing
 from ...run.panels import WordBoard
 from ...run.sources.watched import Watched
-from ..panels.registry import DRAWERS
 
 if TYPE_CHECKING:
     from ..shown.subject import Subject
@@ -244,10 +243,9 @@ class Action:
         """The keys for the list; of numbered keys the first and the last."""
         return (f"{self.keys[0]} to {self.keys[-1]}",) if self.numbered else self.keys
 
-    def line(self, mark: str = "") -> tuple[str, str]:
+    def line(self) -> tuple[str, str]:
         """Return the keys, each between two marks, with the gesture; and what the action does."""
-        keys = [f"{mark}{key}{mark}" for key in self.pressed]
-        return " or ".join(filter(None, (*keys, self.hand))), self.does
+        return " or ".join(filter(None, (*self.pressed, self.hand))), self.does
 
     def value_of(self, key: str, *, shift: bool = False) -> int | None:
         """Return the value that a key sends; None stands for the usual one."""
@@ -479,21 +477,3 @@ def help_lines(here: ActionContext) -> tuple[tuple[str, str], ...]:
 def table_of(actions: Iterable[Action]) -> list[tuple[str, str]]:
     """Return the list of keys of a window that shows no run."""
     return [a.line() for a in (*actions, *map(action_of, SHARED))]
-
-
-def markdown() -> str:
-    """Return all tables in Markdown, for docs/window.md."""
-    panels = [line for drawer in DRAWERS.values() for line in (*drawer.gestures, *drawer.choices, *drawer.lessons)]
-    rooms = (("on the wall of all scenes", WALL), ("in the tour", TOUR), ("on a wall of runs", RUNS))
-    tables = {
-        "key": [a.line("`") for a in ACTIONS],
-        "mouse": [g.line() for g in GESTURES],
-        "on a panel": panels,
-        **{head: [a.line("`") for a in room] for head, room in rooms},
-    }
-    return "\n".join(_table(head, lines) for head, lines in tables.items())
-
-
-def _table(head: str, lines: Sequence[tuple[str, str]]) -> str:
-    rows = "\n".join(f"| {first} | {does} |" for first, does in lines)
-    return f"| {head} | does |\n|---|---|\n{rows}\n"

@@ -9,10 +9,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from ..ink.overlay import help_pages
+from ..ink.widgets import help_pages
 from .actions import SHARED, Action, action_of, normalised, table_of
 
 Point = tuple[float, float]
@@ -102,9 +103,9 @@ class Guest:
     def attach(self, host: Host) -> None:
         """Appear in `host`, which then sends time and fulfils requests."""
         self.host = host
-        host.every(TICK, self._beat)
+        host.every(TICK, partial(self._beat, host))
 
-    def _beat(self, seconds: float) -> None:
+    def _beat(self, host: Host, seconds: float) -> None:
         """Advance by `seconds` of the host's clock."""
 
     def draw(self, viewport: tuple[int, int] | None = None) -> None:

@@ -116,7 +116,7 @@ class LiveView(Viewer):
         if self._compiling:
             self.ask_run(self._compile, self._compiled, lambda error: self._compiled(math.nan))
         self._asked = self.worker.request()
-        self._frames, self._steps = Rate(), Rate()
+        self.frames, self._steps = Rate(), Rate()
         self._raw: Frame | None = None
         self._with_rows: Frame | None = None
         self._units = UnitsPace()
@@ -180,12 +180,8 @@ class LiveView(Viewer):
 
     def draw(self, viewport: tuple[int, int] | None = None) -> None:
         """Draw the picture into the bound framebuffer."""
-        self.mark_frame()
+        self.frames.mark()
         super().draw(viewport)
-
-    def mark_frame(self) -> None:
-        """Count a drawn frame, drawn here or by a receiver."""
-        self._frames.mark()
 
     def notice(self) -> str:
         """Return the condition being typed, or else the notice."""
@@ -226,7 +222,7 @@ class LiveView(Viewer):
         elif self.playback.running and not self._compiling:
             parts[1] = f"{seen:,.0f} of {max(seen, self._full_speed):,.0f} steps/s"
         if self.playback.running:
-            frames = self._frames.value
+            frames = self.frames.value
             parts.append(f"{frames:.{0 if frames >= 2 else 1}f} frames/s")
             parts += [self.run.breakpoints.remark] * bool(self.run.breakpoints.remark)
         else:  # a pause must not count in steps a second
@@ -303,7 +299,6 @@ class LiveView(Viewer):
                 self._told.add(news)
                 recorder.say()
                 self.say(news, NEWS_SECONDS)
-                self.refresh()
 
 
 # ---- `Rate`: frames or steps a second, measured.
@@ -657,12 +652,6 @@ class BreakpointPrompt:
         """
         said = self._switched(text) if text.removeprefix("-").isdecimal() else self._add_breakpoint(text)
         self._view.say(said, SET_SECONDS)
-
-    @property
-    def listed(self) -> list[dict[str, object]]:
-        """The run's breakpoints: number, condition, hits, whether it is on."""
-        return [{"number": p.number, "text": brief(p.text, 60), "hits": p.hits, "on": p.enabled}
-                for p in self._worker.run.breakpoints]  # fmt: skip
 
     def _add_breakpoint(self, text: str) -> str:
         run = self._worker.run

@@ -16,7 +16,7 @@ from ...run.worker import Worker
 from ..micro.step_view import GRADIENTS, LOSS, UPDATE
 from ..micro.walk import Walk, open_step, sides
 from ..micro.wires import STANDS, STOP
-from ..panels.wording import noun
+from ..panels.drawer import noun
 from .actions import inside_line
 
 if TYPE_CHECKING:
@@ -356,11 +356,6 @@ class MicroSteps:
         said = step.headline.removeprefix("paused ") if self.slow or self._plays else step.headline
         said += "  ·  slow motion" if self.slow else ""
         return f"recording  ·  {said}" if self._recorded else said
-
-    def shown(self, frame: Frame) -> Frame:
-        """Return the frame to show: inside an opened step, that of the micro-step."""
-        step = self._view.bench.inside.micro_step
-        return frame if step is None else step.frame
 
 
 def _cause(walk: Walk, stop: Stop | None) -> int:

@@ -120,12 +120,11 @@ class SelectedWeights:
             return
         share = f"{100 * search.share:.0f} %"
         self._viewer.say(f"searching the last change of sign of {search.name}: {share} (Esc cancels)")
-        self._viewer.refresh()
 
     def cancel(self) -> bool:
         """Cancel a search; return whether there was one."""
         if self._search is not None:
-            self._search.cancel()
+            self._search.given_up = True
         return self._search is not None
 
     # ---- edits
@@ -308,7 +307,7 @@ class SignSearch:
 
     def __init__(self, viewer: Viewer, index: int, name: str) -> None:
         self._viewer, self._index, self.name = viewer, index, name
-        self.share, self.ended, self._given_up = 0.0, False, False
+        self.share, self.ended, self.given_up = 0.0, False, False
         viewer.ask_run(self._find_step, self._go_to_step, self._fail)
 
     def _find_step(self, run: Run) -> int | None:
@@ -316,11 +315,7 @@ class SignSearch:
 
     def _report_progress(self, share: float) -> bool:
         self.share = share
-        return not self._given_up
-
-    def cancel(self) -> None:
-        """Cancel the search."""
-        self._given_up = True
+        return not self.given_up
 
     def _go_to_step(self, step: int | None) -> None:
         self.ended = True
@@ -328,7 +323,7 @@ class SignSearch:
             self._viewer.say(f"{self.name} changed its sign at step {step:,}")
             self._viewer.travels.go(step)
         else:
-            self._viewer.say("search cancelled" if self._given_up else f"{self.name} has never changed its sign")
+            self._viewer.say("search cancelled" if self.given_up else f"{self.name} has never changed its sign")
 
     def _fail(self, error: Exception) -> None:
         self.ended = True

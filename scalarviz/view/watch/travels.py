@@ -45,8 +45,9 @@ class Travels:
         self._remarked = ""
         self._asked = 0  # number of requests that the run has not done yet
         self.handlers: dict[str, Callable[..., object]] = {
-            "back": self.go_back, "first": self.first, "newest": self.newest, "restart": self.restart,
-            "undo": self.undo, "redo": self.redo, "name_moment": self.name_moment, "toggle_loop": self.toggle_loop,
+            "back": self.go_back, "first": lambda: self.go(self.past.first), "newest": self.newest,
+            "restart": self.restart, "undo": self.undo, "redo": self.redo, "name_moment": self.name_moment,
+            "toggle_loop": self.toggle_loop,
         }  # fmt: skip
 
     # ---- position
@@ -116,10 +117,6 @@ class Travels:
         self.go(step)
         return True
 
-    def first(self) -> None:
-        """Go to the first step."""
-        self.go(self.past.first)
-
     def newest(self) -> None:
         """Go to the newest step, and continue there if it was playing."""
         newest = self.past.newest
@@ -172,7 +169,6 @@ class Travels:
             self._playback.pause()
             self._source.switch(number)
             self._viewer.say(f"Switched branch: it ends at step {self._source.span[1]:,}.")
-            self._viewer.refresh()
         else:
             self._ask_run(lambda run: run.switch(number), lambda _: f"Switched branch: it has {branch.newest:,} steps.")
 
@@ -258,7 +254,6 @@ class Travels:
         if self.goal is not None and journey is not None and clock - self._set_out >= SLOW:
             part = f"{100 * journey:.0f} %"
             self._viewer.say(f"Going to step {self.goal:,}: {part} (Esc cancels)", 0.25)
-            self._viewer.refresh()
         self._watch_branches()
         if not self._guide.moving and not self._asked and self._dragged is None:
             self._arrived()
@@ -275,7 +270,6 @@ class Travels:
         if now.parent is not None and now.parent == self._branch and not self._asked:
             ring = ": click its ring" if self._viewer.bench.places.time is not None else ""
             self._viewer.say(f"New branch from step {now.first:,}. The later steps are kept{ring}")
-            self._viewer.refresh()
         self._branch = now.number
 
     def _arrived(self) -> None:

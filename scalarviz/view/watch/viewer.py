@@ -28,8 +28,8 @@ from ...run.sources.played import Played, RecordedSource
 from ...run.sources.recorded_pair import NAMES, RecordedPair
 from ...run.sources.recording.recorded import Following
 from ..cubes.atlas import THRESHOLDS
-from ..ink.overlay import help_pages
 from ..ink.theme import Theme
+from ..ink.widgets import help_pages
 from ..panels.word import WordDrawer
 from ..screen.hud import mistake_words
 from ..shown.subject import LOOP_CURVE, subject_of
@@ -161,7 +161,8 @@ class Viewer(Guest):
 
     def frame(self) -> Frame:
         """Return the numbers to show; inside an opened step, up to the current micro-step."""
-        return self.micro.shown(self.current_frame())
+        frame, step = self.current_frame(), self.bench.inside.micro_step
+        return frame if step is None else step.frame
 
     def pace_text(self, frame: Frame | None = None) -> str:
         """Return the HUD's second line for `frame`, or for the current moment with None."""
@@ -214,8 +215,7 @@ class Viewer(Guest):
     def advance(self, seconds: float) -> None:
         """Advance what is shown by `seconds`, whether or not it is drawn."""
         self.pass_time(seconds)
-        if self._waiting:
-            self._take_answers()
+        self._take_answers()
         self.pointer.pass_time(self.clock)
         self.travels.pass_time()
         running = self.playback.running
@@ -239,23 +239,18 @@ class Viewer(Guest):
         if self._waited >= self._wait:
             playback.play()
 
-    def _beat(self, seconds: float) -> None:
+    def _beat(self, host: Host, seconds: float) -> None:
         """Advance by `seconds` of the host's clock."""
-        assert self.host is not None
-        if not self.host.visible:
+        if not host.visible:
             self.advance(seconds)
         elif self.tick(seconds):
-            self.host.repaint()
+            host.repaint()
 
     def open(self, paths: Sequence[Path]) -> None:
         """Open files that were dropped or chosen (pictures, tables, weights); a notice reports each result."""
         for path in paths:
-            try:
-                said = _open(self, path)
-            except ScalarvizError as error:
-                said = str(error)
-            self.say(said)
-            self.refresh()
+            with self.saying():
+                self.say(_open(self, path))
 
     def tell(self, line: str) -> None:
         """Print a line on the terminal."""
@@ -373,7 +368,6 @@ class Viewer(Guest):
         if action is None:
             if pressed:
                 self.say(f"{pressed} does nothing here; ? shows the keys")
-                self.refresh()
             return False
         self._show_pressed(action, pressed, shifted=shift and (action is shifted or action.values is not None))
         with self.saying():
@@ -402,7 +396,6 @@ class Viewer(Guest):
             yield
         except ScalarvizError as error:
             self.say(str(error))
-            self.refresh()
 
     def toggle_help(self) -> None:
         """Show the next page of the list of keys, or hide the list."""
@@ -413,7 +406,6 @@ class Viewer(Guest):
         """Close what is open; otherwise run `escape_action`, or close the window at the second press."""
         if self._close_first():
             self._escape_until = 0.0
-            self.refresh()
         else:
             self._leave_window()
 
@@ -533,7 +525,6 @@ def paste(viewer: Viewer) -> None:
         viewer.say("the clipboard has no text: copy a table first, with column names in its first line")
     else:
         viewer.say(_learnt(viewer, parse_csv(text, "the pasted table")))
-    viewer.refresh()
 
 
 def _learnt(viewer: Viewer, table: CsvTable) -> str:
@@ -599,10 +590,8 @@ class Growing:
         """Show newly written steps, and report when a recording ends."""
         ends = []
         for one in list(self._written):
-            ended, newer = (
-                one.following.ended,
-                one.following.take_newest(),
-            )  # in this order: then what was last is taken, too
+            ended = one.following.ended  # before the newest: then what was last is taken, too
+            newer = one.following.take_newest()
             before = f"{one.name}: " if one.name else ""
             if newer is None and not ended:
                 continue

@@ -101,9 +101,9 @@ def test_a_graph_follows_its_numbers():
     widget.update()
     assert [one["svg"] == sent[0]["svg"] for one in sent] == [True, False]
     shown.appear()
-    assert re.match(r'<img class="scalarviz-still-\w+" alt="graph of z" src="data:image/svg', shown.still.html)
+    assert re.match(r'<img class="scalarviz-still-\w+" alt="graph of z" src="data:image/svg', shown.still.output.html)
     data, _ = shown.still.output._repr_mimebundle_()
-    assert (data["image/svg+xml"], data["text/plain"]) == (shown.svg, "graph of z")  # for who shows no HTML
+    assert (data["image/svg+xml"], data["text/plain"]) == (shown._drawing.svg, "graph of z")  # for who shows no HTML
     with pytest.raises(InputError, match="a graph has no steps"):
         widget.update(loss=1.0)
     with pytest.raises(InputError, match="a graph has no action 'step'"):

@@ -57,18 +57,13 @@ def test_frames_go_when_all_that_answer_owe_less_than_two_and_each_has_all_that_
             assert all({name: has[one].get(name) for name in now} == now for one in looks)
 
 
-def test_parts_that_are_known_do_not_go_again_and_who_is_mute_says_nothing_more():
+def test_parts_that_are_known_do_not_go_again():
     world = World()
     world.channel.ready("a")
     for parts in ({"head": 1, "why": None}, {"head": 1, "why": [2]}, {"head": 1, "why": None}):
         world.channel.answered("a", world.offer(parts))
     bare = [{k: v for k, v in content.items() if k in ("head", "why")} for content in world.sent]
     assert bare == [{"head": 1}, {"why": [2]}, {"why": None}]
-    world.channel.mute()
-    world.channel.tell({"kind": "over"})
-    world.offer()
-    assert len(world.sent) == 3
-
 
 def test_of_too_many_places_those_heard_longest_ago_are_given_up():
     world = World()

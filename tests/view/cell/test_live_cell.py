@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import scalarviz as sv
+from kit import keys
 from kit.commands import make_scene
 from kit.unseen import Unseen
 from kit.windows import wait_until
@@ -19,7 +20,7 @@ from scalarviz.run.scene.scene import SIDES
 from scalarviz.run.source import RunSource
 from scalarviz.run.worker import Worker
 from scalarviz.view import cube
-from scalarviz.view.cell.play import NOT_HERE, markdown
+from scalarviz.view.cell.play import NOT_HERE
 from scalarviz.view.ink.listed import Listed
 from scalarviz.view.ink.text import loss_text
 from scalarviz.view.watch.actions import ACTIONS
@@ -167,7 +168,7 @@ DOCS = pathlib.Path(__file__).parents[3] / "docs" / "notebooks.md"
 def test_every_action_is_done_or_its_reason_is_said_also_in_the_docs(cell, watch, scene):
     """Of the table, after a step, with a cube selected: none raises, what it refuses it says."""
     (table,) = re.findall(r"<!-- keys: [^\n]*-->\n(.*)\n?<!-- end of keys -->", DOCS.read_text("utf-8"), re.DOTALL)
-    assert table.strip() == markdown().strip(), "docs/notebooks.md: put scalarviz.view.cell.play.markdown() in"
+    assert table.strip() == keys.of_a_cell().strip(), "docs/notebooks.md: put keys.of_a_cell() in"
     page, quiet = watch(cell(scene)).stepped(3), set()
     page.ask(lambda play: play.viewer.bench.select(3))
 
@@ -359,6 +360,6 @@ def test_the_picture_that_stays_is_of_the_end_of_a_loop_and_of_an_edit(cell, wat
         weights[0].data = 0.5 / step
         loop.update(loss=0.25 / step, step=step)
     loop.look()
-    before = trained.still.html
+    before = trained.still.output.html
     trained.call(lambda play: play.viewer.set_weight(0, 0.5))
-    wait_until(lambda: "step 3, loss 0.0833" in loop.still.html and trained.still.html != before)
+    wait_until(lambda: "step 3, loss 0.0833" in loop.still.output.html and trained.still.output.html != before)

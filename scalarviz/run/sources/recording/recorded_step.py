@@ -104,10 +104,10 @@ def _step(opened: Opened, step: MicroStep) -> list[object]:
     joined = step.op or (joined if step.kind == "stage" and step.numbers else "")
     column = len(step.factors) if step.op else step.column
     return [PHASES.index(step.phase), step.kind, stage, clean(step.words), clean(step.formula), column, joined,
-            _runs(step.units), _runs(step.weights)]  # fmt: skip
+            runs_of(step.units), runs_of(step.weights)]  # fmt: skip
 
 
-def _runs(numbers: Rows) -> list[list[int]]:
+def runs_of(numbers: Rows) -> list[list[int]]:
     """Return whole numbers as runs of consecutive ones: first, and one after the last."""
     if not len(numbers):
         return []

@@ -1,5 +1,5 @@
 // Places of numbers on a colour scale, the colours there, and the choice of ranges; as run/questions/ranges.py,
-// view/cubes/scale.py and view/ink/maps.py. A range is {low, high, scale}, with the scale "linear", "symlog" or "log".
+// view/cubes/scale.py and view/ink/theme.py. A range is {low, high, scale}, with the scale "linear", "symlog" or "log".
 
 // of the symmetric-log scale: V/10 is half-way between 0 and V
 const KNEE = 80;
