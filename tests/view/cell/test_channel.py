@@ -65,6 +65,7 @@ def test_parts_that_are_known_do_not_go_again():
     bare = [{k: v for k, v in content.items() if k in ("head", "why")} for content in world.sent]
     assert bare == [{"head": 1}, {"why": [2]}, {"why": None}]
 
+
 def test_of_too_many_places_those_heard_longest_ago_are_given_up():
     world = World()
     for number in range(10 * MOST_PLACES):
