@@ -100,7 +100,8 @@ class Inside:
             bench.slab.set_lift(None)
             bench.scenery.values.lift(None, bench.project)
         quantity = self._quantity if step is None else step.quantity
-        if quantity != bench.colouring.quantity and (step is None or was is None or was.phase != step.phase):
+        before, now = (None if one is None else (one.phase, one.quantity) for one in (was, step))
+        if quantity != bench.colouring.quantity and (step is None or before != now):
             bench.set_look(quantity=quantity)
         bench.colouring.opened = step is not None
         if (was is None) != (step is None):
@@ -264,11 +265,15 @@ class Inside:
         return wires.path(pulse.kind, pulse.index, pulse.index)
 
     def _outline_weight(self) -> Sketch:
-        """A light edge around the one cube that the line below is about; of a small one a thinner one."""
-        sketch, bench, index = Sketch(over=True), self._bench, self._shown_step.sentence.index
-        plate = next((p for p in bench.layout.plates if p.start >= 0 and 0 <= index - p.start < p.size), None)
+        """A light edge around the cube, or row, that the line below is about; of a small one a thinner one."""
+        sketch, bench, told = Sketch(over=True), self._bench, self._shown_step.told
+        index = self._shown_step.sentence.index
+        first, last = (index, index) if index >= 0 or not len(told) else (int(told[0]), int(told[-1]))
+        plate = next((p for p in bench.layout.plates if p.start >= 0 and 0 <= first - p.start < p.size), None)
         if plate is not None:
-            ring = self._face(plate, index)[[0, 1, 3, 2, 0]]
+            ends = np.concatenate([self._face(plate, first), self._face(plate, last)])
+            across, down = (abs(np.linalg.det([ends[4] - ends[0], ends[k] - ends[0]])) for k in (1, 2))
+            ring = ends[[0, 5, 7, 2, 0] if across <= down else [0, 1, 7, 6, 0]]
             sketch.polyline(ring, bench.theme.selection, 2.0 if float(np.ptp(ring, axis=0).min()) > _MARKED else 1.4)
         return sketch
 
@@ -599,7 +604,8 @@ class Inside:
             colour = bench.subject.probe if bench.subject.sample.colours else None
             sketches.append(switch(place, bench.theme, noun(bench.subject), trial=step.trial, colour=colour))
         if column is not None:
-            top = column[1] + SWITCH + 18 + (SENTENCE + 8) * (bench.places.legend is not None)
+            line = None if rows is None or bench.places.legend is None else rows[0]
+            top = column[1] + SWITCH + 18 if line is None else line[1] + line[3] + 8
             sketches += below_switch(
                 (column[0], top, column[2], column[1] + column[3] - top), bench.theme, bench.subject, step
             )

@@ -107,7 +107,8 @@ class Lighting:
             for step in some:
                 if step.stage == done[-1].stage:
                     found[-1][step.weights] = products[step.weights]
-        return Lit("product", *found)
+        looked_up = done and (not len(done[-1].units) or self._walk.stages[done[-1].stage].kind == "embedding")
+        return Lit("read" if looked_up else "product", *found)
 
     def _worked(self, at: int | None = None) -> list[MicroStep]:
         """The micro-steps forward that are about weights, those up to one or all."""

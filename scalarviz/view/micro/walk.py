@@ -16,7 +16,7 @@ from ...run.core.frame import Frame, Stage
 from ...run.core.gather import weight_name
 from ...run.opened.attention import SHARES
 from ...run.opened.equations import DIFFERENCE
-from ...run.opened.micro import PHASES, MicroStep, module_path
+from ...run.opened.micro import PHASES, MicroStep, module_path, weights_told
 from ...run.opened.opened import Opened
 from ...run.source import RunSource
 from ...run.sources.played import RecordedSource
@@ -25,6 +25,7 @@ from ..graph.figure import LOSS_NODE, NodeNumbers
 from ..ink.text import delta_text, loss_text, number
 from ..notes.layer import SYMBOLS
 from ..panels.wording import noun
+from ..shown.names import tensor_of
 from ..shown.subject import Subject
 from ..space.layout import FEW
 from .light import Lighting, Lit, Sums
@@ -135,7 +136,7 @@ class Walk:
         return MicroStepView(
             step=opened.step, position=at, count=len(self), phases=self._phases(at), phase=phase, trial=opened.trial,
             reached_modules=frozenset(module_path(step.stage) for step in done if step.phase == "forward"),
-            weights=now.weights, stops=stops, sums=sums, marks=self.lighting.marks(asked, sentence.index),
+            weights=now.weights, told=self._told(asked), stops=stops, sums=sums, marks=self.lighting.marks(asked, sentence.index),
             layer=layer, forward_factors=self.lighting.forward_factors, backward_factors=self.lighting.backward_factors,
             input_row="" if layer is None else self.sources(layer)[0],
             output_row="" if layer is None else self.row_of(layer),
@@ -152,6 +153,14 @@ class Walk:
             current_node=self._node(now),
             looking=None if self.attention_step is None else self.attention_step.looking(at),
         )  # fmt: skip
+
+    def _told(self, now: MicroStep) -> NDArray[np.int64]:
+        """The weights that make the number told of, one row of a layer; on the way back of the same number."""
+        forward = [now] if now.phase == "forward" else [s for s in self.steps if now.phase == "backward" and s.units.size]
+        alike = [step for step in forward if (step.stage, step.column) == (now.stage, now.column)]
+        found = weights_told(alike[0], self.opened.stages) if alike else now.weights[:0]
+        own = tensor_of(self.subject, int(found[-1])) if len(found) else None
+        return found if own is None else found[(found >= own.start) & (found < own.start + own.size)]
 
     @cached_property
     def sentences(self) -> Sentences:
