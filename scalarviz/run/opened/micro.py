@@ -50,6 +50,7 @@ from .network import INSIDE, LEAVES, Use, readers
 from .rule import MINUS, Line, Writer, digits_apart, digits_of, text_of
 
 if TYPE_CHECKING:
+    from ..sources.recording.recorded_step import RecordedStep
     from .opened import Opened
 
 
@@ -174,19 +175,20 @@ def _row_of(stage: Stage, index: int) -> int:
     return -1
 
 
-def weights_told(step: MicroStep, stages: Sequence[Stage]) -> Rows:
+def weights_told(step: MicroStep, opened: Opened | RecordedStep) -> Rows:
     """The weights of which the number is made that a micro-step forward of a whole stage tells of; none of others."""
-    found, path = [_NONE], module_path(step.stage)
-    if step.phase == "forward" and step.op and step.column >= 0:
-        names, row = {*map(module_path, (step.stage, *step.other_calls))}, re.fullmatch(r"row (\d+)", step.formula)
-        layers = [stage.weight for stage in stages if stage.name in names and stage.weight is not None]
-        layers = [weight for weight in layers if len(weight.shape) == 2]
-        if len(step.units) and not row:
-            found += [weight.start + step.column * weight.shape[1] + np.arange(weight.shape[1]) for weight in layers]
-        elif row or layers:  # of an embedding one number
-            place = int(row[1] if row else step.stage.removeprefix(path).strip(" ()") or 1) - 1
-            found.append(step.weights[place * (layers[0].shape[1] if layers else len(step.units)) + step.column :][:1])
-    return np.concatenate(found)
+    if step.phase != "forward" or not step.op or step.column < 0 or not len(step.weights):
+        return _NONE
+    row, path = re.fullmatch(r"row (\d+)", step.formula), module_path(step.stage)
+    names = {*map(module_path, (step.stage, *step.other_calls))}
+    layers = [stage.weight for stage in opened.stages if stage.name in names and stage.weight is not None]
+    if len(step.units) and not row:
+        found = (t.start + step.column * t.shape[1] + np.arange(t.shape[1]) for t in layers if len(t.shape) == 2)
+        return np.concatenate([_NONE, *found])
+    table = next(tensor for tensor in opened.tensors if tensor.start == step.weights[0])  # an embedding's
+    place = int(row[1] if row else step.stage.removeprefix(path).strip(" ()") or 1) - 1
+    wide = table.size // table.shape[0]
+    return np.array([table.start + place * wide + step.column % wide]) if place < table.shape[0] else _NONE
 
 
 def largest_weight(step: MicroStep, gradient: NDArray[np.floating], told: Rows) -> int:
@@ -250,7 +252,7 @@ class Walk:
         yield MicroStep("zero", "clear", f"{counted('gradient', len(weights))} cleared", _NONE, weights)
         forward = [step for calls in self.calls for step in self._forward(calls)]
         yield from forward
-        told = np.concatenate([weights_told(step, self.opened.stages) for step in forward])
+        told = np.concatenate([weights_told(step, self.opened) for step in forward])
         loss = self.opened.loss
         said = "loss" if self.single else f"loss, {self.many} samples"
         yield MicroStep("loss", "loss", said, _NONE, _NONE, numbers=digits_of(loss, DIGITS), value=loss)

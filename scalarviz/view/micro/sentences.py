@@ -301,7 +301,7 @@ class Sentences:
     @cached_property
     def _weights_told(self) -> NDArray[np.int64]:
         """Those that make the numbers told of on the way forward."""
-        return np.concatenate([weights_told(step, self._opened.stages) for step in self._walk.steps])
+        return np.concatenate([weights_told(step, self._opened) for step in self._walk.steps])
 
     def _of_average(self, line: Line, gradient: float) -> Iterator[str]:
         """The line of a rule of several that takes the gradient, and whether what it keeps goes against it."""

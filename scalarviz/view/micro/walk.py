@@ -158,7 +158,7 @@ class Walk:
         """The weights that make the number told of, one row of a layer; on the way back of the same number."""
         forward = [now] if now.phase == "forward" else [s for s in self.steps if now.phase == "backward" and s.units.size]
         alike = [step for step in forward if (step.stage, step.column) == (now.stage, now.column)]
-        found = weights_told(alike[0], self.opened.stages) if alike else now.weights[:0]
+        found = weights_told(alike[0], self.opened) if alike else now.weights[:0]
         own = tensor_of(self.subject, int(found[-1])) if len(found) else None
         return found if own is None else found[(found >= own.start) & (found < own.start + own.size)]
 

@@ -80,7 +80,7 @@ def written(opened: Opened) -> tuple[str, Float]:
 def _shown(opened: Opened, steps: Sequence[MicroStep]) -> list[int]:
     """Return the weights whose rules are written: those that gradients and updates show."""
     some = (step for step in steps if step.phase in ("gradients", "update") and len(step.weights))
-    told = np.concatenate([weights_told(step, opened.stages) for step in steps])
+    told = np.concatenate([weights_told(step, opened) for step in steps])
     return list(dict.fromkeys(largest_weight(step, opened.gradient, told) for step in some))
 
 
