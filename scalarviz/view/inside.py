@@ -100,8 +100,8 @@ class Inside:
             bench.slab.set_lift(None)
             bench.scenery.values.lift(None, bench.project)
         quantity = self._quantity if step is None else step.quantity
-        before, now = (None if one is None else (one.phase, one.quantity) for one in (was, step))
-        if quantity != bench.colouring.quantity and (step is None or before != now):
+        same = step is not None and was is not None and (was.phase, was.quantity) == (step.phase, quantity)
+        if quantity != bench.colouring.quantity and not same:
             bench.set_look(quantity=quantity)
         bench.colouring.opened = step is not None
         if (was is None) != (step is None):
@@ -179,13 +179,8 @@ class Inside:
     @property
     def _legend(self) -> Box | None:
         """Where the legend of the cubes stands: at the right end of the line, where it is long enough."""
-        strip = self._bench.places.strip
-        if (
-            strip is None
-            or self._bench.places.legend is not None
-            or strip[2] < _LEGEND[1]
-            or self._switch_box is not None
-        ):
+        strip, legend = self._bench.places.strip, self._bench.places.legend
+        if strip is None or legend is not None or strip[2] < _LEGEND[1] or self._switch_box is not None:
             return None
         return strip[0] + strip[2] - _LEGEND[0], strip[1], _LEGEND[0], 66.0
 
@@ -268,7 +263,7 @@ class Inside:
         """A light edge around the cube, or row, that the line below is about; of a small one a thinner one."""
         sketch, bench, told = Sketch(over=True), self._bench, self._shown_step.told
         index = self._shown_step.sentence.index
-        first, last = (index, index) if index >= 0 or not len(told) else (int(told[0]), int(told[-1]))
+        first, last = (index, index) if index >= 0 or not told else (int(told[-1][0]), int(told[-1][-1]))
         plate = next((p for p in bench.layout.plates if p.start >= 0 and 0 <= first - p.start < p.size), None)
         if plate is not None:
             ends = np.concatenate([self._face(plate, first), self._face(plate, last)])
@@ -606,9 +601,8 @@ class Inside:
         if column is not None:
             line = None if rows is None or bench.places.legend is None else rows[0]
             top = column[1] + SWITCH + 18 if line is None else line[1] + line[3] + 8
-            sketches += below_switch(
-                (column[0], top, column[2], column[1] + column[3] - top), bench.theme, bench.subject, step
-            )
+            room = column[0], top, column[2], column[1] + column[3] - top
+            sketches += below_switch(room, bench.theme, bench.subject, step)
         self.spots = [spot for sketch in sketches for spot in sketch.spots]
         return sketches
 

@@ -91,7 +91,8 @@ class RowProgram:
     def readers(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Rows that steps read, in order, and the number of the step that reads each."""
         read = [np.unique(step.instruction.args) for step in self.steps]
-        rows, numbers = np.concatenate([np.empty(0, np.int64), *read]), np.repeat(np.arange(len(read)), list(map(len, read)))
+        rows = np.concatenate([np.empty(0, np.int64), *read])
+        numbers = np.repeat(np.arange(len(read)), [len(own) for own in read])
         order = np.argsort(rows, kind="stable")
         return rows[order], numbers[order]
 

@@ -38,10 +38,12 @@ from .equations import (
     added,
     applied,
     condensed,
+    loss_of,
     norm_operation,
     operated,
     operation_of,
     scaled,
+    share_of,
     shares_of,
     slope,
     times,
@@ -50,13 +52,16 @@ from .network import INSIDE, LEAVES, Use, readers
 from .rule import MINUS, Line, Writer, digits_apart, digits_of, text_of
 
 if TYPE_CHECKING:
-    from ..sources.recording.recorded_step import RecordedStep
+    from ..sources.recording.recorded_step import Walked
     from .opened import Opened
 
 
 Phase = Literal["zero", "forward", "loss", "backward", "gradients", "update"]
 PHASES: tuple[Phase, ...] = ("zero", "forward", "loss", "backward", "gradients", "update")
 Rows = NDArray[np.int64]
+_NONE = np.zeros(0, np.int64)
+FAR = 30.0
+"""From 0, from where on the powers of a softmax are those of differences."""
 _SEVERAL = frozenset(("product", "sum", "stage", "gradient", "weight", "number", "output", "statistic", "node"))
 
 
@@ -175,27 +180,65 @@ def _row_of(stage: Stage, index: int) -> int:
     return -1
 
 
-def weights_told(step: MicroStep, opened: Opened | RecordedStep) -> Rows:
-    """The weights of which the number is made that a micro-step forward of a whole stage tells of; none of others."""
+def call_told(step: MicroStep, opened: Walked) -> str:
+    """The call of a module of which a micro-step tells: the last one that the loss reads."""
+    names = step.stage, *step.other_calls
+    return next((name for name in names[::-1] if opened.joined[name].any()), step.stage)
+
+
+def weights_told(step: MicroStep, opened: Walked) -> list[Rows]:
+    """By module, the weights that make the number forward of which a micro-step tells, or the one that is back there.
+
+    Only of a whole stage.
+    """
+    if step.phase == "backward":
+        alike = (one for one in opened.micro_steps() if one.phase == "forward" and one.units.size)
+        step = next((one for one in alike if (one.stage, one.column) == (step.stage, step.column)), step)
     if step.phase != "forward" or not step.op or step.column < 0 or not len(step.weights):
-        return _NONE
+        return []
     row, path = re.fullmatch(r"row (\d+)", step.formula), module_path(step.stage)
     names = {*map(module_path, (step.stage, *step.other_calls))}
     layers = [stage.weight for stage in opened.stages if stage.name in names and stage.weight is not None]
     if len(step.units) and not row:
-        found = (t.start + step.column * t.shape[1] + np.arange(t.shape[1]) for t in layers if len(t.shape) == 2)
-        return np.concatenate([_NONE, *found])
+        return [t.start + step.column * t.shape[1] + np.arange(t.shape[1]) for t in layers if len(t.shape) == 2]
     table = next(tensor for tensor in opened.tensors if tensor.start == step.weights[0])  # an embedding's
-    place = int(row[1] if row else step.stage.removeprefix(path).strip(" ()") or 1) - 1
-    wide = table.size // table.shape[0]
-    return np.array([table.start + place * wide + step.column % wide]) if place < table.shape[0] else _NONE
+    place, wide = int(row[1] if row else step.stage.removeprefix(path).strip(" ()") or 1) - 1, table.size
+    wide //= table.shape[0]
+    return [np.array([table.start + place * wide + step.column % wide])] if place < table.shape[0] else []
 
 
-def largest_weight(step: MicroStep, gradient: NDArray[np.floating], told: Rows) -> int:
-    """The weight of which gradients and updates tell: that with the largest gradient, if one has any of those `told`."""
-    sizes = np.abs(np.nan_to_num(gradient[step.weights]))
+def weight_told(step: MicroStep, forward: Sequence[MicroStep], opened: Walked) -> int:
+    """The weight of which gradients and updates tell: of those told of `forward` the one with the largest gradient."""
+    told = np.concatenate([_NONE, *(weights for one in forward for weights in weights_told(one, opened))])
+    sizes = np.abs(np.nan_to_num(opened.gradient[step.weights]))
     mine = np.isin(step.weights, told) & (sizes > 0)
     return int(step.weights[np.argmax(np.where(mine, sizes, -1.0) if mine.any() else sizes)])
+
+
+def outputs_of(opened: Walked) -> NDArray[np.float64]:
+    """What each call of the last module makes of one sample, (calls, outputs); nothing of several samples."""
+    calls = [stage.name for stage in opened.stages if module_path(stage.name) == module_path(opened.stages[-1].name)]
+    known = len(opened.batch) == 1 and len(opened.targets) and opened.rows
+    return np.array([opened.rows[name][:, 0] for name in calls] if known else [])
+
+
+def loss_told(opened: Walked) -> tuple[str, str] | None:
+    """The loss of one sample in symbols and with numbers; None of several samples, or where it is any other."""
+    outputs = outputs_of(opened)
+    return loss_of(outputs, opened.targets[:, 0], opened.loss) if len(outputs) else None
+
+
+def share_told(step: MicroStep, opened: Walked) -> str:
+    """How a softmax makes the share of which a micro-step forward tells: of a head, or of the loss; else empty."""
+    looks = opened.attention(step.stage) if step.formula == SHARES else None
+    if looks is not None:
+        head, place = looks.which(SHARES, step.column)
+        return share_of(looks.scores[head], place, float(looks.scores[head].max()))
+    call, loss = call_told(step, opened), loss_told(opened)
+    if loss is None or "ln" not in loss[0] or module_path(call) != module_path(opened.stages[-1].name):
+        return ""
+    sums = opened.rows[call][:, 0]
+    return share_of(sums, step.column, float(sums.max()) if np.abs(sums).max() > FAR else 0.0)
 
 
 def in_order(stage: Stage | None, weights: Rows, *, arriving: bool) -> Rows:
@@ -226,7 +269,6 @@ FEW = 8
 """Numbers of a stage that goes as one, up to which they are written out."""
 MOST_PRODUCTS = 256
 """Products of all layers together up to which each is one: weights may be used many times."""
-_NONE = np.zeros(0, np.int64)
 
 
 class Walk:
@@ -252,7 +294,6 @@ class Walk:
         yield MicroStep("zero", "clear", f"{counted('gradient', len(weights))} cleared", _NONE, weights)
         forward = [step for calls in self.calls for step in self._forward(calls)]
         yield from forward
-        told = np.concatenate([weights_told(step, self.opened) for step in forward])
         loss = self.opened.loss
         said = "loss" if self.single else f"loss, {self.many} samples"
         yield MicroStep("loss", "loss", said, _NONE, _NONE, numbers=digits_of(loss, DIGITS), value=loss)
@@ -267,7 +308,7 @@ class Walk:
                 yield from (self._gradient(name, index) for index in weights.tolist())
             else:
                 words = f"{len(weights):,} gradients"
-                yield self._gradients(MicroStep("gradients", "stage", words, _NONE, weights, name, "Σ δ · x"), told)
+                yield self._gradients(MicroStep("gradients", "stage", words, _NONE, weights, name, "Σ δ · x"), forward)
         for name, group in groups:
             weights = in_order(stages.get(name), group, arriving=False)
             if self.one_by_one:
@@ -424,7 +465,7 @@ class Walk:
         return 0, -1
 
     def _wanted(self, stage: Stage, rows: Rows) -> int:
-        """The class that the loss of one sample wants of a call of the last layer; -1 where it is not made of shares."""
+        """The class that the loss of one sample wants of a call of the last layer; -1 where it has no shares."""
         calls = [own.name for own in self.opened.stages if module_path(own.name) == module_path(stage.name)]
         gap = self._target_difference(int(rows[0])) if self.single else None
         return int(self.opened.targets[calls.index(stage.name), 0]) if gap is not None and "p" in gap.formula else -1
@@ -609,9 +650,9 @@ class Walk:
         found, slopes, waiting = dict[str, float](), {row: 1.0}, [row]
         while waiting:  # a row comes after all that it is made of
             below = heappop(waiting)
-            uses = [(use.rows[own], slopes[below] * self._x(use)[own], place)
-                    for use in readers(network.body, below) for place, own in network.places.apart(use.rows)]  # fmt: skip
-            for rows, x, (stage, units) in uses:
+            uses = ((use, *apart) for use in readers(network.body, below) for apart in network.places.apart(use.rows))
+            for use, (stage, units), own in uses:
+                rows, x = use.rows[own], slopes[below] * self._x(use)[own]
                 name = ""
                 if units[0] != INSIDE:
                     name = module_path(stage).rpartition(".")[2]
@@ -701,10 +742,10 @@ class Walk:
         words = f"gradient of {self.opened.name(index)}"
         return MicroStep("gradients", "gradient", words, _NONE, np.array([index]), name, formula, said, value, factors)
 
-    def _gradients(self, step: MicroStep, told: Rows) -> MicroStep:
+    def _gradients(self, step: MicroStep, forward: Sequence[MicroStep]) -> MicroStep:
         """A micro-step of many gradients that shows one, where that is a sum."""
         gradient = self.opened.gradient
-        index = largest_weight(step, gradient, told)
+        index = weight_told(step, forward, self.opened)
         terms, value = self.opened.terms(index, MOST), float(gradient[index])
         if terms.count < 2:
             return step

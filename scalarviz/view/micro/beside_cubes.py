@@ -84,13 +84,8 @@ def _chosen(
 ) -> tuple[Sequence[Formula], int, bool] | None:
     """Which formulas, the size of type, and whether their letters stand before them: the most that fits."""
     ways = [(count, True) for count in range(len(formulas), 0, -1)] + [(1, False)] * bool(formulas)
-    fitting = (
-        (formulas[:count], size, lettered)
-        for count, lettered in ways
-        for size in sizes
-        if _width(formulas[:count], size, lettered) <= width
-    )
-    return next(fitting, None)
+    fitting = ((formulas[:count], size, lettered) for count, lettered in ways for size in sizes)
+    return next((way for way in fitting if _width(*way) <= width), None)
 
 
 def _width(formulas: Sequence[Formula], size: int, lettered: bool) -> float:

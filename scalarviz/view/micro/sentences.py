@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,8 +11,8 @@ from numpy.typing import NDArray
 
 from ...run.core.frame import Stage
 from ...run.opened.attention import SHARES
-from ...run.opened.equations import added, loss_of, share_of
-from ...run.opened.micro import MicroStep, counted, largest_weight, module_path, weights_told
+from ...run.opened.equations import added
+from ...run.opened.micro import MicroStep, call_told, counted, loss_told, module_path, share_told, weight_told
 from ...run.opened.opened import Opened
 from ...run.opened.rule import Line, Quantity, digits_apart, hatted
 from ...run.panels import WordBoard
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
 
 SQUARES = "the square of a mean is not the mean of squares"
 PRODUCTS = "the mean of products is not the product of means"
-_FAR = 30.0
-"""From 0, from where on the powers of a softmax are those of differences."""
 
 
 class Sentences:
@@ -65,16 +62,15 @@ class Sentences:
             return self._of_unit(step)
         if step.phase == "loss":
             formula = Formula("loss", (Word(loss_text(self._opened.loss), bold=True),))
-            if self._loss is not None:
-                formula = _equation(self._walk.lettered(self._loss[0]), self._loss[1], violet=False)
+            if (said := loss_told(self._opened)) is not None:
+                formula = _equation(self._walk.lettered(said[0]), said[1], violet=False)
             elif samples := self._opened.of_samples(step):
                 over = f" / {self._opened.divisor:,.10g}" * (self._opened.divisor != 1)
                 formula = _equation(f"Σ loss{over}", samples, violet=False)
             short = Formula(formula.letters, formula.numbers[-1:])
-            first = f"{self._follow[-1]} after {self._letter(len(self._word))} first" if self._word else ""
             whose = f"of {self._of_whom()}" if self._opened.trial else f"{self._walk.joined} over {self._walk.batch}"
-            meaning = "; ".join(filter(None, (first, f"{whose}: training makes it smaller")))
-            return Sentence("loss", meaning, (formula,), short=short)
+            first = f"first the share of end after {self._letter(len(self._word))}; " if self._word else ""
+            return Sentence("loss", f"{first}{whose}: training makes it smaller", (formula,), short=short)
         if step.kind == "node" or (step.op and not len(step.units)):
             return self._of_operation(step)
         if step.op and step.kind != "delta":
@@ -86,28 +82,10 @@ class Sentences:
         zero = Formula(counted("gradient", len(step.weights)), (Word("= ", "dim"), Word("0", bold=True)))
         return Sentence("zero", "backward adds to each gradient, so all begin at 0", (zero,))
 
-    @cached_property
-    def _outputs(self) -> NDArray[np.float64]:
-        """What each call of the last module makes of one sample, (calls, outputs); nothing of several samples."""
-        of = [stage.name for stage in self._subject.stages]
-        rows = [self._frame.activations.get(name) for name in of if module_path(name) == module_path(of[-1])]
-        known = len(self._opened.batch) == 1 and rows and rows[-1] is not None and len(self._opened.targets)
-        return np.asarray(rows if known else [], np.float64)
-
-    @cached_property
-    def _loss(self) -> tuple[str, str] | None:
-        """The loss of one sample in symbols and with numbers; None of several samples, or where nothing is known."""
-        found = loss_of(self._outputs, self._opened.targets[:, 0], self._opened.loss) if len(self._outputs) else None
-        return found
-
     def _of_operation(self, step: MicroStep) -> Sentence:
         """One operation of a formula, or what is made between modules, shown by one number."""
         back, (name, _, meaning) = step.phase == "backward", self._walk.named(step.words).partition(": ")
-        looks = None if step.formula != SHARES or not self._opened.trial else self._opened.attention(step.stage)
-        numbers = step.numbers
-        if looks is not None:
-            head, place = looks.which(SHARES, step.column)
-            numbers = share_of(looks.scores[head], place, float(looks.scores[head].max()))
+        numbers = (share_told(step, self._opened) if step.formula == SHARES else "") or step.numbers
         letters = f"{step.formula} = δ" if back else "" if step.kind == "node" else step.formula
         formula = _equation(self._walk.named(letters), numbers, violet=back)
         if step.kind == "node" and (samples := self._opened.of_samples(step)):
@@ -121,14 +99,9 @@ class Sentences:
             meaning = f"{meaning}; {self._about(step)}"
         return Sentence(said, meaning, (formula,), short=Formula(formula.letters, formula.numbers[-1:]))
 
-    def _call(self, step: MicroStep) -> str:
-        """The call of a module of which a micro-step tells: the last one that the loss reads."""
-        names = step.stage, *step.other_calls
-        return next((name for name in names[::-1] if self._opened.joined[name].any()), step.stage)
-
     def _place(self, step: MicroStep) -> int:
         """Of which letter of a word, from 1, a micro-step tells; 0: of none."""
-        called_at = re.findall(r"\((\d+)\)\Z", self._call(step))
+        called_at = re.findall(r"\((\d+)\)\Z", call_told(step, self._opened))
         return int(*called_at) if called_at else 0
 
     def _letter(self, place: int) -> str:
@@ -160,17 +133,15 @@ class Sentences:
         says = ends and len(self._follow) == stage.outputs
         said, link = (self._follow[step.column], "after") if says else (name, "of")
         said += f" {link} {self._letter(at)}" if (at := self._place(step)) else ""
-        sizes = np.abs((self._opened.joined if back else self._opened.means)[self._call(step)])
+        sizes = np.abs((self._opened.joined if back else self._opened.means)[call_told(step, self._opened)])
         first = "the largest" + " in size" * (step.value < 0) if sizes[step.column] >= sizes.max() else "one"
         title, made = f"{self._title(stage.name)}: {said}", self._count_words(step)
         made = f"{first} of {made}" if stage.outputs > 1 else made
         made = f"share p minus target t; {made}" if "p −" in step.formula else made
         made = f"after {in_words(before)}; {made}" if (before := step.words.rpartition(", then ")[0]) else made
         made += "; max' is 1 for the largest of a pool" * (back and "max'" in step.formula)
-        if ends and not back and self._loss is not None and "ln" in self._loss[0]:
-            sums = self._outputs[max(at - 1, 0)]
-            shifted = float(sums.max()) if np.abs(sums).max() > _FAR else 0.0
-            made += f"; its share e^sum / Σ e^sum = {share_of(sums, step.column, shifted)}"
+        if ends and not back and (share := share_told(step, self._opened)):
+            made += f"; share = {share}"
         letters = f"{step.formula} = δ".removeprefix(" = ")
         letters = self._walk.lettered(letters, name) if back else self._walk.named(step.formula)
         whose = self._joined if back else f"mean of {len(self._opened.batch):,}"
@@ -266,15 +237,15 @@ class Sentences:
 
     def _of_weight(self, step: MicroStep, selected: int | None) -> Sentence:
         """Gradient and update of the selected weight; else of that of the step, of several the one that shows most."""
-        index = largest_weight(step, self._opened.gradient, self._weights_told) if selected is None else selected
+        index = weight_told(step, self._walk.steps, self._opened) if selected is None else selected
         known, update, rule = who(self._subject, index), self._opened.update(index), self._rule(index, hats=True)
         if update.why:
             moved = self._opened.follows(index)
             says = f"{figure(update.before)} becomes {figure(update.after)}" if moved else "stays"
             rule = (Formula("", (Word(f"{says}: {update.why}"),)),)
         what, of = ("gradient", self._opened.gradient) if step.phase == "gradients" else ("change", self._walk.change)
-        most = len(step.weights) > 1 and abs(of[index]) >= np.abs(of[step.weights]).max()
-        meaning = f"the largest {what} here" * bool(most)
+        largest = len(step.weights) > 1 and abs(of[index]) >= np.abs(of[step.weights]).max()
+        meaning = f"the largest {what} here" if largest else ""
         tensor, rows = tensor_of(self._subject, index), (*self._follow[:-1], "start or end")
         if self._follow and tensor.shape[:1] == (len(rows),):
             row = rows[(index - tensor.start) * len(rows) // tensor.size]
@@ -297,11 +268,6 @@ class Sentences:
         elif takes := next((line for line in update.lines[:-1] if "g" in names_of(line)), None):
             meaning = "; ".join(filter(None, (meaning, *self._of_average(takes, update.gradient))))
         return Sentence(known.name, meaning, rule, index, short=short)
-
-    @cached_property
-    def _weights_told(self) -> NDArray[np.int64]:
-        """Those that make the numbers told of on the way forward."""
-        return np.concatenate([weights_told(step, self._opened) for step in self._walk.steps])
 
     def _of_average(self, line: Line, gradient: float) -> Iterator[str]:
         """The line of a rule of several that takes the gradient, and whether what it keeps goes against it."""
@@ -332,8 +298,8 @@ class Sentences:
         """Over what the gradient of one weight is summed up, which has so many terms, `zeros` of a word left out."""
         places = terms // len(self._opened.batch)
         some = f"over {self._walk.batch} × {places} places:" if 1 < places < terms else f"of {terms:,}"
-        left = f", {zeros} {'is' if zeros == 1 else 'are'} 0" * (zeros > 0)
-        return f"sum over {len(self._word)} letters{left}:" if self._word else f"sum {some}"
+        some = f"over {len(self._word)} letters{f', {zeros} of them 0' * (zeros > 0)}:" if self._word else some
+        return f"sum {some}"
 
     def _of_sum(self, step: MicroStep, adding: int) -> Sentence:
         """A sum of outer products on its way."""

@@ -113,7 +113,7 @@ class MicroStepView(OpenedStep):
     phases: tuple[Phase, ...]
     quantity: str  # what the cubes show: weight or gradient
     weights: NDArray[np.int64]  # flat indices of those that this micro-step is about
-    told: NDArray[np.int64]  # and of those of which the number is made that its sentence tells of
+    told: Sequence[NDArray[np.int64]]  # by module, and of those of which the number is made that its sentence tells of
     reached_modules: frozenset[str]  # modules that the forward pass has come to
     layer: Stage | None  # whose cubes are lit now, where they are products of one row
     input_row: str  # the rows before that layer and after it, by their stages

@@ -25,7 +25,6 @@ from ..graph.figure import LOSS_NODE, NodeNumbers
 from ..ink.text import delta_text, loss_text, number
 from ..notes.layer import SYMBOLS
 from ..panels.wording import noun
-from ..shown.names import tensor_of
 from ..shown.subject import Subject
 from ..space.layout import FEW
 from .light import Lighting, Lit, Sums
@@ -136,8 +135,9 @@ class Walk:
         return MicroStepView(
             step=opened.step, position=at, count=len(self), phases=self._phases(at), phase=phase, trial=opened.trial,
             reached_modules=frozenset(module_path(step.stage) for step in done if step.phase == "forward"),
-            weights=now.weights, told=self._told(asked), stops=stops, sums=sums, marks=self.lighting.marks(asked, sentence.index),
-            layer=layer, forward_factors=self.lighting.forward_factors, backward_factors=self.lighting.backward_factors,
+            weights=now.weights, told=weights_told(asked, opened), stops=stops, sums=sums,
+            marks=self.lighting.marks(asked, sentence.index), layer=layer,
+            forward_factors=self.lighting.forward_factors, backward_factors=self.lighting.backward_factors,
             input_row="" if layer is None else self.sources(layer)[0],
             output_row="" if layer is None else self.row_of(layer),
             samples=self.samples, frame=frame, before=self._of_sample, source=self.subject.source,
@@ -153,14 +153,6 @@ class Walk:
             current_node=self._node(now),
             looking=None if self.attention_step is None else self.attention_step.looking(at),
         )  # fmt: skip
-
-    def _told(self, now: MicroStep) -> NDArray[np.int64]:
-        """The weights that make the number told of, one row of a layer; on the way back of the same number."""
-        forward = [now] if now.phase == "forward" else [s for s in self.steps if now.phase == "backward" and s.units.size]
-        alike = [step for step in forward if (step.stage, step.column) == (now.stage, now.column)]
-        found = weights_told(alike[0], self.opened) if alike else now.weights[:0]
-        own = tensor_of(self.subject, int(found[-1])) if len(found) else None
-        return found if own is None else found[(found >= own.start) & (found < own.start + own.size)]
 
     @cached_property
     def sentences(self) -> Sentences:
@@ -254,9 +246,8 @@ class Walk:
         for names, rows in ((sample.inputs, opened.inputs), (sample.outputs, opened.targets)):
             found |= {name: NodeNumbers(float(row.mean())) for name, row in zip(names, rows, strict=False)}
         for k in range(self.n_weights):
-            found[weight_name(self.subject.tensors, k)] = NodeNumbers(
-                float(values[k]), float(self.opened.gradient[k]) if computed[k] else None
-            )
+            slope = float(self.opened.gradient[k]) if computed[k] else None
+            found[weight_name(self.subject.tensors, k)] = NodeNumbers(float(values[k]), slope)
         done = self.opened.loss if phase >= LOSS else None, 1.0 if phase >= BACKWARD else None
         return {**found, LOSS_NODE: NodeNumbers(*done)}
 

@@ -70,8 +70,8 @@ def bars(
         sketch.text(x - 5, base, state.name(number), LABEL, ink, bold=bright, anchor="right")
         if np.isfinite(share):
             sketch.rect(x, base - 9, wide, 9, fill=ink, radius=2)
-            said = f"{100 * share:.3g}" if bright else percent(share)  # so that −ln of it can be worked out
-            sketch.text(x + wide + 4, base, f"{said}{unit}", LABEL, ink)
+            # so that −ln of the share that counts can be worked out
+            sketch.text(x + wide + 4, base, (f"{100 * share:.3g}" if bright else percent(share)) + unit, LABEL, ink)
 
 
 # ---- The strip: the word as a field, and what comes next after each of its letters.
