@@ -98,7 +98,8 @@ class Inside:
             bench.slab.set_lift(None)
             bench.scenery.values.lift(None, bench.project)
         quantity = self._quantity if step is None else step.quantity
-        if quantity != bench.colouring.quantity and (step is None or was is None or was.phase != step.phase):
+        same = step is not None and was is not None and (was.phase, was.quantity) == (step.phase, quantity)
+        if quantity != bench.colouring.quantity and not same:
             bench.set_look(quantity=quantity)
         bench.colouring.opened = step is not None
         if (was is None) != (step is None):
@@ -176,8 +177,8 @@ class Inside:
     @property
     def _legend(self) -> Box | None:
         """Where the legend of the cubes stands: at the right end of the line, where it is long enough."""
-        strip, told = self._bench.places.strip, self._bench.places.legend is not None
-        if strip is None or told or strip[2] < _LEGEND[1] or self._switch_box is not None:
+        strip, legend = self._bench.places.strip, self._bench.places.legend
+        if strip is None or legend is not None or strip[2] < _LEGEND[1] or self._switch_box is not None:
             return None
         return strip[0] + strip[2] - _LEGEND[0], strip[1], _LEGEND[0], 66.0
 
@@ -258,11 +259,15 @@ class Inside:
         return wires.path(pulse.kind, pulse.index, pulse.index)
 
     def _outline_weight(self) -> Sketch:
-        """A light edge around the one cube that the line below is about; of a small one a thinner one."""
-        sketch, bench, index = Sketch(over=True), self._bench, self._shown_step.sentence.index
-        plate = next((p for p in bench.layout.plates if p.start >= 0 and 0 <= index - p.start < p.size), None)
+        """A light edge around the cube, or row, that the line below is about; of a small one a thinner one."""
+        sketch, bench, told = Sketch(over=True), self._bench, self._shown_step.told
+        index = self._shown_step.sentence.index
+        first, last = (index, index) if index >= 0 or not told else (int(told[-1][0]), int(told[-1][-1]))
+        plate = next((p for p in bench.layout.plates if p.start >= 0 and 0 <= first - p.start < p.size), None)
         if plate is not None:
-            ring = self._face(plate, index)[[0, 1, 3, 2, 0]]
+            ends = np.concatenate([self._face(plate, first), self._face(plate, last)])
+            across, down = (abs(np.linalg.det([ends[4] - ends[0], ends[k] - ends[0]])) for k in (1, 2))
+            ring = ends[[0, 5, 7, 2, 0] if across <= down else [0, 1, 7, 6, 0]]
             sketch.polyline(ring, bench.theme.selection, 2.0 if float(np.ptp(ring, axis=0).min()) > _MARKED else 1.4)
         return sketch
 
@@ -594,10 +599,10 @@ class Inside:
             colour = bench.subject.probe if bench.subject.sample.colours else None
             sketches.append(switch(place, bench.theme, noun(bench.subject), trial=step.trial, colour=colour))
         if column is not None:
-            top = column[1] + SWITCH + 18 + (SENTENCE + 8) * (bench.places.legend is not None)
-            sketches += below_switch(
-                (column[0], top, column[2], column[1] + column[3] - top), bench.theme, bench.subject, step
-            )
+            line = None if rows is None or bench.places.legend is None else rows[0]
+            top = column[1] + SWITCH + 18 if line is None else line[1] + line[3] + 8
+            room = column[0], top, column[2], column[1] + column[3] - top
+            sketches += below_switch(room, bench.theme, bench.subject, step)
         self.spots = [spot for sketch in sketches for spot in sketch.spots]
         return sketches
 

@@ -16,7 +16,7 @@ from kit.runs import bits, make_data, make_run
 from scalarviz import Run, Weight, nn, optim
 from scalarviz.errors import InputError, OutOfRangeError, TypeMismatchError, UnknownNameError
 from scalarviz.run.core.gather import weight_name
-from scalarviz.run.opened.equations import PASSED, USUAL, mixture, score_of, share_of
+from scalarviz.run.opened.equations import PASSED, USUAL, mixture, score_delta, score_of, share_of
 from scalarviz.run.source import Moment
 from scalarviz.scalar.kernel import kernel
 from scalarviz.scalar.ops import TABLE
@@ -69,17 +69,37 @@ def check_forward(opened):
     for step in opened.micro_steps():
         if step.op and step.factors:
             check_printed(step.numbers)
-        if step.kind == "stage" and step.op and not step.other_calls:
-            check_largest(opened, step)
+        if step.kind == "stage" and step.op:
+            check_told(opened, step)
 
 
-def check_largest(opened, step):
-    """A stage of many numbers tells of the largest, and of a sum what adds up to it."""
+def check_told(opened, step):
+    """A stage of many numbers tells of the same one forward, back and in gradients; and of a sum what adds up to it.
+
+    That is the wanted class, or what an attention takes most of; of others the largest.
+    """
+    forward = {one.stage: one for one in opened.micro_steps() if one.phase == "forward" and len(one.units)}
     many = {"forward": opened.means, "backward": opened.adjoint_sums}.get(step.phase)
-    numbers = opened.gradient[step.weights] if many is None else many[step.stage]
+    read = [name for name in (step.stage, *step.other_calls) if name and opened.adjoint_sums[name].any()]
+    numbers = opened.gradient[step.weights] if many is None else many[(read or [step.stage])[-1]]
     if len(step.units) or many is None:
         assert step.value == pytest.approx(numbers[step.column], rel=1e-9, abs=1e-14)
-        assert abs(step.value) == pytest.approx(np.abs(numbers).max(), rel=1e-9, abs=1e-14)
+        chosen = numbers
+        if step.phase == "backward" and numbers[forward[step.stage].column]:
+            assert step.column == forward[step.stage].column
+            return
+        if many is None:
+            rows = [(stage.weight, forward[name].column) for stage in opened.stages if stage.weight is not None
+                    for name in forward if stage.name in (name, *forward[name].other_calls)]  # fmt: skip
+            told = {t.start + row * t.shape[1] + k for t, row in rows if len(t.shape) == 2 for k in range(t.shape[1])}
+            mine = np.array([int(k) in told for k in step.weights]) & (numbers != 0)
+            chosen = numbers[mine] if mine.any() else numbers
+        elif step.stage.partition(" ")[0] == opened.stages[-1].name.partition(" ")[0] and len(opened.batch) == 1:
+            wanted = [one for one in opened.micro_steps() if one.phase == "backward" and "(p −" in one.formula]
+            assert not wanted or (wanted[0].column, wanted[0].factors[1]) == (step.column, 1.0)
+            return
+        if not any("e^(score" in one.formula for one in opened.micro_steps()):
+            assert abs(step.value) == pytest.approx(np.abs(chosen).max(), rel=1e-9, abs=1e-14)
     if step.op == "terms" and step.factors:
         assert sum(step.factors) == pytest.approx(step.value, rel=1e-8, abs=1e-13)
         assert " ≈ " not in step.numbers
@@ -358,7 +378,10 @@ def test_who_looks_at_whom_follows_from_the_recorded_q_k_and_v_and_gives_what_th
             slope = seen.shares * (of_shares - (seen.shares * of_shares).sum(axis=1, keepdims=True))
             np.testing.assert_allclose(back.scores, slope, rtol=1e-7, atol=1e-14)
             for head in range(2):
-                check_printed(share_of(seen, head, place), 3)
+                check_printed(share_of(seen.scores[head], place, float(seen.scores[head].max())), 3)
+                check_printed(share_of(seen.scores[head], place, 0.0), 3)
+                check_printed(score_delta(back, head, place), 3)
+                assert back.slopes[head] == pytest.approx(of_shares[head], rel=1e-9, abs=1e-14)
                 letters, *both = score_of(seen, head, place, 3)
                 assert letters == "q · k / √3"
                 for said in both:

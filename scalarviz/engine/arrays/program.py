@@ -87,6 +87,15 @@ class RowProgram:
         self.masks = [i for i in program.instructions if i.kind == "mask"]
         self.steps = [_step(i, program, dtype) for i in program.instructions if i.kind != "mask"]
 
+    @cached_property
+    def readers(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows that steps read, in order, and the number of the step that reads each."""
+        read = [np.unique(step.instruction.args) for step in self.steps]
+        rows = np.concatenate([np.empty(0, np.int64), *read])
+        numbers = np.repeat(np.arange(len(read)), [len(own) for own in read])
+        order = np.argsort(rows, kind="stable")
+        return rows[order], numbers[order]
+
     @property
     def lane_bytes(self) -> int:
         """Bytes of one sample in forward and backward: values, gradients, and operands with their terms."""

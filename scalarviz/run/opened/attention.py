@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,7 +30,6 @@ BETWEEN = {
 SHARES, VALUES = BETWEEN["share"][1], BETWEEN["values"][1]
 MERGED = (BETWEEN["norm"][1], BETWEEN["activation"][1])
 """Formulas of what comes with the layer that reads it."""
-_WAYS = {"squares": "√mean", "norm": "RMSNorm", "sum": "residual sum", "products": "scores", "values": "shares"}
 _STRAIGHT = ("exp", "log", "sqrt", "neg", "square", "abs", "float16")
 
 
@@ -55,11 +54,18 @@ class Attention:
     outputs: Float  # (heads, d), the sum of `parts`
     queries: Float  # (heads, n, e), q, the same for each position, and k: also of what comes back the numbers
     keys: Float  # (heads, n, e)
+    slopes: Float  # (heads, n), the shares; of what comes back the derivative by each share
 
     @property
     def parts(self) -> Float:
         """(heads, n, d): each v by its share; of what comes back what of it is for each v."""
         return np.asarray(self.shares[..., None] * self.values)
+
+    @property
+    def chosen(self) -> tuple[int, int]:
+        """The head with the largest share, and the largest number that it takes."""
+        head = int(np.argmax(self.shares.max(axis=1)))
+        return head, int(np.argmax(np.abs(self.outputs[head])))
 
     def which(self, formula: str, column: int) -> tuple[int, int]:
         """Head and place of one of what is taken; of a share those of the second largest, as the largest has e^0."""
@@ -101,11 +107,9 @@ class BetweenModules:
                     what[row] = _made(made[0], below, made[2], self._constants)
         return self._kinds[stage]
 
-    def ways(self, rows: Sequence[int]) -> str:
-        """Through what derivatives come back that these rows send, in words; empty of one that has no name."""
-        stages = [self._places.place_of([row]).stage for row in rows]
-        found = [_WAYS.get(self.kinds(stage).get(row, "")) for stage, row in zip(stages, rows, strict=True)]
-        return " + ".join(dict.fromkeys(filter(None, found))) if all(found) else "several ways" * (len(rows) > 1)
+    def kind_of(self, row: int) -> str:
+        """What a row is, as :meth:`kinds` has it; empty of one on the way to no layer."""
+        return self.kinds(self._places.place_of([row]).stage).get(row, "")
 
     def attention_rows(self, stage: str) -> AttentionRows | None:
         """The attention that a layer reads; None where it reads none."""

@@ -156,14 +156,23 @@ def _products(a: Floats, b: Floats, result: float, digits: int, divisor: float =
     return Line("", tuple(tokens), result, evaluate_rounded=again).equation(digits)
 
 
-def share_of(attention: Attention, head: int, place: int) -> str:
-    """How a share comes of its head's scores."""
-    scores = attention.scores[head].tolist()
-    score, largest = scores[place], max(scores)
-    terms, parts = summed([float(np.exp(x - largest)) for x in scores], LARGEST, LARGEST - 1)
-    tokens = "e^(", Quantity("", score), f" {MINUS} ", Quantity("", largest), ") / (", *terms, ")"
+def share_of(scores: Floats, place: int, largest: float) -> str:
+    """How a softmax makes a share of scores (n,), less the `largest` of them where that is not 0."""
+    score, powers = float(scores[place]), np.exp(scores - largest)
+    terms, parts = summed(powers.tolist(), LARGEST, LARGEST - 1)
+    less: list[Token] = [f" {MINUS} ", Quantity("", largest), ")"] if largest else []
+    tokens: list[Token] = ["e^(" if largest else "e^", Quantity("", score), *less, " / (", *terms, ")"]
     again = lambda k: np.exp(rounded(score, k) - rounded(largest, k)) / sum(rounded(x, k) for x in parts)  # noqa: E731
-    return Line("", (*tokens,), float(attention.shares[head, place]), evaluate_rounded=again).equation(3)
+    return Line("", tuple(tokens), float(powers[place] / powers.sum()), evaluate_rounded=again).equation(3)
+
+
+def score_delta(back: Attention, head: int, place: int) -> str:
+    """How the derivative by a score comes of those by its head's shares, through the softmax."""
+    share, own = float(back.shares[head, place]), float(back.slopes[head, place])
+    mean = float(back.shares[head] @ back.slopes[head])
+    tokens = Quantity("", share), " · (", Quantity("", own), f" {MINUS} ", Quantity("", mean), ")"
+    again = lambda k: rounded(share, k) * (rounded(own, k) - rounded(mean, k))  # noqa: E731
+    return Line("", tokens, float(back.scores[head, place]), evaluate_rounded=again).equation(3)
 
 
 TERMS, MAX, NORM, MOST_TERMS = "terms", "max", "norm", 256
@@ -261,11 +270,16 @@ def loss_of(outputs: Floats, targets: Floats, loss: float) -> tuple[str, str] | 
         terms = -np.log((shares * wanted).sum(axis=0)[counted])
     if not abs(terms.mean() - loss) <= CLOSE * max(loss, CLOSE):
         return None
-    if len(terms) == 1:
-        share = float(np.exp(-terms[0]))
-        again = lambda k: -float(np.log(rounded(share, k)))  # noqa: E731
-        return "−ln(e^(y wanted) / Σ e^y)", equation([f"{MINUS}ln ", Quantity("", share)], loss, again)
-    return f"Σ {MINUS}ln share / {len(terms)}", of_samples(terms, len(terms), loss)
+    count = len(terms)
+    chosen = range(count) if count <= LARGEST else (count - 1, int(np.argmax(terms[:-1])))
+    shown, rest = np.exp(-terms[[*chosen]]).tolist(), float(np.delete(terms, [*chosen]).sum())
+    signs: list[Token] = [token for share in shown for token in (f" {MINUS} ln ", Quantity("", share))]
+    signs = [f"{MINUS}ln ", *signs[1:]]
+    signs += [" + rest ", Quantity("", rest)] if len(shown) < count else []
+    signs = signs if count == 1 else ["(", *signs, f") / {count}"]
+    again = lambda k: (rounded(rest, k) - fsum(np.log(rounded(share, k)) for share in shown)) / count  # noqa: E731
+    letters = "−ln(e^(y wanted) / Σ e^y)" if count == 1 else f"Σ {MINUS}ln share / {count}"
+    return letters, equation(signs, loss, again)
 
 
 def shares_of(outputs: Floats, classes: Floats) -> tuple[Floats, Floats]:
@@ -281,15 +295,13 @@ def shares_of(outputs: Floats, classes: Floats) -> tuple[Floats, Floats]:
 class RowOperation(NamedTuple):
     """The operation that makes a number, the numbers that it takes, and the operation in symbols where they are few.
 
-    `linear`: whether the means over samples are made of means in the same way; `ways`: what a sum of derivatives comes
-    back through, in words.
+    `linear`: whether the means over samples are made of means in the same way.
     """
 
     op: str
     factors: tuple[float, ...]
     formula: str = ""
     linear: bool = False
-    ways: str = ""
 
 
 def operation_of(passes: Passes, row: int) -> RowOperation | None:

@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
+from heapq import heappop, heappush
 from math import fsum, nan, prod
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -21,7 +23,7 @@ from ...scalar.ops import TABLE
 from ...tape import Node, Tape
 from ..core.frame import Stage, Tensor
 from ..core.optimizer import SCALE_NAME
-from .attention import BETWEEN, LAYERS, MERGED
+from .attention import BETWEEN, LAYERS, MERGED, SHARES
 from .equations import (
     CLOSE,
     DIFFERENCE,
@@ -37,24 +39,30 @@ from .equations import (
     added,
     applied,
     condensed,
+    loss_of,
     norm_operation,
     operated,
     operation_of,
     scaled,
+    share_of,
     shares_of,
     slope,
     times,
 )
-from .network import LEAVES, Use, readers
+from .network import INSIDE, LEAVES, Use, readers
 from .rule import MINUS, Line, Writer, digits_apart, digits_of, text_of
 
 if TYPE_CHECKING:
+    from ..sources.recording.recorded_step import Walked
     from .opened import Opened
 
 
 Phase = Literal["zero", "forward", "loss", "backward", "gradients", "update"]
 PHASES: tuple[Phase, ...] = ("zero", "forward", "loss", "backward", "gradients", "update")
 Rows = NDArray[np.int64]
+_NONE = np.zeros(0, np.int64)
+FAR = 30.0
+"""From 0, from where on the powers of a softmax are those of differences."""
 _SEVERAL = frozenset(("product", "sum", "stage", "gradient", "weight", "number", "output", "statistic", "node"))
 
 
@@ -173,10 +181,65 @@ def _row_of(stage: Stage, index: int) -> int:
     return -1
 
 
-def largest_weight(step: MicroStep, gradient: NDArray[np.floating], change: NDArray[np.floating]) -> int:
-    """The weight of which gradients or updates tell: the largest gradient, or what changes most."""
-    sizes = (gradient if step.phase == "gradients" else change)[step.weights]
-    return int(step.weights[np.argmax(np.abs(np.nan_to_num(sizes)))])
+def call_told(step: MicroStep, opened: Walked) -> str:
+    """The call of a module of which a micro-step tells: the last one that the loss reads."""
+    names = step.stage, *step.other_calls
+    return next((name for name in names[::-1] if opened.joined[name].any()), step.stage)
+
+
+def weights_told(step: MicroStep, opened: Walked) -> list[Rows]:
+    """By module, the weights that make the number forward of which a micro-step tells, or the one that is back there.
+
+    Only of a whole stage.
+    """
+    if step.phase == "backward":
+        alike = (one for one in opened.micro_steps() if one.phase == "forward" and one.units.size)
+        step = next((one for one in alike if (one.stage, one.column) == (step.stage, step.column)), step)
+    if step.phase != "forward" or not step.op or step.column < 0 or not len(step.weights):
+        return []
+    row, path = re.fullmatch(r"row (\d+)", step.formula), module_path(step.stage)
+    names = {*map(module_path, (step.stage, *step.other_calls))}
+    layers = [stage.weight for stage in opened.stages if stage.name in names and stage.weight is not None]
+    if len(step.units) and not row:
+        return [t.start + step.column * t.shape[1] + np.arange(t.shape[1]) for t in layers if len(t.shape) == 2]
+    table = next(tensor for tensor in opened.tensors if tensor.start == step.weights[0])  # an embedding's
+    place, wide = int(row[1] if row else step.stage.removeprefix(path).strip(" ()") or 1) - 1, table.size
+    wide //= table.shape[0]
+    return [np.array([table.start + place * wide + step.column % wide])] if place < table.shape[0] else []
+
+
+def weight_told(step: MicroStep, forward: Sequence[MicroStep], opened: Walked) -> int:
+    """The weight of which gradients and updates tell: of those told of `forward` the one with the largest gradient."""
+    told = np.concatenate([_NONE, *(weights for one in forward for weights in weights_told(one, opened))])
+    sizes = np.abs(np.nan_to_num(opened.gradient[step.weights]))
+    mine = np.isin(step.weights, told) & (sizes > 0)
+    return int(step.weights[np.argmax(np.where(mine, sizes, -1.0) if mine.any() else sizes)])
+
+
+def outputs_of(opened: Walked) -> NDArray[np.float64]:
+    """What each call of the last module makes of one sample, (calls, outputs); nothing of several samples."""
+    calls = [stage.name for stage in opened.stages if module_path(stage.name) == module_path(opened.stages[-1].name)]
+    known = len(opened.batch) == 1 and len(opened.targets) and opened.rows
+    return np.array([opened.rows[name][:, 0] for name in calls] if known else [])
+
+
+def loss_told(opened: Walked) -> tuple[str, str] | None:
+    """The loss of one sample in symbols and with numbers; None of several samples, or where it is any other."""
+    outputs = outputs_of(opened)
+    return loss_of(outputs, opened.targets[:, 0], opened.loss) if len(outputs) else None
+
+
+def share_told(step: MicroStep, opened: Walked) -> str:
+    """How a softmax makes the share of which a micro-step forward tells: of a head, or of the loss; else empty."""
+    looks = opened.attention(step.stage) if step.formula == SHARES else None
+    if looks is not None:
+        head, place = looks.which(SHARES, step.column)
+        return share_of(looks.scores[head], place, float(looks.scores[head].max()))
+    call, loss = call_told(step, opened), loss_told(opened)
+    if loss is None or "ln" not in loss[0] or module_path(call) != module_path(opened.stages[-1].name):
+        return ""
+    sums = opened.rows[call][:, 0]
+    return share_of(sums, step.column, float(sums.max()) if np.abs(sums).max() > FAR else 0.0)
 
 
 def in_order(stage: Stage | None, weights: Rows, *, arriving: bool) -> Rows:
@@ -207,7 +270,6 @@ FEW = 8
 """Numbers of a stage that goes as one, up to which they are written out."""
 MOST_PRODUCTS = 256
 """Products of all layers together up to which each is one: weights may be used many times."""
-_NONE = np.zeros(0, np.int64)
 
 
 class Walk:
@@ -222,6 +284,7 @@ class Walk:
         self.single = len(opened.batch) == 1
         self.many = f"{'mean' if opened.divisor != 1 else 'sum'} of {len(opened.batch):,}"
         self.using: set[str] = set()
+        self._units = dict[str, int]()  # by module, which of its numbers is told of forward
         self.formula = self.passes.network.formula if self.one_by_one else None
         self.groups = self._groups()
         self.calls = self._calls()
@@ -230,8 +293,8 @@ class Walk:
         """Every micro-step, in order."""
         weights = np.arange(self.n_weights)
         yield MicroStep("zero", "clear", f"{counted('gradient', len(weights))} cleared", _NONE, weights)
-        for calls in self.calls:
-            yield from self._forward(calls)
+        forward = [step for calls in self.calls for step in self._forward(calls)]
+        yield from forward
         loss = self.opened.loss
         said = "loss" if self.single else f"loss, {self.many} samples"
         yield MicroStep("loss", "loss", said, _NONE, _NONE, numbers=digits_of(loss, DIGITS), value=loss)
@@ -246,7 +309,7 @@ class Walk:
                 yield from (self._gradient(name, index) for index in weights.tolist())
             else:
                 words = f"{len(weights):,} gradients"
-                yield self._gradients(MicroStep("gradients", "stage", words, _NONE, weights, name, "Σ δ · x"))
+                yield self._gradients(MicroStep("gradients", "stage", words, _NONE, weights, name, "Σ δ · x"), forward)
         for name, group in groups:
             weights = in_order(stages.get(name), group, arriving=False)
             if self.one_by_one:
@@ -366,11 +429,47 @@ class Walk:
 
     def _with_row(self, step: MicroStep, stage: Stage, rows: Rows, unit: int = -1) -> MicroStep:
         """A micro-step of many numbers that shows one of them, or the largest, where that is made of others."""
-        which = unit if unit >= 0 else int(np.argmax(np.abs(np.nan_to_num(self.passes.means[rows]))))
+        which = unit if unit >= 0 else self._which(step, stage, rows, self.passes.means)
         row, units = int(rows[which]), len(step.units)
         normed = norm_operation(self.passes, stage, which, self.opened.tensors) if units else None
         found = normed or operation_of(self.passes, row)
         return step if found is None else self._with_number(step, found, float(self.passes.means[row]), which, "mean")
+
+    def _which(self, step: MicroStep, stage: Stage, rows: Rows, numbers: NDArray[np.float64]) -> int:
+        """Of which number of many a micro-step tells: the wanted class, one that others have told of, or the largest.
+
+        Of a word the same one of each layer, which leads to the largest that attention takes, forward and back.
+        """
+        count, followed = self._followed
+        before = self._units.get(module_path(stage.name), -1)
+        if step.phase == "backward" and before >= 0 and self.passes.adjoint_sums[rows[before]]:
+            return before
+        sizes = np.abs(np.nan_to_num(numbers[rows]))
+        if len(step.units) and module_path(stage.name) == module_path(self.opened.stages[-1].name):
+            found = self._wanted(stage, rows)
+        else:
+            found = followed if len(rows) == count and step.formula != SHARES else -1
+        if found < 0 <= followed and len(step.units) and (asked := self.passes.adjoint_sums[rows] != 0).any():
+            sizes = sizes * asked
+        found = found if found >= 0 else int(np.argmax(sizes))
+        if step.phase == "forward" and len(step.units):
+            self._units |= {module_path(name): found for name in (step.stage, *step.other_calls)}
+        return found
+
+    @cached_property
+    def _followed(self) -> tuple[int, int]:
+        """How many numbers the last attention of a word takes, and which of them the step tells of; -1 of none."""
+        for calls in reversed(self.calls):
+            looks = self.opened.attention(self.passes.asked(calls).name)
+            if looks is not None:
+                return looks.outputs.size, int(np.ravel_multi_index(looks.chosen, looks.outputs.shape))
+        return 0, -1
+
+    def _wanted(self, stage: Stage, rows: Rows) -> int:
+        """The class that the loss of one sample wants of a call of the last layer; -1 where it has no shares."""
+        calls = [own.name for own in self.opened.stages if module_path(own.name) == module_path(stage.name)]
+        gap = self._target_difference(int(rows[0])) if self.single else None
+        return int(self.opened.targets[calls.index(stage.name), 0]) if gap is not None and "p" in gap.formula else -1
 
     def _with_number(self, step: MicroStep, found: RowOperation, value: float, which: int, joined: str) -> MicroStep:
         """A micro-step of many numbers that shows one of them."""
@@ -383,10 +482,9 @@ class Walk:
     def _with_largest_delta(self, step: MicroStep, stage: Stage) -> MicroStep:
         """A micro-step of many deltas that shows the largest."""
         rows, sums = self.rows_of[stage.name], self.passes.adjoint_sums
-        which = int(np.argmax(np.abs(np.nan_to_num(sums[rows]))))
+        which = self._which(step, stage, rows, sums)
         found = self._derivation(int(rows[which]))
         found = found._replace(formula="") if found.formula == "dL/dy" else found
-        step = replace(step, words=f"{step.words} through {found.ways}") if found.ways else step
         return self._with_number(step, found, float(sums[rows[which]]), which, self.many.partition(" ")[0])
 
     def _between(self, calls: Sequence[Stage]) -> Iterator[MicroStep]:
@@ -531,16 +629,14 @@ class Walk:
             pairs = [(float(sums[k]), float(x)) for k, x in slopes.items() if sums[k] * x]
             if not linear and not np.isclose(fsum(a * b for a, b in pairs), sums[row], rtol=1e-9, atol=1e-14):
                 pairs = []  # one sample alone moves no mean of its batch
-            ways = (
-                ""
-                if linear or not pairs
-                else self.passes.network.between.ways([k for k, x in slopes.items() if sums[k] * x])
-            )
             if not linear and len(pairs) == 1:
-                return RowOperation("mul", pairs[0], "δ · slope", ways=ways)
+                kind = self.passes.network.between.kind_of(next(k for k, x in slopes.items() if sums[k] * x))
+                return RowOperation("mul", pairs[0], "δ · share" if kind == "values" else "δ · slope")
+            if not linear and pairs and (ways := self._ways(row)):
+                return RowOperation(TERMS, tuple(ways.values()), " + ".join(ways))
             parts = condensed([a * b for a, b in pairs], MOST)
             formula = "Σ δ · slope" if parts and not linear else formula
-            return RowOperation(TERMS, parts if len(parts) > 1 else (), formula, linear, ways)
+            return RowOperation(TERMS, parts if len(parts) > 1 else (), formula, linear)
         letters, factors, upper = [slope(above[0].kind)], [float(self._x(above[0])[0])], int(above[0].rows[0])
         while len(pool := list(readers(self.passes.network.body, upper))) == 1 and pool[0].kind == MAX:
             letters, factors = [slope(MAX), *letters], [float(self._x(pool[0])[0]), *factors]
@@ -562,6 +658,34 @@ class Walk:
             factors = [float(sums[upper]), *factors]
         off = np.isnan(prod(factors)) and np.isfinite(sums[row])  # a ReLU sends back 0, not NaN · 0
         return RowOperation(TERMS if off else "mul", () if off else tuple(factors), " · ".join(letters))
+
+    def _ways(self, row: int) -> dict[str, float]:
+        """What comes back to a row from each layer and residual sum that it leads to first, by their names.
+
+        Empty where these are not several, or not all of it.
+        """
+        network, sums = self.passes.network, self.passes.adjoint_sums
+        found, slopes, waiting = dict[str, float](), {row: 1.0}, [row]
+        while waiting:  # a row comes after all that it is made of
+            below = heappop(waiting)
+            uses = ((use, *apart) for use in readers(network.body, below) for apart in network.places.apart(use.rows))
+            for use, (stage, units), own in uses:
+                rows, x = use.rows[own], slopes[below] * self._x(use)[own]
+                name = ""
+                if units[0] != INSIDE:
+                    name = module_path(stage).rpartition(".")[2]
+                    name = f"layer {name}" if name.isdecimal() else name
+                elif network.between.kind_of(int(rows[0])) == "sum":
+                    name = "residual sum"
+                if name:
+                    found[name] = found.get(name, 0.0) + float(sums[rows] @ x)
+                    continue
+                for k, part in zip(rows.tolist(), x.tolist(), strict=True):
+                    if k not in slopes:
+                        heappush(waiting, k)
+                    slopes[k] = slopes.get(k, 0.0) + part
+        whole = 1 < len(found) <= MOST and np.isclose(fsum(found.values()), sums[row], rtol=1e-9, atol=1e-14)
+        return found if whole else {}
 
     def _target_difference(self, row: int) -> RowOperation | None:
         """A delta that is a number less its target, times a factor: of squared errors, and of shares of a softmax."""
@@ -636,10 +760,10 @@ class Walk:
         words = f"gradient of {self.opened.name(index)}"
         return MicroStep("gradients", "gradient", words, _NONE, np.array([index]), name, formula, said, value, factors)
 
-    def _gradients(self, step: MicroStep) -> MicroStep:
-        """A micro-step of many gradients that shows the largest, where that is a sum."""
+    def _gradients(self, step: MicroStep, forward: Sequence[MicroStep]) -> MicroStep:
+        """A micro-step of many gradients that shows one, where that is a sum."""
         gradient = self.opened.gradient
-        index = largest_weight(step, gradient, gradient)
+        index = weight_told(step, forward, self.opened)
         terms, value = self.opened.terms(index, MOST), float(gradient[index])
         if terms.count < 2:
             return step

@@ -130,9 +130,11 @@ def readers(program: RowProgram, row: int) -> Iterator[Use]:
     """The uses of a row, as of a weight that stands in a row of its own; a place in one after the other."""
     if row == program.program.loss:
         yield Use("loss", np.array([row]), None, _one)
-    for step in program.steps:
+    rows, numbers = program.readers
+    for number in numbers[slice(*np.searchsorted(rows, (row, row + 1)))].tolist():
+        step = program.steps[number]
         i = step.instruction
-        if not program.program.needs_gradient[i.dst] or not i.args.size or i.kind == "gather":
+        if not program.program.needs_gradient[i.dst] or i.kind == "gather":
             continue  # a gradient does not flow to a number that chooses
         parts = _parts(i)
         for part, k in np.argwhere(parts == row).tolist():
@@ -278,6 +280,13 @@ class Places:
                 fresh = np.unique(found[2][self._owner[found[2]] == self._unknown])
                 self._owner[fresh] = stage
                 stack += fresh.tolist()
+
+    def apart(self, rows: Rows) -> Iterator[tuple[Place, Rows]]:
+        """The stages that `rows` are of, each with where its own stand among them."""
+        owners = self._owner[rows]
+        for owner in np.unique(owners).tolist():
+            own = np.flatnonzero(owners == owner)
+            yield Place(self._names[owner], tuple(self._unit[rows[own]].tolist())), own
 
     def place_of(self, rows: Iterable[int]) -> Place:
         """The place of `rows`: the stage that the first of them with a unit is of; others may be a border's zeros."""

@@ -477,8 +477,9 @@ class Opened:
         taken = numbers[looks.outputs]
         values = np.broadcast_to(taken[:, None], looks.values.shape) if back else made[looks.values]
         return Attention(
-            numbers[looks.scores], made[looks.shares], values, taken, made[looks.queries], made[looks.keys]
-        )
+            numbers[looks.scores], made[looks.shares], values, taken, made[looks.queries], made[looks.keys],
+            numbers[looks.shares],
+        )  # fmt: skip
 
     @cached_property
     def _attending(self) -> tuple[Stage, str, tuple[int, ...]] | None:

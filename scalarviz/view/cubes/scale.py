@@ -92,12 +92,13 @@ def _lit(name: str, words: str, cmap: str, scale: Scale) -> Quantity:
 
 _LIT = (
     _lit("product", "product w \N{MIDDLE DOT} x", "weight", "linear"),
+    _lit("read", "weights of the rows read", "weight", "linear"),
     _lit("passed on", "w \N{MIDDLE DOT} δ, which goes on", "gradient", "symlog"),
     _lit("change", "change of the weight", "update", "linear"),
 )
 LIT = {quantity.name: quantity for quantity in _LIT}
 """Further quantities of the frames of an opened step."""
-PLAIN = frozenset(("weight", "product", "change"))
+PLAIN = frozenset(("weight", "product", "read", "change"))
 """Quantities whose numbers are written without an exponent."""
 
 

@@ -15,12 +15,12 @@ from ..ink.text import delta_text, measure, number, short
 from ..ink.theme import Theme, displayed, get_map, hue, mixed
 from ..ink.widgets import wrapped
 from ..shown.subject import Subject
-from .step_view import Formula, GradientHistogram, MicroStepView, Output, Phase, Sentence
+from .step_view import Formula, GradientHistogram, MicroStepView, Output, Phase, Sentence, Word
 from .walk import BINS
 
 # ---- The line about a weight.
 
-SENTENCE, LOW, TALL = 62.0, 46.0, 94.0
+SENTENCE, LOW, TALL = 62.0, 46.0, 102.0
 """Height of the line's two rows, with air below them, and without; and where numbers may stand below letters."""
 _SIZES = (20, 18, 16, 15, 14, 13)
 _AIR, _RULE = 26.0, 24.0  # between letters and numbers, and on either side of the rule between two formulas
@@ -46,8 +46,8 @@ def sentence(box: Box, theme: Theme, said: Sentence) -> Sketch:
     if height >= TALL and meaning != said.meaning:
         meaning, told = "", next((way for words in meanings if len(way := wrapped(words, width)) <= 2), [])
         for k, words in enumerate(told):
-            sketch.text(x, line + 17 * (k + 1), words, LABEL, theme.text3)
-        baseline += 17 * len(told) - 9
+            sketch.text(x, line + 16 * (k + 1), words, LABEL, theme.text3)
+        baseline = line + 16 * len(told) + 22
     sketch.text(after, line, meaning, LABEL, theme.text2 if low else theme.text3)
     start = after if low and said.formulas else x
     room, sizes = x + width - start, _SIZES[3:] if low else _SIZES
@@ -57,13 +57,12 @@ def sentence(box: Box, theme: Theme, said: Sentence) -> Sketch:
         letters = said.formulas[0].letters
         size = next((k for k in _SIZES[2:] if measure(letters, k) <= room), 13)
         sketch.text(start, baseline, letters, size, theme.text3)
-        baseline += 22
+        baseline += 22 if chosen else 19
         short = replace(short, letters="") if short is not None and short.letters == letters else short
-    numbers = said.formulas[0].numbers if said.formulas else ()
-    left = (Formula("", numbers[:-2]),)
-    if chosen is None and baseline + 17 <= y + height and _width(left, LABEL, False) <= room:
-        _formulas(sketch, (start, baseline), theme, left, LABEL, False)
-        _formulas(sketch, (start, baseline + 17), theme, (Formula("", numbers[-2:]),), LABEL, False)
+    halves = _halves(said.formulas[0].numbers if said.formulas else ())
+    if chosen is None and baseline + 16 <= y + height and max(_width([half], LABEL, False) for half in halves) <= room:
+        for k, half in enumerate(halves):
+            _formulas(sketch, (start, baseline + 16 * k), theme, [half], LABEL, False)
     elif chosen is None and short is not None:
         chosen = _chosen((short,), room, sizes)
     if chosen is not None:
@@ -71,18 +70,21 @@ def sentence(box: Box, theme: Theme, said: Sentence) -> Sketch:
     return sketch
 
 
+def _halves(numbers: tuple[Word, ...]) -> tuple[Formula, Formula]:
+    """An equation on two lines, before the sign that makes the longer one shortest."""
+    cuts = [k for k, word in enumerate(numbers) if k and word.text.startswith(" ")] or [len(numbers)]
+    own = [word._replace(text=word.text.lstrip()) for word in numbers]
+    ways = [(Formula("", numbers[:cut]), Formula("", (*own[cut : cut + 1], *numbers[cut + 1 :]))) for cut in cuts]
+    return min(ways, key=lambda way: max(_width([half], LABEL, False) for half in way))
+
+
 def _chosen(
     formulas: Sequence[Formula], width: float, sizes: Sequence[int]
 ) -> tuple[Sequence[Formula], int, bool] | None:
     """Which formulas, the size of type, and whether their letters stand before them: the most that fits."""
     ways = [(count, True) for count in range(len(formulas), 0, -1)] + [(1, False)] * bool(formulas)
-    fitting = (
-        (formulas[:count], size, lettered)
-        for count, lettered in ways
-        for size in sizes
-        if _width(formulas[:count], size, lettered) <= width
-    )
-    return next(fitting, None)
+    fitting = ((formulas[:count], size, lettered) for count, lettered in ways for size in sizes)
+    return next((way for way in fitting if _width(*way) <= width), None)
 
 
 def _width(formulas: Sequence[Formula], size: int, lettered: bool) -> float:

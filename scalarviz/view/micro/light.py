@@ -106,7 +106,8 @@ class Lighting:
             for step in some:
                 if step.stage == done[-1].stage:
                     found[-1][step.weights] = products[step.weights]
-        return Lit("product", *found)
+        read = done and self._walk.stages[done[-1].stage].kind == "embedding"
+        return Lit("read" if read else "product", *found)
 
     def _worked(self, at: int | None = None) -> list[MicroStep]:
         """The micro-steps forward that are about weights, those up to one or all."""
@@ -117,12 +118,9 @@ class Lighting:
         found = {}
         for stage in self._layers:
             weight, bias = stage.weight, stage.bias
-            if (
-                weight is None
-                or len(weight.shape) != 2
-                or not stage.whole
-                or np.isnan(weight.of(lit.range_values)).any()
-            ):
+            if weight is None or len(weight.shape) != 2 or not stage.whole:
+                continue
+            if np.isnan(weight.of(lit.range_values)).any():
                 continue
             parts = weight.of(lit.numbers)
             if bias is not None:

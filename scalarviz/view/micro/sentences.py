@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ...run.core.frame import Stage
 from ...run.opened.attention import SHARES
-from ...run.opened.equations import added, loss_of, share_of
-from ...run.opened.micro import MicroStep, counted, largest_weight, module_path
+from ...run.opened.equations import added
+from ...run.opened.micro import MicroStep, call_told, counted, loss_told, module_path, share_told, weight_told
 from ...run.opened.opened import Opened
 from ...run.opened.rule import Line, Quantity, digits_apart, hatted
 from ...run.panels import WordBoard
@@ -61,17 +61,15 @@ class Sentences:
             return self._of_unit(step)
         if step.phase == "loss":
             formula = Formula("loss", (Word(loss_text(self._opened.loss), bold=True),))
-            of = [stage.name for stage in self._subject.stages]
-            rows = [self._frame.activations.get(name) for name in of if module_path(name) == module_path(of[-1])]
-            if len(self._opened.batch) == 1 and rows and rows[-1] is not None and len(self._opened.targets):
-                said = loss_of(np.asarray(rows, np.float64), self._opened.targets[:, 0], self._opened.loss)
-                formula = formula if said is None else _equation(self._walk.lettered(said[0]), said[1], violet=False)
+            if (said := loss_told(self._opened)) is not None:
+                formula = _equation(self._walk.lettered(said[0]), said[1], violet=False)
             elif samples := self._opened.of_samples(step):
                 over = f" / {self._opened.divisor:,.10g}" * (self._opened.divisor != 1)
                 formula = _equation(f"Σ loss{over}", samples, violet=False)
             short = Formula(formula.letters, formula.numbers[-1:])
             whose = f"of {self._of_whom()}" if self._opened.trial else f"{self._walk.joined} over {self._walk.batch}"
-            return Sentence("loss", f"{whose}: training makes it smaller", (formula,), short=short)
+            first = f"first the share of end after {self._letter(len(self._word))}; " if self._word else ""
+            return Sentence("loss", f"{first}{whose}: training makes it smaller", (formula,), short=short)
         if step.kind == "node" or (step.op and not len(step.units)):
             return self._of_operation(step)
         if step.op and step.kind != "delta":
@@ -86,8 +84,7 @@ class Sentences:
     def _of_operation(self, step: MicroStep) -> Sentence:
         """One operation of a formula, or what is made between modules, shown by one number."""
         back, (name, _, meaning) = step.phase == "backward", self._walk.named(step.words).partition(": ")
-        looks = None if step.formula != SHARES or not self._opened.trial else self._opened.attention(step.stage)
-        numbers = step.numbers if looks is None else share_of(looks, *looks.which(SHARES, step.column))
+        numbers = (share_told(step, self._opened) if step.formula == SHARES else "") or step.numbers
         letters = f"{step.formula} = δ" if back else "" if step.kind == "node" else step.formula
         formula = _equation(self._walk.named(letters), numbers, violet=back)
         if step.kind == "node" and (samples := self._opened.of_samples(step)):
@@ -103,8 +100,7 @@ class Sentences:
 
     def _place(self, step: MicroStep) -> int:
         """Of which letter of a word, from 1, a micro-step tells; 0: of none."""
-        read = [name for name in (step.stage, *step.other_calls) if self._opened.joined[name].any()] or [step.stage]
-        called_at = re.findall(r"\((\d+)\)\Z", read[-1])
+        called_at = re.findall(r"\((\d+)\)\Z", call_told(step, self._opened))
         return int(*called_at) if called_at else 0
 
     def _letter(self, place: int) -> str:
@@ -128,21 +124,23 @@ class Sentences:
         return ", ".join(dict.fromkeys(map(self._title, (step.stage, *step.other_calls))))
 
     def _of_largest(self, step: MicroStep) -> Sentence:
-        """Many numbers at once, shown by the largest of them."""
+        """Many numbers at once, shown by one of them."""
         stage, back = self._walk.stages[module_path((step.stage, *step.other_calls)[-1])], step.phase == "backward"
         name, place = self._name(stage, step.column), self._names.place(stage, step.column)
         name = place if name.endswith(place) else f"class {name}" if name.isdecimal() else name
-        last = self._subject.stages[-1].name
-        says = len(self._follow) == stage.outputs and module_path(stage.name) == module_path(last)
+        ends = module_path(stage.name) == module_path(self._subject.stages[-1].name)
+        says = ends and len(self._follow) == stage.outputs
         said, link = (self._follow[step.column], "after") if says else (name, "of")
         said += f" {link} {self._letter(at)}" if (at := self._place(step)) else ""
-        first = "the largest" + " in size" * (step.value < 0) if step in self._walk.steps else "one"
+        sizes = np.abs((self._opened.joined if back else self._opened.means)[call_told(step, self._opened)])
+        first = "the largest" + " in size" * (step.value < 0) if sizes[step.column] >= sizes.max() else "one"
         title, made = f"{self._title(stage.name)}: {said}", self._count_words(step)
         made = f"{first} of {made}" if stage.outputs > 1 else made
         made = f"share p minus target t; {made}" if "p −" in step.formula else made
-        made = f"back through {ways}; {made}" if (ways := step.words.partition(" through ")[2]) else made
         made = f"after {in_words(before)}; {made}" if (before := step.words.rpartition(", then ")[0]) else made
         made += "; max' is 1 for the largest of a pool" * (back and "max'" in step.formula)
+        if ends and not back and (share := share_told(step, self._opened)):
+            made += f"; share = {share}"
         letters = f"{step.formula} = δ".removeprefix(" = ")
         letters = self._walk.lettered(letters, name) if back else self._walk.named(step.formula)
         whose = self._joined if back else f"mean of {len(self._opened.batch):,}"
@@ -238,14 +236,15 @@ class Sentences:
 
     def _of_weight(self, step: MicroStep, selected: int | None) -> Sentence:
         """Gradient and update of the selected weight; else of that of the step, of several the one that shows most."""
-        index = largest_weight(step, self._opened.gradient, self._walk.change) if selected is None else selected
+        index = weight_told(step, self._walk.steps, self._opened) if selected is None else selected
         known, update, rule = who(self._subject, index), self._opened.update(index), self._rule(index, hats=True)
         if update.why:
             moved = self._opened.follows(index)
             says = f"{figure(update.before)} becomes {figure(update.after)}" if moved else "stays"
             rule = (Formula("", (Word(f"{says}: {update.why}"),)),)
-        what = "gradient" if step.phase == "gradients" else "change"
-        meaning = f"the largest {what} here" if selected is None and len(step.weights) > 1 else ""
+        what, of = ("gradient", self._opened.gradient) if step.phase == "gradients" else ("change", self._walk.change)
+        largest = len(step.weights) > 1 and abs(of[index]) >= np.abs(of[step.weights]).max()
+        meaning = f"the largest {what} here" if largest else ""
         tensor, rows = tensor_of(self._subject, index), (*self._follow[:-1], "start or end")
         if self._follow and tensor.shape[:1] == (len(rows),):
             row = rows[(index - tensor.start) * len(rows) // tensor.size]
@@ -271,10 +270,10 @@ class Sentences:
 
     def _of_average(self, line: Line, gradient: float) -> Iterator[str]:
         """The line of a rule of several that takes the gradient, and whether what it keeps goes against it."""
-        yield f"{line.name} = {line.formula} = {line.equation(DIGITS)}"
         before = names_of(line).get(line.name.removesuffix("'"), 0.0)
         if "²" not in line.formula and before * line.result > 0 > line.result * gradient:
             yield f"{line.name} still has the sign of earlier gradients"
+        yield f"{line.name} = {line.formula} = {line.equation(DIGITS)}"
 
     def _rule(self, index: int, *, hats: bool = False) -> tuple[Formula, ...]:
         """The optimiser's lines for a weight with their numbers, the new weight first; `hats`: Adam's as in books."""
@@ -289,15 +288,17 @@ class Sentences:
             factor = "slope" if self._walk.is_graph else "1" if made.bias else "x"
             return product_formula(f"δ · {factor} = g", made.delta, made.x, gradient)
         if told is not None:
-            return _equation(f"{self._summed(made.terms)} δ · x = g", told.numbers, violet=True)
+            letters = self._summed(made.terms, len(self._word) - int(np.count_nonzero(told.factors)))
+            return _equation(f"{letters} δ · x = g", told.numbers, violet=True)
         joined = f"mean of {made.terms:,}" if self._walk.is_mean(index) else self._summed(made.terms)
         return _violet(f"{joined} δ · x = g" if made.terms else "g", gradient)
 
-    def _summed(self, terms: int) -> str:
-        """Over what the gradient of one weight is summed up, which has so many terms."""
+    def _summed(self, terms: int, zeros: int = 0) -> str:
+        """Over what the gradient of one weight is summed up, which has so many terms, `zeros` of a word left out."""
         places = terms // len(self._opened.batch)
         some = f"over {self._walk.batch} × {places} places:" if 1 < places < terms else f"of {terms:,}"
-        return f"sum over {len(self._word)} letters:" if self._word else f"sum {some}"
+        some = f"over {len(self._word)} letters{f', {zeros} of them 0' * (zeros > 0)}:" if self._word else some
+        return f"sum {some}"
 
     def _of_sum(self, step: MicroStep, adding: int) -> Sentence:
         """A sum of outer products on its way."""
@@ -327,7 +328,8 @@ def _equation(letters: str, numbers: str, *, violet: bool) -> Formula:
     left, sign, result = sides_of(numbers)
     tone: Tone = "violet" if violet else "plain"
     letters, left = (re.sub(r"\b[a-z]+_[a-z]+\b", lambda found: in_words(found[0]), t) for t in (letters, left))
-    words = Word(left, tone), Word(sign, "dim"), Word(result, tone, True)
+    terms = (Word(term, tone) for term in re.split(r"(?= [+−] )", left))
+    words = *terms, Word(sign, "dim"), Word(result, tone, True)
     return Formula(letters, tuple(word for word in words if word.text))
 
 

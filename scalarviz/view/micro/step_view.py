@@ -112,6 +112,7 @@ class MicroStepView(OpenedStep):
     phases: tuple[Phase, ...]
     quantity: str  # what the cubes show: weight or gradient
     weights: NDArray[np.int64]  # flat indices of those that this micro-step is about
+    told: Sequence[NDArray[np.int64]]  # by module, and of those of which the number is made that its sentence tells of
     reached_modules: frozenset[str]  # modules that the forward pass has come to
     layer: Stage | None  # whose cubes are lit now, where they are products of one row
     input_row: str  # the rows before that layer and after it, by their stages
@@ -140,7 +141,7 @@ class MicroStepView(OpenedStep):
     @property
     def headline(self) -> str:
         """The HUD's second line: where in the step this is."""
-        mode = "trial step, changes nothing" if self.trial else "real step"
+        mode = "trial step, the run keeps its weights" if self.trial else "real step"
         some = f"{self.adding:,} sample{'' if self.adding == 1 else 's'} added up"
         place = some if self.adding else f"micro-step {self.position} of {self.count}"
         where = f"paused inside step {self.step:,}  \N{MIDDLE DOT}  {place}"

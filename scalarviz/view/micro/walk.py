@@ -16,7 +16,7 @@ from ...run.core.frame import Frame, Stage
 from ...run.core.gather import weight_name
 from ...run.opened.attention import SHARES
 from ...run.opened.equations import DIFFERENCE
-from ...run.opened.micro import PHASES, MicroStep, module_path
+from ...run.opened.micro import PHASES, MicroStep, module_path, weights_told
 from ...run.opened.opened import Opened
 from ...run.source import RunSource
 from ...run.sources.played import RecordedSource
@@ -135,8 +135,9 @@ class Walk:
         return MicroStepView(
             step=opened.step, position=at, count=len(self), phases=self._phases(at), phase=phase, trial=opened.trial,
             reached_modules=frozenset(module_path(step.stage) for step in done if step.phase == "forward"),
-            weights=now.weights, stops=stops, sums=sums, marks=self.lighting.marks(asked, sentence.index),
-            layer=layer, forward_factors=self.lighting.forward_factors, backward_factors=self.lighting.backward_factors,
+            weights=now.weights, told=weights_told(asked, opened), stops=stops, sums=sums,
+            marks=self.lighting.marks(asked, sentence.index), layer=layer,
+            forward_factors=self.lighting.forward_factors, backward_factors=self.lighting.backward_factors,
             input_row="" if layer is None else self.sources(layer)[0],
             output_row="" if layer is None else self.row_of(layer),
             samples=self.samples, frame=frame, before=self._of_sample, source=self.subject.source,
@@ -245,9 +246,8 @@ class Walk:
         for names, rows in ((sample.inputs, opened.inputs), (sample.outputs, opened.targets)):
             found |= {name: NodeNumbers(float(row.mean())) for name, row in zip(names, rows, strict=False)}
         for k in range(self.n_weights):
-            found[weight_name(self.subject.tensors, k)] = NodeNumbers(
-                float(values[k]), float(self.opened.gradient[k]) if computed[k] else None
-            )
+            slope = float(self.opened.gradient[k]) if computed[k] else None
+            found[weight_name(self.subject.tensors, k)] = NodeNumbers(float(values[k]), slope)
         done = self.opened.loss if phase >= LOSS else None, 1.0 if phase >= BACKWARD else None
         return {**found, LOSS_NODE: NodeNumbers(*done)}
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...run.opened.attention import Attention, AttentionState
-from ...run.opened.equations import mixture, score_of
+from ...run.opened.equations import mixture, score_delta, score_of
 from ..ink.boxes import LABEL
 from ..ink.sketch import Box, Sketch, Spot, rgba
-from ..ink.text import delta_text, measure, number, product, sides_of
+from ..ink.text import MINUS, delta_text, measure, number, sides_of
 from ..ink.theme import Theme, get_map, mixed, rgb
 from .drawer import Point, Setting, title_of
 
@@ -81,7 +81,7 @@ _DARK, _HALF = 0.85, 0.5  # of the ground, over what waits, and over what is don
 _LIGHT = (0.3, 1.0, 1.0, 0.5, 1.0, 0.5)
 """By how far it has come."""
 _BESIDE = 14.0  # what a row's spot has left of its cells
-_TOP, _LINE, _BELOW = 46.0, 27.0, 86.0  # above the lines, of one at most, and below them
+_TOP, _LINE, _BELOW = 46.0, 27.0, 78.0  # above the lines, of one at most, and below them
 _SCORE, _SHARE, _WHOLE = 44.0, 104.0, 62.0  # where numbers begin, and the bar of a whole share
 
 
@@ -138,15 +138,15 @@ def attention_lines(
         kind = "back" if back else "sum" if flown == count else "score"
         what, said = _example(attention, head, names, width, kind)
         left_of, sign, result = sides_of(said)
-        sketch.text(x, foot + 40, what, LABEL, theme.text3)
-        sketch.text(x, foot + 59, left_of, LABEL, text)
-        sketch.text(x, foot + 78, f"{sign.strip()} {result}", LABEL, text, bold=True)
+        sketch.text(x, foot + 37, what, LABEL, theme.text3)
+        sketch.text(x, foot + 54, left_of, LABEL, text)
+        sketch.text(x, foot + 70, f"{sign.strip()} {result}", LABEL, text, bold=True)
     return sketch
 
 
 def _example(attention: Attention, head: int, names: Sequence[str], width: float, kind: str) -> tuple[str, str]:
     """One number in words and as an equation: "score" (of the largest share), "sum", or "back"."""
-    shares, parts, taken = attention.shares[head], attention.parts[head], attention.outputs[head]
+    shares, taken = attention.shares[head], attention.outputs[head]
     if kind == "score":
         which = int(np.argmax(shares))
         letters, said, short = score_of(attention, head, which, 3)
@@ -154,9 +154,8 @@ def _example(attention: Attention, head: int, names: Sequence[str], width: float
     if kind == "sum":
         column = int(np.abs(taken).argmax())
         return f"sum of share × v, number {column + 1}", mixture(attention, head, column, 3)
-    which, column = divmod(int(np.argmax(np.abs(parts))), len(taken))
-    words = f"share × δ, for the v of {quoted(names[which])}, number {column + 1}"
-    return words, product(float(shares[which]), float(taken[column]), float(parts[which, column]))
+    which = int(np.abs(attention.scores[head]).argmax())
+    return f"share · (δ {MINUS} Σ share · δ) for {quoted(names[which])}", score_delta(attention, head, which)
 
 
 def row_light(

@@ -68,7 +68,8 @@ def bars(
         sketch.text(x - 5, base, state.name(number), LABEL, ink, bold=bright, anchor="right")
         if np.isfinite(share):
             sketch.rect(x, base - 9, wide, 9, fill=ink, radius=2)
-            sketch.text(x + wide + 4, base, f"{percent(share)}{unit}", LABEL, ink)
+            # so that −ln of the share that counts can be worked out
+            sketch.text(x + wide + 4, base, (f"{100 * share:.3g}" if bright else percent(share)) + unit, LABEL, ink)
 
 
 # ---- The strip: the word as a field, and what comes next after each of its letters.
@@ -429,7 +430,7 @@ class WordDrawer(Drawer[WordBoard]):
         super().__init__(panel, ground)
         self.state = WordState(panel.letters, panel.word, len(panel.word))
         self.temperature = panel.temperature
-        self.within = 0.0 if ground.subject.source.recorded else 276.0  # who looks at whom is not recorded
+        self.within = 0.0 if ground.subject.source.recorded else 268.0  # who looks at whom is not recorded
         self.names = NewNames(panel)
         self.spots: list[Spot] = []  # letters and field, wherever they stand
         self._before = panel.word  # the word that stood there before the field was opened
@@ -495,7 +496,7 @@ class WordDrawer(Drawer[WordBoard]):
             return ()
         place = min(state.chosen, len(word)) if state.word == word else len(word)
         now = min(place, int(inner.progress * (place + 1))) if seen.reached == 1 else place
-        head = state.head if state.head >= 0 else int(np.argmax(last.shares.max(axis=1)))
+        head = state.head if state.head >= 0 else last.chosen[0]
         theme, maps = self.ground.theme, [spot for spot in self.spots if spot.name.startswith("letter ")]
         mine = state.word == word and inner.samples.startswith("this ")
         note = "click a map: its head" * self.ground.hints if mine else f"of {word}"

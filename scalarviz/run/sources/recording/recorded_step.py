@@ -29,7 +29,7 @@ from ....scalar.ops import TABLE
 from ...opened.attention import Attention, AttentionState
 from ...opened.equations import DIGITS as RESULT
 from ...opened.equations import MAX, MOST_TERMS, OWN, PASSED, TERMS, operated
-from ...opened.micro import FEW, PHASES, GradientTerms, MicroStep, PhaseSpan, largest_weight, listed, phases_of
+from ...opened.micro import FEW, PHASES, GradientTerms, MicroStep, PhaseSpan, listed, phases_of, weight_told
 from ...opened.network import Network
 from ...opened.opened import Opened
 from ...opened.rule import Line, Quantity, Token, Update, digits_of, digits_that_give, rounded
@@ -80,8 +80,7 @@ def written(opened: Opened) -> tuple[str, Float]:
 def _shown(opened: Opened, steps: Sequence[MicroStep]) -> list[int]:
     """Return the weights whose rules are written: those that gradients and updates show."""
     some = (step for step in steps if step.phase in ("gradients", "update") and len(step.weights))
-    change = opened.new_values - opened.values
-    return list(dict.fromkeys(largest_weight(step, opened.gradient, change) for step in some))
+    return list(dict.fromkeys(weight_told(step, steps, opened) for step in some))
 
 
 def _step_numbers(opened: Opened, step: MicroStep) -> tuple[float, ...]:
