@@ -211,7 +211,7 @@ class ClassLoss(Loss):
         if len(row) == 1:  # another class would go unnoticed
             raise InputError(
                 f"{type(self).__name__}: got one output for a class index; it needs one output per class, at least "
-                "2. Of a nested output pass a whole row; for two classes with one output use BCEWithLogitsLoss"
+                "2. If the output is nested, pass a whole row; for two classes with one output use BCEWithLogitsLoss"
             )
         recorder = tracing.active()
         if recorder is not None:  # the Run checks the targets

@@ -206,8 +206,8 @@ def _listed(given: Any, count: int, stored: np.dtype[Any], shape: tuple[int, ...
 def _check_amount(there: int, wanted: int, what: str, shape: tuple[int, ...], name: str, where: str) -> None:
     if there != wanted:
         raise FileFormatError(
-            f"{where} says the shape {shown(shape)} of {name}, which is {wanted:,} {what}{'' if wanted == 1 else 's'}, "
-            f"but {there:,} {'is' if there == 1 else 'are'} there; export the file again"
+            f"{where} has the shape {shown(shape)} of {name} and needs {wanted:,} {what}{'' if wanted == 1 else 's'}, "
+            f"but stores {there:,}; export the file again"
         )
 
 

@@ -339,7 +339,7 @@ def test_a_file_goes_to_the_scene_that_learns_it(cli, doors, tmp_path, name, sce
     ("name", "content", "says"),
     [("my_scene.py", b"raise SystemExit('it was run')", "cannot be opened"), ("x", b"", "cannot be opened"),
      ("bad.png", b"no picture", "bad.png"), ("bad.csv", b"\0\1", "bad.csv"), ("gone.png", None, "gone.png"),
-     ("other.safetensors", b"tensors", "do not name the scene that wrote them")],
+     ("other.safetensors", b"tensors", "does not name the scene of its weights")],
 )  # fmt: skip
 def test_nothing_else_is_opened(doors, tmp_path, name, content, says):
     if content == b"tensors":

@@ -126,7 +126,7 @@ def convolution(call: Call) -> list[Array]:
     if x.ndim < 3 or weight.ndim != x.ndim or groups < 1 or x.shape[1] != weight.shape[1] * groups:
         raise call.wrong(f"an input of the shape {x.shape} and weights {weight.shape} do not fit with {groups} groups")
     if weight.shape[0] % groups:
-        raise call.wrong(f"{weight.shape[0]} sums do not make {groups} groups")
+        raise call.wrong(f"{weight.shape[0]} output channels cannot be divided into {groups} groups")
     return _in_groups(call, windows(call, x.shape[2:], weight.shape[2:]), x, np.split(bare(weight), groups))
 
 

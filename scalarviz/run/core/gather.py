@@ -77,7 +77,7 @@ def without_constants(model: Any, saved: Mapping[str, NDArray[Any]]) -> dict[str
     if differing:
         raise InputError(
             f"the saved numbers of {listing(differing)} differ from the model's, and a Run holds them as constants; "
-            "first net.load_state_dict(...) with the saved numbers, then make the Run"
+            "call net.load_state_dict(...) with the saved numbers before you make the Run"
         )
     return {name: array for name, array in saved.items() if name not in own}
 

@@ -163,7 +163,7 @@ def read(
     limits = limits_of(**{**asdict(problem.limits), **given})
     if {"lr", SCHEDULE} & set(keep) and len(rules) != len(optimizer.rules):
         raise InputError(
-            f"it has {len(groups)} parameter groups, this run has {len(optimizer.rules)}, so no rate can be kept"
+            f"it has {len(groups)} parameter groups, but this run has {len(optimizer.rules)}; keep no rates"
         )
     rates = optimizer.lr_pace.rates if "lr" in keep else tuple(float(said.get("lr", 0.0)) for said in groups)
     now = setup_of(problem, optimizer)
@@ -172,7 +172,7 @@ def read(
         pace = _pace(optimizer, about.get(SCHEDULE, {}), rates, "lr" in keep)
         moved = _of_groups("momenta", about, pace.momenta, len(groups))
         if moved and optimizer.momentum_name is None:
-            raise InputError(f"momenta: {type(optimizer).__name__} has none")
+            raise InputError(f"it has momenta, but {type(optimizer).__name__} has none")
         pace = pace._replace(momenta=moved, initial=_of_groups("initial", about, pace.initial, len(groups)))
     setup = replace(now, groups=numbers, limits=limits, pace=pace, before=about.get("before", now.before))
     return setup, _flags(graph, about.get("frozen"))

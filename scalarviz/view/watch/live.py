@@ -678,7 +678,7 @@ class BreakpointPrompt:
     def _say_whether_true(self, said: str, true: bool) -> None:
         """Report that a condition is true already, so that it pauses only when it becomes true again."""
         if true and said == self._new:
-            self._view.say(f"{said}; it is true now, so it waits until it becomes true again", SET_SECONDS)
+            self._view.say(f"{said}. That is true now; the run pauses when it becomes true again", SET_SECONDS)
 
     def _switched(self, text: str) -> str:
         points = self._worker.run.breakpoints

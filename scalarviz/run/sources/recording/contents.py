@@ -269,7 +269,7 @@ def _check_tables(database: sqlite3.Connection, form: Format, said: str) -> None
     except DAMAGED as error:
         raise FileFormatError(f"{said} is damaged: {error}") from None
     if dict(found) != ours or len(found) != len(ours):
-        raise FileFormatError(f"{said} has other tables than a {form.what}, or lost some; it is not read")
+        raise FileFormatError(f"{said} cannot be read: its tables are not those of a {form.what}")
 
 
 class Contents:
