@@ -116,7 +116,7 @@ def _pairs(graph: Graph, said: Any, what: str) -> Iterator[tuple[str, Tensor, li
     tensors = {t.name: t for t in graph.kept}
     for name, row in mapping(said, what).items():
         if name not in tensors or not isinstance(row, list) or len(row) % 2:
-            raise InputError(f"{what}: {shown(name)} is not a tensor of this run with pairs of numbers")
+            raise InputError(f"{what}: {shown(name)} is no tensor of this run, or its entry is not pairs of numbers")
         yield f"{what}: {name}", tensors[name], list(zip(row[::2], row[1::2], strict=True))
 
 
@@ -125,7 +125,7 @@ def _groups_of(graph: Graph, said: Any, count: int) -> Any:
     optimizer = graph.optimizer
     if not said:
         if count != len(optimizer.rules):
-            raise InputError(f"it has {count} parameter groups, this run has {len(optimizer.rules)}")
+            raise InputError(f"it has {count} parameter groups, but this run has {len(optimizer.rules)}")
         return optimizer.group_of
     flat = np.full(graph.tape.n_parameters, -1)
     for what, tensor, pairs in _pairs(graph, said, "members"):

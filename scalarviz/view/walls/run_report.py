@@ -132,7 +132,7 @@ def _players(runs: Runs, theme: str, say: Callable[[str], object]) -> tuple[str,
         try:
             page, said = player_of(runs, result, theme, f"{runs.title}, {name}")
         except ScalarvizError as error:
-            page, said = "", f"it cannot be trained again: {error}"
+            page, said = "", f"this run cannot be trained again: {error}"
         if page:
             scripts |= scripts_of(page)
             may = 'sandbox="allow-scripts" loading="lazy"'  # it can only play

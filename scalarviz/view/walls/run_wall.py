@@ -151,12 +151,12 @@ class RunWall(Wall):
         """Return the entry of a run: its scene after its last step."""
         apart = options_text(result.options, swept(self.runs.results))
         name = DOT.join(filter(None, (f"run {result.number:,}", apart, f"seed {result.seed:,}")))
-        ended = "" if result.state == "done" else f"it {result.state}: shown at its first step"
+        ended = "" if result.state == "done" else f"{result.state}: shown at its first step"
 
         def build(given: Mapping[str, object]) -> BuiltScene:
             scene = self.runs.standing(result)
             if not isinstance(scene, Scene):
-                said = "this run cannot train on: its file has weights, but no network"
+                said = "this run cannot continue: its file has weights, but no network"
                 raise InputError(said)
             return BuiltScene(scene, max(result.steps, 1), DURATION)
 

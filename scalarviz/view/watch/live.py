@@ -385,7 +385,7 @@ class Lesson:
         """Return the opening message."""
         if self._name:
             return f"teaching {self._name}: trains until the network reads it correctly, at most {MOST:,} steps"
-        return f"teaching it: {MOST:,} steps"
+        return f"teaching your sample: {MOST:,} steps"
 
     def end_words(self, frame: Frame) -> str:
         """Return the message once the lesson has ended at this frame; '' before that."""
