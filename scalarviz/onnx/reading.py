@@ -275,7 +275,7 @@ class _Bodies:
         what = f"{self.where}: node {shown(call.name)} calls function {shown(function.name)}"
         for kind, formal, given in (("inputs", function.input, call.input), ("outputs", function.output, call.output)):
             if len(given) > len(formal):
-                raise FileFormatError(f"{what} with {len(given)} {kind}, not {len(formal)}; export the file again")
+                raise FileFormatError(f"{what} with {len(given)} {kind}, but it has {len(formal)}; export it again")
         names = dict.fromkeys(function.input, "")
         names |= dict(zip(function.input, call.input, strict=False))
         for formal, given in zip(function.output, call.output, strict=False):

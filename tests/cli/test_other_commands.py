@@ -356,4 +356,4 @@ def test_a_window_on_a_file_whose_display_goes_away_says_so(cli, monkeypatch, tm
     monkeypatch.setattr("scalarviz.cli.view.wants_window", lambda options: True)
     monkeypatch.setattr("scalarviz.cli.view.show_file", lambda *given, **more: SimpleNamespace(display_lost=True))
     result = cli("view", tmp_path / "w.safetensors")
-    assert (result.code, result.last) == (2, "scalarviz: the display went away")
+    assert (result.code, result.last) == (2, "scalarviz: the connection to the display was lost")
