@@ -43,7 +43,7 @@ class Outside:
         start, length = (_number(said.get(key, ""), key, where) for key in ("offset", "length"))
         if length is not None and length != size:
             raise FileFormatError(
-                f"{where} has {size:,} bytes by its shape, but {length:,} by its length; export again"
+                f"{where} needs {size:,} bytes for its shape, but its length is {length:,}; export again"
             )
         try:
             _check_extent(path, start or 0, size, where)

@@ -601,7 +601,7 @@ class Optimizer:
         """
         self._check_free("load_state_dict()")
         title = f"load_state_dict of {type(self).__name__}"
-        given = mapping(state_dict, f"{title}: what is loaded")
+        given = mapping(state_dict, f"{title}: the state")
         missing = [name for name in ("steps", "hyperparameters", "state") if name not in state_dict]
         if missing:
             raise InputError(f"{title}: missing {listing(missing)}")

@@ -147,7 +147,7 @@ def _asked(process: int) -> Driver:
         (code,) = api.cuInit(0)
     except RuntimeError:  # the bindings raise this for a missing library
         raise MissingDependencyError(
-            f"needs NVIDIA's driver, and {LIBRARY} was not found: install the driver"
+            f"needs NVIDIA's driver, but {LIBRARY} was not found: install the driver"
         ) from None
     version = _checked(api, api.cuDriverGetVersion())
     gpus: tuple[Gpu, ...] = ()
@@ -246,7 +246,7 @@ def _no_packages() -> str:
             return f"needs {package}, which is not installed here: {nvvm.INSTALL}"
     version = metadata.version("numba-cuda")
     if _numbers(version) < OLDEST:
-        return f"needs numba-cuda {_dotted(OLDEST)} or newer, and {version} is installed: {nvvm.INSTALL}"
+        return f"needs numba-cuda {_dotted(OLDEST)} or newer, but {version} is installed: {nvvm.INSTALL}"
     return ""
 
 

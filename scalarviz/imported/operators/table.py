@@ -284,7 +284,7 @@ def check_size(shape: Sequence[int], computed: bool = False) -> None:
     most = MOST_VALUES if computed else LARGEST
     if min(shape, default=0) < 0 or prod(shape) > most or len(shape) > DEEPEST:
         what = f"{'Values' if computed else 'numbers'} in {DEEPEST} dimensions"
-        raise InputError(f"its result would have the shape {shown(tuple(shape))}; at most {most:,} {what}")
+        raise InputError(f"its result would have the shape {shown(tuple(shape))}; allowed: at most {most:,} {what}")
 
 
 def broadcast(operands: Sequence[Any]) -> None:

@@ -179,10 +179,10 @@ def index_of(tensors: Sequence[Tensor], tape: Tape, given: Any) -> int:
         return _named(tensors, given)
     if isinstance(given, Block):
         start = starts(tape).get(given)
-        name = next((t.name for t in tensors if start is not None and t.start <= start < t.start + t.size), "that")
-        raise TypeMismatchError(f"{name} has {given.size} weights; name one, such as {_example(tensors, name)}")
+        name = next((t.name for t in tensors if start is not None and t.start <= start < t.start + t.size), "")
+        raise TypeMismatchError(f"{name or 'the Parameter'} has {given.size} weights; try {_example(tensors, name)}")
     if isinstance(given, int | np.integer) and not isinstance(given, bool):
-        return position(given, sum(t.size for t in tensors), "the weights")
+        return position(given, sum(t.size for t in tensors), "weights")
     raise TypeMismatchError(
         f"a weight must be a Weight, a name such as {weight_name(tensors, 0)!r}, or a flat index, got "
         f"{type(given).__name__} {shown(given)}"

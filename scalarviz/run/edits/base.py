@@ -213,7 +213,7 @@ def _check_parts(kind: type[Edit], said: dict[str, Any]) -> None:
         wrong = "; ".join(
             f"{what} {listing(names)}" for what, names in (("missing", missing), ("unknown", unknown)) if names
         )
-        raise FileFormatError(f"{kind.__name__} cannot be read: {wrong}; it has {listing(parameters)}")
+        raise FileFormatError(f"{kind.__name__} cannot be read: {wrong}; allowed: {listing(parameters)}")
 
 
 def _encoded(part: Any) -> Any:
