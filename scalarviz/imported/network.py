@@ -71,7 +71,7 @@ class Imported(Module):
         steps = self.steps
         if len(inputs) != len(steps.entrances):
             names = ", ".join(entrance.port.name for entrance in steps.entrances)
-            raise InputError(f"the network needs the inputs ({names}), got {len(inputs)}")
+            raise InputError(f"the network takes {len(steps.entrances)} inputs ({names}), got {len(inputs)}")
         tensors: Tensors = dict(steps.constants)
         for name, (path, turned) in steps.weights.items():
             whole = self._part(path).as_values()
