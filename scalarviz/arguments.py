@@ -89,7 +89,7 @@ def misfit(
     twice = [n for n in by_place[: len(given)] if n in kwargs]
     if twice:
         return f"{title}: {listing(twice)} is given twice, by position and by name. {allowed}"
-    return f"{title}: {listing(_missing(parameters, by_place[: len(given)], kwargs))} is missing. {allowed}"
+    return f"{title}: missing {listing(_missing(parameters, by_place[: len(given)], kwargs))}. {allowed}"
 
 
 def _hint(unknown: str, parameters: Mapping[str, Any], absent: Mapping[str, str]) -> str:

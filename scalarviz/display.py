@@ -35,7 +35,7 @@ LIBRARIES = (
 INSTALL = 'a window needs Qt; install it with: pip install "scalarviz[desktop]"'
 
 
-GONE = "the display went away"
+GONE = "the connection to the display was lost"
 
 
 def has_display() -> bool:

@@ -19,7 +19,7 @@ def check_memory(needed: int, what: str, remedy: str) -> None:
     """
     there = free_memory()
     if needed > there:
-        raise InputError(f"{what}: that takes {shown(needed // GB)} GB of memory, {there // GB} are free; {remedy}")
+        raise InputError(f"{what}: this needs {shown(needed // GB)} GB of memory, {there // GB} GB are free; {remedy}")
 
 
 def free_memory() -> int:

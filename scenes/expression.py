@@ -209,7 +209,7 @@ def starts_of(options: Options, task: Task) -> Array:
     for k, (text, name, _, number) in enumerate(given):
         if name not in names or not number:
             constant = task.formula.constants.get(name)
-            why = "" if constant is None else f"{name} is {constant:.6g}, no weight; "
+            why = "" if constant is None else f"{name} is the constant {constant:.6g}, not a weight; "
             allowed = f"{names[0]}=0.5, for the weights {listing(names[:12])}"
             raise InputError(f"--start {text!r:.60}: {why}allowed: {allowed}")
         if name in [one[1] for one in given[:k]]:

@@ -70,7 +70,7 @@ def answer(
     (hint, width), title = checked_options("check.answer", hint, tolerance), text(title, "check.answer: title")
     named: Any = slips
     if not isinstance(named, Mapping) or not all(isinstance(words, str) for words in named.values()):
-        raise TypeMismatchError(f"check.answer: slips= is a dict of wrong answers and texts, got {shown(slips)}")
+        raise TypeMismatchError(f"check.answer: slips= must be a dict from wrong answers to texts, got {shown(slips)}")
 
     def find() -> Report:
         check_filled(given)

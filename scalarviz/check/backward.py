@@ -103,8 +103,8 @@ def report_of(op: Any, of: Any, name: str, title: str, drawn: tuple[Any, float, 
         return _rule(op, own, of, title, drawn)
     if len(own) != 1:
         raise InputError(
-            f"check.backward: {title} takes {len(own)} arguments: the rule of which operation is it? Name it, "
-            'of="mul"; a walk through whole graphs takes one, walk(root)'
+            f"check.backward: {title} takes {len(own)} arguments, so it is the rule of one operation; name the "
+            'operation, such as of="mul". A walk through whole graphs takes one argument: walk(root)'
         )
     return check_walk(op, title, *drawn[1:])
 
@@ -116,7 +116,7 @@ def _operation(name: str, between: Any, tolerance: float, seed: int) -> Report:
     got = np.array([pulled(name, row) for row in there.numbers.tolist()])
     carried = [k for k, partial in enumerate(entry.partials) if partial is not None]
     if not carried:
-        raise InputError(f"check.backward: the operation {shown(name)} has no derivative by any operand")
+        raise InputError(f"check.backward: the operation {shown(name)} has no derivative; name another operation")
     names = tuple(entry.args[k] for k in carried)
     numbers, slopes = there.numbers[:, carried], there.slopes[:, carried]
     return compared(name, Attempt(names, numbers, slopes, there.values, got[:, carried], None, tolerance))
@@ -176,8 +176,8 @@ def _pull(
     first = whole(*map(Value, there.numbers[0]))
     if not all(node.op == "" for node in first.parents):
         raise InputError(
-            f"check.backward: {title}(node) is the rule of one operation, and of= is made of several "
-            f"({shown(first)}); ask about one of them"
+            f"check.backward: {title}(node) is the rule of one operation, but of= combines several "
+            f"({shown(first)}); give a function of one operation"
         )
     added, after = pulled_by(op, whole, there.numbers, up)
     tried = Attempt(names, there.numbers, there.slopes, there.values, added, up, tolerance, "node.grad")
@@ -194,7 +194,7 @@ def _grad(node: Value) -> float:
     given: object = node.grad
     if isinstance(given, Value):
         raise CheckEnded(
-            "failed", "kind", "Expected a number as the gradient of a parent; it is a Value: multiply by .data."
+            "failed", "kind", "Expected a number as the gradient of a parent; you gave a Value. Multiply by its .data."
         )
     try:
         return as_number(node.grad, "the gradient of a parent")

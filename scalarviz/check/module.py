@@ -150,7 +150,7 @@ def module(
 def _make_module(cls: Any, arguments: Sequence[Any]) -> CheckedModule:
     if isinstance(cls, type):
         if not issubclass(cls, Module):
-            raise CheckEnded("failed", "kind", f"it is no module: write class {cls.__name__}(nn.Module)")
+            raise CheckEnded("failed", "kind", f"the class is not a module: write class {cls.__name__}(nn.Module)")
         cls = call_pupil(cls, arguments)
     if not isinstance(cls, Module):
         raise TypeMismatchError(f"check.module: cls must be an nn.Module or a class of modules, got {shown(cls)}")
@@ -164,7 +164,7 @@ def _inputs(like: Any, inputs: int | None) -> int:
         for name in ("in_features", "n_inputs", "n_in"):
             if isinstance(getattr(part, name, None), int):
                 return int(getattr(part, name))
-    raise InputError("check.module: say how many numbers it takes, inputs=3")
+    raise InputError("check.module: the number of inputs is unknown; give it, such as inputs=3")
 
 
 def _compare_modules(
@@ -211,7 +211,7 @@ def _collect_outputs(made: CheckedModule, rows: Floats, outputs: int) -> Floats:
         found.append([value.data for value in values])
     again = [value.data for value in outputs_of(made, rows[0].tolist())]
     if again != found[0] and not np.isnan(found[0]).any():
-        raise CheckEnded("failed", "random", "it gives other numbers at a second call with the same input")
+        raise CheckEnded("failed", "random", "a second call with the same input returns other numbers")
     return np.array(found)
 
 

@@ -56,7 +56,7 @@ def bounds_of(between: Any, title: str) -> tuple[float, float]:
     try:
         low, high = between
     except (TypeError, ValueError):
-        raise InputError(f"{title}: between= is two numbers, such as (-2, 2), got {shown(between)}") from None
+        raise InputError(f"{title}: between= must be two numbers, such as (-2, 2), got {shown(between)}") from None
     ends = as_number(low, f"{title}: between[0]"), as_number(high, f"{title}: between[1]")
     if not (math.isfinite(ends[0]) and math.isfinite(ends[1]) and ends[0] < ends[1]):
         raise InputError(f"{title}: between= needs finite low < high, got {shown(between)}")
@@ -71,7 +71,7 @@ def sample_points(
     InputError if there are hardly any such points, or no input; TypeMismatchError if `fn` returns no Value.
     """
     if inputs < 1:
-        raise InputError(f"{title}: the function takes no input; it needs one at least")
+        raise InputError(f"{title}: the function takes no input; it needs at least one")
     draw = np.random.default_rng(seed)
     numbers: list[list[float]] = []
     slopes: list[tuple[float, ...]] = []
@@ -93,8 +93,8 @@ def sample_points(
     if len(numbers) < COUNT:
         why = f"; the last time it raised {type(last).__name__}: {last}" if last is not None else ""
         raise InputError(
-            f"{title}: of {COUNT * TRIES} points in between={between} only {len(numbers)} lie where the function is "
-            f"finite and has a slope{why}; give another between=(low, high)"
+            f"{title}: the function is finite and has a slope at only {len(numbers)} of {COUNT * TRIES} points in "
+            f"between={between}{why}; give another between=(low, high)"
         )
     return SamplePoints(np.array(numbers), np.array(slopes), np.array(values))
 
@@ -105,9 +105,7 @@ def _value_and_slopes(
     """Return the value and slopes at a point, or None if it is not usable."""
     result = fn(*(Value(p) for p in point))
     if not isinstance(getattr(result, "data", None), float):
-        raise TypeMismatchError(
-            f"{title}: the function that is differentiated must give one Value, got {type(result).__name__}"
-        )
+        raise TypeMismatchError(f"{title}: the function must return one Value, got {type(result).__name__}")
     if not abs(result.data) < LARGE:
         return None
     for k in range(len(point)):

@@ -92,7 +92,7 @@ def inputs_of(function: Any, what: str) -> Inputs:
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
-        raise TypeMismatchError(f"{what}: {shown(function)} does not say which arguments it takes") from None
+        raise TypeMismatchError(f"{what}: the arguments of {shown(function)} are unknown; define it with def") from None
     places = [p for p in parameters if p.kind in _PLACES]
     names = Inputs(p.name for p in places if p.default is p.empty)
     names.spare = tuple(p.name for p in places if p.default is not p.empty)

@@ -34,7 +34,7 @@ def check_page(options: Any, *, alone: bool) -> None:
     if options.html:
         check_target(options.html)
         if alone:
-            options.refuse(UNHEARD, "a page has its own pace, colour map and look, and nothing else is drawn")
+            options.refuse(UNHEARD, "a page has its own pace, colour map and look, and no other picture is drawn")
 
 
 def frames_of(weights: int) -> int:

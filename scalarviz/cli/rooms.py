@@ -171,9 +171,9 @@ def _weights(path: Path, doors: list[SceneEntry]) -> EntryRequest:
     door = next((d for d in doors if d.name == writer), None)
     if door is None:
         said = (
-            f"they belong to {writer[:60]!r}, which is not a scene of the package"
+            f"a scene named {writer[:60]!r} wrote these weights, and the package has no such scene"
             if writer
-            else "they do not name the scene that wrote them"
+            else "the file does not name the scene of its weights"
         )
-        raise FileFormatError(f"{path.name}: {said}; open their scene and drop them there")
+        raise FileFormatError(f"{path.name}: {said}; open that scene and drop the file there")
     return door, {"load": path}, f"{path.name}: {door.name} trains on from these weights"

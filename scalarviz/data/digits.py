@@ -69,7 +69,7 @@ def load_digits(source: str) -> Digits:
     train, test = _mnist(Path(folder), "train"), _mnist(Path(folder), "t10k")
     if train[0].shape[1:] != test[0].shape[1:]:
         raise FileFormatError(
-            f"{folder}: pictures of {_size(train[0])} pixels for training, {_size(test[0])} for the test"
+            f"{folder}: training pictures have {_size(train[0])} pixels, test pictures {_size(test[0])}; give one size"
         )
     return Digits(*train, *test)
 
@@ -142,7 +142,7 @@ def _mnist(folder: Path, part: str) -> tuple[Pictures, Labels]:
         )
     if min(pictures.shape[1:]) < 4:
         raise FileFormatError(
-            f"{pictures_path}: pictures of {_size(pictures)} pixels are too small; the least is 4 x 4"
+            f"{pictures_path}: pictures of {_size(pictures)} pixels are too small; allowed: at least 4 x 4"
         )
     if labels.max() >= CLASSES:
         row = int(np.argmax(labels >= CLASSES))

@@ -78,9 +78,9 @@ def load_words(path: Path | None, context: int) -> Words:
     words = list(dict.fromkeys(word for word in words if word))
     letters = "".join(sorted(set().union(*words)))
     if len(words) < 2:
-        raise FileFormatError(f"{where}: {len(words)} words; give at least 2, one per line")
+        raise FileFormatError(f"{where}: got {len(words)} words; give at least 2, one per line")
     if len(letters) > MOST_LETTERS:
-        raise FileFormatError(f"{where}: {len(letters)} different letters; allowed are {MOST_LETTERS}")
+        raise FileFormatError(f"{where}: got {len(letters)} different letters; allowed: at most {MOST_LETTERS}")
     held = min(HELD_OUT, len(words) // 10 or 1)
     order = rng.permute(np.arange(len(words)), len(words), SPLIT_SEED, 0).tolist()
     test, train = ([words[k] for k in part] for part in (order[:held], order[held:]))

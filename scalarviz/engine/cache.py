@@ -82,7 +82,7 @@ def _owner_words(found: os.stat_result) -> str:
 
 def _writable(path: Path, found: os.stat_result, whole: str = "") -> str:
     remedy = f"chmod {whole}go-w {quote(str(path))}"
-    return f"can be written by others (mode {stat.S_IMODE(found.st_mode):o}), which `{remedy}` ends"
+    return f"can be written by others (mode {stat.S_IMODE(found.st_mode):o}); run `{remedy}`"
 
 
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -160,7 +160,7 @@ def user_cache() -> Path:
         return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "scalarviz"
     except RuntimeError:  # pathlib raises this for an unknown home folder
         if own:
-            raise InputError(f"{OWN} is {own!r}, but that user has no home folder; give a folder") from None
+            raise InputError(f"{OWN} is {own!r}, but that user has no home folder; set it to a folder") from None
         raise InputError(f"there is no home folder for compiled kernels; set {OWN} to a folder") from None
 
 
@@ -206,7 +206,7 @@ class Place:
             return str(error)
         for path in self._on_the_way(root, unit):
             if reason := foreign(path):
-                why = f"{path} {reason}; set {OWN} to another folder"
+                why = f"{path} {reason}, or set {OWN} to another folder"
                 return f"the cache folder {root} is not used, because compiled kernels are code: {why}"
         return ""
 

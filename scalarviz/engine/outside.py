@@ -164,7 +164,7 @@ class Indexed:
         rows = real_array(found, f"{self.name}[{where}]")
         right = rows.ndim > 0 and len(rows) == count and rows.size > 0
         if not right or (self._shape is not None and rows.shape[1:] != self._shape):
-            one = "of one shape" if self._shape is None else f"of shape {self._shape}"
+            one = "of the same shape" if self._shape is None else f"of shape {self._shape}"
             raise InputError(f"{self.name}: requested {count} samples {one} ({where}), got shape {rows.shape}")
         return native(rows)
 

@@ -220,9 +220,9 @@ def check_size(plan: Plan, facts: Facts) -> None:
     if total > MOST_SCALARS:
         largest = max(plan.nodes, key=lambda node: sizes[node.name])
         raise InputError(
-            f"{facts.graph.name} makes {total:,} numbers of one sample outside layers, the most of them "
-            f"({sizes[largest.name]:,}) in {largest.operator} {largest.name!r}; at most {MOST_SCALARS:,} are taken: "
-            "export it with smaller inputs (sides=), or with the layers that PyTorch has for it"
+            f"{facts.graph.name} computes {total:,} numbers per sample outside layers, most of them "
+            f"({sizes[largest.name]:,}) in {largest.operator} {largest.name!r}; allowed: at most {MOST_SCALARS:,}. "
+            "Export it with smaller inputs (sides=), or build it from PyTorch's own layers"
         )
 
 

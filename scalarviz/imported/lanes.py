@@ -298,8 +298,8 @@ def probe_sample(graph: Graph, constants: Tensors, given: Sequence[Entry]) -> Pr
         if not fixed:
             raise InputError(f"{graph.name}: {error}") from None
         raise InputError(
-            f"{graph.name} is made for {fixed[0]} samples at once, and does not compute one ({error}); export it with "
-            "a batch of any size (dynamic_axes), or say batch=False if its input has no axis of samples"
+            f"{graph.name} is made for {fixed[0]} samples at once and cannot compute one ({error}); export it with "
+            "a batch of any size (dynamic_axes), or give batch=False if its input has no axis of samples"
         ) from None
 
 
@@ -365,7 +365,7 @@ def _probe_samples(graph: Graph, constants: Tensors, given: Sequence[Entry], nam
     except ScalarvizError as error:
         raise InputError(
             f"{graph.name} computes one sample, but not {count} at once ({error}); export it with a batch of any size, "
-            "or say batch=False if its input has no axis of samples"
+            "or give batch=False if its input has no axis of samples"
         ) from None
     ones = {}
     for k in sorted({*range(min(count, 3)), count - 1}):
@@ -401,5 +401,5 @@ def _mixing(graph: Graph, constants: Tensors, given: Sequence[Entry]) -> str:
     axes = listing(f"{entry.port.name} axis {entry.axis}" for entry in given if entry.axis is not None)
     return (
         f"{graph.name}: {said} mixes samples (axis of the samples: {axes}), but a Module computes each sample alone. "
-        "If they stand on another axis, say batch=; if there is no such axis, batch=False"
+        "If another axis counts the samples, name it with batch=; if no axis does, give batch=False"
     )

@@ -234,7 +234,7 @@ def _choice(graph: Graph, refused: Sequence[Node]) -> str:
             part = only(graph, name).nodes
             bad = any(node in refused or node.operator in NO_DERIVATIVE for node in part)
             if not bad and any(node.operator in WEIGHED for node in part):
-                return f"; load_onnx(path, output={name!r}) takes {shown(name)} alone, without them"
+                return f"; load_onnx(path, output={name!r}) loads only {shown(name)}, which does not need these nodes"
     return ""
 
 

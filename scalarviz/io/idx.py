@@ -73,7 +73,7 @@ def _array(file: BinaryIO | gzip.GzipFile, path: StrPath, dimensions: int) -> ND
     if head != wanted:
         raise FileFormatError(
             f"{path} is not an IDX file of unsigned bytes with {dimensions} "
-            f"dimension{'s' if dimensions > 1 else ''}: it begins with {head.hex(' ') or 'nothing'}, wanted "
+            f"dimension{'s' if dimensions > 1 else ''}: it begins with {head.hex(' ') or 'nothing'}, expected "
             f"{wanted.hex(' ')}"
         )
     header = file.read(4 * dimensions)

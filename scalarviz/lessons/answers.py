@@ -95,10 +95,10 @@ ORDERS = {" ".join(order): early(order) for order in permutations("tsqp") if ord
 ILLNESSES = {
     "symmetric": "Then all hidden units would be equal. How many different units does it have?",
     "rate": "Then the weights would jump far away. How large are they?",
-    "dead": "Then every hidden unit would say 0, and the gradient would be exactly 0.",
-    "saturated": "Then every hidden unit would say almost 1, and the gradient would be tiny.",
+    "dead": "Then every hidden unit would output 0, and the gradient would be exactly 0.",
+    "saturated": "Then every hidden unit would output almost 1, and the gradient would be tiny.",
     "bias": "Then the answer to 0 0 would be exactly 0.",
-    "healthy": "Its answers are not right. Compare them with the four that are wanted.",
+    "healthy": "The answers are not right. Compare them with the four targets.",
     "": "Use one of the five words of the table.",
 }
 ANSWERS = MappingProxyType({
@@ -113,7 +113,7 @@ ANSWERS = MappingProxyType({
     }, "First find the slope of the loss with respect to y. Then multiply it by which number?"),
     "01.2": Exercise(backward, "mul"),
     "01.3": Exercise(answer, 0.125, {
-        5: "This is the distance to go. The step is the rate times the gradient.",
+        5: "This is the distance to the goal. The step is the rate times the gradient.",
         8: "This is the other way round: divide the distance by the gradient.",
         0.05: "This is the rate of section 6: it leaves 0.6 of the distance.",
         0.3: "This rate overshoots: the weight lands beyond the goal.",
@@ -121,7 +121,7 @@ ANSWERS = MappingProxyType({
         40: "This is the size of the gradient.",
         0.2: "One step then leads to 5.",
         0.025: "One step then leads to -2. How far is it from -3 to 2?",
-    }, "How far is it to go? How far does a step with rate 1 go?"),
+    }, "How large is the distance to the goal? How far does a step with rate 1 go?"),
     # ---- 01b A neuron
     "01b.1": Exercise(answer, -1.5, {
         -2: "The bias is missing.",
@@ -143,7 +143,7 @@ ANSWERS = MappingProxyType({
         0.69: "This is the sigmoid of 0.8. The 0.8 is the output already.",
         0.2139: "This is the slope where the sum is 0.8. Here 0.8 is the output already.",
         1: "Only a straight line has this slope everywhere.",
-    }, "The slope of a sigmoid is its output times what is missing to 1."),
+    }, "The slope of a sigmoid is its output times (1 - output)."),
     "01b.3": Exercise(answer, -0.1, {
         -0.3: "This is the gradient of the weight. The bias is multiplied by no input.",
         -0.4: "The slope of the sigmoid is missing.",
@@ -153,7 +153,7 @@ ANSWERS = MappingProxyType({
         0.25: "This is the slope of the sigmoid alone. The loss has a slope, too.",
         0: "The bias is part of the sum, so it moves the output.",
         -0.033: "The bias is multiplied by 1, not divided by the input.",
-    }, "The last factor is what the bias is multiplied by."),
+    }, "By which number is the bias multiplied? That number is the last factor."),
     "01b.4": Exercise(gradient, lambda w, b: ((3 * w + b).sigmoid() - 1) ** 2, {
         lambda w, b: _unit(w, b, lambda out: 1 - out * out): "this is the slope of a tanh: 1 - out**2.",
         lambda w, b: _unit(w, b, lambda out: out): "out is the output of the sigmoid, not its slope.",
@@ -171,8 +171,8 @@ ANSWERS = MappingProxyType({
         Unit(lambda products, bias: (sum(products) * bias).sigmoid()): "the bias is added, not multiplied.",
     }),
     "02.2": Exercise(gradient, lambda out, target: (out - target) ** 2, {
-        lambda out, target: (2 * out, 2 * target): "the square is one of the difference, not of each number.",
-        lambda out, target: (2 * out, -2 * target): "the square is one of the difference, not of each number.",
+        lambda out, target: (2 * out, 2 * target): "square the difference, not each number.",
+        lambda out, target: (2 * out, -2 * target): "square the difference, not each number.",
     }),
     "02.3": Exercise(training),
     "02.4": Exercise(answer, 243, {
@@ -257,9 +257,9 @@ ANSWERS = MappingProxyType({
         5: "b uses a twice, and each use passes on 3.",
     }, "a is used by b and by c: add what each of them passes on."),
     "04.2": Exercise(answer, 1.0, {
-        7: "This is right for the right order. Here b passes on too early.",
-        6: "b passes on before it has anything.",
-        0: "c passes something on to a directly.",
+        7: "This would be right in the correct order. Here b passes on too early.",
+        6: "b passes its gradient on before it has one.",
+        0: "c also passes a gradient to a directly.",
         3: "This is the value of a. Which gradient does b have when it passes on?",
         2: "c uses a once.",
         9: "This is the value of b.",
@@ -278,7 +278,7 @@ ANSWERS = MappingProxyType({
         216: "The calls are added, not multiplied.",
         9: "This is the loss. Its slope is 2 * w.",
         27: "Three times the loss. Add three slopes.",
-        3: "w stands twice in w * w: its slope is 2 * w.",
+        3: "w * w uses w twice: the slope is 2 * w.",
         0: "Nobody cleared the gradient.",
     }, "Every call finds the same gradient. What happens to the earlier ones?"),
     "05.2": Exercise(gradient, lambda w, x: w * w * x + w, {
@@ -289,14 +289,14 @@ ANSWERS = MappingProxyType({
     }),
     "05.3": Exercise(training),
     "05.4": Exercise(answer, 3, {
-        4: "Each portion is divided by 4 already, by its mean.",
-        12: "Each portion is divided by 4 already. Only a factor is left.",
+        4: "The mean already divides each portion by 4.",
+        12: "The mean already divides each portion by 4. Only one factor is left.",
         1: "Without a division the sum of three means is too large.",
         2: "How many portions are there?",
         0.25: "Divide by a number above 1.",
         9: "One factor 3 is enough.",
         1 / 3: "This is what to multiply by. The question is what to divide by.",
-    }, "By which number is each portion divided already?"),
+    }, "By which number does the mean divide each portion?"),
     # ---- 06 The chain rule
     "06.1": Exercise(answer, 2 * 0.0424432, {
         0.0424432: "The slope of a square has a factor 2.",
@@ -358,12 +358,12 @@ ANSWERS = MappingProxyType({
     }, "The gradient is what all pupils pull together."),
     "07.3": Exercise(answer, 7, {
         6: "After 6 steps 0.53 of the speed is left.",
-        6.5788: "A step is a whole one. Which is the first after which less than half is left?",
+        6.5788: "Count whole steps. After which step is less than half left for the first time?",
         5: "Half of the speed is not 5 steps of 10 % of the first speed: each step takes 10 % of what is left.",
         10: "The speed falls slower and slower, but half is reached before that.",
         2: "Each step keeps 0.9, not 0.5.",
         0.9: "Expected a number of steps.",
-        8: "It is below half one step before.",
+        8: "It falls below half one step earlier.",
         -1: "Expected a number of steps.",
     }, "Multiply by 0.9 again and again, and count."),
     "07.4": Exercise(gradient, lambda w, b: ((w + b - 2) ** 2 + (3 * w + b - 4) ** 2) / 2, {
@@ -396,7 +396,7 @@ ANSWERS = MappingProxyType({
         "": "Write one of the nudges of the table, such as \"1e-01\".",
     }, "The smallest error, not the smallest nudge. Write \"1e-01\" to \"1e-12\"."),
     "09.3": Exercise(backward, "exp", {
-        lambda a, upstream: upstream * a * np.exp(a): "this is the rule from memory that nudging refuses.",
+        lambda a, upstream: upstream * a * np.exp(a): "this is the remembered rule that nudging shows to be wrong.",
         lambda a, upstream: upstream * a * np.exp(a - 1): "this is the slope of a power; a is the exponent here.",
         lambda a, upstream: upstream / a: "this is the slope of the logarithm.",
         lambda a, upstream: upstream * np.exp(-a): "the exponent has the wrong sign.",
@@ -406,14 +406,14 @@ ANSWERS = MappingProxyType({
         "layer 3": "Then the gradients of layer 3 would be wrong, too.",
         "layer 4": "Then the gradients of layers 3 and 4 would be wrong, too.",
         "layer 5": "The last layer has no activation.",
-        "layers 1 and 2": "One activation is enough: what is wrong spreads towards the input.",
+        "layers 1 and 2": "One activation is enough: its error spreads towards the input.",
         "layer 0": "The layers are numbered from 1 to 5.",
         "": "Write it as \"layer 1\" to \"layer 4\".",
-    }, "What is wrong spreads backwards, as far as the input."),
+    }, "A wrong gradient spreads backwards, as far as the input."),
     # ---- 10 Your own operation
     "10.1": Exercise(formula, ("a", "a * a * a")),
     "10.2": Exercise(formula, ("a", "a / (1 + abs(a))"), {
-        "1 / (1 + abs(a))": "below the line stands a, too: the slope of a quotient has its square.",
+        "1 / (1 + abs(a))": "a is in the denominator, too: the slope of a quotient has its square.",
         "1 / (1 + a * a)": "the square belongs to the whole bracket.",
     }),
     "10.3": Exercise(formula, ("a b", "a * a - b * b")),
@@ -439,8 +439,8 @@ ANSWERS = MappingProxyType({
         0.30103: "This is the logarithm to the base 10. np.log is the natural one.",
         0: "The loss is 0 only at a share of 1.",
         2: "This is 1 / share. Take its logarithm.",
-        3.2958: "This is the loss of someone who knows nothing.",
-    }, "np.log is there for you."),
+        3.2958: "This is the loss of 27 equal shares.",
+    }, "Compute it with np.log."),
     "11.3": Exercise(gradient, lambda a, b: sv.log(sv.exp(a) + sv.exp(b)) - a, {
         lambda a, b: (_sigmoid(a - b) - 1, _sigmoid(a - b)): "this is the share of a; b has a share of its own.",
         lambda a, b: (_sigmoid(a - b) - 1, -_sigmoid(a - b)): "b is not the right letter: nothing is subtracted from "

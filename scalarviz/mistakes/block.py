@@ -48,8 +48,8 @@ class Block:
     def __enter__(self) -> Self:
         if self._thread is not None:
             raise StateError(
-                f"sv.mistakes.{self.mistake.name}: this block is on already; write with sv.mistakes."
-                f"{self.mistake.name}() again for another one inside"
+                f"sv.mistakes.{self.mistake.name}: this block is already active; to nest another one, write "
+                f"`with sv.mistakes.{self.mistake.name}():` again"
             )
         install(self._patches)
         self.mistake.touched.clear()
@@ -64,7 +64,7 @@ class Block:
             remove(self._patches)
         if self.mistake.detail and self.mistake.met and not self.touched and raised[:1] == (None,):
             met = listing(sorted(self.mistake.met))
-            warnings.warn(f"sv.mistakes.{self.mistake.words} touched no operation; backward met {met}", stacklevel=2)
+            warnings.warn(f"sv.mistakes.{self.mistake.words} changed no operation; backward ran {met}", stacklevel=2)
 
     def __call__(self, function: Any) -> Callable[..., Any]:
         """Return `function` with such a block around every call."""

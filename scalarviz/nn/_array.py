@@ -257,9 +257,7 @@ def _dim_and_keepdim(name: str, dim: Any, keepdim: bool, numpy: dict[str, Any]) 
 def spread(lane: Lane, correction: float) -> Value:
     """Return the variance of the lane: squared differences from the mean, divided by the count minus `correction`."""
     if len(lane) <= correction:
-        raise InputError(
-            f"var of {len(lane)} numbers, divided by {len(lane)} - {correction}: give more, or unbiased=False"
-        )
+        raise InputError(f"var divides by {len(lane)} - {correction}; give more numbers, or unbiased=False")
     middle = functions.mean(lane)
     differences = [as_value(x) - middle for x in lane]
     return dot(differences, differences) / (len(lane) - correction)
@@ -318,12 +316,12 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
         if method != "__call__" or options:
             raise TypeMismatchError(
                 f"np.{ufunc.__name__}{'' if method == '__call__' else '.' + method} of Values"
-                f"{' with options' if options else ''}: they have .sum(), .mean(), .max() and .min(), with dim="
+                f"{' with options' if options else ''} is not supported; use .sum(), .mean(), .max(), .min() with dim="
             )
         if ufunc is np.matmul:
             return product(*operands)
         if ufunc.__name__ not in OPERATIONS:
-            raise TypeMismatchError(f"np.{ufunc.__name__} of Values: use np.{listing(OPERATIONS)}")
+            raise TypeMismatchError(f"np.{ufunc.__name__} of Values is not supported; use np.{listing(OPERATIONS)}")
         return each(OPERATIONS[ufunc.__name__], *operands)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
@@ -457,8 +455,8 @@ def product(a: Any, b: Any) -> Any:
     fits = left.ndim in (1, 2) and right.ndim in (1, 2) and left.shape[-1] == right.shape[0]
     if not fits:
         raise InputError(
-            f"@ of the shapes {left.shape} and {right.shape}: one or two dimensions each, and the last side of the "
-            "left one is the first side of the right one"
+            f"@ cannot multiply the shapes {left.shape} and {right.shape}: give one or two dimensions each; the last "
+            "side of the left one must equal the first side of the right one"
         )
     columns = list(right.T) if right.ndim == 2 else [right]
     rows = list(left) if left.ndim == 2 else [left]

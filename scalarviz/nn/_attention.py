@@ -185,8 +185,8 @@ class MultiheadAttention(Module):
         fits = all(len(shape) == 2 and shape[1] == self.embed_dim and shape[0] > 0 for shape in shapes)
         if not fits or shapes[1][0] != shapes[2][0]:
             raise InputError(
-                f"{self._title()} takes lists of positions of {self.embed_dim} numbers, as many keys as values; got "
-                f"the shapes {', '.join(map(str, shapes))}"
+                f"{self._title()} takes lists of positions with {self.embed_dim} numbers each, and as many keys as "
+                f"values; got the shapes {', '.join(map(str, shapes))}"
             )
 
     def _mask(self, given: Any, asking: int, offering: int, causal: bool) -> Mask:

@@ -211,7 +211,7 @@ class ClassLoss(Loss):
         if len(row) == 1:  # another class would go unnoticed
             raise InputError(
                 f"{type(self).__name__}: got one output for a class index; it needs one output per class, at least "
-                "2. Of a nested output pass a whole row; for two classes with one output use BCEWithLogitsLoss"
+                "2. If the output is nested, pass a whole row; for two classes with one output use BCEWithLogitsLoss"
             )
         recorder = tracing.active()
         if recorder is not None:  # the Run checks the targets
@@ -259,7 +259,7 @@ class ClassLoss(Loss):
             return every(row, type(self).__name__)
         if len(shape) != 1 or shape[0] == 0:
             raise InputError(
-                f"{type(self).__name__}: takes one sample at a time, a row with one number per class; got the shape "
+                f"{type(self).__name__} takes one sample at a time, a row with one number per class; got the shape "
                 f"{shape} of {type(outputs).__name__}. For a batch use sv.mean([loss(o, t) for o, t in zip(outputs, "
                 "targets)]) or run.evaluate(X, Y); for a picture end the model with nn.Flatten()"
             )

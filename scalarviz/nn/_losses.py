@@ -105,7 +105,7 @@ class Loss:
                 "give both the same shape, or one of them as a flat row"
             )
         if not found:
-            raise InputError(f"{type(self).__name__}: got no outputs, of which a mean is undefined")
+            raise InputError(f"{type(self).__name__}: got no outputs, so the mean is undefined")
         terms = self.terms(found, wanted)
         if self.reduction == "none":
             return terms if self.factor == 1.0 else [term * self.factor for term in terms]
@@ -119,7 +119,7 @@ class Loss:
 
     def term(self, output: Any, target: Any) -> Value:
         """Return the term of one output."""
-        raise TypeMismatchError(f"{type(self).__name__} defines no term(output, target)")
+        raise TypeMismatchError(f"{type(self).__name__} defines no term(output, target); add that method")
 
     def extra_repr(self) -> str:
         """Return the printed arguments after the reduction."""

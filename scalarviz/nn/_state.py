@@ -89,7 +89,7 @@ def _own_buffers(owner: Module) -> Iterator[tuple[str, Kept]]:
 
 def load(module: Module, state_dict: Mapping[str, Any], strict: bool) -> LoadResult:
     """See :meth:`Module.load_state_dict`."""
-    mapping(state_dict, "load_state_dict: what is loaded")
+    mapping(state_dict, "load_state_dict: the state")
     flag(strict, "load_state_dict: strict")
     own = dict(entries(module))
     missing = [name for name in own if name not in state_dict]

@@ -101,7 +101,7 @@ def constant_of(attributes: dict[str, Attribute], where: str) -> Array:
             made: Array = np.array(value, CONSTANTS[name])
             made.flags.writeable = False
             return made
-    raise FileFormatError(f"{where} must hold one value, got {shown(list(attributes))}; a sparse one is not read")
+    raise FileFormatError(f"{where} must hold one value, got {shown(list(attributes))}; sparse ones are not supported")
 
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
@@ -152,7 +152,7 @@ def check_entries(encoded: bytes, where: str) -> None:
                 raise IndexError
             if nodes > MOST_NODES or fields > MOST_FIELDS:
                 what = f"{MOST_NODES:,} nodes" if nodes > MOST_NODES else f"{MOST_FIELDS:,} entries"
-                raise FileFormatError(f"{where} has more than {what}, which is more than is read")
+                raise FileFormatError(f"{where} is too large: it has more than {what}")
     except (IndexError, KeyError):  # a length beyond the end, or an unknown kind
         raise FileFormatError(f"{where} is not an ONNX file, or is damaged; export the network again") from None
 
@@ -206,12 +206,12 @@ def inlined(model: Any, where: str) -> Any:
     if not any(_key(node) in functions for node in said.node):
         return said
     if len(functions) < len(model.functions):
-        raise FileFormatError(f"{where} has two functions of one name; export it again")
+        raise FileFormatError(f"{where} has two functions with the same name; export it again")
     bodies = _Bodies(functions, model, where)
     nodes, size = bodies.sums(said.node, ())
     if nodes > MOST_NODES or size > LARGEST_BODIES:
         raise FileFormatError(
-            f"{where}: its functions become {nodes:,} nodes of {size:,} bytes; allowed: {MOST_NODES:,} nodes, "
+            f"{where}: its functions expand to {nodes:,} nodes of {size:,} bytes; allowed: {MOST_NODES:,} nodes, "
             f"{LARGEST_BODIES:,} bytes"
         )
     found = [inner for node in said.node for inner in bodies.of(node)]
@@ -253,8 +253,8 @@ class _Bodies:
         versions = {one.version for one in function.opset_import if one.domain in STANDARD}
         if versions - self.opsets:
             raise FileFormatError(
-                f"{self.where}: function {shown(function.name)} is of opset {sorted(versions)}, the file of "
-                f"{sorted(self.opsets)}; export it with one"
+                f"{self.where}: function {shown(function.name)} has opset {sorted(versions)}, but the file has "
+                f"{sorted(self.opsets)}; export it with one opset"
             )
 
     def of(self, node: Any) -> Iterator[Any]:
@@ -275,13 +275,13 @@ class _Bodies:
         what = f"{self.where}: node {shown(call.name)} calls function {shown(function.name)}"
         for kind, formal, given in (("inputs", function.input, call.input), ("outputs", function.output, call.output)):
             if len(given) > len(formal):
-                raise FileFormatError(f"{what} with {len(given)} {kind}, it has {len(formal)}; export the file again")
+                raise FileFormatError(f"{what} with {len(given)} {kind}, but it has {len(formal)}; export it again")
         names = dict.fromkeys(function.input, "")
         names |= dict(zip(function.input, call.input, strict=False))
         for formal, given in zip(function.output, call.output, strict=False):
             if given:
                 if names.get(formal):
-                    raise FileFormatError(f"{what}, whose output {shown(formal)} is its input; export the file again")
+                    raise FileFormatError(f"{what}, whose output {shown(formal)} is an input, too; export it again")
                 names[formal] = given
         attributes = {given.name: given for given in (*function.attribute_proto, *call.attribute)}
         for number, inner in enumerate(function.node):
@@ -340,7 +340,7 @@ def _makers(nodes: Sequence[Node], given: Collection[str], where: str) -> dict[s
                 other = f"node {shown(nodes[found[name]].name)}" if name in found else "an input or a stored tensor"
                 raise FileFormatError(
                     f"{where}: tensor {shown(name)} is made twice: by {other} and by node {shown(node.name)}; "
-                    "a name must be one tensor; export the file again"
+                    "each name may belong to one tensor; export the file again"
                 )
             found[name] = number
     return found
@@ -454,7 +454,7 @@ def graph_of(model: Any, where: str, outside: Outside) -> Graph:
     outputs = tuple(_port(given) for given in said.output)
     lost = [shown(port.name) for port in outputs if port.name not in made]
     if lost or not outputs:
-        what = f"nothing makes its outputs {listing(lost[:5])}" if lost else "it has no outputs"
+        what = f"no node computes its outputs {listing(lost[:5])}" if lost else "it has no outputs"
         raise FileFormatError(f"{where}: {what}; export the whole network")
     ours = model.producer_name == OURS
     fixed, noted = frozenset(constants) - stored, kinds(said)
@@ -577,7 +577,7 @@ def _check_said(port: Port, stored: Array, where: str) -> None:
     )
     if not fits:
         raise FileFormatError(
-            f"{where}: input {shown(port.name)} says the shape {shown(sides)}, its stored tensor has {stored.shape}"
+            f"{where}: input {shown(port.name)} has the shape {shown(sides)}, but its stored tensor has {stored.shape}"
         )
 
 

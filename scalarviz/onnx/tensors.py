@@ -43,7 +43,7 @@ class Outside:
         start, length = (_number(said.get(key, ""), key, where) for key in ("offset", "length"))
         if length is not None and length != size:
             raise FileFormatError(
-                f"{where} has {size:,} bytes by its shape, but {length:,} by its length; export again"
+                f"{where} needs {size:,} bytes for its shape, but its length is {length:,}; export again"
             )
         try:
             _check_extent(path, start or 0, size, where)
@@ -206,8 +206,8 @@ def _listed(given: Any, count: int, stored: np.dtype[Any], shape: tuple[int, ...
 def _check_amount(there: int, wanted: int, what: str, shape: tuple[int, ...], name: str, where: str) -> None:
     if there != wanted:
         raise FileFormatError(
-            f"{where} says the shape {shown(shape)} of {name}, which is {wanted:,} {what}{'' if wanted == 1 else 's'}, "
-            f"but {there:,} {'is' if there == 1 else 'are'} there; export the file again"
+            f"{where} has the shape {shown(shape)} of {name} and needs {wanted:,} {what}{'' if wanted == 1 else 's'}, "
+            f"but stores {there:,}; export the file again"
         )
 
 

@@ -58,7 +58,7 @@ class Grouped:
         where_: dict[Block, dict[int, int]] = {}
         for j, group in enumerate(listed):
             if "params" not in group or not all(isinstance(name, str) for name in group):
-                raise InputError(f"{title}: group {j} has no 'params'; such as {{'params': [...], 'lr': 0.1}}")
+                raise InputError(f"{title}: group {j} has no 'params'; write {{'params': [...], 'lr': 0.1}}")
             given = group["params"]
             own = held_by([given] if isinstance(given, Block | Weight) else given, f"{title}: group {j}")
             for block, places in own:
@@ -101,7 +101,7 @@ class ParamGroup(MutableMapping[str, Any]):
         if name == INITIAL:
             known = self._optimizer.lr_pace.initial
             if not known:
-                raise InputError(f"a parameter group has no {INITIAL!r} before a schedule began, or it is set")
+                raise InputError(f"a parameter group has no {INITIAL!r} yet; set it, or create a schedule")
             return known[self._index]
         numbers = self._optimizer.group_numbers(self._index)
         if name not in numbers:
@@ -120,7 +120,7 @@ class ParamGroup(MutableMapping[str, Any]):
         self._optimizer.set_group({name: number}, self._index)
 
     def __delitem__(self, name: str) -> None:
-        raise InputError(f"a parameter group cannot lose its {shown(name)}")
+        raise InputError(f"{shown(name)} of a parameter group cannot be deleted")
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and (name == "params" or name in self._optimizer.group_numbers(self._index))

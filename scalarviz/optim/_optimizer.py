@@ -205,7 +205,7 @@ class Optimizer:
         StateError
             A Run trains with this optimiser.
         """
-        self._check_free("step() by hand")
+        self._check_free("step()")
         loss = None if closure is None else closure()
         self._steps += 1
         moving = moving_of(self._held)
@@ -301,7 +301,7 @@ class Optimizer:
     ) -> None:
         if self._run() is not None:
             raise StateError(
-                f"{type(self).__name__}: {what}, but a Run trains with this optimiser and holds its state; {instead}"
+                f"{type(self).__name__}: {what} is not possible while a Run trains with this optimiser; {instead}"
             )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -437,7 +437,7 @@ class Optimizer:
         count = len(self.rules)
         listed = [numbers] * count if groups is None else groups
         if not isinstance(listed, list | tuple) or len(listed) != count:
-            raise InputError(f"{title}: there are {count} parameter groups, got {shown(groups)}")
+            raise InputError(f"{title}: groups must be a list of {count}, got {shown(groups)}")
         return [r.checked(mapping(one, f"{title}: a group")) for r, one in zip(self.rules, listed, strict=True)]
 
     def put(self, numbers: Mapping[str, Any], group: int | None = None) -> None:
@@ -559,7 +559,7 @@ class Optimizer:
 
     @steps.setter
     def steps(self, steps: int) -> None:
-        self._check_free("steps are set")
+        self._check_free("setting steps")
         self._steps = steps_of(f"{type(self).__name__}: steps", steps)
 
     def state_arrays(self) -> dict[str, FloatArray]:
@@ -601,7 +601,7 @@ class Optimizer:
         """
         self._check_free("load_state_dict()")
         title = f"load_state_dict of {type(self).__name__}"
-        given = mapping(state_dict, f"{title}: what is loaded")
+        given = mapping(state_dict, f"{title}: the state")
         missing = [name for name in ("steps", "hyperparameters", "state") if name not in state_dict]
         if missing:
             raise InputError(f"{title}: missing {listing(missing)}")
@@ -671,7 +671,7 @@ class Optimizer:
             raise InputError(f"{title} must return (new_w, new_state), a Value and a dict, got {shown(result)}")
         new_w, new_state = result
         if set(new_state) != set(self.state):
-            raise InputError(f"{title}: the state is ({listing(self.state)}), it returned ({listing(new_state)})")
+            raise InputError(f"{title} must return the state ({listing(self.state)}), got ({listing(new_state)})")
         found = [new_w, *(new_state[name] for name in self.state)]
         return [v if isinstance(v, Value) else Value(v) for v in found]
 

@@ -151,7 +151,7 @@ class ReduceLROnPlateau(LRScheduler):
             As for :meth:`LRScheduler.step`.
         """
         standing, pace = self._standing("step()"), self.optimizer.lr_pace
-        self.optimizer._check_free("its schedule is stepped by hand", BY_ITSELF)
+        self.optimizer._check_free("step() of its schedule", BY_ITSELF)
         if metrics is None:
             raise InputError("ReduceLROnPlateau: step(loss) needs the loss to watch")
         schedule: Any = pace.schedule

@@ -159,12 +159,12 @@ class LRScheduler:
             asked = f"between {int(counts.min()):,} and {int(counts.max()):,}"
         try:
             with np.errstate(over="ignore", invalid="ignore"):
-                rates = real_array(self.at(counts), f"{self!r}: what it gives {asked}")
+                rates = real_array(self.at(counts), f"{self!r}: its result {asked}")
         except ScalarvizError:
             raise
         except Exception as error:
             raise InputError(
-                f"{self!r} gives no rate {asked}: {type(error).__name__}: {error!s:.200}; to go on without it set "
+                f"{self!r} gives no rate {asked}: {type(error).__name__}: {error!s:.200}; to train without it, set "
                 "optimizer.lr_schedule = None"
             ) from error
         if rates.shape != shape:
@@ -254,7 +254,7 @@ class LRScheduler:
         """Return the position; StateError if the schedule has been replaced or has ended."""
         pace = self.optimizer.lr_pace
         if getattr(pace.schedule, "_mark", None) is not self._mark:  # the same schedule, perhaps for other groups
-            now = "the rates were set by hand where its own was 0" if pace.schedule is None else f"now {pace.schedule}"
+            now = "its rate was 0 when the rates were set by hand" if pace.schedule is None else f"now {pace.schedule}"
             raise StateError(
                 f"{type(self).__name__}.{what}: it is no longer the schedule of its optimiser ({now}); to chain "
                 "schedules use SequentialLR"
@@ -279,7 +279,7 @@ class LRScheduler:
             A Run trains with the optimiser and steps the schedule itself, or another schedule replaced this one.
         """
         standing, pace = self._standing("step()"), self.optimizer.lr_pace
-        self.optimizer._check_free("its schedule is stepped by hand", BY_ITSELF)
+        self.optimizer._check_free("step() of its schedule", BY_ITSELF)
         new, schedule = Standing(standing.stepped + 1, 0, standing.scales), pace.moment().schedule
         assert schedule is not None
         moved = momenta_now(schedule, new, pace.momenta)
@@ -301,7 +301,7 @@ class LRScheduler:
             A Run trains with the optimiser.
         """
         self._standing("load_state_dict()")
-        self.optimizer._check_free("its schedule is loaded")
+        self.optimizer._check_free("load_state_dict() of its schedule")
         pace = self.optimizer.lr_pace
         assert pace.schedule is not None
         pace.restore(pace.schedule.loaded(state_dict))

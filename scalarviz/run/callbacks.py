@@ -162,7 +162,7 @@ def break_on(run: Run, condition: str, once: bool) -> Breakpoint:
 
 def condition_name(run: Run, index: int) -> str:
     """Return the name of the weight at flat `index` in a condition, in quotes if needed."""
-    return names_now(run).weight(position(index, len(run._store.value), "the weights"))
+    return names_now(run).weight(position(index, len(run._store.value), "weights"))
 
 
 def names_now(run: Run) -> Named:

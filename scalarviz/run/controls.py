@@ -129,7 +129,7 @@ class Control:
         function(self.value, f"{said}: value")
         function(self.change, f"{said}: change")
         if not isinstance(self, Button) and self.value is _there:
-            raise InputError(f"{said}: value= is missing; such as value=lambda reader: reader.options.noise")
+            raise InputError(f"{said}: value= is missing; give it, such as value=lambda reader: reader.options.noise")
 
     def taken(self, value: Any) -> Any:
         """Return `value` as the control takes it; an error says what is allowed."""

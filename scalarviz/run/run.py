@@ -1012,7 +1012,7 @@ class Run:
     def _check_stands(self) -> None:
         if self.timeline.destination:
             away = f"the run is going {self.timeline.destination}; wait until it arrives."
-            raise StateError(f"{away} A progress function cancels by returning False")
+            raise StateError(f"{away} To cancel, return False from the progress function")
 
     def _lend(self) -> None:
         """Note that a view of the live numbers is handed out; the next entry finds what was written through it."""

@@ -90,7 +90,7 @@ class State:
     def check(self, run: Run) -> None:
         """Raise InputError if `run` cannot go back to it; nothing is changed."""
         if self.graph.of() is not run:
-            raise InputError("the state is of another Run; use a state that this run gave")
+            raise InputError("the state belongs to another Run; use one from run.state() of this Run")
         if self.setup.seed != run._problem.seed:
             raise InputError(f"the state has seed {self.setup.seed}, this run has seed {run._problem.seed}")
         if not lost(self.engine.name):
@@ -158,7 +158,7 @@ def take(run: Run, state: State) -> None:
     """Go back to a state of this run, on a new branch."""
     run._enter()
     if not isinstance(state, State):
-        raise TypeMismatchError(f"take: a State is wanted, as run.state() gives it; got {type(state).__name__}")
+        raise TypeMismatchError(f"take: expected a State from run.state(), got {type(state).__name__}")
     with Atomic(run, lines=True), run.timeline.jump("return to a saved state", state.place):
         put_state(run, state)
 

@@ -90,7 +90,7 @@ def function(name: str) -> Callable[..., Value]:
 
     def call(*operands: Any) -> Value:
         if len(operands) != arity:
-            raise InputError(f"{name}({', '.join(op.entry.args)}) takes {arity} operands, got {len(operands)}")
+            raise InputError(f"{name} takes ({', '.join(op.entry.args)}), got {len(operands)} operands")
         for x in operands:
             if isinstance(x, Many):
                 return x.each(name, *operands)  # type: ignore[no-any-return]
@@ -373,8 +373,8 @@ def call(ufunc: Any, method: str, operands: tuple[Any, ...], options: Mapping[st
     if name not in OPERATIONS or method != "__call__" or options:
         asked = name if method == "__call__" else f"{name}.{method}"
         raise TypeMismatchError(
-            f"np.{asked} of a Value{' with options' if options else ''}: supported are np.{listing(OPERATIONS)}. Use "
-            "sv.sin, sv.dot and the like, or add an operation with sv.register"
+            f"np.{asked} of a Value{' with options' if options else ''} is not supported; use np.{listing(OPERATIONS)}"
+            ", sv.sin, sv.dot and the like, or add an operation with sv.register"
         )
     if any(getattr(operand, "ndim", 0) for operand in operands):
         raise TypeMismatchError(

@@ -81,8 +81,8 @@ def forbid(what: str) -> None:
     """Raise a TracingError if this thread records. The message names `what` was asked and recommends ``sv.where``."""
     if _threads and active() is not None:
         raise TracingError(
-            f"{what} of a Value while its graph is being recorded: its number is not known yet, and the recording "
-            "would silently keep one branch. Choose with sv.where(condition, a, b), and keep numbers as Values"
+            f"{what} of a Value is not allowed while its graph is recorded: the number is not known yet, "
+            "and a recording would keep one branch. Choose with sv.where(condition, a, b), and keep numbers as Values"
         )
 
 

@@ -274,7 +274,7 @@ class Cluster(Executor):
             all_deaths = before + error.allowed_failures + 1
             if before and all_deaths >= DEATHS:  # it was computed alone
                 last = getattr(error.last_worker, "address", error.last_worker)
-                said = f"{all_deaths} workers died while computing it, the last one at {last}"
+                said = f"{all_deaths} workers died while computing this run, the last one at {last}"
                 future.set_result(failure(replace(job, tries=job.tries + max(deaths - 1, 0)), said))
             else:
                 with self._turn:

@@ -64,7 +64,7 @@ def plan_of(
         fixed["steps"] = integer("sweep: steps", steps, 1, 10**12)
     both = values.keys() & fixed.keys()
     if both:
-        raise InputError(f"sweep: {listing(sorted(both))} is both swept and given; leave one of the two out")
+        raise InputError(f"sweep: {listing(sorted(both))} is both in the grid and in the options; give it once")
     listed = _seeds(seeds)
     runs = len(listed) * math.prod(map(len, values.values()))
     if runs > MOST_RUNS:
@@ -99,7 +99,7 @@ def _build(build: Any) -> Build:
         return FunctionBuild(build)
     if build.endswith(".py"):
         try:
-            return SceneBuild(build, check_source(build, "scene's file").read_text(encoding="utf-8"))
+            return SceneBuild(build, check_source(build, "scene file").read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise InputError(f"cannot read {shown(build)}: {getattr(error, 'strerror', None) or error}") from None
     if build.isidentifier() and not build.startswith("_") and find_spec(f"scalarviz.scenes.{build}") is not None:

@@ -103,7 +103,7 @@ def _read(
         and seed.isascii() and seed.isdigit() and len(seed) < 21
     )  # fmt: skip
     if not right:
-        raise FileFormatError("it holds impossible figures")
+        raise FileFormatError("it holds impossible numbers")
     return Result(
         number, labels, int(seed), next(s for s in STATES if s == state), steps, _number(loss),
         {name: _number(value) for name, value in told.items()}, None if reached is None else bool(reached),

@@ -125,7 +125,7 @@ def check_same(there: About, about: About, said: str) -> None:
         before, now = getattr(there, part), getattr(about, part)
         if not alike(before, now) or (part == "grid" and list(before) != list(now)):  # the order numbers the runs
             what = f"{part} {shown(before, 200)}, not {shown(now, 200)}"
-            what = "another version of the scene's text" if part == "build_text" else what
+            what = "another version of the scene's code" if part == "build_text" else what
             raise InputError(
                 f"{said} holds results of another sweep: {what}; give another name, or the options of that sweep"
             )

@@ -264,7 +264,7 @@ def _asked(z: Any, inputs: tuple[Any, ...]) -> tuple[Roots, Module | None]:
     if not callable(z) or isinstance(z, type | Parameter):
         raise TypeMismatchError(
             f"draw takes a Value, a Weight, a list of Values, or a Module with an example input; got "
-            f"{type(z).__name__} {shown(z)}. Try sv.show(x) for what has cubes"
+            f"{type(z).__name__} {shown(z)}. To see cubes, use sv.show(x)"
         )
     if not inputs:
         raise InputError(f"draw: {type(z).__name__} needs an example input, as in sv.draw(neuron, [0.5, 1.0])")

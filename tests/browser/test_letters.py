@@ -166,7 +166,7 @@ def test_what_is_not_finite_is_said(page, made, tmp_path):
             (tmp_path / "run.html").write_text(html_of(memory, scene=one), encoding="utf-8")
     opened(page, tmp_path / "run.html", "#frame=9")
     page.wait_for_function("() => document.querySelector('.names .none')")
-    assert page.locator(".names .none").inner_text() == "its numbers are no longer finite"
+    assert page.locator(".names .none").inner_text() == "the network's numbers are not finite"
 
 
 def test_layers_of_a_page_turn_where_the_windows_do(tmp_path):

@@ -138,7 +138,7 @@ def test_a_block_counts_what_it_touched_and_one_that_met_nothing_says_so():
     with mistakes.symmetric_init() as block:
         nn.Linear(2, 3)
     assert block.touched == 2
-    with pytest.warns(UserWarning, match="touched no operation; backward met add, mul"), mistakes.missing_factor("exp"):
+    with pytest.warns(UserWarning, match="changed no operation; backward ran add, mul"), mistakes.missing_factor("exp"):
         (x * x + x).backward()
 
 
@@ -376,7 +376,7 @@ def test_bad_arguments_are_refused_in_words(call):
 
 def test_a_block_is_used_once_at_a_time():
     block = mistakes.overwrite()
-    with block, pytest.raises(StateError, match="on already"):
+    with block, pytest.raises(StateError, match="already active"):
         block.__enter__()
     with block:
         assert mistakes.on() == ("overwrite",)

@@ -339,7 +339,7 @@ def test_a_file_goes_to_the_scene_that_learns_it(cli, doors, tmp_path, name, sce
     ("name", "content", "says"),
     [("my_scene.py", b"raise SystemExit('it was run')", "cannot be opened"), ("x", b"", "cannot be opened"),
      ("bad.png", b"no picture", "bad.png"), ("bad.csv", b"\0\1", "bad.csv"), ("gone.png", None, "gone.png"),
-     ("other.safetensors", b"tensors", "do not name the scene that wrote them")],
+     ("other.safetensors", b"tensors", "does not name the scene of its weights")],
 )  # fmt: skip
 def test_nothing_else_is_opened(doors, tmp_path, name, content, says):
     if content == b"tensors":
@@ -356,4 +356,4 @@ def test_a_window_on_a_file_whose_display_goes_away_says_so(cli, monkeypatch, tm
     monkeypatch.setattr("scalarviz.cli.view.wants_window", lambda options: True)
     monkeypatch.setattr("scalarviz.cli.view.show_file", lambda *given, **more: SimpleNamespace(display_lost=True))
     result = cli("view", tmp_path / "w.safetensors")
-    assert (result.code, result.last) == (2, "scalarviz: the display went away")
+    assert (result.code, result.last) == (2, "scalarviz: the connection to the display was lost")

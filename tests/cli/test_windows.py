@@ -77,7 +77,7 @@ def test_a_frame_with_the_scenes_name_stands_before_anything_heavy_is_loaded_and
 
 @pytest.mark.parametrize(("way", "code", "said"), [
     ("Ctrl-C", 130, "interrupted"), ("a flag without another", 2, "--graded"),
-    ("the display goes away", 0, "display went away"),
+    ("the display goes away", 0, "display was lost"),
 ])  # fmt: skip
 def test_what_ends_a_command_whose_frame_stands_ends_it_as_without_one(window, x_server, way, code, said):
     with x_server() as (server, name):
@@ -156,7 +156,7 @@ def test_however_it_ends_while_it_trains_the_file_is_what_was_trained(window, tm
         else:
             run.process.send_signal(signal.SIGKILL)
         assert run.ended(120) == code, run.err  # the drawing library may wait for the display for a while
-    assert run.err.count("display went away") == (code == 2)
+    assert run.err.count("display was lost") == (code == 2)
     if way != "kill -9":
         is_whole(path)
     with sv.load_recording(path) as recorded:

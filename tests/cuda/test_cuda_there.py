@@ -83,9 +83,9 @@ REASONS = {
     "no GPU": ({"devices": []}, {}, 0, "no GPU", "nvidia-smi"),
     "none visible": ({"devices": []}, {"": ""}, 0, "no GPU", "CUDA_VISIBLE_DEVICES is ''"),
     "no such number": ({}, {}, 5, "GPU 5", "there are 2", '"cuda:1"'),
-    "only one": ({"devices": CARDS[:1]}, {}, 1, "GPU 1", "there is one", '"cuda:0"'),
+    "only one": ({"devices": CARDS[:1]}, {}, 1, "GPU 1", "there is only one", '"cuda:0"'),
     "an old driver": ({"version": 12080}, {}, 0, "CUDA 13.0 or newer", "CUDA 12.8", "install a newer one"),
-    "an old GPU": ({}, {}, 1, "GPU 1", "GTX 1080", "sm_61", "CUDA 13.0 begins with sm_75"),
+    "an old GPU": ({}, {}, 1, "GPU 1", "GTX 1080", "sm_61", "CUDA 13.0 needs sm_75 or newer"),
     "no compiler": ({}, {"nvvm.toolkit": NO_NVVM}, 0, "needs libNVVM"),
     "no processors": ({}, {"nvvm.processors": NO_NVVM}, 0, "needs libNVVM"),
     "macOS": ({}, {"sys.platform": "darwin"}, 0, "NVIDIA GPU", "macOS"),
@@ -107,7 +107,7 @@ def test_what_is_missing_is_said_with_a_way_out(machine, monkeypatch, reason):
     assert [fact for fact in facts if fact not in said] == [], said
     assert 'engine="numba"' in said or reason == "no numba"
     if reason == "only one":
-        with pytest.raises(ScalarvizError, match=r'^engine="cuda:1" .*there is one'):
+        with pytest.raises(ScalarvizError, match=r'^engine="cuda:1" .*there is only one'):
             usable("cuda:1", "float32")
 
 
@@ -219,11 +219,13 @@ def test_a_toolkit_or_a_library_can_be_named(toolkit, loads, monkeypatch, named)
 
 
 @posix
-@pytest.mark.parametrize(("name", "says"), [("gone", "that is not there"), ("cuda/bin", f"there is no {NAME} or")])
+@pytest.mark.parametrize(
+    ("name", "says"), [("gone", "that does not exist"), ("cuda/bin", f"that folder has no {NAME} or")]
+)
 def test_what_is_named_and_not_there_is_not_replaced(toolkit, loads, monkeypatch, name, says):
     (toolkit / "bin").mkdir()
     monkeypatch.setenv("SCALARVIZ_NVVM", str(toolkit.parent / name))
-    refused(loads, "has no compiler: SCALARVIZ_NVVM is ", f"{name}', and {says}")
+    refused(loads, "has no compiler: SCALARVIZ_NVVM is ", f"{name}', but {says}")
 
 
 @posix

@@ -16,7 +16,7 @@ from scalarviz.errors import DeviceMemoryError
 pytestmark = pytest.mark.cuda
 RNG = np.random.default_rng(1)
 WIDE = RNG.normal(size=(3000, 20)), RNG.random((3000, 2))
-FINER, BY_CALL = "cut finer", "call by call"
+FINER, BY_CALL = "in smaller parts", "copied at each call"
 
 
 @pytest.fixture(autouse=True)
@@ -87,7 +87,7 @@ def test_then_the_sizes_are_said_and_a_batch_that_fits(install_fake_driver):
     fake = install_fake_driver(memory=(small + large) // 2)
     with pytest.raises(DeviceMemoryError) as said:
         wide(batch_size=2000)
-    facts = ("needs at least", "weights and gradients", "optimiser's state", "rows of the samples", "data of a call",
+    facts = ("needs at least", "weights and gradients", "optimiser's state", "activations of the", "data of a call",
              "free", "batch_size=250", 'engine="numba"', "requested: ")  # fmt: skip
     assert [fact for fact in facts if fact not in str(said.value)] == []
     assert fake.live["allocations"] == 0

@@ -132,7 +132,7 @@ def classifier(folder):
 
 def test_a_classifier_says_how_to_choose_its_output(tmp_path):
     path = classifier(tmp_path)
-    with pytest.raises(InputError, match=r"ZipMap.*load_onnx\(path, output='shares'\) takes 'shares' alone"):
+    with pytest.raises(InputError, match=r"ZipMap.*load_onnx\(path, output='shares'\) loads only 'shares'"):
         sv.load_onnx(path)
     net = sv.load_onnx(path, output="shares")
     assert [type(part) for part in net] == [nn.Linear, nn.Softmax]

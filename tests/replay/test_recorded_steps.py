@@ -79,7 +79,7 @@ def test_what_was_not_recorded_is_said(record, window):
     host = window(record("rgb", **MICRO | {"every": 2})[1])
     assert told(host, ".").step == 1
     assert host.press("Right") == 2
-    assert host.says("step 2: the one before it was not recorded")
+    assert host.says("step 2: the step before was not recorded")
     host = window(record("rgb", steps=4)[1])
     assert not host.view.send("micro_next")
     assert host.says("micro-steps were not recorded; record with micro=True")

@@ -287,5 +287,5 @@ def test_the_row_of_a_sample_is_what_the_network_reads():
 def test_a_weight_beyond_float16_is_named():
     run = make()
     run.set_weights(64, [1e5])
-    with pytest.raises(DivergedError, match=r"2\.weight\[0\]\[0\] was 100000 before it, but float16"):
+    with pytest.raises(DivergedError, match=r"2\.weight\[0\]\[0\] was 100000 before that step, but float16"):
         run.step(60)

@@ -260,7 +260,7 @@ def killed_by_a_run(site: Site, small, monkeypatch) -> None:
         futures = [cluster.submit(compute, small(number, kills=number == 7)) for number in range(16)]
         results = [future.result(120) for future in futures]
     assert [result.number for result in results if result.state != "done"] == [7]
-    assert "2 workers died while computing it, the last one at tls://127.0.0.1:" in results[7].error
+    assert "2 workers died while computing this run, the last one at tls://127.0.0.1:" in results[7].error
     assert results[7].tries == 2
     assert sum("died" in line for line in lines) == 2
 

@@ -69,7 +69,7 @@ ROWS = {
 }  # fmt: skip
 CALLS = {
     "no such argument": ("swept({'width': [1]})", "small", "width"),
-    "swept and given": ("swept({'lr': [1]}, options={'lr': 2})", "swept", "given"),
+    "swept and given": ("swept({'lr': [1]}, options={'lr': 2})", "both in the grid", "options"),
     "the seed": ("swept({'seed': [1, 2]})", "small", "seeds="),
     "keyframes": ("swept(keyframes=-1)", "keyframes"),
     "no seed": ("swept(seeds=0)", "seeds", ">= 1"), "equal seeds": ("swept(seeds=[1, 1])", "seeds", "differ"),

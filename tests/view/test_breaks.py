@@ -110,4 +110,4 @@ def test_numbers_switch_and_take_away_and_one_that_is_true_already_says_so(hand)
         entered(hand, text)
         hand.settled(1, 0.01)
         assert noticed(hand, f"pauses when {text}")
-        assert noticed(hand, "it is true now, so it waits until it becomes true again") is true
+        assert noticed(hand, "That is true now; the run pauses when it becomes true again") is true

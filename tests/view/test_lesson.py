@@ -139,4 +139,4 @@ def test_what_happens_to_a_recording_is_said_once_here_and_on_the_terminal_and_t
         assert hand.run.steps == 2405
         recording.close()
     (line,) = told
-    assert "run.svz has reached 0.1 MB: every second frame is dropped whenever it is full" in line
+    assert "run.svz has reached 0.1 MB: whenever the file is full, every second frame is dropped" in line

@@ -429,4 +429,4 @@ def test_data_that_cannot_be_drawn_over_one_number_is_said():
     net, data = nn.Sequential(nn.Linear(2, 1)), (np.zeros((4, 2)), np.zeros((4, 1)))
     with sv.Run(net, nn.MSELoss(), optim.SGD(net.parameters(), lr=0.1), data=data, engine="numpy") as run:
         said = said_anywhere(bench_of(sv.Scene("s", run, panels=(CurveFit("points"),))))
-    assert "points: allowed: samples of one number" in said
+    assert "points: needs one input, one target" in said

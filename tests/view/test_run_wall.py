@@ -142,7 +142,7 @@ def test_the_bar_and_the_wheel_scroll_a_thousand_runs_that_nobody_can_build(wind
     until(host, lambda: not wall.missing)
     assert wall.faces.shows == "cubes"  # of weights alone
     wall.key("Enter")
-    until(host, lambda: "cannot train on" in wall_words(host))
+    until(host, lambda: "cannot continue" in wall_words(host))
 
 
 def test_a_wall_that_grows_keeps_what_is_chosen_or_pressed_and_says_how_many_are_done(window_of, runs):

@@ -86,7 +86,7 @@ def test_a_click_looks_at_a_letter_and_the_temperature_moves_within_its_bounds(b
 
 def test_numbers_that_are_not_finite_are_said():
     nowhere = board(look=lambda moment, word: Reading(np.full((1, 3, 3), np.nan), np.full((3, 4), np.nan)))
-    assert "its numbers are no longer finite" in said(bench_of(sv.Scene("s", make_colour_run(), panels=(nowhere,))))
+    assert "the network's numbers are not finite" in said(bench_of(sv.Scene("s", make_colour_run(), panels=(nowhere,))))
 
 
 @refusals({

@@ -116,8 +116,8 @@ class RowProgram:
         for mask in self.masks:
             if draws is None:  # masks of no step
                 raise StateError(
-                    "the model draws random numbers even in evaluation, so it has no prediction; a Dropout that "
-                    "forward() creates is always in training: create it in __init__, or use it only if self.training"
+                    "the model draws random numbers even in evaluation, so it cannot predict. Create a Dropout "
+                    "in __init__ instead of forward(), or use it only if self.training"
                 )
             factors = draws.factors(mask.call, mask.units, inputs.shape[1], float(mask.numbers[0]), self.dtype)
             rows[mask.dst : mask.dst + mask.count] = factors

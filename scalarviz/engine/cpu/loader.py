@@ -132,7 +132,7 @@ def error_message() -> str:
     else:
         if found == str(probe):
             return ""
-        reason = "it asks other locators"
+        reason = "it looks for the cache in another way"
     return f"numba {numba.__version__} keeps compiled code in a way that scalarviz does not know ({reason})"
 
 
@@ -159,7 +159,7 @@ def load(unit: str, compile_with: Callable[[bool], T]) -> T:
                         return compile_with(True)
                 except Exception:
                     pass  # numba may fail on odd files; an error of ours recurs during compilation
-            warn_once(f"compiled kernels in {home} are damaged and are made anew")
+            warn_once(f"compiled kernels in {home} are damaged; compiling them again")
             remove(home)
         try:
             return _fill(unit, compile_with)

@@ -83,7 +83,7 @@ class Context:
     def check(self) -> None:
         """Raise DeviceError if it cannot be used."""
         if self.process != os.getpid():
-            raise DeviceError(f'the GPU cannot be used here: {there.FORKED}, or use engine="numba" in this one')
+            raise DeviceError(f'the GPU cannot be used here: {there.FORKED}, or use engine="numba"')
         if self.lost:
             raise DeviceLostError(self.lost)
 

@@ -76,12 +76,12 @@ def load(name: str) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        warn_once(f"cannot read compiled kernels in {path.parent} ({error.strerror or error}); compiling them anew")
+        warn_once(f"cannot read compiled kernels in {path.parent} ({error.strerror or error}); compiling them again")
         return None
     PLACE.used()
     image = _unsealed(name, content)
     if image is None:
-        warn_once(f"compiled kernels in {path.parent} are damaged and are made anew")
+        warn_once(f"compiled kernels in {path.parent} are damaged; compiling them again")
         remove(path)
     return image
 
@@ -155,7 +155,7 @@ def load_carried(kernel: Kernel, capability: tuple[int, int]) -> bytes | None:
                 return None
             code = _unsealed(path.name, path.read_bytes())
             if code is None:
-                warn_once(f"{path} is damaged and is not loaded; compile it anew")
+                warn_once(f"{path} is damaged and is not loaded; compile it again")
             return code
     return None
 

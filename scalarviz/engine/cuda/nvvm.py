@@ -129,8 +129,8 @@ def _named(place: Path) -> Path:
     """Return the library that the user named; no other user may be able to change it, because it is code."""
     library = place if os.path.isfile(place) else library_in(place)
     if library is None:
-        kind = f"there is no {' or '.join(LIBRARIES)} in that folder" if os.path.isdir(place) else "that is not there"
-        raise MissingDependencyError(f"has no compiler: {NAMED} is {str(place)!r}, and {kind}; name a libNVVM")
+        kind = f"that folder has no {' or '.join(LIBRARIES)}" if os.path.isdir(place) else "that does not exist"
+        raise MissingDependencyError(f"has no compiler: {NAMED} is {str(place)!r}, but {kind}; set it to libNVVM")
     beside = libdevice_of(library)
     for file in (library, beside) if beside else (library,):
         if reason := intruder(file):

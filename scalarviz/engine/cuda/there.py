@@ -19,7 +19,7 @@ from ..cost import has_package
 from ..cpu.there import no_numba
 from . import images, nvvm
 
-FORKED = 'this process was forked from one that had started it: start processes by "spawn"'
+FORKED = 'this process was forked from one that already used the GPU; start processes with "spawn"'
 
 BROKEN = frozenset((4, 201, 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 810, 911, 999))
 """After these errors a context cannot be used: according to ``cuda.h``, all further work returns the same error, or
@@ -90,8 +90,8 @@ def older(toolkit: str, version: int) -> str:
 
     The toolkit's release is ``"13.0.88"``, or empty. The driver's version is ``1000 * major + 10 * minor``, or 0.
     """
-    wanted = f"for CUDA {'.'.join(toolkit.split('.')[:2])} or newer" if toolkit else "newer than the one here"
-    here = f", and the one here is for CUDA {version // 1000}.{version % 1000 // 10}" if version else ""
+    wanted = f"for CUDA {'.'.join(toolkit.split('.')[:2])} or newer" if toolkit else "newer than the installed one"
+    here = f", but the installed one is for CUDA {version // 1000}.{version % 1000 // 10}" if version else ""
     return f"needs a driver {wanted}{here}: install a newer one"
 
 
@@ -147,7 +147,7 @@ def _asked(process: int) -> Driver:
         (code,) = api.cuInit(0)
     except RuntimeError:  # the bindings raise this for a missing library
         raise MissingDependencyError(
-            f"needs NVIDIA's driver, and {LIBRARY} was not found: install the driver"
+            f"needs NVIDIA's driver, but {LIBRARY} was not found: install the driver"
         ) from None
     version = _checked(api, api.cuDriverGetVersion())
     gpus: tuple[Gpu, ...] = ()
@@ -237,7 +237,7 @@ def simulated() -> bool:
 
 def _lost(device: int) -> str:
     why = lost(device)
-    return f"cannot use GPU {device} in this process any more ({why}): start the program anew" if why else ""
+    return f"cannot use GPU {device} in this process any more ({why}): restart the program" if why else ""
 
 
 def _no_packages() -> str:
@@ -246,7 +246,7 @@ def _no_packages() -> str:
             return f"needs {package}, which is not installed here: {nvvm.INSTALL}"
     version = metadata.version("numba-cuda")
     if _numbers(version) < OLDEST:
-        return f"needs numba-cuda {_dotted(OLDEST)} or newer, and {version} is installed: {nvvm.INSTALL}"
+        return f"needs numba-cuda {_dotted(OLDEST)} or newer, but {version} is installed: {nvvm.INSTALL}"
     return ""
 
 
@@ -255,11 +255,11 @@ def _no_gpu(device: int) -> str:
     hidden = os.environ.get(VISIBLE)
     shown = "" if hidden is None else f" ({VISIBLE} is {hidden!r})"
     if not there:
-        return f"finds NVIDIA's driver and no GPU{shown}: `nvidia-smi` lists them"
+        return f"finds NVIDIA's driver but no GPU{shown}: `nvidia-smi` lists them"
     if device >= there:
-        several = f'there are {there}{shown}: "cuda:{there - 1}" is the last'
-        some = f'there is one{shown}: take "cuda:0"' if there == 1 else several
-        return f"names GPU {device}, and {some}"
+        several = f'there are {there}{shown}: the last one is "cuda:{there - 1}"'
+        some = f'there is only one{shown}: use "cuda:0"' if there == 1 else several
+        return f"names GPU {device}, but {some}"
     return ""
 
 
@@ -271,7 +271,7 @@ def _old_driver() -> str:
 def _too_old(device: int) -> str:
     gpu, oldest = driver().gpus[device], min(nvvm.processors())
     if gpu.capability < (oldest // 10, oldest % 10):
-        return f"cannot use GPU {device} ({gpu}): CUDA {_dotted(_numbers(nvvm.toolkit()))} begins with sm_{oldest}"
+        return f"cannot use GPU {device} ({gpu}): CUDA {_dotted(_numbers(nvvm.toolkit()))} needs sm_{oldest} or newer"
     return ""
 
 

@@ -49,11 +49,11 @@ def refusal(problem: Problem, device: Device, shape: Shape, error: str) -> str:
     free, total = device.memory()
     needed = need(problem, shape)
     sizes = (
-        f"weights and gradients {size(needed.weights)}, the optimiser's state {size(needed.state)}, rows of the "
-        f"samples that go through together {size(needed.rows)}, data of a call {size(needed.data)}"
+        f"weights and gradients {size(needed.weights)}, the optimiser's state {size(needed.state)}, activations "
+        f"of the samples computed together {size(needed.rows)}, data of a call {size(needed.data)}"
     )
     return (
-        f"the run does not fit into the GPU's memory: it needs at least {size(sum(needed))} ({sizes}), and "
+        f"the run does not fit into the GPU's memory: it needs at least {size(sum(needed))} ({sizes}), but "
         f'{size(free)} of {size(total)} are free. {_advice(problem, shape, free)}, or engine="numba" ({error})'
     )
 
@@ -224,6 +224,6 @@ def cut(shape: Shape, finer: int, resident: bool) -> Shape:
 
 
 def _memory_words(tried: Shape, shape: Shape, outside: bool) -> str:
-    said = [] if tried.slices == shape.slices else ["work that is cut finer, which changes bits"]
-    said += [] if tried.resident or outside else ["data that comes in call by call"]
+    said = [] if tried.slices == shape.slices else ["each step is computed in smaller parts, which changes bits"]
+    said += [] if tried.resident or outside else ["data are copied at each call"]
     return f"the GPU's memory is short: {' and '.join(said)}" if said else ""

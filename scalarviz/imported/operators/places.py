@@ -135,7 +135,7 @@ TYPES: dict[int, type[np.generic]] = {
     10: np.float16, 11: np.float64, 12: np.uint32, 13: np.uint64,
 }  # fmt: skip
 """The standard's numbers of element types."""
-KNOWN, TYPED = {*map(np.dtype, TYPES.values())}, "floats of 16 to 64 bits, whole numbers and truths are"
+KNOWN, TYPED = {*map(np.dtype, TYPES.values())}, "allowed: floats of 16 to 64 bits, integers and booleans"
 
 
 @operator("ConstantOfShape")
@@ -203,13 +203,13 @@ def cast_like(call: Call) -> list[Array]:
     if like is None and call.input(1).dtype != object:
         like = call.input(1).dtype
     if like is None or like not in KNOWN:
-        raise call.wrong(f"the type {like or 'that it shall have'} is not known; {TYPED}")
+        raise call.wrong(f"the type {like or 'of its second input'} is not supported; {TYPED}")
     return [_cast(call, like)]
 
 
 def _type(call: Call, number: int) -> np.dtype[Any]:
     if number not in TYPES:
-        raise call.wrong(f"the element type {number} is not known here; {TYPED}")
+        raise call.wrong(f"the element type {number} is not supported; {TYPED}")
     return np.dtype(TYPES[number])
 
 
@@ -310,7 +310,7 @@ def split(call: Call) -> list[Array]:
     if sizes is None:
         count = call.attribute("num_outputs", count)
         if not 1 <= count <= max(side, len(call.node.outputs)):
-            raise call.wrong(f"{shown(count)} parts of the {side} numbers along axis {axis}")
+            raise call.wrong(f"{side} numbers along axis {axis} cannot be split into {shown(count)} parts")
         largest = -(-side // count)
         sizes = [max(0, min(largest, side - k * largest)) for k in range(count)]
     if sum(sizes) != side or min(sizes) < 0 or len(sizes) < len(call.node.outputs):

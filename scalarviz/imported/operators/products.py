@@ -148,7 +148,7 @@ def einsum(call: Call) -> list[Array]:
     names, result, sides = _names(call, equation, operands)
     check_size([sides[name] for name in result], not call.known)
     if prod(sides.values()) > MOST_PRODUCTS:
-        raise call.wrong(f"{prod(sides.values()):,} products; at most {MOST_PRODUCTS:,} are allowed")
+        raise call.wrong(f"it needs {prod(sides.values()):,} products; at most {MOST_PRODUCTS:,} are allowed")
     if call.known:
         return [np.asarray(np.einsum(equation, *operands, optimize="greedy"))]
     parts = [_diagonal(objects(x), own) for x, own in zip(operands, names, strict=True)]

@@ -216,7 +216,7 @@ def group_norm(call: Call) -> list[Array]:
     x, scale, bias = call.input(0), call.input(1), call.input(2)
     groups = int(call.attribute("num_groups", x.shape[1]))
     if groups < 1 or x.shape[1] % groups:
-        raise call.wrong(f"{x.shape[1]} channels do not make {groups} groups")
+        raise call.wrong(f"{x.shape[1]} channels cannot be divided into {groups} groups")
     normal = _normal(x.reshape(x.shape[0], groups, -1), float(call.attribute("epsilon", 1e-5)))
     if call.node.operator == "GroupNormalization" and call.version < 21:
         scale, bias = (np.repeat(part, x.shape[1] // groups) for part in (scale, bias))

@@ -70,7 +70,7 @@ def misfit(node: Node, opset: int) -> str:
 def _count(names: tuple[str, ...], least: int, most: int, what: str) -> str:
     if not least <= len(names) <= most:
         span = f"{least}" if least == most else f"{least} or more" if most > 1000 else f"{least} to {most}"
-        return f"it has {len(names):,} {what}{'' if len(names) == 1 else 's'}, the standard allows {span}"
+        return f"it has {len(names):,} {what}{'' if len(names) == 1 else 's'}, but the standard allows {span}"
     left_out = [str(place) for place, name in enumerate(names[:least]) if not name and what == "input"]
     return f"it needs its input {listing(left_out)}, which is left out" if left_out else ""
 
@@ -238,7 +238,7 @@ UNFIT = (ValueError, LookupError, TypeError, OverflowError, ZeroDivisionError, R
 def _called(function: Function, call: Call) -> Sequence[Array]:
     for x in call.inputs:
         if x is not None and x.dtype.kind not in "biufO":
-            raise call.wrong(f"an input of the type {x.dtype}; allowed: floats of 16 to 64 bits, integers and booleans")
+            raise call.wrong(f"an input has type {x.dtype}; allowed: floats of 16 to 64 bits, integers and booleans")
     try:
         with np.errstate(all="ignore"):
             return [_as_array(x) for x in function(call)]
@@ -284,7 +284,7 @@ def check_size(shape: Sequence[int], computed: bool = False) -> None:
     most = MOST_VALUES if computed else LARGEST
     if min(shape, default=0) < 0 or prod(shape) > most or len(shape) > DEEPEST:
         what = f"{'Values' if computed else 'numbers'} in {DEEPEST} dimensions"
-        raise InputError(f"its result would have the shape {shown(tuple(shape))}; at most {most:,} {what}")
+        raise InputError(f"its result would have the shape {shown(tuple(shape))}; allowed: at most {most:,} {what}")
 
 
 def broadcast(operands: Sequence[Any]) -> None:

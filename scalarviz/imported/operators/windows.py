@@ -124,9 +124,9 @@ def convolution(call: Call) -> list[Array]:
     """Return the same weighted sums at every position; groups of channels may have their own."""
     x, weight, groups = call.input(0), call.input(1), int(call.attribute("group", 1))
     if x.ndim < 3 or weight.ndim != x.ndim or groups < 1 or x.shape[1] != weight.shape[1] * groups:
-        raise call.wrong(f"an input of the shape {x.shape} and weights {weight.shape} do not fit with {groups} groups")
+        raise call.wrong(f"an input of the shape {x.shape} and weights {weight.shape} do not fit with group={groups}")
     if weight.shape[0] % groups:
-        raise call.wrong(f"{weight.shape[0]} sums do not make {groups} groups")
+        raise call.wrong(f"{weight.shape[0]} output channels cannot be divided into {groups} groups")
     return _in_groups(call, windows(call, x.shape[2:], weight.shape[2:]), x, np.split(bare(weight), groups))
 
 
@@ -195,7 +195,7 @@ def transposed(call: Call) -> list[Array]:
     """Convolve the numbers, with zeros between them, with the reversed kernel."""
     x, weight, groups = call.input(0), call.input(1), int(call.attribute("group", 1))
     if x.ndim < 3 or weight.ndim != x.ndim or weight.shape[0] != x.shape[1] or groups < 1 or len(weight) % groups:
-        raise call.wrong(f"an input of the shape {x.shape} and weights {weight.shape} do not fit with {groups} groups")
+        raise call.wrong(f"an input of the shape {x.shape} and weights {weight.shape} do not fit with group={groups}")
     size, sides = weight.shape[2:], x.shape[2:]
     stride, dilation = (tuple(call.listed(name, [1] * len(size))) for name in ("strides", "dilations"))
     if len(stride) != len(size) or len(dilation) != len(size) or min((*stride, *dilation, *size)) < 1:

@@ -77,7 +77,7 @@ def without_constants(model: Any, saved: Mapping[str, NDArray[Any]]) -> dict[str
     if differing:
         raise InputError(
             f"the saved numbers of {listing(differing)} differ from the model's, and a Run holds them as constants; "
-            "first net.load_state_dict(...) with the saved numbers, then make the Run"
+            "call net.load_state_dict(...) with the saved numbers before you make the Run"
         )
     return {name: array for name, array in saved.items() if name not in own}
 
@@ -179,10 +179,10 @@ def index_of(tensors: Sequence[Tensor], tape: Tape, given: Any) -> int:
         return _named(tensors, given)
     if isinstance(given, Block):
         start = starts(tape).get(given)
-        name = next((t.name for t in tensors if start is not None and t.start <= start < t.start + t.size), "that")
-        raise TypeMismatchError(f"{name} has {given.size} weights; name one, such as {_example(tensors, name)}")
+        name = next((t.name for t in tensors if start is not None and t.start <= start < t.start + t.size), "")
+        raise TypeMismatchError(f"{name or 'the Parameter'} has {given.size} weights; try {_example(tensors, name)}")
     if isinstance(given, int | np.integer) and not isinstance(given, bool):
-        return position(given, sum(t.size for t in tensors), "the weights")
+        return position(given, sum(t.size for t in tensors), "weights")
     raise TypeMismatchError(
         f"a weight must be a Weight, a name such as {weight_name(tensors, 0)!r}, or a flat index, got "
         f"{type(given).__name__} {shown(given)}"

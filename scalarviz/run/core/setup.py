@@ -116,7 +116,7 @@ def _pairs(graph: Graph, said: Any, what: str) -> Iterator[tuple[str, Tensor, li
     tensors = {t.name: t for t in graph.kept}
     for name, row in mapping(said, what).items():
         if name not in tensors or not isinstance(row, list) or len(row) % 2:
-            raise InputError(f"{what}: {shown(name)} is not a tensor of this run with pairs of numbers")
+            raise InputError(f"{what}: {shown(name)} is no tensor of this run, or its entry is not pairs of numbers")
         yield f"{what}: {name}", tensors[name], list(zip(row[::2], row[1::2], strict=True))
 
 
@@ -125,7 +125,7 @@ def _groups_of(graph: Graph, said: Any, count: int) -> Any:
     optimizer = graph.optimizer
     if not said:
         if count != len(optimizer.rules):
-            raise InputError(f"it has {count} parameter groups, this run has {len(optimizer.rules)}")
+            raise InputError(f"it has {count} parameter groups, but this run has {len(optimizer.rules)}")
         return optimizer.group_of
     flat = np.full(graph.tape.n_parameters, -1)
     for what, tensor, pairs in _pairs(graph, said, "members"):
@@ -163,7 +163,7 @@ def read(
     limits = limits_of(**{**asdict(problem.limits), **given})
     if {"lr", SCHEDULE} & set(keep) and len(rules) != len(optimizer.rules):
         raise InputError(
-            f"it has {len(groups)} parameter groups, this run has {len(optimizer.rules)}, so no rate can be kept"
+            f"it has {len(groups)} parameter groups, but this run has {len(optimizer.rules)}; keep no rates"
         )
     rates = optimizer.lr_pace.rates if "lr" in keep else tuple(float(said.get("lr", 0.0)) for said in groups)
     now = setup_of(problem, optimizer)
@@ -172,7 +172,7 @@ def read(
         pace = _pace(optimizer, about.get(SCHEDULE, {}), rates, "lr" in keep)
         moved = _of_groups("momenta", about, pace.momenta, len(groups))
         if moved and optimizer.momentum_name is None:
-            raise InputError(f"momenta: {type(optimizer).__name__} has none")
+            raise InputError(f"it has momenta, but {type(optimizer).__name__} has none")
         pace = pace._replace(momenta=moved, initial=_of_groups("initial", about, pace.initial, len(groups)))
     setup = replace(now, groups=numbers, limits=limits, pace=pace, before=about.get("before", now.before))
     return setup, _flags(graph, about.get("frozen"))

@@ -364,18 +364,18 @@ def diverged(training: Training, said: str, given: NDArray[Any], lr: float) -> D
     problem, scale = training.problem, training._scale
     spoilt = np.any([np.isnan(array) for array in problem.state], axis=0) & problem.trained
     if (wrong := training.first(~np.isfinite(given))) is not None:
-        said = f"{said}. {wrong[1]} was {given[wrong[0]]:g} before it"
+        said = f"{said}. {wrong[1]} was {given[wrong[0]]:g} before that step"
         if spoilt.any():
             return DivergedError(f"{said}; the optimiser's state now contains NaN", spoilt=True)
         return DivergedError(f"{said}; set it to a number, or load other weights")
     large = training.first(np.abs(given[: problem.n_weights]) >= TOO_LARGE)
     if scale is not None and large is not None:
         return DivergedError(
-            f"{said}. {large[1]} was {given[large[0]]:g} before it, but float16 holds numbers up to 65,504; set it to "
-            'a smaller one, or use dtype="float32"'
+            f"{said}. {large[1]} was {given[large[0]]:g} before that step, but float16 holds numbers up to 65,504; set "
+            'it to a smaller one, or use dtype="float32"'
         )
     if (before := training.first(spoilt & np.isfinite(problem.store.grad))) is not None:
-        return DivergedError(f"{said}. The optimiser's state of {before[1]} was nan before it", spoilt=True)
+        return DivergedError(f"{said}. The optimiser's state of {before[1]} was nan before that step", spoilt=True)
     said += f". lr is {lr:g}"
     if scale is not None and scale.fixed and not np.isfinite(problem.store.grad).all():
         now = int(scale.numbers(problem)[0])

@@ -50,11 +50,11 @@ class Edit:
 
     def apply(self, hands: RunHands) -> None:
         """Apply the edit, between two steps."""
-        raise TypeError(f"{type(self).__name__} must say what it does")
+        raise TypeError(f"{type(self).__name__} must define apply(hands)")
 
     def words(self, name: Names = numbered) -> str:
         """Return one line; `name` gives the name of the weight at a flat index."""
-        raise TypeError(f"{type(self).__name__} must say what it does in words")
+        raise TypeError(f"{type(self).__name__} must define words(name)")
 
     def sets(self) -> Any:
         """Return a key of what it sets: a later edit of the same kind and key replaces it. None: each one stays."""
@@ -213,7 +213,7 @@ def _check_parts(kind: type[Edit], said: dict[str, Any]) -> None:
         wrong = "; ".join(
             f"{what} {listing(names)}" for what, names in (("missing", missing), ("unknown", unknown)) if names
         )
-        raise FileFormatError(f"{kind.__name__} cannot be read: {wrong}; it has {listing(parameters)}")
+        raise FileFormatError(f"{kind.__name__} cannot be read: {wrong}; allowed: {listing(parameters)}")
 
 
 def _encoded(part: Any) -> Any:

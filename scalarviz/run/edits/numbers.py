@@ -412,7 +412,7 @@ class Call(Edit):
     what: str = ""  # text in the log; default: the function's name
 
     def __post_init__(self) -> None:
-        function(self.function, "Call: what it calls")
+        function(self.function, "Call: function")
         set_fields(self, what=text(self.what, "Call: what") or self.name)
 
     @property

@@ -270,7 +270,7 @@ class _Reader:
                     raise self.fault(sign, "'crosses' needs a number on each side, as in 0.weight[0][0] crosses 0")
                 operands = self.out[begin:]
                 if self.back or any(isinstance(i, Load) and i.before for i in operands):
-                    raise self.fault(sign, f"{name!r} cannot contain another look back: only one earlier step is kept")
+                    raise self.fault(sign, f"{name!r} cannot contain 'before', 'changes' or 'crosses'")
                 self.out += [replace(i, before=True) if isinstance(i, Load) else i for i in operands]
                 self.out.append(Apply(OPERATORS[name], 2 * (1 + (name == "crosses")), sign.start()))
             kind = "truth"

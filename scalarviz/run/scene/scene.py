@@ -319,7 +319,7 @@ class Scene:
         for what, row in (("probe", self.probe), ("probe_target", self.probe_target)):
             if row is not None:
                 real_array(row, f"Scene: {what}")
-        kinds = "a tuple of panels, kinds of scalarviz.run.panels (LossCurve, Image, Table, ...) or subclasses of Panel"
+        kinds = "a tuple of panels: LossCurve, Image, Table, ... of scalarviz.run.panels, or subclasses of Panel"
         _check(
             _is_row(self.panels, Panel), self.panels, f"Scene: panels must be {kinds}, such as panels=(LossCurve(...),)"
         )

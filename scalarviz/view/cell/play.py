@@ -411,9 +411,9 @@ def _constants() -> dict[str, Any]:
 def _number(given: object, least: float, most: float) -> float:
     """Return a finite number of an event, clipped to its range."""
     if isinstance(given, bool) or not isinstance(given, int | float):
-        raise TypeMismatchError(f"an event: a number must be a number, got {shown(given)}")
+        raise TypeMismatchError(f"an event: expected a number, got {shown(given)}")
     if not abs(given) <= sys.float_info.max:  # an int may be larger than any float
-        raise InputError(f"an event: a number is {shown(given)}; allowed: a finite number")
+        raise InputError(f"an event: expected a finite number, got {shown(given)}")
     return min(max(float(given), least), most)
 
 
@@ -433,7 +433,7 @@ class PicturePlay(Play):
     def __init__(self, *of_play: Any) -> None:
         self._canvas = self.drawing = offscreen()
         if not self._canvas.is_usable_here:
-            raise InputError("display='pictures' draws in a thread of its own, which OpenGL here cannot; try 'values'")
+            raise InputError("display='pictures' needs OpenGL in a second thread, which fails here; try 'values'")
         super().__init__(*of_play)
         self._exact_at = math.inf
 

@@ -159,7 +159,7 @@ def _drawn(subject: Subject, frame: Frame, size: tuple[int, int], theme: str, wo
     facts = subject.source.facts
     try:
         if not offscreen().is_usable_here:
-            raise MissingDependencyError("no OpenGL in this thread: on this system only the first one can draw")
+            raise MissingDependencyError("no OpenGL in this thread: on this system only the main thread can draw")
         return picture_of(subject, frame, size, theme, "" if facts is None else facts.engine), words
     except ScalarvizError as error:
         return None, f"{words} ({error})"

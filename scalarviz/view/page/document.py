@@ -199,7 +199,7 @@ def texels_of(frame: Frame, document: dict[str, Any], quantity: str | Quantity =
     numbers = np.zeros_like(frame.values) if numbers is None else numbers
     texels, count = np.zeros(document["texels"], np.float32), document["parameters"]
     if len(numbers) < count:
-        raise InputError(f"texels_of: the frame has {len(numbers)} weights, the document {count}; make another")
+        raise InputError(f"texels_of: the frame has {len(numbers)} weights, the document {count}; make a new document")
     texels[:count] = _narrow(numbers[:count])
     for plate in document["plates"]:
         if plate["kind"] == "activation" and plate["name"] in frame.activations:

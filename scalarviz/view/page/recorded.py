@@ -145,7 +145,7 @@ def _program(
     """Return a line about the recording program and the parts that the page leaves out."""
     said = [f"recorded with scalarviz {record.about.version}".rstrip()]
     if first:
-        said.append(f"before step {record.steps[first]:,} the network was another one")
+        said.append(f"before step {record.steps[first]:,} the network was different")
     if scene.letters is None and subject.plan is not None and subject.plan.rooms:
         said.append("attention and embeddings are not in a recording")
     if scene.turned:

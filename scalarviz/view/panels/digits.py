@@ -329,7 +329,7 @@ class PadDrawer(Drawer[DigitPad]):
         high, wide = self.panel.side
         small = averaged(averaged(square, high, 0), wide, 1)
         self._set_pixels(small / max(float(small.max()), 1e-12))
-        return "on the sheet; the prediction stands beside it"
+        return "copied to the sheet; the prediction is beside it"
 
     def stroke(self, start: Point, end: Point, *, erase: bool = False) -> None:
         """Paint (or erase) a line with a soft round brush; points as from :meth:`place`.

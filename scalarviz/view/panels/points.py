@@ -279,7 +279,7 @@ class CurveFitDrawer(PointsDrawer[CurveFit]):
         if self._learnt is None or data is None or self._learnt[0] is not data:
             inputs, targets = (np.asarray(part) for part in moment.samples())
             if inputs.shape[1:] != (1,) or targets.shape[1:] != (1,):
-                raise InputError(f"{self._title}: allowed: samples of one number")
+                raise InputError(f"{self._title}: needs one input, one target")
             self._learnt = data, Points(np.repeat(inputs, 2, axis=1), targets[:, 0])
         return self._learnt[1]
 

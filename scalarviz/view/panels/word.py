@@ -467,7 +467,7 @@ class WordDrawer(Drawer[WordBoard]):
         panel = self.panel
         reading = panel.look(moment, self.state.word)
         if not all(np.isfinite(part).all() for part in (reading.likely, reading.attention, *reading.stream)):
-            raise InputError("its numbers are no longer finite")
+            raise InputError("the network's numbers are not finite")
         words = [panel.make(moment, self.temperature, k).word for k in range(2 * COLUMNS)] if not self.setting else []
         return reading, words
 

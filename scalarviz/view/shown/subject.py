@@ -145,7 +145,7 @@ class WeightsSource(Source):
             if index < size:
                 return part.weight(index) if isinstance(part, Block) else part
             index -= size
-        raise InputError(f"there is no weight {index} behind the last one")
+        raise InputError(f"the weight is out of range; there are {self.values().size} weights")
 
 
 def _flags(part: Any) -> tuple[NDArray[Any], NDArray[Any]]:

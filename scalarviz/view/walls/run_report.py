@@ -132,7 +132,7 @@ def _players(runs: Runs, theme: str, say: Callable[[str], object]) -> tuple[str,
         try:
             page, said = player_of(runs, result, theme, f"{runs.title}, {name}")
         except ScalarvizError as error:
-            page, said = "", f"it cannot be trained again: {error}"
+            page, said = "", f"this run cannot be trained again: {error}"
         if page:
             scripts |= scripts_of(page)
             may = 'sandbox="allow-scripts" loading="lazy"'  # it can only play
@@ -165,7 +165,7 @@ def report_of_file(
     """
     runs = runs_of(path, build)
     if not runs.results:
-        raise InputError(f"{path_text(path)}: none of its {runs.total:,} runs is done; report it later")
+        raise InputError(f"{path_text(path)}: none of its {runs.total:,} runs is done; try again later")
     with Results.read(path) as read:
         made = read.about.made
     return write_report(runs, target, theme=theme, about=made, say=say)

@@ -322,12 +322,12 @@ class RunWall(Wall):
         """Return the entry of a run: its scene after its last step."""
         apart = options_text(result.options, swept(self.runs.results))
         name = DOT.join(filter(None, (f"run {result.number:,}", apart, f"seed {result.seed:,}")))
-        ended = "" if result.state == "done" else f"it {result.state}: shown at its first step"
+        ended = "" if result.state == "done" else f"{result.state}: shown at its first step"
 
         def build(given: Mapping[str, object]) -> BuiltScene:
             scene = self.runs.standing(result)
             if not isinstance(scene, Scene):
-                said = "this run cannot train on: its file has weights, but no network"
+                said = "this run cannot continue: its file has weights, but no network"
                 raise InputError(said)
             return BuiltScene(scene, max(result.steps, 1), DURATION)
 
@@ -466,7 +466,7 @@ def wall_of(path: StrPath, build: Build | None = None, theme: str | Theme = "dar
     """
     runs = runs_of(path, build)
     if not (runs.results or runs.growing):
-        raise InputError(f"{path_text(path)}: none of its {runs.total:,} runs is done; open it later")
+        raise InputError(f"{path_text(path)}: none of its {runs.total:,} runs is done; try again later")
     read = Results.read(path)
 
     def newer() -> Runs | None:

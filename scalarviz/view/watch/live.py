@@ -380,7 +380,7 @@ class Lesson:
         """Return the opening message."""
         if self._name:
             return f"teaching {self._name}: trains until the network reads it correctly, at most {MOST:,} steps"
-        return f"teaching it: {MOST:,} steps"
+        return f"teaching your sample: {MOST:,} steps"
 
     def end_words(self, frame: Frame) -> str:
         """Return the message once the lesson has ended at this frame; '' before that."""
@@ -667,7 +667,7 @@ class BreakpointPrompt:
     def _say_whether_true(self, said: str, true: bool) -> None:
         """Report that a condition is true already, so that it pauses only when it becomes true again."""
         if true and said == self._new:
-            self._view.say(f"{said}; it is true now, so it waits until it becomes true again", SET_SECONDS)
+            self._view.say(f"{said}. That is true now; the run pauses when it becomes true again", SET_SECONDS)
 
     def _switched(self, text: str) -> str:
         points = self._worker.run.breakpoints

@@ -191,7 +191,7 @@ class MicroSteps:
         facts = view.bench.subject.source.facts
         if self._recorded:
             if left := playback.current_step - walk.opened.step:
-                missing = "the one before it was" if left == 1 else f"the {left:,} before it were"
+                missing = "the step before was" if left == 1 else f"the {left:,} steps before were"
                 view.say(f"step {playback.current_step:,}: {missing} not recorded")
         elif walk.opened.trial and facts is not None and facts.batch_size > 1:
             view.say(f"the real step trains on {facts.batch_size:,} {noun(view.bench.subject, 2)}")

@@ -266,7 +266,7 @@ def make_steps(problem: Problem, device: Device, state: State, shape: Shape) -> 
     if form is None or form.shared > device.shared_bytes:
         plain = Steps(problem, device, state, shape)
         if form is not None:
-            plain.remark = f"a small batch in many launches: a block has only {device.shared_bytes >> 10} KB"
+            plain.remark = f"each step needs many launches, because a block has only {device.shared_bytes >> 10} KB"
         return plain
     alone = form.alone and shape.joined and not problem.limits.between
     if alone and update_source(problem.update.body):

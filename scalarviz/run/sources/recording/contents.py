@@ -89,7 +89,7 @@ class OpenDatabase:
         self.database: sqlite3.Connection
         try:
             if (size := name.stat().st_size) < SMALLEST:
-                what = "empty" if not size else f"not a {form.what}, or only its first {size} bytes"
+                what = "empty" if not size else f"not a {form.what}, or has only its first {size} bytes"
                 raise FileFormatError(f"{self._said} is {what}; nothing can be read")
             if not os.access(name, os.R_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
@@ -186,7 +186,7 @@ class OpenDatabase:
             if stamp(path) == before:  # otherwise it is being written, and the two may not match
                 return copy
         raise InputError(
-            f"cannot read {self._said}: another program is writing it, in a folder that you cannot write to"
+            f"cannot read {self._said}: another program is writing it, in a folder where you cannot write; try later"
         )
 
     @property
@@ -269,7 +269,7 @@ def _check_tables(database: sqlite3.Connection, form: Format, said: str) -> None
     except DAMAGED as error:
         raise FileFormatError(f"{said} is damaged: {error}") from None
     if dict(found) != ours or len(found) != len(ours):
-        raise FileFormatError(f"{said} has other tables than a {form.what}, or lost some; it is not read")
+        raise FileFormatError(f"{said} cannot be read: its tables are not those of a {form.what}")
 
 
 class Contents:

@@ -268,7 +268,7 @@ def _rising(pieces: list[Curve]) -> Curve:
 
 
 def _gone(run: object) -> None:
-    raise StateError("a recording has only the words of this edit, so it cannot be repeated")
+    raise StateError("this edit cannot be repeated: a recording stores only its description")
 
 
 def _applied(step: int, what: str, gesture: Any, written: Any) -> Applied:

@@ -268,7 +268,7 @@ def read_plan(text: Any, shapes: Shapes) -> Plan:
     except ValidationError:
         raise FileFormatError("invalid format") from None
     if not 0 < len(said.steps) <= MOST_STEPS or len(said.rules) > MOST_RULES:
-        raise FileFormatError(f"there are {len(said.steps):,}; allowed: 1 to {MOST_STEPS:,}")
+        raise FileFormatError(f"got {len(said.steps):,} micro-steps; allowed: 1 to {MOST_STEPS:,}")
     steps = tuple(_read_step(one, shapes) for one in said.steps)
     phases = [PHASES.index(step.phase) for step, _ in steps]
     if phases != sorted(phases) or phases.count(PHASES.index("loss")) != 1 or not {0, len(PHASES) - 1} <= {*phases}:
@@ -288,10 +288,10 @@ def _read_step(said: StepSaid, shapes: Shapes) -> tuple[MicroStep, str]:
     phase, kind, places, words, formula, column, joined, units, weights = said
     op = joined if joined in (*TABLE, TERMS, MAX, *OWN, *PASSED) else ""
     if not 0 <= phase < len(PHASES) or kind not in KINDS[PHASES[phase]] or not (op or joined in JOINED):
-        raise FileFormatError("one has an unknown phase or kind")
+        raise FileFormatError("a micro-step has an unknown phase or kind")
     place, *also = places if isinstance(places, list) and places else [places if isinstance(places, int) else -1]
     if not all(-1 <= k < len(shapes.stages) for k in (place, *also)) or not -1 <= column < 1 << 53:
-        raise FileFormatError("one has an unknown stage")
+        raise FileFormatError("a micro-step has an unknown stage")
     stage = shapes.stages[place] if place >= 0 else None
     outputs, name = (0, "") if stage is None else (stage.outputs, stage.name)
     step = MicroStep(PHASES[phase], kind, clean(words), _numbers(units, outputs), _numbers(weights, shapes.size),
@@ -312,16 +312,16 @@ def _read_step(said: StepSaid, shapes: Shapes) -> tuple[MicroStep, str]:
         or (joined and not op and not (kind == "stage" and 0 < len(step.units) <= FEW))
     )
     if wrong:
-        raise FileFormatError("one has numbers that do not fit its kind")
+        raise FileFormatError("a micro-step has numbers that do not fit its kind")
     return step, joined
 
 
 def _numbers(runs: Runs, count: int) -> Rows:
     """Return whole numbers below `count`, without repetition."""
     if any(not 0 <= start < count or not 1 <= stop <= count for start, stop in runs):
-        raise FileFormatError("one names numbers out of range")
+        raise FileFormatError("a micro-step names numbers out of range")
     if sum(stop - start for start, stop in runs) > count:
-        raise FileFormatError("one names a number twice")
+        raise FileFormatError("a micro-step names a number twice")
     return np.concatenate([np.zeros(0, np.int64), *(np.arange(start, stop) for start, stop in runs)])
 
 
@@ -330,7 +330,7 @@ def _numbers(runs: Runs, count: int) -> Rows:
 
 _NEAR = 1e-5
 """Share that changes a number in its sixth digit, but not in its fourth."""
-_NOT = "by which numbers was not recorded"
+_NOT = "the terms of this update were not recorded"
 
 
 class RecordedStep:
@@ -398,7 +398,7 @@ class RecordedStep:
         while self._at < len(self._flat):
             number, count = (_whole(part, 1 << 31) for part in self._next(2).tolist())
             if number >= len(self._plan.rules) or count > size:
-                raise FileFormatError("one names an unknown rule")
+                raise FileFormatError("a weight names an unknown rule")
             rule = self._plan.rules[number]
             table = self._next(count * (WEIGHT + rule.size)).reshape(WEIGHT + rule.size, count)
             for place, terms, bias, delta, x, *lines in table.T.tolist():
@@ -474,7 +474,7 @@ def _inflated(numbers: Any, most: int) -> Float:
 
 def _whole(number: float, end: int) -> int:
     if not (0 <= number < end and number == int(number)):  # NaN is refused
-        raise FileFormatError("one names an unknown weight or rule")
+        raise FileFormatError("a micro-step names an unknown weight or rule")
     return int(number)
 
 
@@ -532,7 +532,7 @@ class MicroTable:
             raise FileFormatError("not recorded")
         plan, step, batch, divisor, loss, lr, numbers = found
         if step != after + 1:
-            raise FileFormatError(f"they belong to step {step!r:.20}, not to step {after + 1:,}")
+            raise FileFormatError(f"the file names step {step!r:.20}")
         good = type(batch) is int and 0 < batch < 1 << 53 and isinstance(divisor, float) and math.isfinite(divisor)
         if not good or (sample is not None and batch != 1):
             raise FileFormatError("impossible batch size or divisor")

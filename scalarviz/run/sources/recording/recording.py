@@ -152,7 +152,7 @@ class Recording:
         if self._writer.trouble or self._thinning.every == self._asked:  # read after every call of the engine
             return self._writer.trouble
         size = f"{self._thinning.budget / 1e6:,.4g} MB"
-        return f"{self.path.name} has reached {size}: every second frame is dropped whenever it is full"
+        return f"{self.path.name} has reached {size}: whenever the file is full, every second frame is dropped"
 
     def say(self) -> None:
         """Report the news, once, from the first thread that sees them."""

@@ -100,7 +100,7 @@ export class LetteredPage {
       }
       return line;
     }));
-    if (!names.length) this.names.append(element("li", "none", "its numbers are no longer finite"));
+    if (!names.length) this.names.append(element("li", "none", "the network's numbers are not finite"));
     this.cells.forEach(({ key, list }, k) => {
       key.setAttribute("aria-pressed", String(k === this.chosen));
       list.replaceChildren(...(this.all.next[frame][k] ?? []).map(([name, share, wide, follows]) => {
