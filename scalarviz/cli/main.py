@@ -31,7 +31,7 @@ COMMANDS = {
     "replay": "Show a recording (made with --recording), or compare two side by side.",
     "view": "Show the numbers of one or two files (.onnx, .safetensors), or the runs of a sweep (.svs).",
     "watch": "Run a training script (PyTorch, or its own Value class) and watch its weights.",
-    "sweep": "Train a scene many times: every seed with every value of its options.",
+    "sweep": "Train a scene many times: every seed with every combination of option values.",
     "lessons": "List the lessons, or copy their notebooks into a folder.",
     "doctor": "Check what works on this machine, and what to install for the rest.",
     "warmup": "Compile the kernels into the cache so that later runs start quickly.",

@@ -37,7 +37,8 @@ def command() -> Command:
                              json_schema_extra={"argument": True})),
         "other": (Path | None, argument("a second file, to compare side by side")),
         "only": (list[str], Field([], json_schema_extra={"metavar": "PATTERN"},
-                                  description='tensors whose names match, such as "layers.0.*"; may be repeated')),
+                                  description='show only tensors whose names match, such as "layers.0.*"; may be '
+                                  "repeated")),
         "out": (list[Path], Field([], json_schema_extra={"metavar": "FILE", "written": True},
                                   description="picture (.png) to write instead of opening a window, or for a sweep a "
                                   "report (.html); may be repeated")),

@@ -1,4 +1,4 @@
-"""A network learns to separate points of a plane, or your own points from a CSV file; you change everything live.
+"""A network learns to separate points of a plane, or points from your CSV file; you can change everything live.
 
 Results of 20 seeds (0 to 19, each with its own points and weights); half of the points are held-out, and the accuracy
 is that of these:
@@ -64,7 +64,7 @@ class Options(SceneOptions):
     rare = SceneOptions.rare | {"columns", "split", "data_seed", "point", "without", "weights_seed", "hide", "l1", "l2"}
     data: str = flag("the data set", "circle", choices=KINDS)
     csv: Path | None = flag(
-        "your own points: a table; its first line names the columns, its last column is the target; - is standard "
+        "a table of your own points: the first line names the columns, the last column is the target; - is standard "
         "input",
         None,
         metavar="FILE",
