@@ -214,8 +214,8 @@ ScheduleFlag = Annotated[
     flag(
         "how the learning rate changes, starting from --lr. linear, cosine: down to 0; decay: constant for three "
         "fifths, then down to a tenth; cycle: from a 25th up to --lr, then down; step:N: multiply it by 0.1 every N "
-        "steps; plateau:N: multiply it by 0.1 after ten times N steps without a lower loss. The first four take --steps, "
-        "or N steps with linear:N. With --load, the default is the file's schedule",
+        "steps; plateau:N: multiply it by 0.1 after ten times N steps without a lower loss. The first four take "
+        "--steps, or N steps with linear:N. With --load, the default is the file's schedule",
         metavar="|".join(SCHEDULES) + "[:N]",
     ),
 ]

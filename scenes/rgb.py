@@ -41,7 +41,7 @@ class Options(SceneOptions):
     rates = kit.rates(sgd=0.5, momentum=0.5, adam=0.01, adamw=0.01)  # usual learning rates
     rare = SceneOptions.rare | {"pair", "source", "graded", "apply", "output", "export_lut"}
     aside = SceneOptions.aside | {"apply"}
-    picture: Path | None = flag("a picture to show before and after the network, and as the target", None, argument=True)
+    picture: Path | None = flag("a picture to show before and after the network, and as target", None, argument=True)
     hidden: WholeNumbers = flag(
         "units of each hidden layer, with tanh; 16,16 makes two layers", (), metavar="N,N", shown="none"
     )
