@@ -1,4 +1,4 @@
-"""One weight, or one neuron, moves down the curve of its loss: the smallest example of learning.
+"""One weight, or one neuron, moves down its loss curve: the smallest example of learning.
 
 Nine points lie on the line y = 0.8 x + 0.5. ``--weights 1`` (the default) fits a line through 0 with one weight; its
 loss is a parabola. ``--weights 2`` adds a bias; its loss is a valley. The mean of the squared x is 1. With one weight,

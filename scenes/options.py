@@ -371,7 +371,7 @@ class SceneOptions(Flags):
         "seconds for all steps in the window and in the film", 20, gt=0, le=3600, allow_inf_nan=False
     )
     fps: int = flag("frames per second of the film", 30, ge=1, le=240)
-    paused: bool = flag("wait for the Space key; otherwise the window starts after 4 s without input", False)
+    paused: bool = flag("wait for the Space key; otherwise the run starts after 4 s without input", False)
     size: Size = flag("size of window, film and picture in pixels", (1280, 720))
     theme: Literal["dark", "light"] = flag("colours of the background and of texts", "dark")
     presenter: bool = flag("for a projector: large text, no details, readable layer names; shows pressed keys", False)
