@@ -36,7 +36,7 @@ class Options(SceneOptions):
 
     rates = kit.rates(sgd=0.1)
     steps: Steps = flag("training steps", 60)
-    weights: int = flag("1: y = w x. 2: a neuron, y = w x + b", 1, choices=(1, 2))
+    weights: int = flag("1: one weight, y = w x; 2: a neuron, y = w x + b", 1, choices=(1, 2))
     lr: Positive = flag("learning rate; 1.1 diverges", rates["sgd"])
     schedule: ScheduleFlag = None
     w: Beginning = flag("initial value of the weight", -1.5)

@@ -383,7 +383,7 @@ class SceneOptions(Flags):
         f"record the run in a new file ({RECORDING}) for scalarviz replay", None, written=True
     )
     every: int | None = flag(
-        "steps between two frames of the recording", None, ge=1, le=10**12, metavar="STEPS",
+        "steps from one frame of the recording to the next", None, ge=1, le=10**12, metavar="STEPS",
         shown="chosen to make about 1,000 frames of --steps, or 300 for a page",
     )  # fmt: skip
     micro: bool = flag(

@@ -28,7 +28,7 @@ COMMANDS = {
     "scenes": "List the scenes.",
     "tour": "Take a one-minute walkthrough of scalarviz.",
     "train": "Train a network from an ONNX file on your own data, watch it, and save it as ONNX.",
-    "replay": "Show a recording (made with --recording), or compare two side by side.",
+    "replay": "Show a recording (made with --recording), or compare two recordings side by side.",
     "view": "Show the numbers of one or two files (.onnx, .safetensors), or the runs of a sweep (.svs).",
     "watch": "Run a training script (PyTorch, or its own Value class) and watch its weights.",
     "sweep": "Train a scene many times: every seed with every combination of option values.",
