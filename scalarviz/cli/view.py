@@ -40,8 +40,8 @@ def command() -> Command:
                                   description='show only tensors whose names match, such as "layers.0.*"; may be '
                                   "repeated")),
         "out": (list[Path], Field([], json_schema_extra={"metavar": "FILE", "written": True},
-                                  description="write this picture (.png) instead of opening a window; for a sweep, also a "
-                                  "report (.html); may be repeated")),
+                                  description="write this picture (.png) instead of opening a window; for a sweep, also "
+                                  "a report (.html); may be repeated")),
         "scene": (Path | None, Field(None, json_schema_extra={"metavar": "FILE"},
                   description="for a sweep: the scene's file (.py) that built the runs; scalarviz runs it")),
     }  # fmt: skip
