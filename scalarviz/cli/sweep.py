@@ -41,8 +41,7 @@ OWN: dict[str, Any] = {
     "scene": (str, Field(description="scene to train, by name or file", json_schema_extra={"argument": True})),
     "grid": (list[str], Field([], json_schema_extra={"metavar": "OPTION=VALUES"},
              description="values of an option to try: 'lr=0.1 0.5 1', 'lr=0.1..1:5' (five, evenly spaced), "
-             "'lr=1e-3..1:log4' (four, with a constant ratio), 'batch=1..8'. May be repeated; then every combination "
-             "is tried")),
+             "'lr=1e-3..1:log4' (four, with equal ratios), 'batch=1..8'. May be repeated; every combination is tried")),
     "seeds": (str, Field("10", json_schema_extra={"metavar": "N"},
               description="number of seeds per combination, or a list of seeds: 5..9, '0 7 42'")),
     "results": (Path | None, Field(None, json_schema_extra={"metavar": "FILE"},
