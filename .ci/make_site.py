@@ -45,8 +45,8 @@ LESSON_STEPS, FRAMES = 600, 300
 SHORT = {"01": 15}
 """Steps of lessons that learn faster."""
 RECORDED = (
-    "On this page the scene is a recording: it plays, and a click on a cube looks into it. To train it, to set its "
-    "learning rate and to go into a step, take the notebook: <code>scalarviz lessons course</code>."
+    "On this page, the scene is a recording. Play it, and click a cube to see its numbers. To train the scene, to set "
+    "its learning rate and to look into a step, copy the notebook: <code>scalarviz lessons course</code>."
 )
 
 
@@ -150,7 +150,7 @@ def player_of(address: str, title: str) -> str:
 def write_pages(source: Path, scenes: Iterable[str]) -> None:
     """The pages that no file holds: the front page with what leads to all others, players, the names of modules."""
     players = "\n\n".join(
-        f'## {name}\n\n{scene_names()[name]} <a href="play/{name}.html">Open it alone</a>.\n\n'
+        f'## {name}\n\n{scene_names()[name]} <a href="play/{name}.html">Open this scene alone</a>.\n\n'
         + player_of(f"play/{name}.html", f"The scene {name}, recorded")
         for name in scenes
     )

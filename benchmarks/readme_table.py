@@ -72,20 +72,20 @@ def others() -> str:
     ours, torch = (f"{peaks[f'ten million weights: {name}'] / 1e9:.2g} GB" for name in ("scalarviz", "PyTorch eager"))
     kept = ", ".join(f"`{name}` {found['share']:.0%}" for name, found in scenes.items())
     return (
-        f"* **Objects.** Forward and backward of one sample through MLP(2, [16, 16, 1]): {objects}; micrograd "
-        f"{micrograd}, its garbage collection included.\n"
-        f"* **One node of a graph**, written with operators: {nodes['typed: Values']} ns; micrograd "
+        f"* **Objects.** Forward and backward of one sample through MLP(2, [16, 16, 1]): {objects}; with micrograd, "
+        f"{micrograd}, including its garbage collection.\n"
+        f"* **One node of a graph**, written with Python operators: {nodes['typed: Values']} ns; with micrograd, "
         f"{nodes['typed: micrograd']} ns.\n"
-        f"* **Start.** From the start of Python to the first trained step of 3-16-16-3: {first[0]}; PyTorch eager "
-        f"{first[1]}; JAX jit {first[2]}.\n"
-        f"* **Memory.** Training ten million weights with Adam takes {ours}; PyTorch {torch}.\n"
-        f"* **Drawing.** One frame of a million cubes with new values, in software GL: {slab}; vispy's InstancedMesh "
-        f"{mesh}.\n"
+        f"* **Start.** From the start of Python to the first trained step of 3-16-16-3: {first[0]}; with PyTorch "
+        f"eager, {first[1]}; with JAX jit, {first[2]}.\n"
+        f"* **Memory.** Training ten million weights with Adam takes {ours}; with PyTorch, {torch}.\n"
+        f"* **Drawing.** One frame of a million cubes with new values, in software GL: {slab}; with vispy's "
+        f"InstancedMesh, {mesh}.\n"
         f"* **Watching.** Training speed while a window draws 30 frames per second, in percent of the speed without a "
         f"window: {kept}.\n"
         f"* **Sweep.** `scalarviz sweep xor --seeds 1000`, 20,000 steps each, in two processes, with a results file: "
-        f"{median(sweep, 'scalarviz: 1,000 runs')}; PyTorch in two processes {sweep['pytorch_all_runs'] / 60:.0f} "
-        f"minutes, estimated from 8 runs.\n{grid()}"
+        f"{median(sweep, 'scalarviz: 1,000 runs')}; with PyTorch in two processes, "
+        f"{sweep['pytorch_all_runs'] / 60:.0f} minutes (estimated from 8 runs).\n{grid()}"
     )
 
 
@@ -95,11 +95,13 @@ def grid() -> str:
 
     def beside(name: str) -> str:
         of = found[name]
-        return f"{of['mean']:.3g} times as fast as PyTorch (worst case {of['worst']:.2f}: {of['worst_at']})"
+        ratio, worst = f"{of['mean']:.3g}", f"{of['worst']:.2f}: {of['worst_at']}"
+        return f"scalarviz is {ratio} times as fast as PyTorch (worst case {worst})"
 
     return (
         f"* **Wide networks.** Two layers of 2 to 1,024 units, batch 1 to 8,192, SGD and Adam, float32 and float64 "
-        f"({found['all']['points']} cases, geometric mean): {beside('all')}. With 256 units or more: {beside('wide')}. "
+        f"({found['all']['points']} cases, geometric mean): {beside('all')}. With 256 units or "
+        f"more, {beside('wide')}. "
         "In these cases PyTorch uses AVX2, although this processor has AVX-512."
     )
 
@@ -145,8 +147,8 @@ def table(chosen: Collection[str] = ()) -> str:
     versions = about["versions"]
     head = "| workload, batch | PyTorch eager | best JAX | scalarviz | x PyTorch | x JAX |\n|---|---|---|---|---|---|"
     source = (
-        f"{about['date'][:10]}, {about['machine']['processor']} with {about['machine']['cores']} shared cores, no GPU, "
-        f"PyTorch {versions['torch']}, JAX {versions['jax']}; `make bench` measures again."
+        f"Measured on {about['date'][:10]}: {about['machine']['processor']} with {about['machine']['cores']} shared "
+        f"cores, no GPU, PyTorch {versions['torch']}, JAX {versions['jax']}. Run `make bench` to measure again."
     )
     return "\n".join([head, *peers(chosen), "", source, *busy()])
 

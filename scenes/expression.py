@@ -57,7 +57,7 @@ class Options(SceneOptions):
     )  # fmt: skip
     target: str | None = flag("the target column of the table", None, metavar="COLUMN", shown="the last one")
     start: list[str] = flag(
-        "first value of a weight, such as f=0.5; may be repeated; the other weights start between -1 and 1",
+        "initial value of a weight, such as f=0.5; may be repeated; the other weights start between -1 and 1",
         [],
         metavar="NAME=NUMBER",
     )

@@ -1,4 +1,4 @@
-"""One weight, or one neuron, rolls down its own loss: the smallest place where a network learns.
+"""One weight, or one neuron, moves down its loss curve: the smallest example of learning.
 
 Nine points lie on the line y = 0.8 x + 0.5. ``--weights 1`` (the default) fits a line through 0 with one weight; its
 loss is a parabola. ``--weights 2`` adds a bias; its loss is a valley. The mean of the squared x is 1. With one weight,
@@ -36,12 +36,12 @@ class Options(SceneOptions):
 
     rates = kit.rates(sgd=0.1)
     steps: Steps = flag("training steps", 60)
-    weights: int = flag("1: y = w x. 2: a neuron, y = w x + b", 1, choices=(1, 2))
+    weights: int = flag("1: one weight, y = w x; 2: a neuron, y = w x + b", 1, choices=(1, 2))
     lr: Positive = flag("learning rate; 1.1 diverges", rates["sgd"])
     schedule: ScheduleFlag = None
-    w: Beginning = flag("first value of the weight", -1.5)
-    b: Beginning = flag("first value of the bias", 0.0)
-    noise: NotNegative = flag("noise: standard deviation of the points from the line", 0.0, le=1e6)
+    w: Beginning = flag("initial value of the weight", -1.5)
+    b: Beginning = flag("initial value of the bias", 0.0)
+    noise: NotNegative = flag("standard deviation of the points from the line", 0.0, le=1e6)
 
 
 def build(options: Options) -> sv.Scene:

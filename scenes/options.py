@@ -213,9 +213,9 @@ ScheduleFlag = Annotated[
     Annotated[Plan, of_text(parse_schedule)] | None,
     flag(
         "how the learning rate changes, starting from --lr. linear, cosine: down to 0; decay: constant for three "
-        "fifths, then down to a tenth; cycle: from a 25th up to --lr, then down; step:N: times 0.1 every N steps; "
-        "plateau:N: times 0.1 after ten times N steps without a lower loss. The first four last --steps, or N steps "
-        "with linear:N. With --load, the default is the file's schedule",
+        "fifths, then down to a tenth; cycle: from a 25th up to --lr, then down; step:N: multiply it by 0.1 every N "
+        "steps; plateau:N: multiply it by 0.1 after ten times N steps without a lower loss. The first four take "
+        "--steps, or N steps with linear:N. With --load, the default is the file's schedule",
         metavar="|".join(SCHEDULES) + "[:N]",
     ),
 ]
@@ -338,7 +338,7 @@ class SceneOptions(Flags):
     rates: ClassVar[Mapping[str, float]] = {}
     """The optimisers of the scene, by their names for ``--optimizer``, each with its default learning rate."""
     steps: Steps = flag("training steps", 3000)
-    seed: int = flag("seed of everything random: weights, data, order", 0, ge=0, lt=2**64)
+    seed: int = flag("seed of all random numbers: weights, data, order of samples", 0, ge=0, lt=2**64)
     engine: str = flag(  # checked by the Run, which also knows "cuda:1"
         "engine that computes; auto: a GPU for long steps, otherwise numba, or numpy if numba is not installed",
         "auto",
@@ -349,10 +349,10 @@ class SceneOptions(Flags):
         "the most threads that numba uses", None, ge=1, le=1024,
         shown="1; with --headless: one per processor",
     )  # fmt: skip
-    headless: bool = flag("no window and no film: write only the files that you name", False)
+    headless: bool = flag("open no window and make no film; write only the files that you name", False)
     out: list[Path] = flag(
-        "picture (.png, .svg) or film (.mp4, .gif) to write instead of opening a window; may be repeated", [],
-        shown="a window, or without a display out/SCENE.mp4 and .png", written=True,
+        "write this picture (.png, .svg) or film (.mp4, .gif) instead of opening a window; may be repeated", [],
+        shown="a window; without a display, out/SCENE.mp4 and .png", written=True,
     )  # fmt: skip
     break_on: list[str] = flag(
         'stop when a condition becomes true, such as "grad > 10", "loss < 0.01", "nan" or '
@@ -360,7 +360,7 @@ class SceneOptions(Flags):
         "files and exits with code 3", [], name="--break", metavar="CONDITION",
     )  # fmt: skip
     at: int | None = flag(
-        "step of a picture; with --story step, the film shows the step after it", None, ge=0,
+        "the step that a picture shows; with --story step, the film shows the step after it", None, ge=0,
         le=10**15, metavar="STEP",
         shown="the last one",
     )  # fmt: skip
@@ -371,10 +371,10 @@ class SceneOptions(Flags):
         "seconds for all steps in the window and in the film", 20, gt=0, le=3600, allow_inf_nan=False
     )
     fps: int = flag("frames per second of the film", 30, ge=1, le=240)
-    paused: bool = flag("wait for the Space key, instead of starting after 4 s without input", False)
+    paused: bool = flag("wait for the Space key; otherwise the run starts after 4 s without input", False)
     size: Size = flag("size of window, film and picture in pixels", (1280, 720))
     theme: Literal["dark", "light"] = flag("colours of the background and of texts", "dark")
-    presenter: bool = flag("for a projector: large text, no details, readable layer names, pressed keys", False)
+    presenter: bool = flag("for a projector: large text, no details, readable layer names; shows pressed keys", False)
     cmap: str = flag("colour map of the cubes: weight, grey (brightness = value), or any map of vispy", "weight")
     save: WeightsFile | None = flag(
         f"write the weights ({WEIGHTS}) at the end, or when the window is closed", None, written=True
@@ -383,16 +383,16 @@ class SceneOptions(Flags):
         f"record the run in a new file ({RECORDING}) for scalarviz replay", None, written=True
     )
     every: int | None = flag(
-        "steps between two frames of the recording", None, ge=1, le=10**12, metavar="STEPS",
-        shown="so that --steps make about 1,000 frames; 300 for a page",
+        "steps from one frame of the recording to the next", None, ge=1, le=10**12, metavar="STEPS",
+        shown="chosen to make about 1,000 frames of --steps, or 300 for a page",
     )  # fmt: skip
     micro: bool = flag(
-        "also record micro-steps: in the replay or page, . and , walk through the step after a frame", False
+        "also record micro-steps; in the replay or page, the keys . and , then go through the step after a frame", False
     )
     html: PageFile | None = flag(
-        "write the run as one page (.html), which plays in any browser without Python or a network", None, written=True
+        "write the run as one page (.html); it plays in any browser, without Python and offline", None, written=True
     )
-    load: Path | None = flag("continue with the weights (.safetensors) and the step of a file", None, metavar="FILE")
+    load: Path | None = flag("continue from a file (.safetensors), with its weights and its step", None, metavar="FILE")
     json_line: bool = flag("print one line of JSON at the end", False, name="--json")
 
     @property

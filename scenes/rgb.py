@@ -41,16 +41,16 @@ class Options(SceneOptions):
     rates = kit.rates(sgd=0.5, momentum=0.5, adam=0.01, adamw=0.01)  # usual learning rates
     rare = SceneOptions.rare | {"pair", "source", "graded", "apply", "output", "export_lut"}
     aside = SceneOptions.aside | {"apply"}
-    picture: Path | None = flag("a picture to show before, after and as the target", None, argument=True)
+    picture: Path | None = flag("a picture to show before and after the network, and as target", None, argument=True)
     hidden: WholeNumbers = flag(
-        "units of the hidden layers, each with tanh; 16,16: two layers", (), metavar="N,N", shown="none"
+        "units of each hidden layer, with tanh; 16,16 makes two layers", (), metavar="N,N", shown="none"
     )
     target: str = flag(
         "the task. " + "; ".join(f"{t.name}: {t.formula}" for t in TARGETS.values()), "invert", choices=TARGETS
     )
     pair: list[str] = flag('learn this pair of colours, as "#ff8800:#0044cc"; may be repeated', [], metavar="IN:OUT")
-    source: Path | None = flag("with --graded: learn a colour grade; the picture before it", None, metavar="FILE")
-    graded: Path | None = flag("with --source: the same picture, graded", None, metavar="FILE")
+    source: Path | None = flag("with --graded: the picture before the colour grade to learn", None, metavar="FILE")
+    graded: Path | None = flag("with --source: the same picture after the colour grade", None, metavar="FILE")
     apply: Path | None = flag("with --output: send this picture through the trained network", None, metavar="FILE")
     output: Path | None = flag("with --apply: the picture to write", None, written=True)
     export_lut: Path | None = flag("write the learned colours as a 33-point LUT (.cube)", None, written=True)

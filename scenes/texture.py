@@ -105,7 +105,7 @@ class Options(SceneOptions):
     steps: Steps = flag("training steps", 5000)
     epochs: float | None = flag(
         "epochs to train, instead of --steps; one epoch uses every pixel once", None, gt=0, le=1e9,
-        allow_inf_nan=False, shown="what --steps gives",
+        allow_inf_nan=False, shown="as --steps says",
     )  # fmt: skip
     encoding: str = flag("encoding of (x, y): waves (sines or triangles), or none", "sin", choices=ENCODINGS)
     frequencies: int = flag("waves per coordinate; each has twice the frequency of the one before", 3, ge=1, le=12)
@@ -115,7 +115,7 @@ class Options(SceneOptions):
         "identity",
         choices=TRANSFORMS,
     )
-    random_coordinates: bool = flag("train on random positions between the pixels too", False)
+    random_coordinates: bool = flag("also train on random positions between the pixels", False)
     lr: Positive = flag("learning rate of Adam", rates["adam"])
     schedule: ScheduleFlag = ("decay", None)
     l2: float = flag("penalty on the sum of weight\N{SUPERSCRIPT TWO}", 0.0, ge=0, allow_inf_nan=False)

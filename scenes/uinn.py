@@ -1,4 +1,4 @@
-"""Two hidden layers learn when two bits are equal; the gradients stand beside the model, as a tree.
+"""Two hidden layers learn whether two bits are equal; a tree beside the model shows the gradients.
 
 The network has two inputs, two hidden layers of eight rectifiers, and one linear output. The first weights are He's
 uniform ones: weights within sqrt(6 / inputs of the layer), biases within sqrt(6 / outputs of the layer). Each of the

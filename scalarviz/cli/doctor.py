@@ -32,7 +32,7 @@ def command() -> Command:
     flags = {
         "scene": (str | None, argument("With --ops: include the operations that this scene registers.")),
         "report": (bool, Field(False, description="Also print the versions that a bug report needs.")),
-        "ops": (bool, Field(False, description="List instead how each engine compiles each operation.")),
+        "ops": (bool, Field(False, description="Instead, list how each engine compiles each operation.")),
     }
     return model_of("DoctorOptions", flags, ()), doctor
 

@@ -17,10 +17,10 @@ def command() -> Command:
     """Return the flags and the function of the command."""
     flags = {
         "folder": (str | None, argument("The folder into which to copy the notebooks.")),
-        "overwrite": (bool, Field(False, description="Replace files in the folder that differ.")),
+        "overwrite": (bool, Field(False, description="Replace files in the folder that differ from the new copies.")),
         "outputs": (
             bool,
-            Field(False, description="Include the outputs of the cells; without them pupils predict first."),
+            Field(False, description="Include the outputs of the cells; without outputs, pupils predict first."),
         ),
     }
     return model_of("LessonsOptions", flags, ()), lessons

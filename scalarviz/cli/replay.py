@@ -38,7 +38,7 @@ def command() -> Command:
                       json_schema_extra={"argument": True})),
         "other": (Path | None, argument("a second recording, to compare side by side")),
         "steps": (int | None, Field(None, ge=0, le=10**15, json_schema_extra={"shown": "the last one"},
-                                    description="the recorded step at which the window or the film ends")),
+                                    description="the recorded step at which the window opens, or the film ends")),
     }  # fmt: skip
     return model_of("ReplayOptions", flags, _SHARED), replay
 

@@ -41,20 +41,20 @@ OWN: dict[str, Any] = {
     "scene": (str, Field(description="scene to train, by name or file", json_schema_extra={"argument": True})),
     "grid": (list[str], Field([], json_schema_extra={"metavar": "OPTION=VALUES"},
              description="values of an option to try: 'lr=0.1 0.5 1', 'lr=0.1..1:5' (five, evenly spaced), "
-             "'lr=1e-3..1:log4' (four, by equal factors), 'batch=1..8'. May be repeated; every combination is tried")),
+             "'lr=1e-3..1:log4' (four, with equal ratios), 'batch=1..8'. May be repeated; every combination is tried")),
     "seeds": (str, Field("10", json_schema_extra={"metavar": "N"},
-              description="number of seeds per combination, or which seeds: 5..9, '0 7 42'")),
+              description="number of seeds per combination, or a list of seeds: 5..9, '0 7 42'")),
     "results": (Path | None, Field(None, json_schema_extra={"metavar": "FILE"},
                 description="keep the results in a file (.svs); the same command resumes it, also with more seeds")),
     "table": (Path | None, Field(None, json_schema_extra={"metavar": "FILE", "written": True},
-              description="write a table (.csv), one line per run: options, seed, loss, figures of the scene")),
+              description="write a table (.csv), one line per run: options, seed, loss, metrics of the scene")),
     "report": (Path | None, Field(None, json_schema_extra={"metavar": "FILE", "written": True},
-               description="write a report (.html): plots, and the best, median and worst run to play")),
+               description="write a report (.html): plots, and a player for the best, the median and the worst run")),
     "workers": (int | None, Field(None, ge=1, le=1024, json_schema_extra={"shown": "one per processor"},
                 description="number of worker processes")),
     "scheduler": (str | None, Field(None, json_schema_extra={"metavar": "ADDRESS"},
                   description="compute on a dask cluster, such as tls://cluster:8786")),
-    "keyframes": (int, Field(0, ge=0, le=10_000, description="number of moments per run at which to keep the weights")),
+    "keyframes": (int, Field(0, ge=0, le=10_000, description="how many times per run to keep the weights")),
 }  # fmt: skip
 """Flags of the command; those of the scene follow."""
 

@@ -37,12 +37,12 @@ def command() -> Command:
                              json_schema_extra={"argument": True})),
         "other": (Path | None, argument("a second file, to compare side by side")),
         "only": (list[str], Field([], json_schema_extra={"metavar": "PATTERN"},
-                                  description='tensors whose names match, such as "layers.0.*"; may be repeated')),
+                                  description='show only tensors of this name, such as "layers.0.*"; may be repeated')),
         "out": (list[Path], Field([], json_schema_extra={"metavar": "FILE", "written": True},
-                                  description="picture (.png) to write instead of opening a window, or for a sweep a "
-                                  "report (.html); may be repeated")),
+                                  description="write this picture (.png) instead of opening a window, or a report "
+                                  "(.html) for a sweep; may be repeated")),
         "scene": (Path | None, Field(None, json_schema_extra={"metavar": "FILE"},
-                  description="for a sweep: the scene's file (.py) that built the runs; it is executed")),
+                  description="for a sweep: the scene's file (.py) that built the runs; scalarviz runs it")),
     }  # fmt: skip
     return model_of("ViewOptions", flags, ("headless", "size", "theme", "presenter", "cmap")), view
 

@@ -30,7 +30,7 @@ def command() -> Command:
         "gpu": (
             str | None,
             Field(
-                None, json_schema_extra=kind, description="Also compile for this kind of GPU; it need not be present."
+                None, json_schema_extra=kind, description="Also compile for this kind of GPU; the machine needs no GPU."
             ),
         ),
     }

@@ -44,7 +44,7 @@ def command() -> Command:
                                json_schema_extra={"argument": True})),
         "arguments": (list[str], argument("arguments for the script; put flags of scalarviz before the script's name")),
         "every": (int | None, Field(None, ge=1, le=10**12, json_schema_extra={"metavar": "STEPS", "shown": "1"},
-                                    description="steps between two frames of the recording")),
+                                    description="steps from one frame of the recording to the next")),
     }  # fmt: skip
     shared = ("recording", "html", "headless", "size", "theme", "presenter", "cmap")
     model: Any = model_of("WatchOptions", flags, shared)

@@ -1,4 +1,4 @@
-"""A network learns to separate points of a plane, or your own points from a CSV file; you change everything live.
+"""A network learns to separate points of a plane, or points from your CSV file; you can change everything live.
 
 Results of 20 seeds (0 to 19, each with its own points and weights); half of the points are held-out, and the accuracy
 is that of these:
@@ -64,7 +64,7 @@ class Options(SceneOptions):
     rare = SceneOptions.rare | {"columns", "split", "data_seed", "point", "without", "weights_seed", "hide", "l1", "l2"}
     data: str = flag("the data set", "circle", choices=KINDS)
     csv: Path | None = flag(
-        "your own points: a table; its first line names the columns, its last column is the target; - is standard "
+        "a table of your own points: the first line names the columns, the last column is the target; - is standard "
         "input",
         None,
         metavar="FILE",
@@ -74,12 +74,12 @@ class Options(SceneOptions):
     )
     noise: NotNegative = flag(f"noise in the points, 0 to {NOISE:g}", 0.0, le=NOISE)
     split: float = flag("training share of the points; the rest is held out", 0.5, ge=0.1, le=0.9, allow_inf_nan=False)
-    data_seed: int | None = flag("seed of the points alone", None, ge=0, lt=2**64, shown="that of --seed")
+    data_seed: int | None = flag("seed of the points only", None, ge=0, lt=2**64, shown="that of --seed")
     point: list[str] = flag(
         "add a training point, as a click on the map does; may be repeated", [], metavar="X,Y,TARGET"
     )
     without: Annotated[tuple[int, ...], of_text(partial(parse_whole_numbers, least=0, most=10**9 - 1))] = flag(
-        "remove training points by number, counted from 0, as the right button does", (), metavar="N,N"
+        "remove training points by number, counted from 0, as the right mouse button does", (), metavar="N,N"
     )
     features: Annotated[Names, some_of(FEATURES)] = flag(
         "inputs of the network, computed from a point", ("x", "y"), metavar=",".join(FEATURES), min_length=1
@@ -90,7 +90,7 @@ class Options(SceneOptions):
     lr: Positive | None = kit.rate_flag(rates)
     batch: Batch = flag("points per step", 10)
     sampling: SamplingFlag = "epochs"
-    weights_seed: int | None = flag("seed of the first weights alone", None, ge=0, lt=2**64, shown="that of --seed")
+    weights_seed: int | None = flag("seed of the initial weights only", None, ge=0, lt=2**64, shown="that of --seed")
     hide: Annotated[Names, some_of(HIDDEN)] = flag(
         "controls to hide in the window, for teaching: " + ", ".join(HIDDEN), (), metavar="NAME,NAME"
     )
