@@ -13,13 +13,14 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pydantic import Field, create_model, model_validator
+from pydantic import BaseModel, Field, create_model, model_validator
 
 from ..errors import InputError, ScalarvizError, shown
 from ..io import check_target
 from ..io.atomic import scratch
+from ..run.scene.scene_file import LoadedScene
 from ..sweep.about import About
 from ..sweep.build import SceneBuild
 from ..sweep.groups import Left, summary, write_table
@@ -31,11 +32,6 @@ from ..sweep.writing import check_results
 from .console import Progress, fail, say, unwritable
 from .interrupt import INTERRUPTED
 from .stop import Stop
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-    from ..run.scene.scene_file import LoadedScene
 
 OWN: dict[str, Any] = {
     "scene": (str, Field(description="scene to train, by name or file", json_schema_extra={"argument": True})),

@@ -329,8 +329,7 @@ class BatchNorm(Norm):
                 part.data = part.first
 
     def _statistic(self, name: str) -> Buffer | None:
-        part: Buffer | None = vars(self).get(name)
-        return part
+        return vars(self).get(name)
 
     def _has_running(self) -> bool:
         """Whether there are running statistics; InputError where one of the two is missing."""

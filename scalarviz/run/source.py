@@ -10,25 +10,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import StateError, UnknownNameError, listing
+from ..scalar.store import Store
 from .checks import flat
 from .core.frame import NO_CURVE, Curve, Frame, Stage, Tensor
+from .core.graph import Forward
+from .edits import Edit
 from .frames import FrameRequest, PendingCall, evaluated, sample
 from .opened.network import SampleGradient
-from .travel import span
-
-if TYPE_CHECKING:
-    from ..scalar.store import Store
-    from .core.graph import Forward
-    from .edits import Edit
-    from .run import Run
-    from .travel import WeightRecord
-
+from .run import Run
+from .travel import WeightRecord, span
 
 Float = NDArray[np.floating]
 

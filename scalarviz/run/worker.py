@@ -25,7 +25,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
+from typing import Any, Literal, Self, TypeVar, cast
 
 from numpy.typing import NDArray
 
@@ -35,14 +35,11 @@ from ..errors import StateError
 from .checks import waiting
 from .core.frame import Frame
 from .edits import Call, Edit, SetFrozen, SetOptimizer, SetWeights
+from .edits.base import Applied
 from .frames import LOOK, FrameRequest, PendingCall, frame_now
 from .questions.breakpoints import Stop
+from .run import Run
 from .travel import span
-
-if TYPE_CHECKING:
-    from .edits.base import Applied
-    from .run import Run
-
 
 CALL_SECONDS = 0.006
 """Wall time in seconds of one engine call beside a view: the longest wait of an edit."""

@@ -148,8 +148,7 @@ def _name(block: Block, number: int) -> str:
 
 
 def _shape(block: Block) -> tuple[int, ...]:
-    shape: tuple[int, ...] = getattr(block, "shape", () if block.size == 1 else (block.size,))
-    return shape
+    return getattr(block, "shape", () if block.size == 1 else (block.size,))
 
 
 def weight_name(tensors: Sequence[Tensor], index: int) -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from ...checks import function, integer, text
 from ...errors import InputError, StateError, TypeMismatchError, shown
@@ -19,11 +18,9 @@ from ..core.frame import Branch, Past
 from ..core.interrupts import DelayedInterrupt
 from ..core.training import Training
 from ..edits import Applied
+from ..state import State
+from ..travel import Traveller
 from .line import Key, KeyframeMaker, Keyframes, Line, Place
-
-if TYPE_CHECKING:
-    from ..state import State
-    from ..travel import Traveller
 
 Progress = Callable[[float], bool | None]
 """Called with the finished share of a way, 0 to 1; returning False cancels."""

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...checks import flag, function, integer, real_array, text
 from ...errors import InputError, TypeMismatchError, UnknownNameError, listing, shown
+from ...io import CsvTable
 from ..controls import Control, Reader
 from ..core.frame import Tensor
 from ..edits import Edit
 from ..panels import LossCurve, Panel
 from ..run import Run
 from ..source import Moment
-
-if TYPE_CHECKING:
-    from ...io import CsvTable
-
 
 WIDEST = 400.0
 """Largest width of a room between plates, in pixels."""

@@ -9,7 +9,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,14 +17,11 @@ from ...errors import DeviceError, DivergedError, InputError
 from ..core.frame import Curve, Frame, Past, Stage, Tensor
 from ..core.history import LIMIT
 from ..engines import ready, trainer_of
+from ..run import Run
 from ..source import Abilities, Facts, Source
 from ..travel import POINTS, WeightRecord
 from .recording.recorded import Recorded
 from .recording.recorded_step import RecordedStep
-
-if TYPE_CHECKING:
-    from ..run import Run
-
 
 SECONDS = 5.0
 """Longest time of a rehearsal; a run that needs more is not rehearsed."""

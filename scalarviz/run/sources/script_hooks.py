@@ -426,8 +426,7 @@ def _stacked(parts: list[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
 
 def _read(values: NDArray[Any], attribute: str) -> NDArray[np.float64]:
     flat = [np.asarray(getattr(one, attribute), np.float64) for one in values.ravel()]
-    found: NDArray[np.float64] = np.stack(flat).reshape((*values.shape, *flat[0].shape))
-    return found
+    return np.stack(flat).reshape((*values.shape, *flat[0].shape))
 
 
 def hooks(begin: BeginReports, note: Callable[[str], object] = str) -> tuple[TorchHooks, ValueHooks]:
