@@ -63,9 +63,12 @@ SMALL = 10_000
 """Most weights for which gradients, updates and rows are recorded as well as values."""
 
 
-def check_recording(options: Any) -> None:
-    """Refuse a recording that cannot be written, or --every and --micro without one, before the network is built."""
-    check_page(options, alone=options.headless and not options.out)
+def check_recording(options: Any, *, alone: bool) -> None:
+    """Refuse a recording that cannot be written, or --every and --micro without one, before the network is built.
+
+    `alone`: nothing else is shown or drawn.
+    """
+    check_page(options, alone=alone)
     if options.recording:
         check_new(options.recording)
     elif not options.html:

@@ -38,7 +38,7 @@ def run_scene(loaded: LoadedScene, options: Any) -> int:
         check_target(options.save)
     check_heard(options)
     check_look(options)
-    check_recording(options)
+    check_recording(options, alone=options.headless and not options.out)
     window = InWindow(options) if wants_window(options) else None
     outputs = plan_outputs(loaded.name, options) if window is None else None
     scene = built(loaded, options)
