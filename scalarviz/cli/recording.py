@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
+from ..closing import Closing
 from ..errors import ScalarvizError
 from ..io import check_target
 from ..run.sources.recording.file import check_new
@@ -94,7 +95,7 @@ def begin_recording(scene: Scene, options: Any) -> Recording | None:
     return recording
 
 
-class RunRecording:
+class RunRecording(Closing):
     """The recording of one run, if any; a context manager. No signal interrupts its closing."""
 
     def __init__(self, name: str, weights: int, recording: Recording | None, options: Any, stop: Stop) -> None:
@@ -125,9 +126,3 @@ class RunRecording:
     def code(self, code: int) -> int:
         """Return the exit code of the run, or 2 if its recording is incomplete."""
         return 2 if self._failed else code
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

@@ -116,16 +116,6 @@ def load(module: Module, state_dict: Mapping[str, Any], strict: bool) -> LoadRes
     return LoadResult(missing, unexpected)
 
 
-def buffer_blocks(module: Module) -> dict[str, Buffer]:
-    """The buffers that graphs read as numbers of a store, by path, each once: a Run has them behind its weights."""
-    return {name: part for name, part in buffers(module, "", True) if isinstance(part, Buffer)}
-
-
-def constant_buffers(module: Module) -> dict[str, NDArray[Any]]:
-    """Copies of the other buffers, arrays of the user, by name: constants of every graph that is recorded."""
-    return {name: part.copy() for name, part in buffers(module, "", False) if isinstance(part, np.ndarray)}
-
-
 def _fitting(array: Any, part: Parameter | Weight | Kept, name: str) -> NDArray[np.float64]:
     if isinstance(part, Buffer):
         return part.fitted(array, name)

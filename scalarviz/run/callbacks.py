@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from ..checks import flag, function, integer, position
 from ..errors import InputError, StateError
@@ -16,27 +16,7 @@ from .questions.expression import fault
 
 if TYPE_CHECKING:
     from .run import Run
-
-
-class Recorder(Protocol):
-    """Called at every moment at which a run, or what another library trains, stands still."""
-
-    @property
-    def every(self) -> int:
-        """Calls of the engine end at the steps that this divides, which changes no bit."""
-
-    @property
-    def news(self) -> str:
-        """News for the user, such as an error; empty for none."""
-
-    def say(self) -> None:
-        """Print the news on the terminal, each once."""
-
-    def look(self, run: Any) -> None:
-        """Take copies between two calls of the engine, in the thread that trains; nothing else."""
-
-    def ended(self, run: Any) -> None:
-        """Take the last moment: the run is closed, or gives its weights away."""
+    from .sources.recording.recording import Recording
 
 
 class StepCallback:
@@ -124,7 +104,7 @@ def _call_back(run: Run) -> None:
 
 
 @in_turn
-def record(run: Run, recorder: Recorder) -> None:
+def record(run: Run, recorder: Recording) -> None:
     """Show the recorder every moment of the run from now on, the current one first."""
     run._check_live()
     run.timeline.enter()
@@ -134,12 +114,12 @@ def record(run: Run, recorder: Recorder) -> None:
 
 
 @in_turn
-def stop_recording(run: Run, recorder: Recorder) -> None:
+def stop_recording(run: Run, recorder: Recording) -> None:
     """Show the recorder the current moment as its last one."""
     if recorder in run._recorders:
         if not run.timeline.destination:
             run.timeline.enter()
-            recorder.ended(run)
+            recorder.look(run, last=True)
         run._recorders = tuple(each for each in run._recorders if each is not recorder)
 
 

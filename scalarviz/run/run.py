@@ -8,13 +8,14 @@ from contextvars import Context
 from functools import partial
 from pathlib import Path
 from threading import Event
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import explained
 from ..checks import flag, function, integer, real_array
+from ..closing import Closing
 from ..engine.problem import Problem, Sampling
 from ..engine.table import EngineChoice
 from ..errors import StateError
@@ -25,7 +26,7 @@ from ..scalar.weight import Weight
 from ..tape import Tape
 from . import callbacks, editing, engines, frames, making, state, travel
 from .atomic import Atomic
-from .callbacks import Recorder, StepCallback
+from .callbacks import StepCallback
 from .checks import Shape
 from .core.frame import Branch, Frame, Stage, Tensor
 from .core.graph import Forward, Graph
@@ -45,10 +46,13 @@ from .questions.conditions import Named
 from .state import Checkpoint, State
 from .travel import Traveller
 
+if TYPE_CHECKING:
+    from .sources.recording.recording import Recording
+
 _STEPS = "run.step(n) does n steps; an epoch has N // batch_size of them"
 
 
-class Run:
+class Run(Closing):
     """Model + loss + optimiser + data, trained by one engine.
 
     Parameters
@@ -158,7 +162,7 @@ class Run:
     # past, callbacks and state
     _traveller: Traveller
     _callbacks: list[StepCallback]
-    _recorders: tuple[Recorder, ...] = ()
+    _recorders: tuple[Recording, ...] = ()
     _taken_by: Run | None = None
     _closed = False
     _atomic: Atomic | None = None  # while it is changed
@@ -936,12 +940,6 @@ class Run:
         >>> run.close()
         """
         making.close(self)
-
-    def __enter__(self) -> Run:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __reduce__(self) -> NoReturn:
         raise StateError("a Run cannot be copied: copy its model, or save(path) and load(path) in another Run")

@@ -109,15 +109,10 @@ class Source(Protocol):
         """Whether gradients are possible; plain arrays have none."""
         return self.can.edit or self.recorded or self.facts is not None
 
-    @property
-    def recorded(self) -> bool:
-        """Whether the source is a recording, which does not change."""
-        return False
-
-    @property
-    def of(self) -> str:
-        """Name of a difference ("b - a"); empty for the numbers of one moment."""
-        return ""
+    recorded: bool = False
+    """Whether the source is a recording, which does not change."""
+    of: str = ""
+    """Name of a difference ("b - a"); empty for the numbers of one moment."""
 
     def lacks(self, quantity: str) -> str:
         """Return why the frames lack a quantity that cubes can show; empty if they have it."""

@@ -34,7 +34,7 @@ from .file import LONGEST_EDIT, LONGEST_NAME, Cell, clean
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-    from ...callbacks import Recorder
+    from .recording import Recording
 
 
 MOST_WORDS = 1 << 20
@@ -329,11 +329,11 @@ class Changes(ABC):
         self._now: tuple[int, int | None] | None = None
 
     @abstractmethod
-    def begin(self, recorder: Recorder) -> None:
+    def begin(self, recorder: Recording) -> None:
         """Call a recorder at every place from now on."""
 
     @abstractmethod
-    def end(self, recorder: Recorder) -> None:
+    def end(self, recorder: Recording) -> None:
         """Call a recorder for the last time."""
 
     @abstractmethod
@@ -406,12 +406,12 @@ class RunChanges(Changes):
         self._begun: set[int] = set()
         self._line: Line | None = None
 
-    def begin(self, recorder: Recorder) -> None:
+    def begin(self, recorder: Recording) -> None:
         run = self._run()
         assert run is not None  # its recording has just begun
         record(run, recorder)
 
-    def end(self, recorder: Recorder) -> None:
+    def end(self, recorder: Recording) -> None:
         if (run := self._run()) is not None:
             stop_recording(run, recorder)
 
@@ -530,10 +530,10 @@ class WatchedChanges(Changes):
         self._branch, self._round, self._first = -1, -1, 0
         self._step: int | None = None  # of the last frame of the branch
 
-    def begin(self, recorder: Recorder) -> None:
+    def begin(self, recorder: Recording) -> None:
         self._watched.begin(recorder)
 
-    def end(self, recorder: Recorder) -> None:
+    def end(self, recorder: Recording) -> None:
         self._watched.end(recorder)
 
     def items(self, x: Watched, every: int, *, last: bool = False) -> list[Item]:
