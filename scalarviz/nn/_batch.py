@@ -13,15 +13,13 @@ from numpy.typing import NDArray
 from ..checks import real_array
 from ..errors import InputError, StateError
 from ..scalar import tracing
-from ..scalar.nested import every, nest, shape_of
+from ..scalar.nested import Shape, every, nest, shape_of
 from ..scalar.single import Many
 from ..scalar.store import Block
 from ..tape import Plan, Tape, lower, trace
 from ._inputs import titled
 from ._module import Module
 from ._to_onnx import known_shape
-
-Shape = tuple[int, ...]
 
 
 class Outputs(np.ndarray[Any, Any]):

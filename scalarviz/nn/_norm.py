@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, Weight, dot, functions, tracing
 from ..scalar.batch import batch_mean, several, track
-from ..scalar.nested import flatten, nest, shape_of
+from ..scalar.nested import Shape, flatten, nest, shape_of
 from ..scalar.single import at_least_zero, checked_number
 from ..scalar.sums import Dot, Row
 from ._buffer import Buffer, Buffered
@@ -25,7 +25,6 @@ from ._module import Module
 from ._parameter import Parameter, check_size
 
 Values = list[Value]
-Shape = tuple[int, ...]
 
 
 class Norm(Module):
