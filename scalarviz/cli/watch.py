@@ -17,7 +17,7 @@ from pydantic import Field
 
 from ..display import GONE, WindowProbe
 from ..errors import InputError, ScalarvizError
-from ..run.sources.script_hooks import hooks
+from ..run.sources.script_hooks import LayerFlow, ReportStep, hooks
 from ..run.sources.watched import Watched
 from .console import fail, say
 from .flags import Command, argument, model_of
@@ -28,7 +28,6 @@ from .stop import Stop
 from .window import has_window
 
 if TYPE_CHECKING:
-    from ..run.sources.script_hooks import LayerFlow, ReportStep
     from ..view.show import Handle
 
 BUDGET = 64_000_000

@@ -73,12 +73,8 @@ class Many:
 if TYPE_CHECKING:
     from .value import Value
 
-    Values = list[Value]
-else:
-    Values = list
 
-
-class Single(Values):
+class Single(list["Value"]):
     """What a module with one output returns: the list of its outputs, and a number.
 
     As a list it is like any other: ``out[0]``, ``len(out)``, iteration, and ``+`` with another list joins the two. All

@@ -18,7 +18,7 @@ from ..core.frame import Branch, Past
 from ..core.interrupts import DelayedInterrupt
 from ..core.training import Training
 from ..edits import Applied
-from ..state import State
+from ..state import State, keyframe
 from ..travel import Traveller
 from .line import Key, KeyframeMaker, Keyframes, Line, Place
 
@@ -83,7 +83,7 @@ class Timeline:
     @budget.setter
     def budget(self, budget: int) -> None:
         most = integer("timeline.budget (bytes)", budget, 0)
-        self._run.in_turn(lambda: self._keep_within(most))
+        self._run.run._in_turn(lambda: self._keep_within(most))
 
     def _keep_within(self, budget: int) -> None:
         self.keyframes.budget = budget
@@ -252,7 +252,7 @@ class Timeline:
     def _keep(self, line: Line, edits: int, fine: bool = False) -> None:
         """Keep the current place: on a line, after `edits` of its edits."""
         steps = self._training.steps
-        key = Key(steps, edits, self._run.keyframe(), self.keyframes.clock, fine=fine)
+        key = Key(steps, edits, keyframe(self._run.run), self.keyframes.clock, fine=fine)
         self.keyframes.add(line.owner(steps, edits), key)
 
     def _keep_changed(self) -> None:

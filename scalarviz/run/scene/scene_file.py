@@ -46,8 +46,6 @@ class LoadedScene:
     @collection_paused()
     def build(self, options: Any) -> Scene:
         """Call the module's ``build``; FileFormatError with the file's name if it returns no scene."""
-        from .scene import Scene
-
         with self._catching_errors("build(options)"):
             scene = self.module.build(options)
         if not isinstance(scene, Scene):
