@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from math import prod
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -205,10 +206,7 @@ def load_onnx(
     """
     batch, patterns = _axis_of(batch), _patterns(trained)
     graph = read_graph(path)
-    try:
-        net = _loaded(graph if output is None else only(graph, text(output, "load_onnx: output")), batch, sides)
-    except MemoryError:
-        raise InputError(f"{graph.name}: not enough memory to run it once; close other programs") from None
+    net = loaded(graph if output is None else only(graph, text(output, "load_onnx: output")), batch, sides).net
     if patterns is not None:
         train_only(net, patterns)
     return net
@@ -242,6 +240,14 @@ def _choice(graph: Graph, refused: Sequence[Node]) -> str:
     return ""
 
 
+class Loaded(NamedTuple):
+    """A network, the shape of one sample of each of its inputs, and how many numbers each output has of it."""
+
+    net: Module
+    shapes: tuple[tuple[int, ...], ...]
+    output_sizes: tuple[int, ...]
+
+
 def train_only(net: Module, patterns: Sequence[str]) -> None:
     """Freeze all parameters but those whose names match."""
     for pattern in patterns:
@@ -252,8 +258,17 @@ def train_only(net: Module, patterns: Sequence[str]) -> None:
         net.unfreeze(pattern)
 
 
-def _loaded(graph: Graph, batch: str | int | Literal[False] | None, sides: Mapping[str, Any] | None) -> Module:
+def loaded(
+    graph: Graph, batch: str | int | Literal[False] | None = None, sides: Mapping[str, Any] | None = None
+) -> Loaded:
     """The network of a graph that was read; see :func:`load_onnx`."""
+    try:
+        return _loaded(graph, batch, sides)
+    except MemoryError:
+        raise InputError(f"{graph.name}: not enough memory to run it once; close other programs") from None
+
+
+def _loaded(graph: Graph, batch: str | int | Literal[False] | None, sides: Mapping[str, Any] | None) -> Loaded:
     check_supported(graph)
     constants = folded(graph)
     read = {name for node in graph.nodes for name in node.inputs if name} | {port.name for port in graph.outputs}
@@ -271,13 +286,14 @@ def _loaded(graph: Graph, batch: str | int | Literal[False] | None, sides: Mappi
     check_known(plan.order, facts)
     axes = output_axes(calm, constants, given, one)
     modes = [found.module for found in plan.layers if _trains(found.nodes[0], facts)]
-    net: Module = Builder(facts, plan, given, axes).build().eval()
+    net = Builder(facts, plan, given, axes).build().eval()
     for module in modes:
         module.train()
     shapes = tuple(entry.shape for entry in given)
     inputs, outputs = (tuple(port.name for port in ports) for ports in (graph.inputs, graph.outputs))
     vars(net)["onnx_origin"] = Origin(inputs, outputs, shapes, graph.opset)
-    return net
+    makes = tuple(prod(one.shapes[port.name]) for port in graph.outputs)
+    return Loaded(net, shapes, makes)
 
 
 def _check_masks(graph: Graph, constants: Tensors, read: set[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 from operator import is_
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +13,18 @@ from numpy.typing import NDArray
 from ..checks import real_array
 from ..errors import InputError, StateError
 from ..scalar import tracing
-from ..scalar.nested import Shape, every, nest, shape_of
+from ..scalar.nested import every, nest, shape_of
 from ..scalar.single import Many
-from ..scalar.store import Block
-from ..tape import Plan, Tape, lower, trace
+from ..tape import lower, trace
 from ._inputs import titled
-from ._module import Module
 from ._to_onnx import known_shape
+
+if TYPE_CHECKING:
+    from ..scalar.store import Block
+    from ..tape import Plan, Tape
+    from ._module import Module
+
+Shape = tuple[int, ...]
 
 
 class Outputs(np.ndarray[Any, Any]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from functools import cache, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..checks import flag, function, integer, position
 from ..errors import InputError, StateError
@@ -16,7 +16,24 @@ from .questions.expression import fault
 
 if TYPE_CHECKING:
     from .run import Run
-    from .sources.recording.recording import Recording
+
+
+class Recorder(Protocol):
+    """Called at every moment at which a run, or what another library trains, stands still."""
+
+    @property
+    def every(self) -> int:
+        """Calls of the engine end at the steps that this divides, which changes no bit."""
+
+    @property
+    def news(self) -> str:
+        """News for the user, such as an error; empty for none."""
+
+    def say(self) -> None:
+        """Print the news on the terminal, each once."""
+
+    def look(self, run: Any, *, last: bool = False) -> None:
+        """Take copies between two calls of the engine, in the thread that trains; `last`: the run gives them away."""
 
 
 class StepCallback:
@@ -104,7 +121,7 @@ def _call_back(run: Run) -> None:
 
 
 @in_turn
-def record(run: Run, recorder: Recording) -> None:
+def record(run: Run, recorder: Recorder) -> None:
     """Show the recorder every moment of the run from now on, the current one first."""
     run._check_live()
     run.timeline.enter()
@@ -114,7 +131,7 @@ def record(run: Run, recorder: Recording) -> None:
 
 
 @in_turn
-def stop_recording(run: Run, recorder: Recording) -> None:
+def stop_recording(run: Run, recorder: Recorder) -> None:
     """Show the recorder the current moment as its last one."""
     if recorder in run._recorders:
         if not run.timeline.destination:

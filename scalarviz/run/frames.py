@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, InvalidStateError
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -184,7 +184,7 @@ def request_frame(run: Run, probe: ArrayLike | None, state: bool) -> FrameReques
     """Return a request that is answered at once, or at the next pause of the thread that trains."""
     sample = None if probe is None else run._forward.sample(probe)
     if (gate := run._store.gate_here()) is not None:
-        return gate.request(sample, state=state)
+        return cast(FrameRequest, gate.request(sample, state=state))
     request = FrameRequest(sample)
     request.give(frame_now(run, state))
     return request

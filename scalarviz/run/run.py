@@ -8,7 +8,7 @@ from contextvars import Context
 from functools import partial
 from pathlib import Path
 from threading import Event
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,7 +26,7 @@ from ..scalar.weight import Weight
 from ..tape import Tape
 from . import callbacks, editing, engines, frames, making, state, travel
 from .atomic import Atomic
-from .callbacks import StepCallback
+from .callbacks import Recorder, StepCallback
 from .checks import Shape
 from .core.frame import Branch, Frame, Stage, Tensor
 from .core.graph import Forward, Graph
@@ -45,9 +45,6 @@ from .questions.breakpoints import Breakpoint, Breakpoints, Stop
 from .questions.conditions import Named
 from .state import Checkpoint, State
 from .travel import Traveller
-
-if TYPE_CHECKING:
-    from .sources.recording.recording import Recording
 
 _STEPS = "run.step(n) does n steps; an epoch has N // batch_size of them"
 
@@ -162,7 +159,7 @@ class Run(Closing):
     # past, callbacks and state
     _traveller: Traveller
     _callbacks: list[StepCallback]
-    _recorders: tuple[Recording, ...] = ()
+    _recorders: tuple[Recorder, ...] = ()
     _taken_by: Run | None = None
     _closed = False
     _atomic: Atomic | None = None  # while it is changed

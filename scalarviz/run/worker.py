@@ -349,7 +349,7 @@ class Worker:
             finally:
                 self.journey_progress = None
 
-    # ---- the gate of the weights: stands before the numbers of their store while this thread changes them
+    # ---- the gate of the weights; see :class:`scalarviz.scalar.store.Gate`
 
     def number(self, name: str) -> Any:
         """Return a number of the optimiser: from an own edit that waits, or the current one."""
@@ -403,7 +403,7 @@ class Worker:
         asked = PendingCall(function)
         if not self._queue(asked):  # closed meanwhile: the run may have another worker
             gate = self.run._store.gate_here()
-            return function() if gate is None else gate.call(function)
+            return function() if gate is None else cast(R, gate.call(function))
         try:
             while not asked.done():
                 with suppress(TimeoutError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -17,9 +17,48 @@ from numpy.typing import DTypeLike, NDArray
 from ..errors import OutOfRangeError, StateError, TypeMismatchError, shown
 
 if TYPE_CHECKING:
-    from ..run.run import Run
-    from ..run.worker import Worker
     from .weight import Weight
+
+
+class Gate(Protocol):
+    """Stands before the numbers of a store while another thread changes them."""
+
+    def mine(self) -> bool:
+        """Whether the thread that asks is that one, and may touch the arrays."""
+
+    def call(self, function: Callable[[], Any]) -> Any:
+        """What `function` gives, called when the arrays may be touched; waits for it."""
+
+    def request(self, sample: NDArray[Any] | None = None, *, state: bool = False) -> Any:
+        """Ask for a frame of the run, with the activations of a sample and the optimiser's state; does not wait."""
+
+    def answer(self) -> None:
+        """Give frames to those who wait for one; called between two calls of the engine, by the thread that trains."""
+
+    def number(self, name: str) -> Any:
+        """A number of the optimiser, with what waits to be set."""
+
+    def read_numbers(self, what: Literal["value", "grad", "frozen"], span: slice) -> NDArray[Any]:
+        """A read-only copy of values, gradients or flags of frozen weights, of one consistent moment."""
+
+    def do(self, edit: Any, *, gesture: str = "") -> None:
+        """Set values or flags when the arrays may be touched; does not wait, and is seen at once."""
+
+    def moved(self, place: Callable[[int, int], int | None]) -> None:
+        """Spans of the store are elsewhere now: what waits for them waits for them there."""
+
+
+class Owner(Protocol):
+    """Trains the numbers of a store: what is set from outside is an edit of it."""
+
+    def _write(self, start: int, numbers: NDArray[Any]) -> None:
+        """Set the values from `start` on."""
+
+    def _freeze(self, start: int, flags: NDArray[np.bool_]) -> None:
+        """Set which values are left alone by the optimiser."""
+
+    def _lend(self) -> None:
+        """A view that can be written to is about to be handed out."""
 
 
 class Store:
@@ -32,13 +71,13 @@ class Store:
         self.grad: NDArray[Any] = np.zeros(size, dtype)
         self.computed = np.zeros(size, np.uint8)  # 1 where a gradient has been computed since the last `zero_grad`
         self.frozen = np.zeros(size, np.uint8)  # 1 where the optimiser must leave the value alone
-        self.owner: weakref.ref[Run] | None = None  # what is written from outside goes through it
-        self.gate: Worker | None = None  # what is read goes through it while the Run trains in a thread
+        self.owner: weakref.ref[Owner] | None = None  # what is written from outside goes through it
+        self.gate: Gate | None = None  # what is read goes through it while the Run trains in a thread
         # counts changes of values from outside, those of an optimiser left out: whoever kept numbers that were computed
         # from the values sees by it whether they still belong together. Writing into a live view is not seen
         self.revision = 0
 
-    def gate_here(self) -> Worker | None:
+    def gate_here(self) -> Gate | None:
         """What the thread that asks has to go through, if anything."""
         gate = self.gate  # another thread may open it meanwhile
         return None if gate is None or gate.mine() else gate
@@ -104,10 +143,10 @@ class Block:
         else:
             owner._freeze(self.start + start, flags)
 
-    def _owner(self) -> Run | None:
+    def _owner(self) -> Owner | None:
         return None if self.store.owner is None else self.store.owner()
 
-    def _gate(self) -> Worker | None:
+    def _gate(self) -> Gate | None:
         """What this thread has to go through, if anything."""
         return self.store.gate_here()
 

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...checks import integer
 from ...errors import InputError, TypeMismatchError, shown
+from ..callbacks import Recorder
 from ..checks import LAST_STEP
 from ..core.frame import Branch, Curve, Frame, Past, Stage, Tensor
 from ..core.history import History
@@ -23,7 +24,6 @@ from ..travel import POINTS, WeightRecord
 from .watched_arrays import Reader
 
 if TYPE_CHECKING:
-    from .recording.recording import Recording
     from .script_hooks import LayerFlow
 
 
@@ -290,7 +290,7 @@ class Watched(Source):
         self._flow: LayerFlow | None = None
         self._stages: tuple[Stage, ...] = ()
         self._counted, self._kept = StepCount(), KeptFrames(self._budget)
-        self._onlookers: list[Recording] = []
+        self._onlookers: list[Recorder] = []
         self._lock, self._owner = threading.RLock(), threading.current_thread()
         self._called, self._longest = float("-inf"), 0.0
         self.rounds = 0  # restarts of the loop from an earlier step, at the last look
@@ -436,14 +436,14 @@ class Watched(Source):
 
     # ---- for recorders
 
-    def begin(self, onlooker: Recording) -> None:
+    def begin(self, onlooker: Recorder) -> None:
         """Call a recorder at every step, and look at the steps that its `every` divides."""
         with self._lock:
             self.look_at_rest()
             self._onlookers.append(onlooker)
             onlooker.look(self)
 
-    def end(self, onlooker: Recording) -> None:
+    def end(self, onlooker: Recorder) -> None:
         """Call a recorder for the last time."""
         with self._lock:
             if onlooker in self._onlookers:

@@ -34,7 +34,7 @@ from .file import LONGEST_EDIT, LONGEST_NAME, Cell, clean
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-    from .recording import Recording
+    from ...callbacks import Recorder
 
 
 MOST_WORDS = 1 << 20
@@ -328,11 +328,11 @@ class Changes(ABC):
         self._now: tuple[int, int | None] | None = None
 
     @abstractmethod
-    def begin(self, recorder: Recording) -> None:
+    def begin(self, recorder: Recorder) -> None:
         """Call a recorder at every place from now on."""
 
     @abstractmethod
-    def end(self, recorder: Recording) -> None:
+    def end(self, recorder: Recorder) -> None:
         """Call a recorder for the last time."""
 
     @abstractmethod
@@ -405,12 +405,12 @@ class RunChanges(Changes):
         self._begun: set[int] = set()
         self._line: Line | None = None
 
-    def begin(self, recorder: Recording) -> None:
+    def begin(self, recorder: Recorder) -> None:
         run = self._run()
         assert run is not None  # its recording has just begun
         record(run, recorder)
 
-    def end(self, recorder: Recording) -> None:
+    def end(self, recorder: Recorder) -> None:
         if (run := self._run()) is not None:
             stop_recording(run, recorder)
 
@@ -529,10 +529,10 @@ class WatchedChanges(Changes):
         self._branch, self._round, self._first = -1, -1, 0
         self._step: int | None = None  # of the last frame of the branch
 
-    def begin(self, recorder: Recording) -> None:
+    def begin(self, recorder: Recorder) -> None:
         self._watched.begin(recorder)
 
-    def end(self, recorder: Recording) -> None:
+    def end(self, recorder: Recorder) -> None:
         self._watched.end(recorder)
 
     def items(self, x: Watched, every: int, *, last: bool = False) -> list[Item]:
