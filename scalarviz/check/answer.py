@@ -75,7 +75,7 @@ def answer(
     def find() -> Report:
         check_filled(given)
         if given is None:
-            raise CheckEnded("failed", "none", "Expected an answer; you gave None.")
+            raise CheckEnded("none", "Expected an answer; you gave None.")
         wanted = truth() if callable(truth) else truth
         if isinstance(wanted, str):
             return _check_word(given, wanted, title, slips)
@@ -110,7 +110,7 @@ def _check_word(given: Any, wanted: str, title: str, slips: Mapping[Any, str]) -
     parts = given if isinstance(given, list | tuple) else [given]
     number = isinstance(given, float) and isinstance(_plain(wanted), float)
     if not ((parts and all(isinstance(part, str) for part in parts)) or number):
-        raise CheckEnded("failed", "kind", f"Expected a word in quotation marks; you gave {shown(given)}.")
+        raise CheckEnded("kind", f"Expected a word in quotation marks; you gave {shown(given)}.")
     word = _plain("".join(map(str, parts)))
     if word == _plain(wanted):
         return Report(title, "right", ("right.",))
@@ -131,7 +131,7 @@ def _number(given: Any, wanted: float, title: str, tolerance: float, counted: bo
         number = _float(given, "")
     except TypeMismatchError:
         point = " Write a decimal point, not a comma." if isinstance(given, tuple) else ""
-        raise CheckEnded("failed", "kind", f"Expected a number; you gave {shown(given)}.{point}") from None
+        raise CheckEnded("kind", f"Expected a number; you gave {shown(given)}.{point}") from None
     room = tolerance * max(1.0, abs(wanted))
     if abs(number - wanted) <= (min(room, _COUNTED) if counted else room):
         return Report(title, "right", ("right.",))

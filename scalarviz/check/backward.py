@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from .gradient import (
 from .guesses import Attempt, Guess
 from .points import COUNT, Floats, SamplePoints, bounds_of, checked_options, near, sample_points
 from .pupil_code import Inputs, call_pupil, check_filled, inputs_of, title_of
-from .report import CheckEnded, Report, run_check, wrong_report
+from .report import CAUSE_TEXTS, CheckEnded, Report, run_check, wrong_report
 from .walks import check_class, check_walk
 
 
@@ -183,25 +184,23 @@ def _pull(
     tried = Attempt(names, there.numbers, there.slopes, there.values, added, up, tolerance, "node.grad")
     if tried.first_wrong() is None:
         return same_operand(op, whole, there, up, said)
+    report = _rule_report(title, tried, of, whole)
     lost = Attempt(names, there.numbers, there.slopes, there.values, after, up, tolerance, "node.grad")
     if lost.first_wrong() is None:
-        report = _rule_report(title, tried, of, whole)
-        return wrong_report(title, report.lines, "overwrite", None, report.where, report.got, report.expected)
-    return _rule_report(title, tried, of, whole)
+        return replace(report, cause="overwrite", looks=CAUSE_TEXTS["overwrite"])
+    return report
 
 
 def _grad(node: Value) -> float:
     given: object = node.grad
     if isinstance(given, Value):
         raise CheckEnded(
-            "failed", "kind", "Expected a number as the gradient of a parent; you gave a Value. Multiply by its .data."
+            "kind", "Expected a number as the gradient of a parent; you gave a Value. Multiply by its .data."
         )
     try:
         return as_number(node.grad, "the gradient of a parent")
     except (TypeError, ValueError):
-        raise CheckEnded(
-            "failed", "kind", f"Expected a number as the gradient of a parent; it is {node.grad!r}."
-        ) from None
+        raise CheckEnded("kind", f"Expected a number as the gradient of a parent; it is {node.grad!r}.") from None
 
 
 def pulled_by(op: Callable[..., Any], whole: Callable[..., Any], rows: Floats, up: Floats) -> tuple[Floats, Floats]:

@@ -20,7 +20,7 @@ from ..scalar.value import Value
 from .guesses import Attempt, Guess, find_cause
 from .points import COUNT, Floats, SamplePoints, bounds_of, checked_options, sample_points
 from .pupil_code import Inputs, call_pupil, check_filled, inputs_of, numbers_of, title_of
-from .report import CheckEnded, Report, run_check, wrong_report
+from .report import CAUSE_TEXTS, CheckEnded, Report, run_check, wrong_report
 from .walks import operations, partial_sums, shares, slopes_inside
 
 AGAIN = 5
@@ -113,7 +113,7 @@ def matching(own: Inputs, theirs: Sequence[str], more: int = 0) -> tuple[str, ..
         return tuple(theirs)
     if not len(own) <= count <= len(own) + len(own.spare):
         wanted = ", ".join([*theirs, *(["upstream"] if more else [])])
-        raise CheckEnded("failed", "arguments", f"it takes {len(own)} arguments; expected {count}: {wanted}")
+        raise CheckEnded("arguments", f"it takes {len(own)} arguments; expected {count}: {wanted}")
     return (*own, *own.spare)[: len(theirs)]
 
 
@@ -122,7 +122,7 @@ def answers(fn: Callable[..., Any], rows: Floats, names: Sequence[str]) -> Float
     found = [_answer(fn, row, names) for row in rows.tolist()]
     for row, before in zip(rows[:AGAIN].tolist(), found, strict=False):
         if not np.array_equal(_answer(fn, row, names), before, equal_nan=True):
-            raise CheckEnded("failed", "random", f"a second call returns other numbers, {_point_words(names, row)}")
+            raise CheckEnded("random", f"a second call returns other numbers, {_point_words(names, row)}")
     return np.array(found)
 
 
@@ -199,7 +199,7 @@ def _backward_report(
 ) -> Report:
     """Compare backward with finite differences, as `gradcheck` does, at many points."""
     held = mask.with_same_masks(fn)
-    there = _points_of_function(held, fn, names, ends, seed)
+    there = _points_of_function(held, names, ends, seed)
     got = np.array([by_backward(held, row, "check.gradient") for row in there.numbers.tolist()])
     tried = Attempt(names, there.numbers, there.slopes, there.values, got, None, tolerance)
     report = compared(title_of(fn), tried, from_graph(held, tried))
@@ -207,26 +207,22 @@ def _backward_report(
         return report
     for op in operations(held(*map(Value, there.numbers[0]))):
         if op in ops.TABLE and not _sound(ops.get(op)):
-            return wrong_report(
-                report.title, report.lines, "operation", {"op": op}, report.where, report.got, report.expected
-            )
+            return replace(report, cause="operation", looks=CAUSE_TEXTS["operation"].format(op=op))
     return report
 
 
 def _points_of_function(
-    held: Callable[..., Any], fn: Any, names: tuple[str, ...], ends: tuple[float, float], seed: int
+    held: Callable[..., Any], names: tuple[str, ...], ends: tuple[float, float], seed: int
 ) -> SamplePoints:
     """Return the points for a pupil's own function; its errors end the check with a report."""
     draw = np.random.default_rng(seed).uniform(*ends, len(names)).tolist()
     first, second = (call_pupil(held, [Value(x) for x in draw], _point_words(names, draw)) for _ in range(2))
     if first is None:
-        raise CheckEnded("failed", "none", "it returned nothing: is a `return` missing?")
+        raise CheckEnded("none", "it returned nothing: is a `return` missing?")
     if not isinstance(first, Value):
-        raise CheckEnded(
-            "failed", "kind", f"Expected a Value; you returned {type(first).__name__}. Compute with the Values."
-        )
+        raise CheckEnded("kind", f"Expected a Value; you returned {type(first).__name__}. Compute with the Values.")
     if first.data != second.data and first.data == first.data:
-        raise CheckEnded("failed", "random", f"a second call returns another number, {_point_words(names, draw)}")
+        raise CheckEnded("random", f"a second call returns another number, {_point_words(names, draw)}")
     return sample_points(held, len(names), ends, seed, "check.gradient")
 
 

@@ -71,13 +71,11 @@ def outputs_of(made: CheckedModule, row: Sequence[float]) -> list[Value]:
     """Return the module's outputs for one input."""
     result = call_pupil(made.module, ([*row],) if len(row) > 1 else (row[0],), "at a random input")
     if result is None:
-        raise CheckEnded("failed", "none", "forward returned nothing: is a `return` missing?")
+        raise CheckEnded("none", "forward returned nothing: is a `return` missing?")
     found = list(result) if isinstance(result, list | tuple | np.ndarray) else [result]
     if not all(isinstance(value, Value) for value in found):
         got = type(found[0]).__name__
-        raise CheckEnded(
-            "failed", "kind", f"Expected Values from forward; you returned {got}. Compute with the weights."
-        )
+        raise CheckEnded("kind", f"Expected Values from forward; you returned {got}. Compute with the weights.")
     return found
 
 
@@ -150,7 +148,7 @@ def module(
 def _make_module(cls: Any, arguments: Sequence[Any]) -> CheckedModule:
     if isinstance(cls, type):
         if not issubclass(cls, Module):
-            raise CheckEnded("failed", "kind", f"the class is not a module: write class {cls.__name__}(nn.Module)")
+            raise CheckEnded("kind", f"the class is not a module: write class {cls.__name__}(nn.Module)")
         cls = call_pupil(cls, arguments)
     if not isinstance(cls, Module):
         raise TypeMismatchError(f"check.module: cls must be an nn.Module or a class of modules, got {shown(cls)}")
@@ -203,15 +201,11 @@ def _collect_outputs(made: CheckedModule, rows: Floats, outputs: int) -> Floats:
     for row in rows.tolist():
         values = outputs_of(made, row)
         if len(values) != outputs:
-            raise CheckEnded(
-                "failed",
-                "count",
-                f"it returned {len(values)} outputs; expected {outputs}",
-            )
+            raise CheckEnded("count", f"it returned {len(values)} outputs; expected {outputs}")
         found.append([value.data for value in values])
     again = [value.data for value in outputs_of(made, rows[0].tolist())]
     if again != found[0] and not np.isnan(found[0]).any():
-        raise CheckEnded("failed", "random", "a second call with the same input returns other numbers")
+        raise CheckEnded("random", "a second call with the same input returns other numbers")
     return np.array(found)
 
 

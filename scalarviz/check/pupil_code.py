@@ -36,12 +36,12 @@ def title_of(given: Any) -> str:
 def check_filled(given: Any) -> None:
     """End the check if a ``...`` is still in a function or a class, or in place of one."""
     if given is ...:
-        raise CheckEnded("empty", "", "nothing to check yet. Put something in the place of the ...")
+        raise CheckEnded("", "nothing to check yet. Put something in the place of the ...", state="empty")
     parts = [given] if not isinstance(given, type) else [f for f in vars(given).values() if inspect.isfunction(f)]
     for part in parts:
         place = _unfilled(part)
         if place is not None:
-            raise CheckEnded("empty", "", f"nothing to check yet. Fill in the ... {place}")
+            raise CheckEnded("", f"nothing to check yet. Fill in the ... {place}", state="empty")
 
 
 def _unfilled(function: Any) -> str | None:
@@ -107,7 +107,7 @@ def call_pupil(function: Callable[..., Any], arguments: Sequence[Any], at: str =
     except CheckEnded:
         raise
     except Exception as error:
-        raise CheckEnded("failed", "raises", _raised(of or function, error) + (f", {at}" if at else "")) from error
+        raise CheckEnded("raises", _raised(of or function, error) + (f", {at}" if at else "")) from error
 
 
 def _raised(function: Any, error: Exception) -> str:
@@ -127,17 +127,15 @@ def _raised(function: Any, error: Exception) -> str:
 def numbers_of(result: Any, names: Sequence[str], what: str = "slope") -> tuple[float, ...]:
     """Return a pupil's result as one float for each of `names`."""
     if result is None:
-        raise CheckEnded("failed", "none", "it returned nothing: is a `return` missing?")
+        raise CheckEnded("none", "it returned nothing: is a `return` missing?")
     given = _listed(result, len(names))
     if any(isinstance(number, EllipsisType) for number in given):
-        raise CheckEnded("empty", "", "nothing to check yet. Fill in the ...")
+        raise CheckEnded("", "nothing to check yet. Fill in the ...", state="empty")
     if len(given) != len(names):
         if given[0] is result:
             _number(result, names[0], what)
         wanted = ", ".join(names)
-        raise CheckEnded(
-            "failed", "count", f"it returned {_many(len(given))}; expected one {what} for each input ({wanted})"
-        )
+        raise CheckEnded("count", f"it returned {_many(len(given))}; expected one {what} for each input ({wanted})")
     return tuple(_number(number, name, what) for number, name in zip(given, names, strict=True))
 
 
@@ -150,19 +148,19 @@ def _listed(result: Any, count: int) -> list[Any]:
     try:
         return list(islice(result, count + 9))  # it may be endless
     except Exception as error:  # a generator runs only now
-        raise CheckEnded("failed", "raises", f"it raised {type(error).__name__}: {error}") from error
+        raise CheckEnded("raises", f"it raised {type(error).__name__}: {error}") from error
 
 
 def _number(given: Any, name: str, what: str) -> float:
     if given is None:
-        raise CheckEnded("failed", "none", f"the {what} with respect to {name} is None")
+        raise CheckEnded("none", f"the {what} with respect to {name} is None")
     try:
         if isinstance(given, str | bytes):
             raise TypeError
         return float(given)
     except Exception:
         raise CheckEnded(
-            "failed", "kind", f"Expected a number as the {what} with respect to {name}; you returned {shown(given)}."
+            "kind", f"Expected a number as the {what} with respect to {name}; you returned {shown(given)}."
         ) from None
 
 

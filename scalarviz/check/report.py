@@ -198,7 +198,7 @@ class Report:
 class CheckEnded(Exception):
     """Ends a check early, with the state, cause and lines of the report."""
 
-    def __init__(self, state: State, cause: str, *lines: str) -> None:
+    def __init__(self, cause: str, *lines: str, state: State = "failed") -> None:
         super().__init__(*lines)
         self.state, self.cause, self.lines = state, cause, lines
 

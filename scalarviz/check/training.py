@@ -97,10 +97,8 @@ def training(step: Any, *, tolerance: float = 1e-6, seed: int = 0, hint: str = "
         check_filled(step)
         own = inputs_of(step, "check.training: step")
         if len(own) not in (2, 3):
-            raise CheckEnded(
-                "failed", "arguments", f"it takes {len(own)} arguments; expected step(weights, loss, lr) or "
-                "step(optimizer, loss)"
-            )  # fmt: skip
+            wanted = "step(weights, loss, lr) or step(optimizer, loss)"
+            raise CheckEnded("arguments", f"it takes {len(own)} arguments; expected {wanted}")
         there = problems(seed)
         return _compared(title_of(step), there, [_pupil_weights(step, len(own), one) for one in there], width)
 
@@ -116,10 +114,10 @@ def _pupil_weights(step: Callable[..., Any], arguments: int, problem: Problem) -
     for _ in range(STEPS):
         call_pupil(step, rest)
         if len(problem.weights) != len(problem.inputs) or not all(isinstance(w, Value) for w in problem.weights):
-            raise CheckEnded("failed", "weights", "your step put other objects into the list `weights`")
+            raise CheckEnded("weights", "your step put other objects into the list `weights`")
         way.append([weight.data for weight in problem.weights])
     if not np.isfinite(way).all():
-        raise CheckEnded("wrong", "nan", "a weight is NaN or infinite after your step.")
+        raise CheckEnded("nan", "a weight is NaN or infinite after your step.", state="wrong")
     return way
 
 
@@ -219,10 +217,6 @@ def expected_weights(
     return way
 
 
-def _unmoved_weights(problem: Problem, steps: int) -> Numbers:
-    return [list(problem.start)] * steps
-
-
 def _one_by_one(problem: Problem, steps: int) -> Numbers:
     """Return the weights if each moves by its gradient after the earlier weights have moved."""
     weights, way = list(problem.start), []
@@ -234,7 +228,7 @@ def _one_by_one(problem: Problem, steps: int) -> Numbers:
 
 
 MISTAKES: tuple[tuple[str, Callable[[Problem, int], Numbers]], ...] = (
-    ("nothing", _unmoved_weights),
+    ("nothing", lambda problem, steps: [list(problem.start)] * steps),
     ("zero_grad", lambda problem, steps: expected_weights(problem, steps, keep=True)),
     ("sign", lambda problem, steps: expected_weights(problem, steps, sign=1.0)),
     ("sign", lambda problem, steps: expected_weights(problem, steps, sign=1.0, keep=True)),

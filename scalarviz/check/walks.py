@@ -136,7 +136,7 @@ def _forbid_library_backward() -> Iterator[None]:
 
     def backward(self: Value, *given: Any) -> Any:
         if get_ident() == me:
-            raise CheckEnded("wrong", "library", "not yet.", CAUSE_TEXTS["library"])
+            raise CheckEnded("library", "not yet.", CAUSE_TEXTS["library"], state="wrong")
         return own(self, *given)
 
     Value.backward = backward  # type: ignore[method-assign, assignment]
@@ -149,7 +149,7 @@ def _forbid_library_backward() -> Iterator[None]:
 def check_class(cls: Any, title: str, tolerance: float, seed: int, back: bool = True) -> Report:
     """Compare a pupil's own class of numbers, with ``+`` and ``*``, with `Value`; with `back` also its backward()."""
     if back and not hasattr(cls, "backward"):
-        raise CheckEnded("failed", "kind", "the class has no backward(). Did you define the class again afterwards?")
+        raise CheckEnded("kind", "the class has no backward(). Did you define the class again afterwards?")
     for (ours, at, text), (root, leaves, _) in zip(graphs(seed, plain=True), _make_graphs(cls, seed), strict=True):
         got = _attribute(root, "data", "the result")
         if not near(got, ours.data, tolerance):
@@ -178,7 +178,7 @@ def _attribute(node: Any, name: str, what: str) -> float:
         return float(getattr(node, name))
     except (TypeError, ValueError, AttributeError):
         got = shown(getattr(node, name, None))
-        raise CheckEnded("failed", "kind", f"Expected a number as {name} of {what}; it is {got}.") from None
+        raise CheckEnded("kind", f"Expected a number as {name} of {what}; it is {got}.") from None
 
 
 def check_walk(walk: Callable[..., Any], title: str, tolerance: float, seed: int, plain: bool = False) -> Report:

@@ -43,8 +43,7 @@ def model_of(title: str, own: Mapping[str, Any], shared: Iterable[str]) -> type[
     options = importlib.import_module("scalarviz.scenes.options")
     known = options.SceneOptions.model_fields
     fields: dict[str, Any] = {**own, **{name: (known[name].annotation, known[name]) for name in shared}}
-    made: type[BaseModel] = create_model(title, __base__=options.Flags, **fields)
-    return made
+    return create_model(title, __base__=options.Flags, **fields)
 
 
 def command_from(

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import warnings
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
+from ..closing import Closing
 from ..errors import ScalarvizError
 from ..io import check_target
 from ..run.sources.recording.file import check_new
@@ -67,9 +68,12 @@ SMALL = 10_000
 """Most weights for which gradients, updates and rows are recorded as well as values."""
 
 
-def check_recording(options: Any) -> None:
-    """Refuse a recording that cannot be written, or --every and --micro without one, before the network is built."""
-    check_page(options, alone=options.headless and not options.out)
+def check_recording(options: Any, *, alone: bool) -> None:
+    """Refuse a recording that cannot be written, or --every and --micro without one, before the network is built.
+
+    `alone`: nothing else is shown or drawn.
+    """
+    check_page(options, alone=alone)
     if options.recording:
         check_new(options.recording)
     elif not options.html:
@@ -95,7 +99,7 @@ def begin_recording(scene: Scene, options: Any) -> Recording | None:
     return recording
 
 
-class RunRecording:
+class RunRecording(Closing):
     """The recording of one run, if any; a context manager. No signal interrupts its closing."""
 
     def __init__(self, name: str, weights: int, recording: Recording | None, options: Any, stop: Stop) -> None:
@@ -128,9 +132,3 @@ class RunRecording:
     def code(self, code: int) -> int:
         """Return the exit code of the run, or 2 if its recording is incomplete."""
         return 2 if self._failed else code
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

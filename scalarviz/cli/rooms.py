@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..display import GONE
+from ..display import GONE, WindowProbe
 from ..errors import FileFormatError, InputError, listing
 from ..run.scene.scene_file import WRITER, load_scene
 from .console import fail, say
@@ -38,8 +38,6 @@ def wants_wall() -> bool:
 
 def open_wall(help_instead: Callable[[], int]) -> int:
     """Show the wall until its window is closed; if no window can open, the help. Return the exit code."""
-    from ..display import WindowProbe
-
     probe = WindowProbe()
     found = make_scene_wall()  # while Qt is tried in another process
     if reason := probe.reason():
@@ -61,8 +59,6 @@ def open_tour(options: Any) -> int:
     """Show the tour, then the wall, until the window is closed; return the exit code."""
     if not has_window():
         return fail("the tour needs a window, and there is no display (DISPLAY and WAYLAND_DISPLAY are not set)")
-    from ..display import WindowProbe
-
     probe = WindowProbe()
     from ..view.ink.theme import presenting
     from ..view.walls.scene_wall import TOUR
@@ -104,8 +100,7 @@ def make_scene_wall(theme: Theme | str = "dark") -> SceneWall:
 
 def _stations() -> Sequence[Station]:
     """Return the stations of the tour."""
-    stations: Sequence[Station] = importlib.import_module("scalarviz.scenes._tour").STATIONS
-    return stations
+    return importlib.import_module("scalarviz.scenes._tour").STATIONS  # type: ignore[no-any-return]
 
 
 def entry_of(name: str, path: Path) -> SceneEntry:

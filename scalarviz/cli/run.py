@@ -10,13 +10,15 @@ import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..errors import SLOWER, DivergedError, ExpressionError, InputError, MissingDependencyError, ScalarvizError
 from ..io import check_target
 from ..io.weights import OPTIMIZER, checksum
+from ..run.run import Run
+from ..run.scene.scene import Scene
 from ..run.scene.scene_file import WRITER, LoadedScene, settled
 from ..run.state import optimizer_state
 from .console import Progress, fail, number_of, say, tell
@@ -24,10 +26,6 @@ from .pictures import Outputs, check_heard, check_look, check_moment, plan_outpu
 from .recording import RunRecording, begin_recording, check_recording
 from .stop import Stop
 from .window import InWindow, wants_window
-
-if TYPE_CHECKING:
-    from ..run.run import Run
-    from ..run.scene.scene import Scene
 
 
 def run_scene(loaded: LoadedScene, options: Any) -> int:
@@ -40,7 +38,7 @@ def run_scene(loaded: LoadedScene, options: Any) -> int:
         check_target(options.save)
     check_heard(options)
     check_look(options)
-    check_recording(options)
+    check_recording(options, alone=options.headless and not options.out)
     window = InWindow(options) if wants_window(options) else None
     outputs = plan_outputs(loaded.name, options) if window is None else None
     scene = built(loaded, options)

@@ -13,13 +13,15 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pydantic import Field, create_model, model_validator
+from pydantic import BaseModel, Field, create_model, model_validator
 
 from ..errors import InputError, ScalarvizError, shown
 from ..io import check_target
 from ..io.atomic import scratch
+from ..run.scene.scene import extra_of
+from ..run.scene.scene_file import LoadedScene
 from ..sweep.about import About
 from ..sweep.build import SceneBuild
 from ..sweep.groups import Left, summary, write_table
@@ -31,11 +33,6 @@ from ..sweep.writing import check_results
 from .console import Progress, fail, say, unwritable
 from .interrupt import INTERRUPTED
 from .stop import Stop
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-    from ..run.scene.scene_file import LoadedScene
 
 OWN: dict[str, Any] = {
     "scene": (str, Field(description="scene to train, by name or file", json_schema_extra={"argument": True})),
@@ -64,7 +61,7 @@ def sweep_options(loaded: LoadedScene | None) -> tuple[type[BaseModel], dict[str
     fields, typed = dict(OWN), dict[str, Any]()
     known = loaded.options.model_fields if loaded is not None else {}
     own = [name for name in (sweepable(loaded.options) if loaded is not None else []) if name not in fields]
-    fields |= {name: (known[name].annotation, known[name]) for name in own if not _is_argument(known[name])}
+    fields |= {name: (known[name].annotation, known[name]) for name in own if not extra_of(known[name]).get("argument")}
 
     def keep(given: Any) -> Any:
         typed.update((name, value) for name, value in given.items() if name in own)
@@ -72,12 +69,7 @@ def sweep_options(loaded: LoadedScene | None) -> tuple[type[BaseModel], dict[str
 
     base = importlib.import_module("scalarviz.scenes.options").Flags
     validators: dict[str, Any] = {"keep": model_validator(mode="before")(keep)}
-    made: type[BaseModel] = create_model("SweepOptions", __base__=base, __validators__=validators, **fields)
-    return made, typed
-
-
-def _is_argument(field: Any) -> bool:
-    return bool((field.json_schema_extra or {}).get("argument"))
+    return create_model("SweepOptions", __base__=base, __validators__=validators, **fields), typed
 
 
 def run_sweep(options: Any, typed: dict[str, Any]) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from ..display import GONE
+from ..display import GONE, WindowProbe
 from ..errors import InputError, listing
 from ..io import check_target, save_picture
 from ..io.pictures import FORMATS
@@ -16,7 +16,7 @@ from ..run.sources.recording.file import clean
 from .console import fail, say
 from .flags import Command, argument, model_of
 from .interrupt import INTERRUPTED
-from .pictures import STILLS, check_look
+from .pictures import FOLDER, STILLS, check_look, easel_of
 from .stop import Stop
 from .window import has_window, show_file, wants_window
 
@@ -103,8 +103,6 @@ def _tell(name: str, subject: Subject) -> None:
 
 def _pictures(name: str, subject: Subject, options: Any) -> int:
     """Write the pictures that were asked for, or one into the default folder."""
-    from .pictures import FOLDER, easel_of
-
     paths = options.out or [FOLDER / f"{name.replace(' ', '-')}.png"]
     easel = easel_of(name, options, subject)
     for path in paths:
@@ -170,8 +168,6 @@ def _write(options: Any, path: Path, build: SceneBuild | None) -> None:
 
 
 def _runs_window(options: Any, build: SceneBuild | None) -> int:
-    from ..display import WindowProbe
-
     reason = WindowProbe().reason() if has_window() else "there is no display"
     if reason:
         name = options.file.stem

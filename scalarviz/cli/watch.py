@@ -17,19 +17,17 @@ from pydantic import Field
 
 from ..display import GONE, WindowProbe
 from ..errors import InputError, ScalarvizError
-from ..run.sources.recording.file import check_new
-from ..run.sources.script_hooks import hooks
+from ..run.sources.script_hooks import LayerFlow, ReportStep, hooks
 from ..run.sources.watched import Watched
 from .console import fail, say
 from .flags import Command, argument, model_of
 from .interrupt import INTERRUPTED
 from .pictures import FOLDER, check_look, easel_of
-from .recording import RunRecording, check_page
+from .recording import RunRecording, check_recording
 from .stop import Stop
 from .window import has_window
 
 if TYPE_CHECKING:
-    from ..run.sources.script_hooks import LayerFlow, ReportStep
     from ..view.show import Handle
 
 BUDGET = 64_000_000
@@ -55,13 +53,9 @@ def command() -> Command:
 def watch(options: Any) -> int:
     """Run the script; return its exit code, 130 after Ctrl-C, or 2 if something cannot be shown or written."""
     check_look(options)
-    check_page(options, alone=True)
-    if options.recording:
-        check_new(options.recording)
-    elif not options.html:
-        options.refuse(["every"], "nothing is recorded; add --recording run.svz")
-        if options.headless:
-            raise InputError("--headless shows nothing; add --html FILE or --recording FILE")
+    check_recording(options, alone=True)
+    if options.headless and not (options.html or options.recording):
+        raise InputError("--headless shows nothing; add --html FILE or --recording FILE")
     if not options.script.is_file():
         raise InputError(f"there is no file {options.script}; give a Python script: scalarviz watch train.py")
     for word in {"--html", "--recording"} & {*(options.arguments or [])}:

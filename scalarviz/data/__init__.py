@@ -67,8 +67,7 @@ def _warm(colours: Colours) -> Colours:
 
 def _gray(colours: Colours) -> Colours:
     luma = colours @ LUMA
-    grey: Colours = np.repeat(luma[..., None], 3, axis=-1)
-    return grey
+    return np.repeat(luma[..., None], 3, axis=-1)
 
 
 TARGETS: dict[str, Target] = {

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import rng
 from ..errors import FileFormatError, InputError, ScalarvizError
 from ..io import load_picture
-from ..io.archive import read_arrays
+from ..io.archive import Array, read_arrays
 from ..io.readable import unreadable
 from ..run.checks import as_samples
 
-Array = NDArray[Any]
 Shape = tuple[int, ...]
 SPLIT_SEED = 1  # seed of the fixed split; the run's seed does not change it, so figures can be compared
 ARRAYS = ("x", "y", "x_test", "y_test")

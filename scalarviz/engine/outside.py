@@ -292,8 +292,7 @@ class Outside(Data):
     def __getitem__(self, key: Any) -> NDArray[Any]:
         rows, samples = key if isinstance(key, tuple) else (key, slice(None))
         if isinstance(samples, slice) and (samples.stop is not None) and samples.indices(self.shape[1])[1] <= FIRST:
-            found: NDArray[Any] = self._first[:][: self.shape[0]][rows, samples]
-            return found
+            return self._first[:][: self.shape[0]][rows, samples]
         if isinstance(samples, slice):
             samples = np.arange(self.shape[1])[samples]
         places = np.atleast_1d(np.asarray(samples))

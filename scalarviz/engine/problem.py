@@ -88,12 +88,8 @@ class Midway:
     losses: NDArray[np.float64]  # losses of the steps of this call so far, at least one; the last is that of the step
 
 
-class Readback(Protocol):
-    """A request for numbers."""
-
-    def give(self, now: Midway) -> None:
-        """Deliver the numbers, in ``train``'s thread, before it returns; otherwise those after the call are used."""
-
+Readback = Callable[[Midway], object]
+"""Takes the requested numbers, in ``train``'s thread, before it returns; otherwise those after the call are used."""
 
 NextReadback = Callable[[], Readback | None]
 """Returns a new request, or None. It is cheap: it looks at a queue, which is usually empty."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import partial, reduce
 from math import prod
 from typing import Any
 
@@ -87,10 +87,7 @@ class Imported(Module):
         return found[0] if len(found) == 1 else found
 
     def _part(self, path: str) -> Any:
-        part: Any = self
-        for name in path.split("."):
-            part = getattr(part, name)
-        return part
+        return reduce(getattr, path.split("."), self)
 
     def extra_repr(self) -> str:
         """Return the operators beside the layers, with their counts."""
@@ -172,8 +169,7 @@ def _last_softmax(net: Module) -> tuple[Module, str] | None:
         if not isinstance(last, LayerStep) or [exit for exit, _ in steps.exits] != [last.writes]:
             return None
         *above, name = last.path.split(".")
-        for step in above:
-            owner = getattr(owner, step)
+        owner = reduce(getattr, above, owner)
     elif isinstance(net, Sequential) and len(net):
         name, child = list(net.named_children())[-1]
         if isinstance(child, Sequential):

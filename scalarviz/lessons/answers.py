@@ -57,13 +57,13 @@ def formula(given: Any, of: Any, hint: str = "") -> Report:
         for slope in slopes:
             check_filled(slope)
             if not isinstance(slope, str):
-                raise CheckEnded("failed", "kind", f"Expected a text in quotation marks; you gave {shown(slope)}.")
+                raise CheckEnded("kind", f"Expected a text in quotation marks; you gave {shown(slope)}.")
         try:
             operation = register(f"own_{crc32(f'{of} {slopes}'.encode()):x}", of[0], of[1], slopes)
         except ScalarvizError as error:
             fault = str(error).rpartition(": ")[2].partition("; allowed")[0]
             allowed = f"Write it with numbers, {', '.join(of[0].split())}, + - * / ** and functions such as exp"
-            raise CheckEnded("failed", "kind", f"{fault}. {allowed}; 3 * a, not 3a; a ** 2, not a^2.") from None
+            raise CheckEnded("kind", f"{fault}. {allowed}; 3 * a, not 3a; a ** 2, not a^2.") from None
         return replace(report_of(operation, None, operation.__name__, title, (None, 1e-5, 0)), title=title)
 
     return run_check("backward", title, hint, find)

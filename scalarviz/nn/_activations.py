@@ -123,9 +123,7 @@ class Softplus(Activation):
         what = "Softplus: threshold"
         self.threshold = checked_number(threshold, what, lambda most: not math.isnan(most), "be a number", "; try 20")
 
-    @property
-    def operation(self) -> str:
-        return "softplus_up_to"
+    operation = "softplus_up_to"
 
 
 class GELU(Activation):

@@ -381,7 +381,8 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
         return each("pow", self, exponent)
 
     def __repr__(self) -> str:
-        return f"Values(shape={self.shape})\n{self.data if all(_has_number(v) for v in self.flat) else ''}".rstrip()
+        numbers = all(not isinstance(v, Value) or "Symbol" not in repr(v) for v in self.flat)
+        return f"Values(shape={self.shape})\n{self.data if numbers else ''}".rstrip()
 
     __str__ = __repr__
 
@@ -396,10 +397,6 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
 
     def __float__(self) -> float:
         return float(only(self, "float()"))
-
-
-def _has_number(value: Any) -> bool:
-    return not isinstance(value, Value) or "Symbol" not in repr(value)
 
 
 def values(items: Iterable[Any], shape: tuple[int, ...]) -> Values:

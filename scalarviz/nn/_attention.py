@@ -205,8 +205,7 @@ class MultiheadAttention(Module):
         blind = np.flatnonzero((mask == -np.inf).all(axis=1))
         if len(blind):
             raise InputError(f"{self._title()}: attn_mask hides every position from position {blind[0]}")
-        found: Mask = mask.tolist()
-        return found
+        return mask.tolist()
 
     def constant_start(self, part: Parameter | Weight) -> float | None:
         return 0.0 if part is self.in_proj_bias else None

@@ -55,8 +55,7 @@ class Elementwise(TensorWords):
     @property
     def T(self) -> Values:
         """The transpose."""
-        turned: Values = self.as_values().T
-        return turned
+        return self.as_values().T
 
     def reshape(self, *shape: Any) -> Values:
         """Return the same numbers, in C order, in another shape."""

@@ -146,8 +146,7 @@ class Perceptron(Module):
         row = as_row(x, self.in_features, f"Perceptron({self.in_features})")
         bias = None if self.bias is None else self.bias._block
         total = affine(self.weight, 1, bias, row)[0]
-        result: Value = total if self.activation is None else self.activation(total)
-        return result
+        return total if self.activation is None else self.activation(total)
 
     def fans(self, part: Parameter | Weight) -> tuple[int, int]:
         return self.in_features, 1

@@ -48,8 +48,7 @@ def batch_reduction(loss: Callable[[Any, Any], Any]) -> Joined:
 def batch_part(loss: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """Return the function for the term of a sample in the loss of a batch, before any division."""
     batch_reduction(loss)
-    part: Callable[[Any, Any], Any] = getattr(loss, "batch_part", loss)
-    return part
+    return getattr(loss, "batch_part", loss)
 
 
 def batch_shares(loss: Callable[[Any, Any], Any]) -> Shares | None:

@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..onnx.export.sheet import Sheet, Tensor
 from ..scalar import Value, Weight, dot, functions, tracing
 from ..scalar.batch import batch_mean, several, track
-from ..scalar.nested import flatten, nest, shape_of
+from ..scalar.nested import Shape, flatten, nest, shape_of
 from ..scalar.single import at_least_zero, checked_number
 from ..scalar.sums import Dot, Row
 from ._buffer import Buffer, Buffered
@@ -25,7 +25,6 @@ from ._module import Module
 from ._parameter import Parameter, check_size
 
 Values = list[Value]
-Shape = tuple[int, ...]
 
 
 class Norm(Module):
@@ -331,8 +330,7 @@ class BatchNorm(Norm):
                 part.data = part.first
 
     def _statistic(self, name: str) -> Buffer | None:
-        part: Buffer | None = vars(self).get(name)
-        return part
+        return vars(self).get(name)
 
     def _has_running(self) -> bool:
         """Return whether there are running statistics; InputError if only one of the two exists."""

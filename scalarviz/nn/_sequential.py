@@ -166,8 +166,7 @@ class PerceptronView:
 
     def __call__(self, x: Sequence[Any]) -> Value:
         total = self.summation(x)
-        result: Value = total if self.activation is None else self.activation(total)
-        return result
+        return total if self.activation is None else self.activation(total)
 
     def parameters(self) -> list[Weight]:
         """Return its weights and its bias, as single objects."""

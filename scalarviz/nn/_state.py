@@ -116,16 +116,6 @@ def load(module: Module, state_dict: Mapping[str, Any], strict: bool) -> LoadRes
     return LoadResult(missing, unexpected)
 
 
-def buffer_blocks(module: Module) -> dict[str, Buffer]:
-    """Return each `Buffer` once, by path. A Run stores their numbers after its weights."""
-    return {name: part for name, part in buffers(module, "", True) if isinstance(part, Buffer)}
-
-
-def constant_buffers(module: Module) -> dict[str, NDArray[Any]]:
-    """Return copies of the buffers that are users' arrays, by name: they are constants of each recorded graph."""
-    return {name: part.copy() for name, part in buffers(module, "", False) if isinstance(part, np.ndarray)}
-
-
 def _fitting(array: Any, part: Parameter | Weight | Kept, name: str) -> NDArray[np.float64]:
     if isinstance(part, Buffer):
         return part.fitted(array, name)

@@ -16,14 +16,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .. import rng
 from ..arguments import no_name
 from ..errors import InputError, TypeMismatchError, shown
 from ..scalar import Weight, mask
 from ..scalar.single import as_number, positive
-from ._parameter import Parameter, fitted
+from ._parameter import FloatArray, Parameter, fitted
 
 if TYPE_CHECKING:
     from ._module import Module
@@ -33,7 +32,6 @@ __all__ = [
     "xavier_uniform",
 ]  # fmt: skip
 
-FloatArray = NDArray[np.floating]
 Shape = tuple[int, ...]
 
 

@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import FileFormatError, shown
 from ..memory import check_memory
-from .graph import MOST_LETTERS
+from .graph import MOST_LETTERS, Array
 
 PLACE = re.compile(r"[0-9]{1,18}")
 FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
@@ -110,8 +109,6 @@ def _piece(path: Path, start: int, size: int, where: str) -> bytearray:
             at += got
         return read
 
-
-Array = NDArray[Any]
 
 FIELDS = {
     "FLOAT": ("float32", "float_data"), "DOUBLE": ("float64", "double_data"), "INT64": ("int64", "int64_data"),

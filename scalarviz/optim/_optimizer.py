@@ -23,7 +23,7 @@ from ..tape import Tape, trace
 from ._checked import steps_of
 from ._groups import INITIAL, MOST, Grouped, GroupNumbers, ParamGroup, picked
 from ._pace import Pace
-from ._vector import gathered, moving_of, run_tape, scatter, zero_gradients
+from ._vector import FloatArray, gathered, moving_of, run_tape, scatter, zero_gradients
 
 if TYPE_CHECKING:
     from ._scheduler import LRScheduler
@@ -58,7 +58,6 @@ def unknown(optimizer: Optimizer, name: str) -> str:
 Limited = Callable[[Value, Value, Sequence[Value]], Value]
 NOBODY = ("_trainer", "_rules", "_of", "_pace")
 """Attributes that the rule of one group does not copy."""
-FloatArray = NDArray[np.float64]
 Update = tuple[Any, Mapping[str, Any]]
 Checks = Mapping[str, Callable[[Any, str], Any]]
 

@@ -32,11 +32,8 @@ class Recorder(Protocol):
     def say(self) -> None:
         """Print the news on the terminal, each once."""
 
-    def look(self, run: Any) -> None:
-        """Take copies between two calls of the engine, in the thread that trains; nothing else."""
-
-    def ended(self, run: Any) -> None:
-        """Take the last moment: the run is closed, or gives its weights away."""
+    def look(self, run: Any, *, last: bool = False) -> None:
+        """Take copies between two calls of the engine, in the thread that trains; `last`: the run gives them away."""
 
 
 class StepCallback:
@@ -139,7 +136,7 @@ def stop_recording(run: Run, recorder: Recorder) -> None:
     if recorder in run._recorders:
         if not run.timeline.destination:
             run.timeline.enter()
-            recorder.ended(run)
+            recorder.look(run, last=True)
         run._recorders = tuple(each for each in run._recorders if each is not recorder)
 
 

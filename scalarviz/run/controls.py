@@ -10,20 +10,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numpy.typing import NDArray
 
 from ..checks import flag, function, integer, text
+from ..engine.data import Data
 from ..errors import InputError, StateError, TypeMismatchError, shown
 from ..scalar.single import checked_number
+from .core.frame import Frame, Stage, Tensor
+from .core.setup import Setup
 from .edits import Edit
-
-if TYPE_CHECKING:
-    from ..engine.data import Data
-    from .core.frame import Frame, Stage, Tensor
-    from .core.setup import Setup
-    from .source import Facts, Source
+from .source import Facts, Source
 
 LONGEST = 120
 """Most characters of the sentence, which stands beside the pointer."""

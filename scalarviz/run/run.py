@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..arguments import attributes, explained
 from ..checks import flag, function, integer, real_array
+from ..closing import Closing
 from ..engine.problem import Problem, Sampling
 from ..engine.table import EngineChoice
 from ..errors import StateError
@@ -67,7 +68,7 @@ ABSENT = {
 """Names that people try, and what is said of each."""
 
 
-class Run:
+class Run(Closing):
     """Model + loss + optimiser + data, trained by one engine.
 
     Parameters
@@ -955,12 +956,6 @@ class Run:
         >>> run.close()
         """
         making.close(self)
-
-    def __enter__(self) -> Run:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __reduce__(self) -> NoReturn:
         raise StateError("a Run cannot be copied: copy its model, or save(path) and load(path) in another Run")

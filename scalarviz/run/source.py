@@ -10,25 +10,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import StateError, UnknownNameError, listing
+from ..scalar.store import Store
 from .checks import flat
 from .core.frame import NO_CURVE, Curve, Frame, Stage, Tensor
+from .core.graph import Forward
+from .edits import Edit
 from .frames import FrameRequest, PendingCall, evaluated, sample
 from .opened.network import SampleGradient
-from .travel import span
-
-if TYPE_CHECKING:
-    from ..scalar.store import Store
-    from .core.graph import Forward
-    from .edits import Edit
-    from .run import Run
-    from .travel import WeightRecord
-
+from .run import Run
+from .travel import WeightRecord, span
 
 Float = NDArray[np.floating]
 
@@ -113,15 +109,10 @@ class Source(Protocol):
         """Whether gradients are possible; plain arrays have none."""
         return self.can.edit or self.recorded or self.facts is not None
 
-    @property
-    def recorded(self) -> bool:
-        """Whether the source is a recording, which does not change."""
-        return False
-
-    @property
-    def of(self) -> str:
-        """Name of a difference ("b - a"); empty for the numbers of one moment."""
-        return ""
+    recorded: bool = False
+    """Whether the source is a recording, which does not change."""
+    of: str = ""
+    """Name of a difference ("b - a"); empty for the numbers of one moment."""
 
     def lacks(self, quantity: str) -> str:
         """Return why the frames lack a quantity that cubes can show; empty if they have it."""

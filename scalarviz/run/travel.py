@@ -61,14 +61,6 @@ class Traveller:
         assert run is not None  # it holds the timeline that asks
         return run
 
-    def in_turn(self, function: Callable[[], object]) -> None:
-        """Call a function between two calls of the engine."""
-        self.run._in_turn(function)
-
-    def keyframe(self) -> State:
-        """Return the part of the state that the next step needs."""
-        return state.keyframe(self.run)
-
     def whole(self) -> State:
         """Return the whole state of the moment."""
         return state.whole_state(self.run)

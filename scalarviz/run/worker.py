@@ -25,7 +25,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
+from typing import Any, Literal, Self, TypeVar, cast
 
 from numpy.typing import NDArray
 
@@ -35,14 +35,11 @@ from ..errors import StateError
 from .checks import waiting
 from .core.frame import Frame
 from .edits import Call, Edit, SetFrozen, SetOptimizer, SetWeights
+from .edits.base import Applied
 from .frames import LOOK, FrameRequest, PendingCall, frame_now
 from .questions.breakpoints import Stop
+from .run import Run
 from .travel import span
-
-if TYPE_CHECKING:
-    from .edits.base import Applied
-    from .run import Run
-
 
 CALL_SECONDS = 0.006
 """Wall time in seconds of one engine call beside a view: the longest wait of an edit."""
@@ -494,7 +491,15 @@ class Worker:
         new = [request for request in self._first() if not (request.known_to_engine or request.state)]
         for request in new:
             request.known_to_engine = True
-        return _Readback(self, new) if new else None
+        return partial(self._give, new) if new else None
+
+    def _give(self, asked: list[FrameRequest], now: Midway) -> None:
+        """Answer the open ones of the requests that an engine knows of with its numbers."""
+        requests = [request for request in asked if not request.done]
+        if requests:
+            frame = self.latest = frame_now(self.run, midway=now)
+            for request in requests:
+                request.give(frame)
 
     # ---- the thread
 
@@ -533,19 +538,3 @@ class Worker:
     def _after_call(self, run: Run) -> bool:
         self._boundary()
         return not self._closing and run.steps < self._target
-
-
-@dataclass
-class _Readback:
-    """Requests for frames that an engine knows of."""
-
-    worker: Worker
-    requests: list[FrameRequest]
-
-    def give(self, now: Midway) -> None:
-        """Answer the open requests with numbers of the engine."""
-        requests = [request for request in self.requests if not request.done]
-        if requests:
-            frame = self.worker.latest = frame_now(self.worker.run, midway=now)
-            for request in requests:
-                request.give(frame)

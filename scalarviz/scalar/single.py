@@ -73,12 +73,8 @@ class Many:
 if TYPE_CHECKING:
     from .value import Value
 
-    Values = list[Value]
-else:
-    Values = list
 
-
-class Single(Values):
+class Single(list["Value"]):
     """The result of a module with one output: the list of its outputs, and a number.
 
     It behaves like a list in ``out[0]``, ``len(out)`` and iteration, and ``+`` joins it with another list. Everything

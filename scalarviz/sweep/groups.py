@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..closing import Closing
 from ..io.atomic import StrPath, write_bytes
 from ..run.sources.recording.file import clean
 from .result import Result
@@ -219,7 +220,7 @@ ALL = "all runs"
 """Title of all runs together."""
 
 
-class StoredResults(ABC):
+class StoredResults(Closing, ABC):
     """Results in a file, and the builder of their runs if it is known."""
 
     @abstractmethod

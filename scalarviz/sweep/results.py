@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any
 
 from ..checks import integer
 from ..errors import FileFormatError, InputError
@@ -185,9 +185,3 @@ class Results(StoredResults):
     def close(self) -> None:
         """Close the file."""
         self._opened.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, Self
+from typing import Any
 
 from ..checks import integer
 from ..engine.cost import processors
@@ -100,12 +100,6 @@ class Sweep(Iterator[Result], StoredResults):
     def close(self) -> None:
         """End the sweep; runs that are not done are not computed. The same call with its file continues it."""
         self._end()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _end(driver: Driver, executor: Executor | None, file: ResultsFile | None) -> None:

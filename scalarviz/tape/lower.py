@@ -32,7 +32,7 @@ from .passes import (
     share_operands,
     squared_errors,
 )
-from .program import CODES, Instruction, Plan, Program, Rows, in_front, shifted
+from .program import _NONE, CODES, Instruction, Plan, Program, Rows, in_front, shifted
 from .sums import means, weighted_sums
 from .tape import Node, Tape, terms_of
 
@@ -286,9 +286,6 @@ def _layers(nodes: tuple[Node, ...], row: int, outputs: int | None = None) -> In
     starts = range(terms.weights[0], terms.weights[0] + (outputs or len(nodes)) * n, n)
     bias = -1 if terms.bias is None else terms.bias
     return Instruction("layer" if outputs is None else "conv", row, len(nodes), table, weights=_rows(starts), bias=bias)
-
-
-_NONE = np.zeros((0, 0), np.int64)
 
 
 def _instruction(nodes: tuple[Node, ...], row: int) -> Instruction:

@@ -91,7 +91,7 @@ def test_hostile_names_stay_words(page, tmp_path):
     other.about = replace(other.about, sentence=EVIL)
     pair = other.compare(other)
     pair.names, pair.left_out = (EVIL, EVIL + "2"), (EVIL,)
-    pair._past = replace(pair.past, edits=(Applied(10, None, EVIL),))
+    pair.past = replace(pair.past, edits=(Applied(10, None, EVIL),))
     for number, one in enumerate((other, pair)):
         opened(page, one.save_html(tmp_path / f"{number}.html", title=EVIL))
         assert page.title().startswith("</script><script>")

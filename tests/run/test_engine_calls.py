@@ -64,7 +64,7 @@ class DeviceTrainer:
     def look(self, losses):
         """Does somebody wait?"""
         if self.next_readback is not None and (readback := self.next_readback()) is not None:
-            readback.give(Midway(*(array.copy() for array in self.arrays(self.device)[:3]), losses.copy()))
+            readback(Midway(*(array.copy() for array in self.arrays(self.device)[:3]), losses.copy()))
 
     def prepare(self, stopped=bool):
         self.calls.append("prepare")

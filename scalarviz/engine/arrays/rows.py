@@ -208,8 +208,7 @@ class Weighted(_Sums):
     """Sums whose weights are constants."""
 
     def _total(self, rows: Array, theta: Array) -> Array:
-        total: Array = self.numbers @ self._operands(rows, 0)
-        return total
+        return self.numbers @ self._operands(rows, 0)
 
     def _pull(self, rows: Array, adjoints: Array, upstream: Array, theta: Array, grad: Array) -> None:
         if any(self.flows):
@@ -220,12 +219,10 @@ class Dots(_Sums):
     """Sums whose weights are parameters."""
 
     def _total(self, rows: Array, theta: Array) -> Array:
-        total: Array = (self._weights(theta)[:, None] @ self._operands(rows, 0))[:, 0]
-        return total
+        return (self._weights(theta)[:, None] @ self._operands(rows, 0))[:, 0]
 
     def _weights(self, theta: Array) -> Array:
-        weights: Array = theta[self.weights].reshape(self.shape)
-        return weights
+        return theta[self.weights].reshape(self.shape)
 
     def _pull(self, rows: Array, adjoints: Array, upstream: Array, theta: Array, grad: Array) -> None:
         np.add.at(grad, self.weights, (self._operands(rows, 0) @ upstream[..., None]).ravel())

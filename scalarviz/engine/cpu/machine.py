@@ -26,8 +26,6 @@ from .units import noted
 from .vector.capability import VECTOR_KERNELS, vector_bytes
 from .wire import CALL, ENTRIES, FEED, LINE, ROOM_COLUMNS, ROOM_NUMBERS, SEVERAL
 
-Numbers = NDArray[Any]
-
 
 def kernel_at(name: str, dtype: str) -> int:
     """Return the address of a kernel; 0 if it is only noted (`units.noting`)."""
@@ -53,7 +51,7 @@ class Feeder:
     def __init__(self, program: Program) -> None:
         self._index, self._rows = program.input_index, program.input_rows
         self._widths: tuple[int, ...] | None = None
-        self._held: tuple[Numbers, ...] = ()
+        self._held: tuple[Array, ...] = ()
         self._lines = np.zeros((0, FEED), np.int64)
         self._stretches: list[tuple[int, int, int, int]] = []
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError, listing, shown
-from ...nn._conv import WIDEST
+from ...nn._conv import WIDEST, Sides
 from ...onnx.graph import Node
 from ...scalar import Value, dot, functions
 from .products import weighted_rows
@@ -32,8 +32,6 @@ from .table import (
     reduced,
     values,
 )
-
-Sides = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from ...checks import position
 from ...errors import InputError, TypeMismatchError, UnknownNameError, listing, shown
 from ...nn import Flatten, Module
 from ...nn._buffer import Buffer
-from ...nn._state import buffer_blocks, constant_buffers
+from ...nn._state import buffers
 from ...nn.init import drawn, without_rule
 from ...scalar.store import Block, Store
 from ...scalar.weight import Weight
@@ -41,8 +41,9 @@ def asked(model: Any, method: str) -> list[Any]:
 
 
 def buffers_in(model: Any) -> dict[str, Any]:
-    """Return a module's buffers that its graph reads from the store, by path; empty for a plain function."""
-    return {**buffer_blocks(model)} if isinstance(model, Module) else {}
+    """Return a module's buffers that its graph reads from the store, by path, each once; empty for a plain function."""
+    found = buffers(model, "", True) if isinstance(model, Module) else ()
+    return {name: part for name, part in found if isinstance(part, Buffer)}
 
 
 def drawn_weights(
@@ -67,7 +68,8 @@ def drawn_weights(
 
 def constants_of(model: Any) -> dict[str, NDArray[Any]]:
     """Return copies of a module's other buffers (user arrays) by name; empty for a plain function."""
-    return constant_buffers(model) if isinstance(model, Module) else {}
+    found = buffers(model, "", False) if isinstance(model, Module) else ()
+    return {name: part.copy() for name, part in found if isinstance(part, np.ndarray)}
 
 
 def without_constants(model: Any, saved: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -148,8 +150,7 @@ def _name(block: Block, number: int) -> str:
 
 
 def _shape(block: Block) -> tuple[int, ...]:
-    shape: tuple[int, ...] = getattr(block, "shape", () if block.size == 1 else (block.size,))
-    return shape
+    return getattr(block, "shape", () if block.size == 1 else (block.size,))
 
 
 def weight_name(tensors: Sequence[Tensor], index: int) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +30,6 @@ from ..checks import limits_of
 from .frame import Tensor
 from .graph import Graph
 from .optimizer import places_of
-
-if TYPE_CHECKING:
-    from .graph import Graph
-
 
 _ONE = np.zeros(0, np.intp)
 LIMITS = ("l1", "l2", "clip_norm", "clip_value")

@@ -13,10 +13,9 @@ from ...checks import integer, real_array
 from ...errors import InputError, TypeMismatchError, shown
 from ...scalar.single import positive
 from ..edits import Edit
-from ..source import Moment
+from ..source import Float, Moment
 from .base import Described, Panel, Place, arrays_of, pair
 
-Float = NDArray[np.floating]
 Samples = tuple[Float, NDArray[np.number]]
 
 

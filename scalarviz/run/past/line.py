@@ -6,17 +6,14 @@ import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from ..core.frame import Flag
 from ..core.history import History
 from ..core.training import Training
 from ..edits import Applied
-
-if TYPE_CHECKING:
-    from ..state import State
-    from ..travel import Traveller
-
+from ..state import State
+from ..travel import Traveller
 
 # ---- `Line`: one line of steps of a run, which may have left another one, with its edits and keyframes
 #

@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from ...checks import function, integer, text
 from ...errors import InputError, StateError, TypeMismatchError, shown
@@ -19,11 +18,9 @@ from ..core.frame import Branch, Past
 from ..core.interrupts import DelayedInterrupt
 from ..core.training import Training
 from ..edits import Applied
+from ..state import State, keyframe
+from ..travel import Traveller
 from .line import Key, KeyframeMaker, Keyframes, Line, Place
-
-if TYPE_CHECKING:
-    from ..state import State
-    from ..travel import Traveller
 
 Progress = Callable[[float], bool | None]
 """Called with the finished share of a way, 0 to 1; returning False cancels."""
@@ -86,7 +83,7 @@ class Timeline:
     @budget.setter
     def budget(self, budget: int) -> None:
         most = integer("timeline.budget (bytes)", budget, 0)
-        self._run.in_turn(lambda: self._keep_within(most))
+        self._run.run._in_turn(lambda: self._keep_within(most))
 
     def _keep_within(self, budget: int) -> None:
         self.keyframes.budget = budget
@@ -255,7 +252,7 @@ class Timeline:
     def _keep(self, line: Line, edits: int, fine: bool = False) -> None:
         """Keep the current place: on a line, after `edits` of its edits."""
         steps = self._training.steps
-        key = Key(steps, edits, self._run.keyframe(), self.keyframes.clock, fine=fine)
+        key = Key(steps, edits, keyframe(self._run.run), self.keyframes.clock, fine=fine)
         self.keyframes.add(line.owner(steps, edits), key)
 
     def _keep_changed(self) -> None:

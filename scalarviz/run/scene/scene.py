@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from ...checks import flag, function, integer, real_array, text
 from ...errors import InputError, TypeMismatchError, UnknownNameError, listing, shown
+from ...io import CsvTable
 from ..controls import Control, Reader
 from ..core.frame import Tensor
 from ..edits import Edit
 from ..panels import LossCurve, Panel
 from ..run import Run
-from ..source import Moment
-
-if TYPE_CHECKING:
-    from ...io import CsvTable
-
+from ..source import Float, Moment
 
 WIDEST = 400.0
 """Largest width of a room between plates, in pixels."""
@@ -213,8 +207,6 @@ def plain_story(run: Run) -> Story:
 
 # ---- `Scene`: the description that a view shows. Data only; no drawing, no training logic
 
-
-Float = NDArray[np.floating]
 
 SIDES = (160, 8192)
 """Fewest and most pixels of a picture's side: a smaller one shows nothing, a framebuffer holds no larger one."""

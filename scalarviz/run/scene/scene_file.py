@@ -12,15 +12,13 @@ from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...collecting import collection_paused
 from ...errors import FileFormatError, InputError, ScalarvizError
 from ...io.atomic import path_text
 from ..core.setup import names_kept
-
-if TYPE_CHECKING:
-    from .scene import Scene
+from .scene import Scene
 
 WRITER = "scene"
 """Note in a file of weights with the name of the scene that wrote it."""
@@ -48,8 +46,6 @@ class LoadedScene:
     @collection_paused()
     def build(self, options: Any) -> Scene:
         """Call the module's ``build``; FileFormatError with the file's name if it returns no scene."""
-        from .scene import Scene
-
         with self._catching_errors("build(options)"):
             scene = self.module.build(options)
         if not isinstance(scene, Scene):

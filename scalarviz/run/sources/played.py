@@ -9,7 +9,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,14 +17,11 @@ from ...errors import DeviceError, DivergedError, InputError
 from ..core.frame import Curve, Frame, Past, Stage, Tensor
 from ..core.history import LIMIT
 from ..engines import ready, trainer_of
+from ..run import Run
 from ..source import Abilities, Facts, Source
 from ..travel import POINTS, WeightRecord
 from .recording.recorded import Recorded
 from .recording.recorded_step import RecordedStep
-
-if TYPE_CHECKING:
-    from ..run import Run
-
 
 SECONDS = 5.0
 """Longest time of a rehearsal; a run that needs more is not rehearsed."""
@@ -114,19 +110,15 @@ class Played(Source):
 
     def __init__(self, what: str, name: str) -> None:
         self.what, self.name = what, name
-        self._place = 0
+        self.place = 0  # index of the shown frame
 
     # ---- interface of a subclass
 
-    _past: Past
-
-    @property
-    def past(self) -> Past:
-        """The past of the record; its ``steps`` are those of the frames, rising. A change makes a new object."""
-        return self._past
+    past: Past
+    """The past of the record; its ``steps`` are those of the frames, rising. A change makes a new object."""
 
     def frame(self, probe: ArrayLike | None = None, *, state: bool = False) -> Frame:
-        return self.frame_at(self._place)
+        return self.frame_at(self.place)
 
     @abstractmethod
     def frame_at(self, place: int) -> Frame:
@@ -157,14 +149,9 @@ class Played(Source):
         assert self.past.steps is not None  # see `past`
         return self.past.steps
 
-    @property
-    def place(self) -> int:
-        """Index of the shown frame, from 0."""
-        return self._place
-
     def show_frame(self, place: int) -> None:
         """Show the frame with the nearest index."""
-        self._place = min(max(place, 0), len(self.steps) - 1)
+        self.place = min(max(place, 0), len(self.steps) - 1)
 
     @property
     def span(self) -> tuple[int, int]:
@@ -175,7 +162,7 @@ class Played(Source):
         found = int(np.searchsorted(self.steps, step))
         if found == len(self.steps) or self.steps[found] != step:
             raise InputError(f"{self.what} has no step {step:,}; {self._near(step)}")
-        self._place = found
+        self.place = found
 
     def _near(self, step: int) -> str:
         steps, (first, newest) = self.steps, self.span
@@ -188,13 +175,7 @@ class Played(Source):
 
     # ---- facts
 
-    @property
-    def recorded(self) -> bool:
-        return True
-
-    @property
-    def counted(self) -> bool:
-        return True
+    recorded, counted = True, True
 
     @property
     def curve(self) -> Curve:
@@ -202,7 +183,7 @@ class Played(Source):
 
     @property
     def edits(self) -> int:
-        here = self.steps[self._place]
+        here = self.steps[self.place]
         return sum(edit.step <= here for edit in self.past.edits)
 
     @property
@@ -251,7 +232,7 @@ class RecordedSource(Played):
     def _take(self, record: Recorded) -> None:
         self.record = record
         past, steps = record.past, record.steps
-        self._past = replace(past, first=int(steps[0]), newest=int(steps[-1]), steps=steps)
+        self.past = replace(past, first=int(steps[0]), newest=int(steps[-1]), steps=steps)
         self._shapes = record.shapes(0)
 
     def grow(self, record: Recorded, *, along: bool = True) -> str:
@@ -260,22 +241,22 @@ class RecordedSource(Played):
         At the end it goes `along` with the run, also to another branch; otherwise it stays at its step, or the last
         before it.
         """
-        along, step = along and self.at_end, int(self.steps[self._place])
+        along, step = along and self.at_end, int(self.steps[self.place])
         another = along and self.record.branch == self.record.current != record.current
         branch = record.current if another else self.record.branch
         former, self._opened = self._opened, {record.branch: record}
         if branch != record.branch:
             self._opened[branch] = record.on(branch)
         self._take(self._opened[branch])
-        self._place = len(self.steps) - 1 if along else self.record.at(step)
-        self._shapes = self.record.shapes(self._place)
+        self.place = len(self.steps) - 1 if along else self.record.at(step)
+        self._shapes = self.record.shapes(self.place)
         self._close(former)
         return f"the run changed to another branch, at step {self.steps[-1]:,}" if another else ""
 
     @property
     def at_end(self) -> bool:
         """Whether it shows the last frame."""
-        return self._place == len(self.steps) - 1
+        return self.place == len(self.steps) - 1
 
     def close(self) -> None:
         """Close the recordings that were opened here."""
@@ -292,10 +273,10 @@ class RecordedSource(Played):
         if number not in self._opened:
             self._opened[number] = self.record.on(number)
         self._take(self._opened[number])
-        self._place = len(self.steps) - 1
+        self.place = len(self.steps) - 1
 
     def frame_at(self, place: int) -> Frame:
-        return replace(self.record.frame(place), past=self._past)
+        return replace(self.record.frame(place), past=self.past)
 
     def loss_at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.asarray(self.record.loss[places])
@@ -308,11 +289,11 @@ class RecordedSource(Played):
 
     def sides(self) -> frozenset[bool]:
         """Return which steps after the current frame have micro-steps: the sample's (True), the run's own (False)."""
-        return self.record.sides(self._place)
+        return self.record.sides(self.place)
 
     def opened(self, *, alone: bool) -> RecordedStep:
         """Return the step after its frame, with the sample alone or its own batch; FileFormatError if unreadable."""
-        return self.record.opened(self._place, alone=alone)
+        return self.record.opened(self.place, alone=alone)
 
     def follow(self, frame: Frame) -> None:
         """Take tensors and stages from a frame's network: a run may have changed it."""
@@ -354,7 +335,7 @@ class RecordedSource(Played):
 
     @property
     def facts(self) -> Facts | None:
-        about, batch = self.record.about, int(self.record.entry(self._place, "batch"))
+        about, batch = self.record.about, int(self.record.entry(self.place, "batch"))
         if not about.optimizer:
             return None
         whole = about.whole if batch == about.batch_size else batch >= about.samples
@@ -366,8 +347,8 @@ class RecordedSource(Played):
 
     def last_sign_change(self, index: int) -> int | None:
         """Return the last recorded step up to here at which a weight's sign changed; None if it never did."""
-        now = np.sign(self._value(self._place, index))
-        for place in range(self._place - 1, -1, -1):
+        now = np.sign(self._value(self.place, index))
+        for place in range(self.place - 1, -1, -1):
             if np.sign(self._value(place, index)) != now:
                 return int(self.steps[place + 1])
         return None

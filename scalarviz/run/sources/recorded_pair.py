@@ -67,7 +67,7 @@ class RecordedPair(Played):
         self._stages = () if self._rowless() else self._way
         self.left_out = tuple(self._left_out_words())
         self._networks = tuple(one.tensors for one in self.pair)
-        self._past = self._joined()
+        self.past = self._joined()
 
     def _shared_way(self) -> tuple[Stage, ...]:
         """Return the stages from input to output if both have the same ones; otherwise empty."""
@@ -129,7 +129,7 @@ class RecordedPair(Played):
         """
         one = self.pair[which]
         assert isinstance(one, RecordedSource)  # nothing else is written
-        along, step = along and self._place == len(self.steps) - 1, int(self.steps[self._place])
+        along, step = along and self.place == len(self.steps) - 1, int(self.steps[self.place])
         one.show_frame(len(one.steps) - 1 if along else 0)
         branch, known = one.record.branch, self._networks[which]
         said = one.grow(record, along=along)
@@ -141,8 +141,8 @@ class RecordedPair(Played):
             said = f"the network changed after step {one.steps[kept[-1]]:,}; compare both again to see the rest"
         self._kept = tuple(kept if k == which else old for k, old in enumerate(self._kept))
         self._steps = tuple(one.steps[k] for one, k in zip(self.pair, self._kept, strict=True))
-        self.left_out, self._past = tuple(self._left_out_words()), self._joined()
-        self._place = len(self.steps) - 1 if along else max(0, int(np.searchsorted(self.steps, step, "right")) - 1)
+        self.left_out, self.past = tuple(self._left_out_words()), self._joined()
+        self.place = len(self.steps) - 1 if along else max(0, int(np.searchsorted(self.steps, step, "right")) - 1)
         return said
 
     def _joined(self) -> Past:
@@ -169,7 +169,7 @@ class RecordedPair(Played):
     @property
     def other_curve(self) -> Curve:
         """The curve of `b`."""
-        return self.pair[1].curve.after(self._past.first - 1)
+        return self.pair[1].curve.after(self.past.first - 1)
 
     def places(self, step: int) -> tuple[int, int]:
         """Return the frame indices of the two at a step: their last frames not after it."""
@@ -195,7 +195,7 @@ class RecordedPair(Played):
                     if name in a.activations}  # fmt: skip
         return Compared(
             step, float("nan"), float("nan"), values, gradient, update, a.computed & b.computed,
-            np.zeros(len(values), bool), rows, edited=a.edited or b.edited, past=self._past, a=a, b=b,
+            np.zeros(len(values), bool), rows, edited=a.edited or b.edited, past=self.past, a=a, b=b,
             moved=a.known("update") & b.known("update"),
         )  # fmt: skip
 
@@ -240,14 +240,7 @@ class RecordedPair(Played):
         """The stages from input to output, if both have the same ones, with or without rows; otherwise empty."""
         return self._way
 
-    @property
-    def of(self) -> str:
-        """Name of the difference: `b` minus `a`."""
-        return "b \N{MINUS SIGN} a"
-
-    @property
-    def counted(self) -> bool:
-        return False
+    of, counted = "b \N{MINUS SIGN} a", False
 
     def lacks(self, quantity: str) -> str:
         if quantity == "micro":

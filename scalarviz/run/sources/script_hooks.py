@@ -31,11 +31,6 @@ def script_name(thing: object, names: Mapping[str, Any]) -> str:
     return next((name for name, one in list(names.items()) if one is thing), type(thing).__name__.lower())
 
 
-def _script() -> dict[str, Any]:
-    """Return the names of the running script."""
-    return vars(sys.modules["__main__"])
-
-
 # ---- PyTorch
 
 
@@ -230,7 +225,7 @@ class TorchHooks(MetaPathFinder):
         if len(roots) == 1:
             self._root, self._flow = roots[0], self._flow_of(roots[0])
         self._called.clear()
-        names = _script()
+        names = vars(sys.modules["__main__"])
         self._gpu_parameters = {
             f"{script_name(one, names)}.{name}" if len(roots) > 1 else name: p
             for one in roots for name, p in one.named_parameters() if p.device.type not in ("cpu", "meta")
@@ -426,8 +421,7 @@ def _stacked(parts: list[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
 
 def _read(values: NDArray[Any], attribute: str) -> NDArray[np.float64]:
     flat = [np.asarray(getattr(one, attribute), np.float64) for one in values.ravel()]
-    found: NDArray[np.float64] = np.stack(flat).reshape((*values.shape, *flat[0].shape))
-    return found
+    return np.stack(flat).reshape((*values.shape, *flat[0].shape))
 
 
 def hooks(begin: BeginReports, note: Callable[[str], object] = str) -> tuple[TorchHooks, ValueHooks]:

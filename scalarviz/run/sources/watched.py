@@ -449,7 +449,7 @@ class Watched(Source):
             if onlooker in self._onlookers:
                 self._onlookers.remove(onlooker)
                 self.look_at_rest()
-                onlooker.ended(self)
+                onlooker.look(self, last=True)
 
     def curve_after(self, step: int) -> Curve:
         """Return the reported losses after a step."""

@@ -240,7 +240,7 @@ class Stored(Played):
         nothing = np.broadcast_to(flat.dtype.type(0), flat.shape)
         unset = np.broadcast_to(np.False_, flat.shape)
         self._frame = Frame(0, np.nan, np.nan, flat, nothing, nothing, unset, unset)
-        self._past = Past(0, 0, steps=np.zeros(1, np.int64))
+        self.past = Past(0, 0, steps=np.zeros(1, np.int64))
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:

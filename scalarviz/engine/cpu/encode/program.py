@@ -154,17 +154,7 @@ def _uniform(program: Program) -> set[int]:
     return found
 
 
-def gather_forward(w: Writer, i: Instruction) -> Lines:
-    """Return lines of a gather."""
-    return [[*w.kernel("gather"), i.dst, *_fields(w, i)]]
-
-
-def gather_backward(w: Writer, i: Instruction) -> Lines:
-    """Return lines that add its gradients to the parameters; the ids get none."""
-    return [[*w.kernel("gather_back"), w.adjoint(i.dst), *_fields(w, i)]]
-
-
-def _fields(w: Writer, i: Instruction) -> list[int]:
+def _gather_fields(w: Writer, i: Instruction) -> list[int]:
     assert i.table is not None
     ids, weights = w.keep(i.args[0]), w.keep(i.weights)
     return [ids, i.args.shape[1], weights, len(i.weights), i.table.rows, i.table.step]
@@ -290,21 +280,20 @@ def _operands(i: Instruction, start: int) -> list[int]:
     return found + [found[0]] * (3 - len(found))
 
 
-def param_forward(w: Writer, i: Instruction) -> Lines:
-    """Return lines of parameters that are rows of their own."""
-    return [[*w.kernel("parameters"), i.dst, i.count, w.keep(i.weights)]]
-
-
-def param_backward(w: Writer, i: Instruction) -> Lines:
-    """Return lines that sum their gradients."""
-    return [[*w.kernel("parameters_back"), w.adjoint(i.dst), i.count, w.keep(i.weights)]]
-
-
 Part = Callable[[Writer, Instruction], Lines]
+
+
+def _read(kernel: str, fields: Callable[[Writer, Instruction], list[int]]) -> tuple[Part, Part]:
+    """What reads parameters: one line, and one that adds the gradients of its rows to them."""
+    return (
+        lambda w, i: [[*w.kernel(kernel), i.dst, *fields(w, i)]],
+        lambda w, i: [[*w.kernel(f"{kernel}_back"), w.adjoint(i.dst), *fields(w, i)]],
+    )
+
 
 KINDS: dict[str, tuple[Part, Part]] = {
     "op": (op_forward, op_backward),
-    "param": (param_forward, param_backward),
+    "param": _read("parameters", lambda w, i: [i.count, w.keep(i.weights)]),
     "layer": (sums.layer_forward, sums.layer_backward),
     "conv": (pictures.conv_forward, pictures.conv_backward),
     "max": (pictures.max_forward, pictures.max_backward),
@@ -313,7 +302,7 @@ KINDS: dict[str, tuple[Part, Part]] = {
     "product": (sums.product_forward, sums.product_backward),
     "squares": (sums.squares_forward, sums.squares_backward),
     "mask": (mask_forward, lambda w, i: []),  # a mask needs no gradient
-    "gather": (gather_forward, gather_backward),
+    "gather": _read("gather", _gather_fields),
     "batch_mean": (mean_forward, mean_backward),
 }
 """The functions that encode each kind of instruction, forward and backward."""

@@ -17,7 +17,7 @@ from ....errors import FileFormatError, InputError, StateError
 from ....io.atomic import StrPath, path_text, scratch
 from ....io.readable import check_source, unreadable
 from ...panels.base import Picture
-from .file import DAMAGED, LONGEST_NAME, RECORDING, FileUse, Format, address, clean, reading
+from .file import DAMAGED, LONGEST_NAME, RECORDING, FileUse, Format, Stat, address, clean, reading, stat_of
 from .index import Branches, Index, read_index, read_networks
 from .items import About, read_about
 from .recorded_step import MicroTable
@@ -197,13 +197,13 @@ class OpenDatabase:
     @property
     def altered(self) -> bool:
         """Whether the file itself was written since it was opened; a file that replaced it does not count."""
-        now, before = _stat(self._name), self.stamp[0]
+        now, before = stat_of(self._name), self.stamp[0]
         return now is not None and before is not None and now[:2] == before[:2] and now != before
 
     @property
     def replaced(self) -> bool:
         """Whether its path leads to another file by now."""
-        now, before = _stat(self._name), self.stamp[0]
+        now, before = stat_of(self._name), self.stamp[0]
         return now is not None and (before is None or now[:2] != before[:2])
 
     def close(self) -> None:
@@ -234,21 +234,9 @@ def _ends_with(path: Path, end: bytes) -> bool:
         return file.read() == end
 
 
-Stat = tuple[int, int, int, int]
-
-
-def _stat(path: Path) -> Stat | None:
-    """Return the file's identity (two numbers), size and time, or None without a file."""
-    try:
-        stat = path.stat()
-    except OSError:
-        return None
-    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
-
-
 def stamp(path: Path) -> list[Stat | None]:
     """Return the state of a file and of its companions."""
-    return [_stat(part) for part in (path, *_log_files(path))]
+    return [stat_of(part) for part in (path, *_log_files(path))]
 
 
 def _repair(path: Path, form: Format) -> None:

@@ -186,20 +186,24 @@ _lock = threading.Lock()
 _used: Counter[Identity] = Counter()
 
 
-def identity(path: Path) -> Identity | None:
-    """Return the identity of the file at a path, or None without a file."""
+Stat = tuple[int, int, int, int]
+
+
+def stat_of(path: Path) -> Stat | None:
+    """Return the identity of the file at a path (two numbers), its size and time, or None without a file."""
     try:
         stat = path.stat()
     except OSError:
         return None
-    return stat.st_dev, stat.st_ino
+    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
 
 
 class FileUse:
     """Marks a file as used through SQLite in this process, until :meth:`end`."""
 
     def __init__(self, path: Path, *, logged: bool = False) -> None:
-        self.path, self._of = path, identity(path)
+        self.path, stat = path, stat_of(path)
+        self._of = stat and stat[:2]
         with _lock:
             # closing a file drops all locks of this process on it, so a used file is not opened here
             known = self._of is not None and _used[self._of] > 0
@@ -211,7 +215,8 @@ class FileUse:
     @property
     def is_same_file(self) -> bool:
         """Whether the path still leads to the same file; another program may remove or replace it."""
-        return identity(self.path) == self._of
+        stat = stat_of(self.path)
+        return (stat and stat[:2]) == self._of
 
     def end(self) -> None:
         """End the use; a second call does nothing."""

@@ -164,7 +164,6 @@ def _useful(part: Any, default: Any) -> Any:
     return part if bounded else default
 
 
-Float = NDArray[np.float64]
 OVERHEAD = 1024
 """Bytes of an item beside its arrays."""
 

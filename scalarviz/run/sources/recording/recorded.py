@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....checks import integer, position
+from ....closing import Closing
 from ....engine.problem import HALF
 from ....errors import (
     FileFormatError,
@@ -154,7 +155,7 @@ class Numbers(Mapping[str, NDArray[np.float32]]):
 _LOST = "the file changed after it was opened; open it again"
 
 
-class Recorded:
+class Recorded(Closing):
     """The frames of one branch of a recording; default: the branch of the last step.
 
     Parameters
@@ -419,12 +420,6 @@ class Recorded:
         if not self._closed:
             self._closed = True
             self._contents.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         last = f"steps {self.steps[0]:,} to {self.steps[-1]:,}"

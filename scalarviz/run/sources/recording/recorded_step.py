@@ -30,7 +30,7 @@ from ...opened.attention import Attention, AttentionState
 from ...opened.equations import DIGITS as RESULT
 from ...opened.equations import MAX, MOST_TERMS, OWN, PASSED, TERMS, operated
 from ...opened.micro import FEW, PHASES, GradientTerms, MicroStep, PhaseSpan, listed, phases_of, weight_told
-from ...opened.network import Network
+from ...opened.network import Float, Network, Rows
 from ...opened.opened import Opened
 from ...opened.rule import Line, Quantity, Token, Update, digits_of, digits_that_give, rounded
 from .file import DAMAGED, LONGEST_NAME, MOST_FRAMES, clean
@@ -40,8 +40,6 @@ from .items import FrameItem, number
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-Float = NDArray[np.float64]
-Rows = NDArray[np.int64]
 DIGITS = (4, 6)
 """Least digits of a line of the optimiser: in pictures, and as text."""
 LONGEST_PLAN = 1 << 20

@@ -12,11 +12,12 @@ import weakref
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 
 from ....checks import flag, integer
+from ....closing import Closing
 from ....errors import InputError, StateError
 from ....io.atomic import StrPath, check_target, path_text, replacing, scratch
 from ...run import Run
@@ -32,7 +33,7 @@ WAIT = 60.0
 """Most seconds that a reader waits for the disk."""
 
 
-class Recording:
+class Recording(Closing):
     """Records a run from its current step on: steps, edits, jumps and branches.
 
     Parameters
@@ -126,15 +127,8 @@ class Recording:
         """Steps between two frames, as thinned so far."""
         return self._thinning.every
 
-    def look(self, run: Run | Watched) -> None:
-        """Record the current moment of the run."""
-        self._look(run, last=False)
-
-    def ended(self, run: Run | Watched) -> None:
-        """Record the last moment of the run."""
-        self._look(run, last=True)
-
-    def _look(self, run: Run | Watched, *, last: bool) -> None:
+    def look(self, run: Run | Watched, *, last: bool = False) -> None:
+        """Copy the current moment of the run; `last`: it is closed, or gives its weights away."""
         if self._closed or os.getpid() != self._process:
             return
         if not self._writer.trouble:
@@ -212,8 +206,7 @@ class Recording:
                     self._database.backup(target)  # nothing writes to it any more
                 target.execute("PRAGMA journal_mode = DELETE")
         except sqlite3.ProgrammingError:  # it was complete and closed
-            why = LOST
-            raise InputError(f"cannot copy {path_text(self.path)}: {why}") from None
+            raise InputError(f"cannot copy {path_text(self.path)}: {LOST}") from None
         except sqlite3.Error as error:
             raise InputError(f"cannot copy {path_text(self.path)} to {path_text(path)}: {error}") from None
 
@@ -230,12 +223,6 @@ class Recording:
             if not self._temporary:
                 self._end.detach()
         return self.path
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         said = "closed" if self._closed else f"every {self.every:,} steps"

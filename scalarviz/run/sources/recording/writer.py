@@ -18,12 +18,10 @@ from numpy.typing import NDArray
 from ....errors import StateError
 from ...core.frame import Curve, Stage
 from ...core.graph import Forward
-from ...opened.network import Network
+from ...opened.network import Float, Network
 from .file import SUMMED, Cell, FileUse, checksum
 from .items import FrameItem, Item, Outside, Passed, Put, bits, blob, marked, number, weights_of
 from .recorded_step import MicroRows
-
-Float = NDArray[np.float64]
 
 
 class Deltas:
