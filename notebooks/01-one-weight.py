@@ -42,8 +42,8 @@ y = w.forward(x)
 print("y =", y)
 
 # %% [markdown]
-# In a picture a weight is a cube. Its colour is its value. The bar below it shows which number each colour stands for:
-# orange is negative, white is zero, blue is positive.
+# In a picture a weight is a cube. Its colour shows its value. The bar below it shows which number each colour stands
+# for: orange is negative, white is zero, blue is positive.
 
 # %%
 show(w, size=(240, 360))
@@ -80,8 +80,8 @@ nudged = ((y + nudge) - target) ** 2
 print(f"loss = {loss}, its slope with respect to y = {upstream}; by a nudge: {(nudged - loss) / nudge:.2f}")
 
 # %% [markdown]
-# `w.backward(upstream)` hands this slope to the weight. The weight has remembered its input `x`, and multiplies the
-# two:
+# The variable `upstream` holds this slope, and `w.backward(upstream)` hands it to the weight. The weight has remembered
+# its input `x`, and multiplies the two:
 #
 # slope of the loss with respect to `w` = `upstream * x`
 #
@@ -171,8 +171,8 @@ sv.lesson("01")
 # %% [markdown]
 # ## Now you
 #
-# Each exercise is a cell with a `...`. Put your answer there and run the cell. The check says whether your answer is
-# right. If it is wrong, the check says why.
+# Each exercise is a cell with a `...`. Put your answer in its place and run the cell. The check says whether your
+# answer is right. If it is wrong, the check says why.
 
 # %% [markdown]
 # **1. By hand.** `w = 1`, `x = 3`, and `y` should be 0. The loss is `(y - 0)**2`. What is the gradient of `w`?

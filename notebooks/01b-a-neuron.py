@@ -38,8 +38,8 @@ def show(x, size=(680, 510), **options):
 # ## 1. A perceptron
 #
 # A **perceptron** has several weights and one more number, the **bias**. It adds up the products and the bias; the
-# result is the sum `z`. Then it sends `z` through an **activation** function. Ours is the **sigmoid**, `1 / (1 +
-# e**-z)`. Its result is always between 0 and 1.
+# result is the sum `z`. Then it sends `z` through an **activation** function. Ours is the **sigmoid**,
+# `1 / (1 + e**-z)`. Its result is always between 0 and 1.
 
 # %%
 inputs, wanted = [0.9, 0.5, 0.1], 0.1
@@ -64,7 +64,8 @@ for weight in [*w, b]:
 # %% [markdown]
 # ### The chain rule with the numbers filled in
 #
-# Three slopes lie on the path from the loss to `w0`. The slope of the sigmoid is `out * (1 - out)`.
+# Three slopes lie on the path from the loss to `w0`: those of the square, the sigmoid and the product. The slope of the
+# sigmoid is `out * (1 - out)`.
 
 # %%
 by_output = 2 * (out.data - wanted)

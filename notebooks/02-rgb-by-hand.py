@@ -15,7 +15,8 @@
 # # RGB by hand
 #
 # A network of twelve weights learns to turn every colour into its opposite. First you write the network and its
-# training yourself, in plain Python, number by number. Then the library does the same with a fast **engine**.
+# training yourself, in plain Python, number by number. Then one of the library's **engines** does the same, much
+# faster.
 #
 # **The question of this lesson: does the fast engine compute the same numbers?**
 #
@@ -96,7 +97,7 @@ print("it should be       ", [f"{1 - number:.2f}" for number in orange])
 # %% [markdown]
 # ## How wrong is it?
 #
-# The loss answers with one number for all 27 colours: the mean of the squared errors.
+# One number answers this for all 27 colours: the **loss**, the mean of the squared errors.
 
 
 # %%
@@ -179,8 +180,8 @@ def make_run(engine):
 
 
 # %% [markdown]
-# **Predict:** each engine takes sixty steps from the same start. Will the weights be equal to 2 digits, to 6, or to all
-# of the 16 digits that the computer keeps?
+# **Predict:** each engine takes sixty steps from the same start. Will its weights agree with yours to 2 digits, to 6,
+# or to all 16 digits that the computer keeps?
 
 # %%
 away = {}

@@ -165,7 +165,7 @@ print("the same with one layer:", one_layer.ravel().round(2))
 
 
 # %% [markdown]
-# ## When it gets stuck
+# ## When training gets stuck
 #
 # The bend can be `tanh` (from -1 to 1) or `sigmoid` (from 0 to 1). We train twenty networks with each, from twenty
 # different starts.

@@ -222,8 +222,8 @@ print("right:", right)
 # You do not have to find the order by hand. A node can only be made from nodes that **exist already**. So every node is
 # older than the nodes that use it. Go from the newest node to the oldest, and you follow the rule.
 #
-# This library does so in `backward()`. micrograd sorts the graph (a *topological sort*). PyTorch counts for every node
-# how many of its users are still to come. All three follow the same rule.
+# This library does so in `backward()`. micrograd sorts the graph (a *topological sort*). PyTorch counts, for every
+# node, how many nodes that use it have not pushed yet. All three follow the same rule.
 
 # %%
 x, nodes = entangled()
@@ -288,8 +288,8 @@ print(f"with a shortcut: right {right[1]:.4f}   as soon as found {wrong[1]:.4f}"
 #
 # This is the graph from the beginning. Here `a` is a weight, and `c`, four times the weight, should become 6. Run the
 # cell and click the picture. Press **`.`** (full stop) to look inside a step, and again for each next micro-step.
-# Forward makes `b`, then `c`. (The line below the cubes calls a node by its formula: `b` is `a + a`, and `c` is `a + a
-# + a + a`.)
+# Forward makes `b`, then `c`. (The line below the cubes calls a node by its formula: `b` is `a + a`, and `c` is
+# `a + a + a + a`.)
 #
 # **Predict** the order of backward before you go on. Then watch `b`: its gradient is complete, twice that of `c`,
 # before `b` passes it on to `a`.
@@ -326,9 +326,9 @@ sv.check.exercise("04.3", answer)
 
 
 # %% [markdown]
-# **4. The whole walk.** Write `backward` for any graph. At the start all gradients are 0. Find `root` and all nodes
-# that it was computed from (`node.parents` lists the parents of a node). Put them in an order that follows the rule.
-# You need more lines than the cell has. Do not call the library's own `root.backward()`.
+# **4. The whole of backward.** Write `backward` for any graph. At the start all gradients are 0. Find `root` and all
+# nodes that it was computed from (`node.parents` lists the parents of a node). Put them in an order that follows the
+# rule. You need more lines than the cell has. Do not call the library's own `root.backward()`.
 
 
 # %% tags=["exercise: whole-walk"]

@@ -61,7 +61,7 @@ print("slope:", w.grad)
 sv.draw(y)
 
 # %% [markdown]
-# **Predict:** what would be in the box if each part *replaced* the number there, instead of adding to it?
+# **Predict:** what would be in the box if each part *replaced* the number there, instead of being added to it?
 
 # %%
 with sv.mistakes.overwrite():
@@ -163,7 +163,7 @@ for k in (0, 3, 7, 14):
 
 
 # %% [markdown]
-# ## Where does the line belong?
+# ## Where does `zero_grad` belong?
 #
 # A training step has three parts: clear the gradient, backward (together with forward), and step. "Clear" can stand at
 # several places. **Predict** which of these orders learn:

@@ -154,7 +154,7 @@ print("gradient of w00:     ", opened.gradient[opened.index("0.weight[0][0]")].r
 
 # %% [markdown]
 # An opened step is a sequence of **micro-steps**. Each is a line like the ones above. Here are the micro-steps of
-# backward. Layer 2 gives the output, and layer 0 the two hidden sums:
+# backward. Layer 2 computes the output, and layer 0 computes the two hidden sums:
 
 # %%
 for number, small in enumerate(opened.micro_steps(), 1):
@@ -162,7 +162,7 @@ for number, small in enumerate(opened.micro_steps(), 1):
         print(f"{number:2}  layer {small.stage}: {small.words:27} {small.numbers}")
 
 # %% [markdown]
-# ## As pulses
+# ## The micro-steps in the picture
 #
 # The picture shows the same micro-steps on the cubes. It counts from 1: layer 0 is called layer 1 there, and `h0` is
 # called h1. Forward comes first. Here is its last sum.
@@ -202,8 +202,7 @@ print(f"backward(): {x0.grad:.4f}")
 # ## Live
 #
 # This is the network of this lesson. Run the cell, click the picture, and press **`.`** (full stop) again and again.
-# You see all 34 micro-steps of one training step, each with its formula. Click a cube to see how its gradient is
-# computed.
+# You see all 34 micro-steps of one training step, each with its formula. Click a cube to open its card.
 
 # %%
 sv.lesson("06")

@@ -204,9 +204,9 @@ sv.check.exercise("07.3", answer)
 
 
 # %% [markdown]
-# **4. A gradient of two pupils.** The loss of two samples, `x = 1` and `x = 3`, is `f = ((w + b - 2)**2 + (3 * w + b -
-# 4)**2) / 2`. Write its slopes with respect to `w` and `b`. For each, multiply δ by the input of that number, add up
-# the two samples, and divide by 2.
+# **4. A gradient of two pupils.** The loss of two samples, `x = 1` and `x = 3`, is
+# `f = ((w + b - 2)**2 + (3 * w + b - 4)**2) / 2`. Write its slopes with respect to `w` and `b`. For each, multiply the
+# δ of each sample by the right factor, add the two products, and divide by 2.
 
 
 # %% tags=["exercise: two-pupils"]

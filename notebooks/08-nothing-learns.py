@@ -90,8 +90,8 @@ healthy = network()
 examine(healthy)
 
 # %% [markdown]
-# This is before the first step. **Predict:** which of these lines will look different after 2000 steps of good
-# training?
+# This is the network before the first step. **Predict:** which of these lines will look different after 2000 steps of
+# good training?
 
 # %%
 examine(train(healthy))
@@ -102,7 +102,7 @@ examine(train(healthy))
 #
 # ## Five patients
 #
-# Each patient is a network with one of these illnesses. The illness is drawn at random.
+# Each patient is a network with one of these illnesses. Each illness occurs once, in random order.
 #
 # | word | cause |
 # |---|---|

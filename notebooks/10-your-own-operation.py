@@ -14,7 +14,7 @@
 # %% [markdown]
 # # Your own operation
 #
-# Every engine knows a table of operations, such as plus, times and tanh. You can add your own operation to this table.
+# The engines share a table of operations, such as plus, times and tanh. You can add your own operation to this table.
 # Then everything else (the chain rule, the pictures, the fast engines) works with it, too.
 #
 # **The question of this lesson: how much does an engine have to know about an operation?**
@@ -109,8 +109,8 @@ for name, bend in (("sigmoid", nn.Sigmoid()), ("tanh", nn.Tanh()), ("bump", Bump
         print(f"{name:8} {run.predict(BITS).ravel().round(2)}")
 
 # %% [markdown]
-# Here three numbers are enough. The network in lesson 03 had twelve. The unit puts its bump along the line through `0
-# 1` and `1 0`:
+# Here three numbers are enough. The network in lesson 03 had twelve. The unit puts its bump along the line through
+# `0 1` and `1 0`:
 
 # %%
 run = make_run(Bump())

@@ -285,8 +285,8 @@ sv.check.exercise("11.2", answer)
 
 
 # %% [markdown]
-# **3. The slope of the loss.** Two letters have the scores `a` and `b`; the first is right. The loss is `log(exp(a) +
-# exp(b)) - a`. Write both slopes. Both slopes are very simple if you write them with the shares.
+# **3. The slope of the loss.** Two letters have the scores `a` and `b`; the first is right. The loss is
+# `log(exp(a) + exp(b)) - a`. Write both slopes. They are very simple if you write them with the shares.
 
 
 # %% tags=["exercise: loss-slopes"]

@@ -37,7 +37,7 @@ def show(x, size=(680, 300), **options):
 # %% [markdown]
 # ## The target
 #
-# This is the library's class. A Value computes a number. It also remembers its parents, its operation and its gradient.
+# This is the library's class. A Value holds a number. It also remembers its parents, its operation and its gradient.
 
 # %%
 a, b = sv.Value(2.0), sv.Value(-3.0)
