@@ -122,7 +122,7 @@ def answers(fn: Callable[..., Any], rows: Floats, names: Sequence[str]) -> Float
     found = [_answer(fn, row, names) for row in rows.tolist()]
     for row, before in zip(rows[:AGAIN].tolist(), found, strict=False):
         if not np.array_equal(_answer(fn, row, names), before, equal_nan=True):
-            raise CheckEnded("failed", "random", f"it gives other numbers at a second call, {_point_words(names, row)}")
+            raise CheckEnded("failed", "random", f"a second call gives other numbers, {_point_words(names, row)}")
     return np.array(found)
 
 
@@ -226,7 +226,7 @@ def _points_of_function(
             "failed", "kind", f"Expected a Value; you returned {type(first).__name__}. Compute with the Values."
         )
     if first.data != second.data and first.data == first.data:
-        raise CheckEnded("failed", "random", f"it gives another number at a second call, {_point_words(names, draw)}")
+        raise CheckEnded("failed", "random", f"a second call gives another number, {_point_words(names, draw)}")
     return sample_points(held, len(names), ends, seed, "check.gradient")
 
 

@@ -150,7 +150,7 @@ def module(
 def _make_module(cls: Any, arguments: Sequence[Any]) -> CheckedModule:
     if isinstance(cls, type):
         if not issubclass(cls, Module):
-            raise CheckEnded("failed", "kind", f"it is no module: write class {cls.__name__}(nn.Module)")
+            raise CheckEnded("failed", "kind", f"it is not a module: write class {cls.__name__}(nn.Module)")
         cls = call_pupil(cls, arguments)
     if not isinstance(cls, Module):
         raise TypeMismatchError(f"check.module: cls must be an nn.Module or a class of modules, got {shown(cls)}")
@@ -211,7 +211,7 @@ def _collect_outputs(made: CheckedModule, rows: Floats, outputs: int) -> Floats:
         found.append([value.data for value in values])
     again = [value.data for value in outputs_of(made, rows[0].tolist())]
     if again != found[0] and not np.isnan(found[0]).any():
-        raise CheckEnded("failed", "random", "it gives other numbers at a second call with the same input")
+        raise CheckEnded("failed", "random", "a second call with the same input gives other numbers")
     return np.array(found)
 
 

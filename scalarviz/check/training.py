@@ -116,10 +116,10 @@ def _pupil_weights(step: Callable[..., Any], arguments: int, problem: Problem) -
     for _ in range(STEPS):
         call_pupil(step, rest)
         if len(problem.weights) != len(problem.inputs) or not all(isinstance(w, Value) for w in problem.weights):
-            raise CheckEnded("failed", "weights", "afterwards the list `weights` holds other things than its Weights")
+            raise CheckEnded("failed", "weights", "after the step, the list `weights` no longer holds its Weights")
         way.append([weight.data for weight in problem.weights])
     if not np.isfinite(way).all():
-        raise CheckEnded("wrong", "nan", "a weight is no finite number afterwards.")
+        raise CheckEnded("wrong", "nan", "after the step, a weight is not a finite number.")
     return way
 
 

@@ -149,7 +149,7 @@ def _forbid_library_backward() -> Iterator[None]:
 def check_class(cls: Any, title: str, tolerance: float, seed: int, back: bool = True) -> Report:
     """Compare a pupil's own class of numbers, with ``+`` and ``*``, with `Value`; with `back` also its backward()."""
     if back and not hasattr(cls, "backward"):
-        raise CheckEnded("failed", "kind", "it has no backward(). Was the class defined again after it was added?")
+        raise CheckEnded("failed", "kind", "your class has no backward(). Was it defined again after you added it?")
     for (ours, at, text), (root, leaves, _) in zip(graphs(seed, plain=True), _make_graphs(cls, seed), strict=True):
         got = _attribute(root, "data", "the result")
         if not near(got, ours.data, tolerance):
