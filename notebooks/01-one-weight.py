@@ -162,8 +162,8 @@ for _ in range(5):
 # This is the same weight. It lies on the curve of the loss. Run the cell and click the picture, so that it gets your
 # keys. Press **Right** a few times: each press is one step. The violet line is the slope that moved the weight.
 #
-# Then press **R** to restart, and **P** to open the controls. Double-click the learning rate, type 0.3, and press
-# **Right** again.
+# Then press **R** to restart, and **P** to open the controls. Double-click the learning rate and type 0.3. Press **P**
+# again to close the controls, and **Right** for each step.
 
 # %%
 sv.lesson("01")

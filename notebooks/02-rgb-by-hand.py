@@ -232,8 +232,8 @@ print("orange ->", run.predict([orange])[0].round(2), "  wanted", [round(1 - x, 
 #
 # This is the same network with other first weights and 216 colours. Run the cell, click the picture, and press
 # **Space** to train. When the network has learnt, press **Space** to pause and **R** to restart. Press **P** to open
-# the controls, double-click the learning rate, and type 50 (a hundred times as much). **Predict:** what will the loss
-# do? Then press the run button ▶.
+# the controls, double-click the learning rate, and type 50 (a hundred times as much). Press **P** again to close them.
+# **Predict:** what will the loss do? Then press **Space**.
 
 # %%
 sv.lesson("02")
