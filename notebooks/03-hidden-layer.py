@@ -230,7 +230,8 @@ for steps in (20_000, 40_000, 60_000, 80_000):
 # ## Live
 #
 # This is the network with three hidden units, and its map. Run the cell, click the picture, press **Space** and watch
-# the black curve. Then try other first weights with `sv.lesson("03", seed=4)`. Does the curve cut off the same corners?
+# the curve on the map. Then try other first weights with `sv.lesson("03", seed=4)`. Does the curve cut off the same
+# corners?
 
 # %%
 sv.lesson("03")

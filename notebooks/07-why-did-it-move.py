@@ -162,8 +162,8 @@ picture(along)
 # ## Live
 #
 # This network has twelve weights, and its six samples are colours. Run the cell, click the picture, press **Right** a
-# few times, and click a cube. A card shows how much each sample pulled, and how the optimiser changed the gradient. It
-# also shows the loss for other values of this weight.
+# few times, and click a cube. A card shows how much each sample pulled at this weight, and how the optimiser changed
+# the gradient.
 
 # %%
 sv.lesson("07")

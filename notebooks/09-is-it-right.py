@@ -197,8 +197,8 @@ print("by the rule:", check.analytic[0], "  nudged:", round(check.numeric[0], 3)
 # ## Live
 #
 # A small network with `relu` and `tanh` learns to multiply. Run the cell, click the picture, press **Right** for one
-# step, and click a cube. A card shows the loss for other values of this weight, and a line with the slope. Where does
-# the line touch the curve?
+# step, and click a cube of layer 1. A card shows the terms that add up to its gradient, one for each sample. Some terms
+# are exactly 0: what does `relu` have to do with it?
 
 # %%
 sv.lesson("09")
