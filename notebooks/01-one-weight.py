@@ -42,8 +42,8 @@ y = w.forward(x)
 print("y =", y)
 
 # %% [markdown]
-# In a picture a weight is a cube. Its colour is its value. The bar below says which colour is which number: orange is
-# negative, white is zero, blue is positive.
+# In a picture a weight is a cube. Its colour shows its value. The bar below it shows which number each colour stands
+# for: orange is negative, white is zero, blue is positive.
 
 # %%
 show(w, size=(240, 360))
@@ -64,12 +64,13 @@ print(f"slope of y with respect to w = {by_w:.4f}, with respect to x = {by_x:.4f
 # This is the rule for every product: **the slope of `w * x` with respect to `w` is `x`**, and with respect to `x` it is
 # `w`. Such a slope is called a **derivative**.
 #
-# **Predict:** `y` is -6 and should be 4. Does `w` have to rise or to fall? Write it down; section 4 tells.
+# **Predict:** `y` is -6 and should be 4. Does `w` have to rise or to fall? Write your guess down; section 4 has the
+# answer.
 #
 # ## 3. Backward: the weight receives the slope
 #
-# We want `y` to be 4. One number says how wrong it is, the **loss**. Here it is the squared error `(y - 4)**2`.
-# Its slope with respect to `y` is `2 * (y - 4)`.
+# We want `y` to be 4. One number, the **loss**, says how wrong `y` is. Here it is the squared error `(y - 4)**2`. Its
+# slope with respect to `y` is `2 * (y - 4)`.
 
 # %%
 target = 4.0
@@ -79,12 +80,14 @@ nudged = ((y + nudge) - target) ** 2
 print(f"loss = {loss}, its slope with respect to y = {upstream}; by a nudge: {(nudged - loss) / nudge:.2f}")
 
 # %% [markdown]
-# `w.backward(upstream)` hands this slope to the weight. The weight remembered its input `x`, and multiplies:
+# The variable `upstream` holds this slope, and `w.backward(upstream)` hands it to the weight. The weight has remembered
+# its input `x`, and multiplies the two:
 #
 # slope of the loss with respect to `w` = `upstream * x`
 #
-# Multiplying the slopes along the path is the **chain rule**. The result is the **gradient**, `w.grad`.
-# `backward` returns the slope of the loss with respect to the input `x`. Whatever comes before this weight needs it.
+# Multiplying the slopes along the path from the loss to the weight is the **chain rule**. The result is the
+# **gradient**, `w.grad`. `backward` returns the slope of the loss with respect to the input `x`. In a network, the part
+# before this weight needs this slope.
 
 # %%
 to_input = w.backward(upstream)
@@ -118,7 +121,7 @@ print("after zero_grad:", w.grad)
 # %% [markdown]
 # ## 6. Gradient descent
 #
-# The four calls, repeated, are the whole training.
+# Training repeats four calls: zero the gradient, forward, backward, step.
 
 # %%
 w = sv.Weight(-3.0, name="w")
@@ -132,15 +135,15 @@ for _ in range(30):
 print("w:", " ".join(f"{value:.3f}" for value in path[:8]), "...", f"{path[-1]:.6f}")
 
 # %% [markdown]
-# `w` comes to 2, because `2 * 2 = 4`. Each step leaves 0.6 of the distance.
+# `w` approaches 2, because `2 * 2 = 4`. After each step, 0.6 of the distance to 2 is left.
 #
-# The same weight before the first step and after each of the next five, as cubes:
+# Here are six cubes: the weight before the first step, and after each of the first five steps.
 
 # %%
 show({"w after 0 to 5 steps": path[:6]}, size=(560, 300))
 
 # %% [markdown]
-# The learning rate matters. **Predict:** a rate of 0.3 is six times as large. Is the weight there six times sooner?
+# The learning rate matters. **Predict:** a rate of 0.3 is six times as large. Does the weight reach 2 six times sooner?
 
 # %%
 w = sv.Weight(-3.0, name="w")
@@ -152,12 +155,15 @@ for _ in range(5):
     print(f"w = {w.data:7.3f}   distance to 2 = {abs(w.data - 2):.3f}")
 
 # %% [markdown]
-# Each step jumps over the goal, and lands farther away than before. The rate **overshoots**.
+# Each step jumps over 2, and lands farther away than before. The step **overshoots**: the rate is too large.
 #
 # ## Live
 #
-# The same weight, with its loss drawn over it. Run the cell and press **step** a few times: the ball is the weight, the
-# violet line the slope that moved it. Then press **restart**, type 0.3 as the learning rate, and step again.
+# This is the same weight. It lies on the curve of the loss. Run the cell and click the picture, so that it gets your
+# keys. Press **Right** a few times: each press is one step. The violet line is the slope that moved the weight.
+#
+# Then press **R** to restart, and **P** to open the controls. Double-click the learning rate and type 0.3. Press **P**
+# again to close the controls, and **Right** for each step.
 
 # %%
 sv.lesson("01")
@@ -165,8 +171,8 @@ sv.lesson("01")
 # %% [markdown]
 # ## Now you
 #
-# Each exercise is a cell with a `...`. Put your answer there and run the cell. It says whether the answer is right, and
-# what is wrong with it.
+# Each exercise is a cell with a `...`. Put your answer in its place and run the cell. The check says whether your
+# answer is right. If it is wrong, the check says why.
 
 # %% [markdown]
 # **1. By hand.** `w = 1`, `x = 3`, and `y` should be 0. The loss is `(y - 0)**2`. What is the gradient of `w`?
@@ -177,8 +183,8 @@ sv.check.exercise("01.1", answer)
 
 
 # %% [markdown]
-# **2. The rule.** `upstream` is the slope of the loss with respect to the product `w * x`. What does the product pass
-# on to `w`, and what to `x`?
+# **2. The rule.** `upstream` is the slope of the loss with respect to the product `w * x`. Which slope does the product
+# pass on to `w`, and which to `x`?
 
 
 # %% tags=["exercise: product-rule"]
@@ -199,4 +205,5 @@ sv.check.exercise("01.3", answer)
 # %% [markdown]
 # ## To remember
 #
-# **A weight multiplies; its gradient is the slope from above times its input, and a step goes against it.**
+# **A weight multiplies its input. Its gradient is the upstream slope times this input. A step moves the weight against
+# its gradient.**

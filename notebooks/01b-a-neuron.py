@@ -14,8 +14,8 @@
 # %% [markdown]
 # # A neuron, and twelve weights
 #
-# One weight alone learns one product. Several of them, added up, are a neuron. Three neurons are a network that turns
-# every colour into its opposite.
+# A single weight can only multiply its input by one number. A neuron has several weights and adds up their products.
+# Three neurons form a network that turns every colour into its opposite.
 #
 # **The question of this lesson: does the rule of one weight still work when there are twelve?**
 #
@@ -37,9 +37,9 @@ def show(x, size=(680, 510), **options):
 # %% [markdown]
 # ## 1. A perceptron
 #
-# A **perceptron** has several weights and one more number, the **bias**. It adds the products and the bias to
-# a sum `z`, and sends `z` through an **activation** function. Ours is the **sigmoid**, `1 / (1 + e**-z)`, which is
-# always between 0 and 1.
+# A **perceptron** has several weights and one more number, the **bias**. It adds up the products and the bias; the
+# result is the sum `z`. Then it sends `z` through an **activation** function. Ours is the **sigmoid**,
+# `1 / (1 + e**-z)`. Its result is always between 0 and 1.
 
 # %%
 inputs, wanted = [0.9, 0.5, 0.1], 0.1
@@ -53,8 +53,8 @@ print(f"z = {z.data:.4f}, output = {out.data:.4f}, loss = {loss.data:.4f}")
 # %% [markdown]
 # **Predict:** the output is too large. Which weight will have the largest gradient?
 #
-# This time nothing was called by hand: `z`, `out` and `loss` are values that remember how they were computed. One call
-# of `loss.backward()` applies the chain rule all the way back to the weights.
+# In lesson 01 you called forward and backward of the weight yourself. Here this is not needed: `z`, `out` and `loss`
+# remember how they were computed. One call of `loss.backward()` applies the chain rule all the way back to the weights.
 
 # %%
 loss.backward()
@@ -64,7 +64,8 @@ for weight in [*w, b]:
 # %% [markdown]
 # ### The chain rule with the numbers filled in
 #
-# Three slopes lie on the path from the loss to `w0`. The slope of the sigmoid is `out * (1 - out)`.
+# Three slopes lie on the path from the loss to `w0`: those of the square, the sigmoid and the product. The slope of the
+# sigmoid is `out * (1 - out)`.
 
 # %%
 by_output = 2 * (out.data - wanted)
@@ -74,8 +75,8 @@ product = by_output * by_sum * by_weight
 print(f"{by_output:.4f} * {by_sum:.4f} * {by_weight} = {product:.4f}")
 
 # %% [markdown]
-# For `w1` and `w2` only the last factor differs, and for the bias it is 1. A step against these gradients makes the
-# loss smaller:
+# For `w1` and `w2` only the last factor is different. For the bias the last factor is 1. A step against these gradients
+# makes the loss smaller:
 
 # %%
 for weight in [*w, b]:
@@ -84,7 +85,7 @@ z = w[0] * inputs[0] + w[1] * inputs[1] + w[2] * inputs[2] + b
 print(f"loss before {loss.data:.4f}, after {(z.sigmoid().data - wanted) ** 2:.4f}")
 
 # %% [markdown]
-# `nn.Perceptron` is the same thing ready-made:
+# The library has a ready-made perceptron, `nn.Perceptron`. It gives the same output as ours after the step:
 
 # %%
 unit = nn.Perceptron(3, activation=nn.Sigmoid())
@@ -95,8 +96,8 @@ print(f"output = {unit(inputs).data:.4f}")
 # %% [markdown]
 # ## 2. A gradient check
 #
-# Is a gradient right? Lesson 01 had a test for it: nudge, and look. A nudge to both sides makes it more exact.
-# This is called a **finite difference**.
+# Is a gradient right? Lesson 01 had a test: change a number a little (a *nudge*), and see how much the result changes.
+# The test is more exact with a nudge to both sides. A slope found in this way is called a **finite difference**.
 
 
 # %%
@@ -111,8 +112,8 @@ low = loss_of(sv.Value(0.8 - nudge), -0.4, 0.3, 0.2).data
 print(f"nudged: {(high - low) / (2 * nudge):.6f}   chain rule: {product:.6f}")
 
 # %% [markdown]
-# `sv.gradcheck` does this for every argument of a function. It finds mistakes: a chain rule that forgets the slope of
-# the sigmoid gives a number that is far off.
+# `sv.gradcheck` does this for every argument of a function. It finds mistakes. For example, if you forget the slope of
+# the sigmoid, the result is far off.
 
 # %%
 check = sv.gradcheck(loss_of, 0.8, -0.4, 0.3, 0.2)
@@ -124,8 +125,8 @@ print(f"without the sigmoid's slope: {forgotten:.4f} in place of {check.numeric[
 # %% [markdown]
 # ## 3. Twelve weights: a network
 #
-# Three perceptrons side by side that look at the same three inputs are a **layer**: 9 weights and 3 biases.
-# Its task: invert a colour. Red, green and blue go in as numbers from 0 to 1, and `1 - x` should come out of each.
+# Three perceptrons with the same three inputs form a **layer**. It has 9 weights and 3 biases. Its task is to invert a
+# colour. Red, green and blue go in as numbers from 0 to 1. For each number `x`, the output should be `1 - x`.
 
 # %%
 net = nn.Network(3, 3, activation=nn.Sigmoid(), loss=nn.MSELoss())
@@ -136,8 +137,8 @@ print(net)
 print(len(colours), "colours to learn from")
 
 # %% [markdown]
-# A `Run` takes the steps for all weights at once. A `Scene` says what to show beside the cubes: here one orange on its
-# way through the network, and its target.
+# A `Run` trains all weights together. A `Scene` says what the picture shows beside the cubes: here the colour orange on
+# its way through the network, and its target.
 
 # %%
 sgd = optim.SGD(net.parameters(), lr=0.5)
@@ -148,11 +149,12 @@ scene = Scene("invert", run, orange, 1 - orange, names, names, panels=())
 show(scene)
 
 # %% [markdown]
-# This is before training. A row of cubes is one perceptron: its three weights, its bias, its sum and its output. The
-# weights start as random numbers between 0 and 1, the biases at 0. Orange should become blue, and becomes grey.
+# The picture shows the network before training. A row of cubes is one perceptron: its three weights, its bias, its sum
+# and its output. The weights start as random numbers between 0 and 1. The biases start at 0. Orange should become blue,
+# but it becomes grey.
 #
-# Take one step. Then look at the same cubes coloured by the **gradient** of that step. The bar is logarithmic here,
-# because gradients can be of very different size.
+# Take one step. Then look at the same cubes coloured by the **gradient** of that step. The colour bar is logarithmic
+# here, because gradients can have very different sizes.
 
 # %%
 start = net[0].weight.data.copy()
@@ -160,8 +162,8 @@ run.step()
 show(scene, quantity="gradient")
 
 # %% [markdown]
-# All gradients are positive: the loss would rise with every weight. So the step has lowered them all. Now the
-# remaining steps, up to 3000:
+# All gradients are positive: if a weight rises, the loss rises. So the step has lowered all weights. Now we take the
+# remaining steps, up to step 3000:
 
 # %%
 first = run.loss
@@ -170,9 +172,9 @@ print(f"loss after step 1: {first:.4f}, after the others: {run.loss:.4f}")
 show(scene)
 
 # %% [markdown]
-# The network found what inverting is. The weight from red to red is strongly negative: more red in, less red out. So
-# are green to green and blue to blue. The other six weights are almost zero: a colour does not depend on the others.
-# Positive biases make black almost white. And orange becomes blue:
+# The network has learnt to invert. The weight from red to red is strongly negative: more red in the input means less
+# red in the output. The same is true for green and for blue. The other six weights are almost zero: each output depends
+# on one input only. The positive biases turn black into almost white. Now orange becomes blue:
 
 # %%
 weights, biases = net[0].weight.data, net[0].bias.data
@@ -183,23 +185,24 @@ print("orange", orange, "->", run.predict([orange])[0].round(2))
 # %% [markdown]
 # ## 4. What it cannot do
 #
-# **It is not exact.** Inverting is a straight line, a sigmoid is an S: one layer comes near, and no nearer than its
-# shape allows. It did not "understand" colours. It made one number, the loss, small.
+# **It is not exact.** The graph of `1 - x` is a straight line, but the graph of a sigmoid is an S. So one layer can
+# only come near the line. The network did not "understand" colours. Training made one number small, the loss.
 
 # %%
 worst = abs(run.predict(colours) - (1 - colours)).max()
 print(f"largest error of an output: {worst:.2f}")
 
 # %% [markdown]
-# **One layer is not enough for every task.** Lesson 03 has one that it can never learn.
+# **One layer is not enough for every task.** Lesson 03 shows a task that one layer can never learn.
 #
-# **Objects are not how a large network is trained.** One object for every number is easy to understand, and slow. The
-# `Run` computed all 216 colours together. Lesson 02 shows that these are the same numbers.
+# **A large network is not trained with one object per number.** Such objects are easy to understand, but slow. The
+# `Run` computed all 216 colours together. Lesson 02 shows that this gives the same numbers.
 #
 # ## Live
 #
-# One perceptron with three inputs, as in section 1. Run the cell and press **into a step**, then **next micro-step**:
-# each small step says which numbers it multiplies.
+# This is one perceptron with three inputs, as in section 1. Run the cell and click the picture. Press **`.`** (full
+# stop) to look inside a step. Each further press shows the next *micro-step*: one product, sum, slope or update. The
+# line below the cubes shows its numbers.
 
 # %%
 sv.lesson("01b")
@@ -215,7 +218,7 @@ answer = ...
 sv.check.exercise("01b.1", answer)
 
 # %% [markdown]
-# **2. A slope.** A sigmoid gives out 0.8. How large is its slope there?
+# **2. A slope.** The output of a sigmoid is 0.8. How large is its slope there?
 
 # %% tags=["exercise: slope"]
 answer = ...
@@ -231,8 +234,8 @@ sv.check.exercise("01b.3", answer)
 
 
 # %% [markdown]
-# **4. A whole neuron.** The input is 3, the target 1: `f = (sigmoid(3 * w + b) - 1)**2`. Write its slopes with respect
-# to `w` and to `b`.
+# **4. A whole neuron.** The input is 3 and the target is 1, so the loss is `f = (sigmoid(3 * w + b) - 1)**2`. Write the
+# slopes of `f` with respect to `w` and to `b`.
 
 
 # %%
@@ -252,4 +255,5 @@ sv.check.exercise("01b.4", slopes)
 # %% [markdown]
 # ## To remember
 #
-# **However many weights there are, each gets its gradient by the same rule: the slopes along its path, multiplied.**
+# **However many weights there are, the same rule gives each gradient: multiply the slopes along the path from the loss
+# to the weight.**

@@ -14,8 +14,9 @@
 # %% [markdown]
 # # RGB by hand
 #
-# A network of twelve weights learns to turn every colour into its opposite. First you write all of it yourself, in
-# plain Python, number by number. Then a fast engine does the same.
+# A network of twelve weights learns to turn every colour into its opposite. First you write the network and its
+# training yourself, in plain Python, number by number. Then one of the library's **engines** does the same, much
+# faster.
 #
 # **The question of this lesson: does the fast engine compute the same numbers?**
 #
@@ -40,8 +41,8 @@ def show(x, size=(680, 420), **options):
 # %% [markdown]
 # ## The task
 #
-# A colour is three numbers between 0 and 1: how much red, green and blue it has. Its opposite is `1 - colour`. Three
-# levels of each make 27 colours.
+# A colour is three numbers between 0 and 1: how much red, green and blue it has. Its opposite is `1 - colour`. With
+# three levels of red, green and blue there are 27 colours.
 
 # %%
 levels = 0.0, 0.5, 1.0
@@ -50,8 +51,8 @@ wanted = [[1 - r, 1 - g, 1 - b] for r, g, b in colours]
 print(len(colours), "colours; white", colours[-1], "should become", wanted[-1])
 
 # %% [markdown]
-# **Predict:** one of the trained weights leads from the red that goes in to the red that comes out. Is it positive,
-# negative or about zero? And the one from red to green?
+# **Predict:** one of the weights leads from the input red to the output red. Will it be positive, negative or about
+# zero after training? And the weight from red to green?
 #
 # ## The network
 #
@@ -71,8 +72,8 @@ show({"weights": start, "bias": [[0.0]] * 3}, size=(560, 300))
 
 
 # %% [markdown]
-# A unit multiplies each input by its weight, adds everything and the bias, and bends the sum into 0 to 1 with a
-# **sigmoid**.
+# A unit multiplies each input by its weight, and adds up the products and the bias. Then a **sigmoid** bends the sum
+# into the range from 0 to 1.
 
 
 # %%
@@ -96,7 +97,7 @@ print("it should be       ", [f"{1 - number:.2f}" for number in orange])
 # %% [markdown]
 # ## How wrong is it?
 #
-# One number for all 27 colours: the mean of the squared errors.
+# One number answers this for all 27 colours: the **loss**, the mean of the squared errors.
 
 
 # %%
@@ -112,8 +113,7 @@ loss = loss_of_all()
 print(f"loss = {loss.data:.4f}")
 
 # %% [markdown]
-# More than a thousand small steps lead from the twelve weights to this number. The graph of the loss remembers them
-# all:
+# The loss remembers every number that it was computed from, as a graph. There are more than a thousand:
 
 
 # %%
@@ -130,7 +130,7 @@ print("numbers in the graph of the loss:", count(loss, set()))
 # %% [markdown]
 # ## The loop
 #
-# Clear, forward, backward, step. Sixty times.
+# The loop repeats four parts, sixty times: clear the gradients, forward, backward, step.
 
 # %%
 losses = []
@@ -149,16 +149,16 @@ by_hand = time.perf_counter() - began
 print("loss:", "  ".join(f"{number:.4f}" for number in losses[::10]), f" ...  {losses[-1]:.4f}")
 
 # %% [markdown]
-# This is the whole of training. Everything else (optimisers, batches, graphics cards) makes this loop better or
-# faster.
+# This loop is all of training. Everything else (optimisers, batches, graphics cards) makes this loop better or faster.
 
 # %%
 found = np.array([[weight.data for weight in row] for row in weights])
 show({"weights": found, "bias": [[bias.data] for bias in biases]}, size=(560, 300))
 
 # %% [markdown]
-# Was your prediction right? Red to red is negative: more red in, less red out. Red to green is a tenth of that, and
-# still falls towards zero: the green output does not depend on the red input.
+# Was your prediction right? The weight from red to red is negative: more red in the input means less red in the output.
+# The weight from red to green is about ten times smaller, and still falls towards zero: the green output should not
+# depend on the red input.
 
 # %%
 print(found.round(2))
@@ -166,9 +166,9 @@ print(found.round(2))
 # %% [markdown]
 # ## The same, as a Run
 #
-# `nn.Network` has the same twelve weights, `optim.SGD` takes the same step, and a `sv.Run` runs the loop. It has
-# several **engines**. `objects` works like your loop, number by number. `numpy` and `numba` compute all colours
-# together; `numba` compiles to machine code first, which takes some seconds the first time.
+# `nn.Network` has the same twelve weights, `optim.SGD` takes the same step, and `sv.Run` runs the loop. You can choose
+# the engine of a `Run`. `objects` works like your loop, number by number. `numpy` and `numba` compute all colours
+# together. `numba` first compiles to machine code; the first time, this takes some seconds.
 
 
 # %%
@@ -180,8 +180,8 @@ def make_run(engine):
 
 
 # %% [markdown]
-# **Predict:** each engine takes sixty steps from the same start. Will the weights be equal to 2 digits, to 6, or to all
-# of the 16 digits that the computer keeps?
+# **Predict:** each engine takes sixty steps from the same start. Will its weights agree with yours to 2 digits, to 6,
+# or to all 16 digits that the computer keeps?
 
 # %%
 away = {}
@@ -192,14 +192,14 @@ for engine in ("objects", "numpy", "numba"):
     print(f"{engine:8} equal to 12 digits: {away[engine] < 1e-12}   to 2 digits: {away[engine] < 0.01}")
 
 # %% [markdown]
-# They are the same numbers: the fast engine does not approximate. (The last digits may differ. A computer rounds after
-# every addition, and another order of additions rounds in another way.)
+# They are the same numbers: the fast engines do not approximate. (The last digits may differ, because a computer rounds
+# after every addition. If it adds in another order, it rounds in another way.)
 
 # %%
 print("0.1 + 0.2 + 0.3 == 0.3 + 0.2 + 0.1:", 0.1 + 0.2 + 0.3 == 0.3 + 0.2 + 0.1)
 
 # %% [markdown]
-# And the time?
+# How fast is the fast engine?
 
 # %%
 with make_run("numba") as run:
@@ -210,8 +210,8 @@ with make_run("numba") as run:
 print("100 times as many steps in less time:", seconds < by_hand)
 
 # %% [markdown]
-# So you can afford more steps. A `Scene` says what to show: the cubes, one orange on its way through the network,
-# and all colours in a cube of their own.
+# So you can afford more steps. A `Scene` says what to show: the weights, the colour orange on its way through the
+# network, and a panel in which all colours form a cube.
 
 # %%
 run = make_run("numba")
@@ -221,7 +221,7 @@ run.step(1000)
 show(scene, size=(960, 560))
 
 # %% [markdown]
-# After a thousand steps orange becomes blue, nearly. And all six weights that lead from one colour to another are
+# After a thousand steps orange becomes almost the right blue. All six weights that lead from one colour to another are
 # about zero.
 
 # %%
@@ -230,23 +230,24 @@ print("orange ->", run.predict([orange])[0].round(2), "  wanted", [round(1 - x, 
 # %% [markdown]
 # ## Live
 #
-# The same network, from another start and with 216 colours, drawn while it trains: run the cell and press **run**. When
-# it has learnt, press **pause** and **restart**, type 50 as the learning rate (a hundred times as much), and press
-# **run**. **Predict:** what will the loss do?
+# This is the same network with other first weights and 216 colours. Run the cell, click the picture, and press
+# **Space** to train. When the network has learnt, press **Space** to pause and **R** to restart. Press **P** to open
+# the controls, double-click the learning rate, and type 50 (a hundred times as much). Press **P** again to close them.
+# **Predict:** what will the loss do? Then press **Space**.
 
 # %%
 sv.lesson("02")
 
 # %% [markdown]
-# At 50 the first steps are wild, and a hundred steps are enough. Try 500 (**pause**, **restart**, 500, **run**): the
-# first steps push all sums so far out that the sigmoids are flat there. A flat place has hardly a slope, so the network
-# does not come back. Lesson 08 has such a patient.
+# At 50 the loss jumps up and down at first, but a hundred steps are enough. Now try 500: pause, restart, type 500, run.
+# The first steps push all sums so far from 0 that the sigmoids are flat there. Where a sigmoid is flat, its slope is
+# almost 0, so the network stops learning. Lesson 08 has a network with this fault.
 
 # %% [markdown]
 # ## Now you
 #
-# **1. A unit of your own.** Write it as a class, as in PyTorch: `__init__` makes the trained numbers as `nn.Parameter`,
-# and `forward` computes. What does `forward` return?
+# **1. A unit of your own.** Write a unit with a sigmoid as a class, as in PyTorch. `__init__` makes the numbers to
+# train, as `nn.Parameter`. `forward` computes the output. What does it return?
 
 
 # %% tags=["exercise: unit"]
@@ -275,7 +276,7 @@ sv.check.exercise("02.2", slopes)
 
 
 # %% [markdown]
-# **3. The loop without helpers.** Write one step for a list of weights. Use `weight.data` and `weight.grad` alone,
+# **3. The loop without helpers.** Write one step for a list of weights. Use only `weight.data` and `weight.grad`,
 # without `zero_grad()` and `step()`.
 
 
@@ -291,7 +292,8 @@ def step(weights, loss, lr):
 sv.check.exercise("02.3", step)
 
 # %% [markdown]
-# **4. Count.** How many products `weight * number` does one step of our loop compute, in forward alone?
+# **4. Count.** Look only at the forward part of our loop. How many products `weight * number` does it compute in one
+# step?
 
 # %% tags=["exercise: products"]
 answer = ...

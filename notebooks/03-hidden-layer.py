@@ -14,12 +14,13 @@
 # %% [markdown]
 # # Why a hidden layer
 #
-# One or the other, but not both: a child understands it at once. A single layer of weights never learns it, however
-# long it trains. With a second layer it takes a moment.
+# "One or the other, but not both": a child understands this rule at once. A single layer of weights never learns it,
+# however long it trains. A network with a second layer learns it in a moment.
 #
 # **The question of this lesson: what does the hidden layer do that one layer cannot?**
 #
-# You need: a unit adds weighted inputs and bends the sum (lessons 01b and 02). It takes about 20 minutes.
+# You need: a unit adds up weighted inputs and bends the sum with an activation (lessons 01b and 02). It takes about 20
+# minutes.
 
 # %%
 import numpy as np
@@ -37,7 +38,7 @@ def show(x, size=(680, 510), **options):
 # %% [markdown]
 # ## The task
 #
-# Two bits go in. Out comes 1 if exactly one of them is 1. This is called **exclusive or**, XOR.
+# Two bits go in. The answer should be 1 if exactly one of them is 1. This is called **exclusive or**, XOR.
 
 # %%
 BITS = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
@@ -47,8 +48,8 @@ for bits, wanted in zip(BITS, WANTED, strict=True):
 
 
 # %% [markdown]
-# **Predict:** one unit says 1 where `w0 * x + w1 * y + bias` is positive. We try 100,000 units with random numbers.
-# How many of the four answers does the best unit get right?
+# **Predict:** one unit answers 1 where `w0 * x + w1 * y + bias` is positive, and 0 elsewhere. We try 100,000 units with
+# random numbers. How many of the four answers does the best unit get right?
 
 
 # %%
@@ -62,13 +63,14 @@ counts = [right_answers(*numbers) for numbers in rng.uniform(-1, 1, (100_000, 3)
 print("right answers of the best:", max(counts))
 
 # %% [markdown]
-# Three, and this is no bad luck. Where `w0 * x + w1 * y + bias` is 0 there is a straight line, with 1 on one side and
-# 0 on the other. The four points are the corners of a square, and the two that should be 1 lie **across** from each
-# other. No line separates them from the other two.
+# The best unit gets three right, and this is not bad luck. The points where `w0 * x + w1 * y + bias` is 0 form a
+# straight line. The unit answers 1 on one side of it and 0 on the other. The four questions are the corners of a
+# square. The two with the answer 1 lie **diagonally across** from each other, so no line separates them from the other
+# two.
 #
 # ## Training does not help
 #
-# Training finds the best numbers. Here even the best are bad.
+# Training looks for the best numbers. Here even the best numbers give wrong answers.
 
 # %%
 unit = nn.Perceptron(2, activation=nn.Sigmoid(), seed=0)
@@ -79,12 +81,12 @@ with sv.Run(unit, nn.MSELoss(), sgd, data=(BITS, WANTED), engine="numpy", dtype=
 print("answers after 5000 steps:", said_by_one.round(2))
 
 # %% [markdown]
-# 0.5 to every question: "I do not know".
+# The unit answers 0.5 to every question. This means "I do not know".
 #
 # ## Two lines are enough
 #
-# Two units can draw two lines. Let one say **or** (at least one bit is 1) and one **and** (both are 1). Then
-# "exactly one" means: *or*, but not *and*. A third unit says this from the answers of the first two.
+# Two units can draw two lines. Let one unit answer **or** (at least one bit is 1), and the other **and** (both bits are
+# 1). "Exactly one" means: *or*, but not *and*. A third unit computes this from the answers of the first two.
 
 
 # %%
@@ -102,15 +104,17 @@ for bits, *units in zip(BITS, at_least_one, both, exactly_one, strict=True):
     print(*bits, " ", "  ".join(f"{unit:.2f}" for unit in units))
 
 # %% [markdown]
-# Look at the middle columns. The hidden layer has turned each question into **another pair of numbers**: `0 0`,
-# `1 0`, `1 0`, `1 1`. The two questions with the answer 1 have become the same point. *There* one line is enough.
+# Look at the middle columns. The first two units are the **hidden layer**. It has turned each question into **another
+# pair of numbers**: `0 0`, `1 0`, `1 0`, `1 1`. The two questions with the answer 1 have become the same point. Between
+# these new points, one line is enough.
 #
-# This is what a hidden layer does: it moves the points until the next layer can separate them with a line.
+# So a hidden layer moves the points until the next layer can separate them with a line.
 #
-# ## Training finds it, too
+# ## Training finds a hidden layer, too
 #
-# The scene `xor` is such a network. Two bits and a constant 1 go in (the 1 takes the place of a bias). There are three
-# hidden units and one output, with random weights. It takes 20,000 steps, each with one of the four questions.
+# The scene `xor` is an example of the library with such a network. Its inputs are two bits and a constant 1, which
+# takes the place of a bias. It has three hidden units and one output, with random first weights. We train it for 20,000
+# steps. Each step uses one of the four questions.
 
 # %%
 scene = xor.build(xor.Options(seed=0, cells=20))
@@ -118,10 +122,10 @@ scene.run.step(20_000)
 show(scene)
 
 # %% [markdown]
-# The colour of a place in the square is what the network says there: blue is 1, orange 0. On the black curve it says
-# one half. There are two curves, one at each corner that should be 0.
+# In the square, the colour of each point is the network's answer there: blue is 1, orange is 0. On the black curve the
+# answer is one half. There are two curves, one at each corner that should be 0.
 #
-# What do the three hidden units say to the four questions, and what does the last unit make of it?
+# Now print the answers of the three hidden units to the four questions, and their weighted sum in the last unit:
 
 # %%
 weights, last = scene.run.model[0].weight.data, scene.run.model[2].weight.data[0]
@@ -130,14 +134,15 @@ for bits, row in zip(BITS, hidden, strict=True):
     print(bits, "hidden", *(f"{number:6.2f}" for number in row), f"  sum {row @ last:6.2f}")
 
 # %% [markdown]
-# Each question has become three numbers, and one weighted sum of **these** tells the answers apart: it is large for the
-# two that should be 1, and about 0 for the others. This solution differs from our "or" and "and". Another start gives
-# yet another one.
+# Each question has become three numbers. One weighted sum of **these** separates the answers: it is large for the two
+# questions with the answer 1, and about 0 for the others. This solution differs from our "or" and "and". Other first
+# weights lead to yet another solution.
 
 # %% [markdown]
 # ## The bend matters
 #
-# **Predict:** the same network, but the hidden units do not bend: they pass their sums on as they are. Does it learn?
+# **Predict:** take the same network, but without the bend: the hidden units pass their sums on unchanged. Does it
+# learn?
 
 # %%
 net = nn.Sequential(nn.Linear(2, 3, seed=1), nn.Linear(3, 1, seed=2))
@@ -148,8 +153,8 @@ with sv.Run(net, nn.MSELoss(), sgd, data=(BITS, WANTED), engine="numpy", dtype="
 print("without a bend:", said_without.round(2))
 
 # %% [markdown]
-# 0.5 again. A weighted sum of weighted sums is a weighted sum: two layers without a bend are **one** layer in disguise.
-# Multiply the matrices:
+# The answers are 0.5 again. A weighted sum of weighted sums is itself a weighted sum. So two layers without a bend can
+# do no more than **one** layer. To see this, multiply their matrices:
 
 # %%
 first, second = net[0], net[1]
@@ -160,7 +165,7 @@ print("the same with one layer:", one_layer.ravel().round(2))
 
 
 # %% [markdown]
-# ## When it gets stuck
+# ## When training gets stuck
 #
 # The bend can be `tanh` (from -1 to 1) or `sigmoid` (from 0 to 1). We train twenty networks with each, from twenty
 # different starts.
@@ -179,7 +184,7 @@ for activation in ("tanh", "sigmoid"):
     print(f"{activation:8} all four right: {solved} of 20")
 
 # %% [markdown]
-# With `sigmoid` eight of twenty are not done. Here is one of them, the start with the number 3:
+# With `sigmoid`, eight of the twenty networks still give wrong answers. Here is one of them, with the seed 3:
 
 # %%
 stuck = xor.build(xor.Options(seed=3, activation="sigmoid", cells=20))
@@ -188,8 +193,8 @@ print("answers:", stuck.run.predict(xor.with_one(BITS)).ravel().round(2))
 show(stuck)
 
 # %% [markdown]
-# After 20,000 steps it still says 0.5 to everything. Are its gradients zero? Ask each of the four questions alone,
-# and look at the gradient of the three weights on the right.
+# After 20,000 steps it still answers 0.5 to every question. Are its gradients zero? Compute them for each question
+# alone, and look at the three weights on the right, those of the output.
 
 
 # %%
@@ -210,10 +215,11 @@ for bits, row in zip(BITS, by_question, strict=True):
 print("sum  ", *(f"{pull:8.4f}" for pull in by_question.sum(axis=0)))
 
 # %% [markdown]
-# Every question pulls, and not weakly. But the two with the answer 1 pull one way, the two with the answer 0 the other,
-# and the hidden units say nearly the same to all four. So the pulls **cancel**: the next steps undo what one step does.
+# A gradient *pulls* at a weight. Each question pulls, and not weakly. But the two questions with the answer 1 pull in
+# one direction, and the two with the answer 0 in the other. The hidden units give nearly the same numbers for all four,
+# so the pulls **cancel**: the next steps undo what one step does.
 #
-# It is a plateau, not a wall. A little remains after each round:
+# The network learns slowly here, but it does not stop: after each round of four questions, a small change remains.
 
 # %%
 for steps in (20_000, 40_000, 60_000, 80_000):
@@ -223,8 +229,9 @@ for steps in (20_000, 40_000, 60_000, 80_000):
 # %% [markdown]
 # ## Live
 #
-# The network of three hidden units, with its map. Run the cell, press **run** and watch the black curve. Then try
-# another start, as `sv.lesson("03", seed=4)`: does it cut off the same corners?
+# This is the network with three hidden units, and its map. Run the cell, click the picture, press **Space** and watch
+# the curve on the map. Then try other first weights with `sv.lesson("03", seed=4)`. Does the curve cut off the same
+# corners?
 
 # %%
 sv.lesson("03")
@@ -232,7 +239,7 @@ sv.lesson("03")
 # %% [markdown]
 # ## Now you
 #
-# `said` lists what one unit says to `0 0`, `0 1`, `1 0` and `1 1`.
+# `said` lists the answers of one unit to `0 0`, `0 1`, `1 0` and `1 1`.
 
 
 # %%
@@ -243,22 +250,22 @@ def said(w0, w1, bias):
 
 
 # %% [markdown]
-# **1. And.** Choose three numbers so that one unit says 1 for `1 1` alone.
+# **1. And.** Choose three numbers so that one unit answers 1 only to `1 1`.
 
 # %% tags=["exercise: and"]
 w0, w1, bias = ..., ..., ...
 sv.check.exercise("03.1", said(w0, w1, bias))
 
 # %% [markdown]
-# **2. The other way round.** Choose three numbers so that one unit says 1 for everything **but** `1 1`.
+# **2. The other way round.** Choose three numbers so that one unit answers 1 to everything **but** `1 1`.
 
 # %% tags=["exercise: not-and"]
 w0, w1, bias = ..., ..., ...
 sv.check.exercise("03.2", said(w0, w1, bias))
 
 # %% [markdown]
-# **3. Without a bend.** A hidden unit computes `h = 2 * x + 1`, the output is `3 * h - 4`. Both together are one unit
-# `weight * x + bias`. With which weight?
+# **3. Without a bend.** A hidden unit computes `h = 2 * x + 1`, and the output is `3 * h - 4`. Together they are the
+# same as one unit `weight * x + bias`. What is its weight?
 
 # %% tags=["exercise: one-layer"]
 answer = ...
@@ -274,8 +281,8 @@ sv.check.exercise("03.4", answer)
 
 
 # %% [markdown]
-# **5. How steep is a sigmoid?** Its slope is `y * (1 - y)`, where `y` is its output, `sigmoid(a)`. Write its rule: what
-# does it pass on, if `upstream` arrives?
+# **5. How steep is a sigmoid?** Its slope is `y * (1 - y)`, where `y` is its output, `sigmoid(a)`. Write its backward
+# rule: if the slope `upstream` arrives, which slope does the sigmoid pass on?
 
 
 # %% tags=["exercise: sigmoid-rule"]
@@ -288,4 +295,5 @@ sv.check.exercise("03.5", rule)
 # %% [markdown]
 # ## To remember
 #
-# **A hidden layer moves the points, by bending sums, until the next layer can separate them with one straight line.**
+# **A hidden layer bends sums. In this way it moves the points until the next layer can separate them with one straight
+# line.**

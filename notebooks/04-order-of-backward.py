@@ -14,8 +14,8 @@
 # %% [markdown]
 # # The order of backward
 #
-# Going back through a chain is easy: one link after the other. But what if a number is used **twice**? Then
-# two gradients come back to it, and one node has to go first.
+# Going back through a chain is easy: one link after the other. But what if a number is used **twice**? Then two
+# gradients come back to it, and backward needs an order.
 #
 # **The question of this lesson: does the order matter?**
 #
@@ -32,7 +32,7 @@ import scalarviz as sv
 # %% [markdown]
 # ## Predict first
 #
-# `b = a + a`, and `c = b + b`. If `a` grows by 1, by how much does `c` grow?
+# Let `b = a + a`, and `c = b + b`. If `a` grows by 1, by how much does `c` grow?
 #
 # Write your number down before you run the next cell.
 
@@ -48,13 +48,14 @@ print("a = 3:", doubled_twice(3))
 print("a = 4:", doubled_twice(4))
 
 # %% [markdown]
-# The slope of `c` with respect to `a` is 4, wherever `a` is. So 4 has to arrive at `a` when we go back.
+# The slope of `c` with respect to `a` is 4 for every value of `a`. So backward must give `a` the gradient 4.
 
 # %% [markdown]
 # ## What one node does
 #
-# Backward repeats one small move. A node takes its own gradient, multiplies it by the slope with respect to each of its
-# parents, and **adds** the product to the gradient of that parent.
+# Each number of the graph is a *node*. The nodes that it was computed from are its *parents*. Backward repeats one
+# small operation, a *push*. A node multiplies its own gradient by its slope with respect to each parent. It **adds**
+# each product to the gradient of that parent.
 
 
 # %%
@@ -75,10 +76,10 @@ print("product:", (x * y).local_gradients)
 # %% [markdown]
 # ## Two orders
 #
-# Here is the same graph twice. Backward begins at `c`, with the gradient 1. Then `c` and `b` push: the first time `c`
-# goes first, the second time `b` does.
+# Here we make the same graph twice. Backward begins at `c`, with the gradient 1. Then `c` and `b` push. The first time
+# `c` pushes first, the second time `b` does.
 #
-# **Predict:** which gradient will `a` have each time?
+# **Predict:** which gradient will `a` get each time?
 
 
 # %%
@@ -112,12 +113,12 @@ print("c first:", found, "  b first:", a.grad)
 side_by_side(c_first=c_first, b_first=sv.draw(c))
 
 # %% [markdown]
-# The second time `b` pushed before it had a gradient. It passed 0 on, and got its 2 too late. There was no error:
-# **a wrong order gives a wrong number without a warning.**
+# The second time `b` pushed before it had a gradient. It passed on 0, and got its own gradient, 2, too late. There was
+# no error: **a wrong order gives a wrong number without a warning.**
 #
 # ## "I just pass it on at once"
 #
-# The most natural function pushes, and then calls itself for each parent at once. It looks right.
+# A natural idea is a function that pushes to a parent, and then at once calls itself for that parent. It looks right.
 
 
 # %%
@@ -138,11 +139,11 @@ c.grad = 1.0
 at_once(c)
 
 # %% [markdown]
-# 6 arrived. Look at the lines that begin with "b gives": `b` passed a 1 on when it had half of its gradient. Then
-# the other half came, and `b` passed on **all** of its 2: the first half a second time.
+# `a` got 6. Look at the lines that begin with "b gives". When `b` had half of its gradient, 1, it passed on this half.
+# Then the other half came, and `b` passed on its **whole** gradient, 2. So it passed on the first half a second time.
 #
-# `b` was too quick. It should have waited until every node that uses it has pushed. Here this is `c`, which uses it
-# twice.
+# `b` pushed too early. It should have waited until every node that uses `b` had pushed. Here only `c` uses `b`, and it
+# does so twice.
 #
 # ## The rule
 #
@@ -165,14 +166,14 @@ p, q, r = nodes.values()
 sv.draw(r)
 
 # %% [markdown]
-# **Predict:** three nodes have six orders. How many of them give the right slope?
+# **Predict:** there are six orders of three nodes. How many of them give the right slope?
 
 
 # %%
 def every_order(make):
     for order in itertools.permutations(make()[1]):
         x, nodes = make()
-        nodes[max(nodes)].grad = 1.0  # the last one, by the alphabet
+        nodes[max(nodes)].grad = 1.0  # the result, last in the alphabet
         for name in order:
             push(nodes[name])
         yield " ".join(order), x.grad
@@ -198,9 +199,9 @@ print("right:", right)
 
 
 # %% [markdown]
-# Only one of six is right. `r` has to go first, then `q`, and `p` waits for both.
+# Only one of six is right. `r` has to push first, then `q`, and `p` waits for both.
 #
-# Two nodes that do not use each other may go in either order. Here `p` and `q` both come from `x` alone:
+# Two nodes that do not use each other may push in either order. Here `p` and `q` both use only `x`:
 
 
 # %%
@@ -218,12 +219,11 @@ print("right:", right)
 # %% [markdown]
 # ## Where the order comes from
 #
-# You do not have to find it by hand. A node can only be made from nodes that **exist already**. So go from the node
-# that was made last to the node that was made first: this follows the rule, because every user of a node is younger
-# than the node.
+# You do not have to find the order by hand. A node can only be made from nodes that **exist already**. So every node is
+# older than the nodes that use it. Go from the newest node to the oldest, and you follow the rule.
 #
-# This library does so in `backward()`. micrograd sorts the graph (a *topological sort*). PyTorch counts for every node
-# how many of its users are still to come. These are three methods with one rule.
+# This library does so in `backward()`. micrograd sorts the graph (a *topological sort*). PyTorch counts, for every
+# node, how many nodes that use it have not pushed yet. All three follow the same rule.
 
 # %%
 x, nodes = entangled()
@@ -233,9 +233,9 @@ print("backward():", x.grad)
 # %% [markdown]
 # ## Why not simply follow every path?
 #
-# The slope is also the sum over all **paths** from `c` down to `a`, each with its slopes multiplied. `b = a + a`,
-# `c = b + b` has 4 paths of 1 each: 4. This is true, and nobody computes it so. Count the paths when the doubling goes
-# on:
+# There is another way to find the slope. Multiply the slopes along each **path** from `c` down to `a`, and add up these
+# products. Our graph has 4 paths, each with the product 1, so the slope is 4. This is right, but nobody computes slopes
+# in this way. Continue the doubling, and count the paths:
 
 
 # %%
@@ -250,14 +250,14 @@ for doublings in (1, 2, 3, 10, 15):
     print(f"{doublings:2} doublings: {doublings:2} nodes, 1 weight, {paths(top):6,} paths")
 
 # %% [markdown]
-# What grows is the number of **paths**: it doubles with every node, while the weights stay one. In the right order
-# every node pushes once, however many paths go through it. So backward costs about twice as much as forward, in a graph
-# of 15 nodes and in one of a million.
+# The number of **paths** doubles with every node, although there is only one weight. In the right order every node
+# pushes once, however many paths go through it. So backward costs about twice as much as forward, in a graph of 15
+# nodes as in a graph of a million.
 #
 # ## A mistake that hides
 #
-# Inside `sv.mistakes.wrong_order("found")`, `backward()` pushes each node as soon as it finds it. In a network of plain
-# layers all paths are equally long, and the result is right. Then somebody adds a **shortcut** around a layer:
+# Inside `sv.mistakes.wrong_order("found")`, `backward()` makes each node push as soon as it is found. In a network of
+# plain layers all paths are equally long, and the result is right. Then somebody adds a **shortcut** around a layer:
 
 
 # %%
@@ -282,14 +282,17 @@ print(f"plain layers:    right {right[0]:.4f}   as soon as found {wrong[0]:.4f}"
 print(f"with a shortcut: right {right[1]:.4f}   as soon as found {wrong[1]:.4f}")
 
 # %% [markdown]
-# Tests of a plain network never find this mistake. A gradient check of the new network does.
+# Tests of a plain network never find this mistake. A gradient check of the network with the shortcut does.
 #
 # ## Live
 #
-# The graph of the beginning, with a weight as `a`: `c`, four times the weight, should become 6. Run the cell and press
-# **into a step**, then **next micro-step** again and again. Forward makes `b`, then `c`, node by node. (The lines call
-# a node by its formula: `b` is `a + a`, and `c` is `a + a + a + a`.) **Predict** the order of the way back before you
-# go on. Then watch `b`: its gradient is complete, twice that of `c`, before `b` passes it on to `a`.
+# This is the graph from the beginning. Here `a` is a weight, and `c`, four times the weight, should become 6. Run the
+# cell and click the picture. Press **`.`** (full stop) to look inside a step, and again for each next micro-step.
+# Forward makes `b`, then `c`. (The line below the cubes calls a node by its formula: `b` is `a + a`, and `c` is
+# `a + a + a + a`.)
+#
+# **Predict** the order of backward before you go on. Then watch `b`: its gradient is complete, twice that of `c`,
+# before `b` passes it on to `a`.
 
 # %%
 sv.lesson("04")
@@ -297,25 +300,25 @@ sv.lesson("04")
 # %% [markdown]
 # ## Now you
 #
-# Use paper for the first three.
+# Use paper for the first three exercises.
 
 # %% [markdown]
-# **1. By hand.** `a = 3`, `b = a * a`, `c = b + a`. Which gradient does `a` have after the right order?
+# **1. By hand.** `a = 3`, `b = a * a`, `c = b + a`. Which gradient does `a` get if backward follows the rule?
 
 # %% tags=["exercise: by-hand"]
 answer = ...
 sv.check.exercise("04.1", answer)
 
 # %% [markdown]
-# **2. Too early.** The same graph, but `b` pushes first and `c` second. Which gradient does `a` have now?
+# **2. Too early.** Take the same graph, but now `b` pushes first and `c` second. Which gradient does `a` get?
 
 # %% tags=["exercise: too-early"]
 answer = ...
 sv.check.exercise("04.2", answer)
 
 # %% [markdown]
-# **3. Put them in order.** `p = x * y`, `q = p + x`, `s = p * q`, `t = s + q`. Only one order of the four is right for
-# backward. Write it as a text, such as `"p q s t"`.
+# **3. Put them in order.** `p = x * y`, `q = p + x`, `s = p * q`, `t = s + q`. Only one order of these four nodes is
+# right for backward. Write it as a text, such as `"p q s t"`.
 
 # %% tags=["exercise: in-order"]
 answer = ...
@@ -323,9 +326,9 @@ sv.check.exercise("04.3", answer)
 
 
 # %% [markdown]
-# **4. The whole walk.** Write `backward` for any graph. All gradients are 0 before. Find all nodes below `root`
-# (`node.parents` are the numbers that a node was made of) and put them in an order that follows the rule. You need more
-# lines than these. The library's own `root.backward()` does not count.
+# **4. The whole of backward.** Write `backward` for any graph. At the start all gradients are 0. Find `root` and all
+# nodes that it was computed from (`node.parents` lists the parents of a node). Put them in an order that follows the
+# rule. You need more lines than the cell has. Do not call the library's own `root.backward()`.
 
 
 # %% tags=["exercise: whole-walk"]

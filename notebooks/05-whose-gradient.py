@@ -14,8 +14,8 @@
 # %% [markdown]
 # # Whose gradient is it?
 #
-# Every training loop has a line that seems to do nothing: `zero_grad()`. Leave it out, and there is no error. The loss
-# even falls, for a while.
+# Every training loop has a line that seems to do nothing: `zero_grad()`. If you leave it out, there is no error. For a
+# while the loss even falls.
 #
 # **The question of this lesson: why do you clear a gradient, and who does it?**
 #
@@ -30,8 +30,8 @@ from scalarviz import optim
 # %% [markdown]
 # ## Predict first
 #
-# One weight `w = 1.5`, one sample: the input is 2, the answer should be 4. We call `backward()` **twice** and
-# change nothing in between. What is `w.grad` after the first call, and after the second?
+# There is one weight, `w = 1.5`, and one sample: the input is 2, and the answer should be 4. We call `backward()`
+# **twice** and change nothing in between. What is `w.grad` after the first call, and after the second?
 
 # %%
 w = sv.Weight(1.5, name="w")
@@ -44,14 +44,14 @@ print("after the second call:", w.grad)
 # %% [markdown]
 # The slope is `2 * (3 - 4) * 2 = -4`. Nothing has changed. But `w.grad` says -8.
 #
-# So `w.grad` is not "the slope". It is a **box that belongs to the weight**, and `backward()` adds something *to* it,
-# whatever is in it already.
+# So `w.grad` is not "the slope". It is a **box that belongs to the weight**. `backward()` *adds* a slope to the number
+# that is already in the box.
 
 # %% [markdown]
 # ## Why add at all?
 #
-# A weight is often used more than once. Here `y = w * 2 + w * 3`, so `y` is `5 * w`, and its slope is 5.
-# It arrives in two parts.
+# A weight is often used more than once. Here `y = w * 2 + w * 3`, so `y` is `5 * w`, and its slope is 5. This slope
+# arrives in two parts.
 
 # %%
 w = sv.Weight(1.5, name="w")
@@ -61,7 +61,7 @@ print("slope:", w.grad)
 sv.draw(y)
 
 # %% [markdown]
-# **Predict:** what would be in the box if every part *replaced* what was there, instead of adding to it?
+# **Predict:** what would be in the box if each part *replaced* the number there, instead of being added to it?
 
 # %%
 with sv.mistakes.overwrite():
@@ -70,7 +70,7 @@ with sv.mistakes.overwrite():
     print("replaced:", w.grad)
 
 # %% [markdown]
-# One of the two parts is lost. (The part that comes last stays.) A gradient check finds this at once:
+# One of the two parts is lost. (Only the part that arrives last stays.) A gradient check finds this at once:
 
 
 # %%
@@ -86,8 +86,9 @@ print("adding:   ", bool(sv.gradcheck(five_times, 1.5)))
 # %% [markdown]
 # ## Two samples share a weight
 #
-# The same happens with samples. The loss of two samples is the sum of their losses, so its slope is the sum of
-# their slopes. You may call `backward()` once for the sum or once for each: the box holds the same.
+# The same happens when samples share a weight. The loss of two samples is the sum of their losses, so its slope is the
+# sum of their slopes. You may call `backward()` once for the sum, or once for each sample: the box holds the same
+# number.
 
 
 # %%
@@ -104,13 +105,13 @@ loss_of(w, 1.0, 3.0).backward()
 print("together:", together, "  one after the other:", w.grad)
 
 # %% [markdown]
-# So adding is right, as long as everything in the box belongs to **this** step. After the step the weight is another
-# number. The old slopes belong to the old weight: clear them.
+# So adding is right, as long as everything in the box belongs to **this** step. After the step the weight has another
+# value. The slopes in the box belong to the old value, so clear them.
 #
-# ## What happens without it
+# ## Training without `zero_grad`
 #
-# The loss is `(w - 2)**2`: the best `w` is 2. We begin at 0. The first run clears the box before every step, the second
-# never.
+# The loss is `(w - 2)**2`, so the best `w` is 2. Two runs begin at 0. The first run clears the box before every step.
+# The second run never clears it.
 #
 # **Predict:** what will the second run do? Stop early? Diverge? Something else?
 
@@ -142,9 +143,10 @@ def show(x, size=(680, 300), **options):
 show({"w after 0, 2, 4, ... 14 steps": np.array([cleared[:15:2], never[:15:2]])})
 
 # %% [markdown]
-# Back row: cleared, front row: never. With `zero_grad` the weight comes to 2 and stays. Without, it goes past 2, up to
-# 4, and comes all the way back to 0: it **oscillates**, for ever. The box still holds slopes of earlier weights, and
-# they push it past 2. A ball that rolls in a bowl without friction does the same.
+# The back row is the run that clears, the front row is the run that never does. With `zero_grad` the weight approaches
+# 2 and stays there. Without it, the weight goes past 2, up to 4, and all the way back to 0: it **oscillates** for ever.
+# The box still holds slopes of earlier steps, and they push the weight past 2. A ball that rolls in a bowl without
+# friction does the same.
 
 # %%
 swing = path(clear=False, steps=2000)
@@ -152,7 +154,7 @@ last = swing[-100:]
 print(f"lowest and highest in the last 100 of 2000 steps: {last.min():.2f} and {last.max():.2f}")
 
 # %% [markdown]
-# This is why the mistake is hard to see: at first the loss falls **faster** than it should. Only later does it rise.
+# The mistake is hard to see, because at first the loss falls **faster** than it should. It rises only later.
 
 # %%
 losses = {"cleared": (cleared - 2) ** 2, "never": (never - 2) ** 2}
@@ -161,10 +163,10 @@ for k in (0, 3, 7, 14):
 
 
 # %% [markdown]
-# ## Where does the line belong?
+# ## Where does `zero_grad` belong?
 #
-# A step has three parts: clear, backward (forward and backward), step. There are several places for "clear".
-# **Predict** which of these learn:
+# A training step has three parts: clear the gradient, backward (together with forward), and step. "Clear" can stand at
+# several places. **Predict** which of these orders learn:
 #
 # * A: clear, backward, step
 # * B: backward, step, clear
@@ -190,12 +192,12 @@ for order in ("clear backward step", "backward step clear", "backward clear step
     print(f"{order:20} w = {end_of(order):.3f}")
 
 # %% [markdown]
-# A and B are the same. C clears the gradient before the step uses it: the weight never moves.
+# A and B give the same result. C clears the gradient before the step uses it, so the weight never moves.
 #
 # ## Who clears?
 #
-# In a network the optimiser clears: `optimizer.zero_grad()`. But it knows only the weights that you **gave** it.
-# Here it did not get the bias:
+# In a network the optimiser clears the gradients: `optimizer.zero_grad()`. But it knows only the weights that you
+# **give** to it. Here it does not get the bias:
 
 # %%
 w, b = sv.Weight(0.0, name="w"), sv.Weight(0.0, name="b")
@@ -207,14 +209,15 @@ for k in range(3):
     sgd.step()
 
 # %% [markdown]
-# The gradient of `w` gets smaller as the answer gets better. The gradient of `b` is the sum of all three: nobody clears
-# it. If an optimiser gets `b` later, its first step is far too long.
+# The gradient of `w` gets smaller as the answer gets better. The box of `b` holds the sum of all three gradients,
+# because nobody clears it. If an optimiser gets `b` later and steps before it clears, the first step of `b` is far too
+# long.
 
 # %% [markdown]
 # ## When you want the sum
 #
-# A batch of many samples may be too large for the memory. Then cut it into portions: call `backward()` for each of
-# them, and take **one** step at the end. The box holds the gradient of the whole batch.
+# A batch of many samples may be too large for the memory. Then cut it into portions. Call `backward()` for each
+# portion, and take **one** step at the end. The box then holds the gradient of the whole batch.
 
 # %%
 X, Y = [0.5, 1.0, 2.0, 3.0], [1.0, 2.0, 4.0, 6.0]
@@ -229,8 +232,8 @@ print("in two portions:", in_portions, "  at once:", w.grad)
 # %% [markdown]
 # ## Live
 #
-# A line through three points: each of its two weights adds three gradients. Run the cell and press **into a step**.
-# What happens first?
+# Here a line should go through three points. Each of its two weights adds up three gradients, one for each point. Run
+# the cell, click the picture, and press **`.`** (full stop) to look inside a step. What happens first?
 
 # %%
 sv.lesson("05")
@@ -247,8 +250,8 @@ sv.check.exercise("05.1", answer)
 
 
 # %% [markdown]
-# **2. In parts.** Write the slopes of `f = w * w * x + w` with respect to `w` and to `x`, as on paper. In how many
-# places does `w` stand?
+# **2. In parts.** Write the slopes of `f = w * w * x + w` with respect to `w` and to `x`, as you would on paper. At how
+# many places is `w` used?
 
 
 # %% tags=["exercise: in-parts"]

@@ -14,10 +14,10 @@
 # %% [markdown]
 # # The chain rule with its numbers
 #
-# A weight in the first layer never meets the loss. Between them lie a sum, a bend, another product, another sum.
-# Still, after `backward()`, it knows exactly which way to go.
+# A weight in the first layer is far from the loss. Between them lie a sum, an activation, another product and another
+# sum. Still, after `backward()`, the weight knows exactly which way to go.
 #
-# **The question of this lesson: how does it find out? With every number written down.**
+# **The question of this lesson: how does the weight find out? We write down every number.**
 #
 # You need: the slope of `w * x` with respect to `w` is `x` (lesson 01). It takes about 20 minutes.
 
@@ -37,7 +37,7 @@ def show(x, size=(580, 427), **options):
 # %% [markdown]
 # ## A network that fits on a slide
 #
-# Two inputs, two hidden units with `tanh`, one output: nine numbers.
+# This network has two inputs, two hidden units with `tanh`, and one output. Together it has nine weights and biases.
 
 # %%
 net = nn.Sequential(nn.Linear(2, 2), nn.Tanh(), nn.Linear(2, 1))
@@ -54,9 +54,10 @@ scene = Scene("chain", run, x, target, ("x0", "x1"), ("out",), panels=())
 show(scene)
 
 # %% [markdown]
-# The inputs are 1 and 0.5; the answer should be 1, and is 0.04.
+# The inputs are 1 and 0.5. The output should be 1, but it is 0.04.
 #
-# **Predict:** four weights stand on the left. Which of them should change most? Write it down before you go on.
+# **Predict:** there are four weights on the left, in the first layer. Which of them should change most? Write it down
+# before you go on.
 #
 # ## Forward, in five lines
 
@@ -81,21 +82,22 @@ print(f"loss = ({y:.4f} - {target[0]})**2 = {loss:.4f}")
 # %% [markdown]
 # ## One way back
 #
-# Between `w00` and the loss lie four links. Ask each of them one question: *by what factor does a small change of the
-# input grow?* This factor is its slope.
+# Between `w00` and the loss lie four links. Ask each link one question: *by what factor does it multiply a small change
+# of its input?* This factor is the slope of the link.
 #
 # * the loss with respect to `y`: `2 * (y - target)`
-# * `y` with respect to `h0`: `h0` is multiplied by `v0`, so `v0`
+# * `y` with respect to `h0`: `h0` is multiplied by `v0`, so the slope is `v0`
 # * `h0` with respect to `s0`: `tanh` has the slope `1 - h0 * h0`
-# * `s0` with respect to `w00`: `w00` is multiplied by `x0`, so `x0`
+# * `s0` with respect to `w00`: `w00` is multiplied by `x0`, so the slope is `x0`
 
 # %%
 links = 2 * (y - target[0]), v0, 1 - h0 * h0, x[0]
 print(" * ".join(f"({link:.4f})" for link in links), f"= {np.prod(links):.4f}")
 
 # %% [markdown]
-# Why multiply? Let `w00` grow a tiny bit. `s0` grows 1 times as much, `h0` 0.99 times as much as `s0`, `y` 2 times as
-# much as `h0`, and the loss -1.915 times as much as `y`: it falls. Gears in a row do the same.
+# Why multiply? Let `w00` grow a tiny bit. Then `s0` grows by the same amount. `h0` grows 0.99 times as much as `s0`,
+# and `y` grows 2 times as much as `h0`. The loss changes -1.915 times as much as `y`: it falls. Gears in a row multiply
+# in the same way.
 #
 # Test it: nudge the weight, and look at the loss.
 
@@ -113,8 +115,8 @@ print(f"nudged: {found:.4f}   chain rule: {np.prod(links):.4f}")
 # %% [markdown]
 # ## Compute the common part once
 #
-# The path from `w01` to the loss differs in its last link only. So backward computes the product of the common links
-# **once**, and keeps it. It is called **delta**, δ: the slope of the loss with respect to a sum.
+# The paths of `w00` and `w01` differ only in one link, the input. So backward computes the product of the common links
+# **once**, and keeps it. This product is called **delta**, δ. It is the slope of the loss with respect to a sum.
 
 # %%
 delta_y = 2 * (y - target[0])
@@ -125,7 +127,7 @@ print(f"delta of s0: {delta_y:.4f} * {v0} * {1 - h0 * h0:.4f} = {delta_0:.4f}")
 print(f"delta of s1: {delta_y:.4f} * {v1} * {1 - h1 * h1:.4f} = {delta_1:.4f}")
 
 # %% [markdown]
-# From there each weight needs one product: **δ times its input**.
+# Then each weight needs only one more product: **δ times its input**.
 
 # %%
 rows = [("v0", delta_y, h0), ("v1", delta_y, h1), ("c", delta_y, 1.0)]
@@ -135,14 +137,14 @@ for name, delta, entered in rows:
     print(f"{name:4} {delta:8.4f} * {entered:7.4f} = {delta * entered:8.4f}")
 
 # %% [markdown]
-# Nine gradients from three deltas. Was your prediction right? `w00` has the largest gradient of the four: its input
-# is larger than that of `w01`. The second unit hardly counts: the weight behind it is small, and its `tanh` is nearly
-# flat there (its slope is 0.165).
+# Three deltas give nine gradients. Was your prediction right? `w00` has the largest gradient of the four: its input is
+# larger than that of `w01`. The second unit has little effect. The weight after it is small, and its `tanh` is nearly
+# flat there (the slope is 0.165).
 
 # %% [markdown]
-# ## The same, opened
+# ## The same numbers in an opened step
 #
-# `run.open()` opens the next step of the run: all its numbers, before any weight moves.
+# `run.open()` opens the next step of the run. It gives all numbers of this step, before any weight moves.
 
 # %%
 opened = run.open()
@@ -151,8 +153,8 @@ print("delta of the output: ", opened.deltas["2"].ravel().round(4))
 print("gradient of w00:     ", opened.gradient[opened.index("0.weight[0][0]")].round(4))
 
 # %% [markdown]
-# It is a sequence of small steps, each a line like the ones above. Here are the steps of backward. Layer 2 is the
-# output, layer 0 has the two hidden sums:
+# An opened step is a sequence of **micro-steps**. Each is a line like the ones above. Here are the micro-steps of
+# backward. Layer 2 computes the output, and layer 0 computes the two hidden sums:
 
 # %%
 for number, small in enumerate(opened.micro_steps(), 1):
@@ -160,23 +162,23 @@ for number, small in enumerate(opened.micro_steps(), 1):
         print(f"{number:2}  layer {small.stage}: {small.words:27} {small.numbers}")
 
 # %% [markdown]
-# ## As pulses
+# ## The micro-steps in the picture
 #
-# In the picture the same small steps run through the cubes. It counts from 1: layer 0 is its layer 1, and `h0` is its
-# h1. First forward: here is the last sum.
+# The picture shows the same micro-steps on the cubes. It counts from 1: layer 0 is called layer 1 there, and `h0` is
+# called h1. Forward comes first. Here is its last sum.
 
 # %%
 show(scene, inside=12)
 
 # %% [markdown]
-# Then back: δ has come through the `tanh` of the first hidden unit. Orange is negative, violet positive. The frames
-# hold the deltas that are computed so far.
+# Then comes backward. Here δ has passed through the `tanh` of the first hidden unit. Orange is negative, violet is
+# positive. The frames show the deltas that are computed so far.
 
 # %%
 show(scene, inside=15)
 
 # %% [markdown]
-# And the gradient of `w00`, as δ times its input:
+# Then come the gradients. Here is that of `w00`, δ times its input:
 
 # %%
 show(scene, inside=24)
@@ -199,8 +201,8 @@ print(f"backward(): {x0.grad:.4f}")
 #
 # ## Live
 #
-# The network of this lesson. Run the cell, press **into a step**, and then **next micro-step** again and again: all 34
-# small steps come one after the other, and each says its formula. A click on a cube opens it.
+# This is the network of this lesson. Run the cell, click the picture, and press **`.`** (full stop) again and again.
+# You see all 34 micro-steps of one training step, each with its formula. Click a cube to open its card.
 
 # %%
 sv.lesson("06")
@@ -216,8 +218,8 @@ sv.check.exercise("06.1", answer)
 
 
 # %% [markdown]
-# **2. A rule.** `tanh` gets `upstream`, the slope of the loss with respect to its output. What does it pass on? (Use
-# `np.tanh`.)
+# **2. A rule.** `tanh` gets `upstream`, the slope of the loss with respect to its output. Which slope does `tanh` pass
+# on to its input? (Use `np.tanh`.)
 
 
 # %% tags=["exercise: tanh-rule"]
@@ -263,5 +265,5 @@ sv.check.exercise("06.5", answer)
 # %% [markdown]
 # ## To remember
 #
-# **Slopes are multiplied along a path and added over paths; the common part of many paths is computed once and called
-# δ.**
+# **Multiply the slopes along a path, and add over paths. Backward computes the common part of many paths once; it is
+# called δ.**

@@ -14,8 +14,8 @@
 # %% [markdown]
 # # Why did this cube move?
 #
-# After a step a weight has another value. Eight samples were in the batch, and an optimiser stood between the gradient
-# and the weight. Which of them moved it?
+# A training step changes a weight. The batch has eight samples, and the optimiser turns their gradients into an update.
+# Which of them moved the weight?
 #
 # **The question of this lesson: what moved the weight, and by how much?**
 #
@@ -60,9 +60,10 @@ run.step()
 show(scene)
 
 # %% [markdown]
-# One step, and the weight of practice has jumped from 0.5 to more than 1.1.
+# After one step, the weight of practice has jumped from 0.5 to more than 1.1.
 #
-# **Predict:** did all eight pupils pull at it, or a few, or one? (Look at the data.)
+# **Predict:** each pupil *pulls* at the weight through the gradient. Did all eight pull hard, or a few, or one? (Look
+# at the data.)
 #
 # ## The gradient is a sum
 
@@ -70,10 +71,11 @@ show(scene)
 found = run.why("weight[0][0]")
 
 # %% [markdown]
-# Each line is a pupil: δ, the slope of this pupil's loss with respect to the output, times `x`, the practice. The sum
-# of the eight products, divided by 8, is the gradient. The gradient times the learning rate is how far the cube moves.
+# Each line is one pupil. δ is the slope of this pupil's loss with respect to the output, and `x` is the practice. The
+# last column is their product. The sum of the eight products, divided by 8, is the gradient. The weight moves against
+# it, by the gradient times the learning rate.
 #
-# All pull in the same direction, but not equally. Pupil 4 alone gives 85 % of the sum.
+# All pupils pull in the same direction, but not equally hard. Pupil 4 alone gives 85 % of the sum.
 
 # %%
 share = found.rows[0].product / found.total
@@ -81,8 +83,8 @@ print(f"pupil {found.rows[0].sample}: {share:.0%} of the sum")
 print("the points of pupil 4:", points[4])
 
 # %% [markdown]
-# 24 points, where all others have between 0.7 and 2.1: somebody forgot a decimal point. A table of terms finds **one
-# bad sample among good ones**. A loss curve never shows it.
+# Pupil 4 has 24 points, but all others have between 0.7 and 2.1: somebody forgot a decimal point. A table like this
+# finds **one bad sample among good ones**. A loss curve never shows which one it is.
 
 # %%
 points[4] = 2.4
@@ -93,10 +95,10 @@ found = run.why("weight[0][0]")
 # %% [markdown]
 # ## The optimiser has its share
 #
-# With plain gradient descent the gradient alone decides. Most optimisers remember more. **Momentum** has a speed `v`:
-# each step keeps 0.9 of the old speed and adds the gradient.
+# With plain gradient descent only the gradient decides how far a weight moves. Most optimisers also remember earlier
+# steps. **Momentum** keeps a speed `v`: each step keeps 0.9 of the old speed and adds the gradient.
 #
-# **Predict:** the gradient is positive, so the weight should fall. Can the weight *rise* in that step?
+# **Predict:** if the gradient is positive, the weight should fall. Can it *rise* in such a step?
 
 # %%
 run = make_run(points, lr=0.1, momentum=0.9)
@@ -109,15 +111,14 @@ for step in range(1, 8):
     print(f"step {step}: gradient {slope:7.4f}   moved by {places[step] - places[step - 1]:7.4f}")
 
 # %% [markdown]
-# In steps 4, 5 and 6 it moves **up** although the gradient says *down*. Ask why:
+# In steps 4, 5 and 6 the weight moves **up**, although the gradient says *down*. Ask why:
 
 # %%
 found = run.why("weight[0][0]", step=4)
 
 # %% [markdown]
-# Look at the line of `v'`. The gradient is a small positive number; the rest of the earlier steps is large and
-# negative. The weight still moves up, like a ball that rolls past the lowest point. Half of the reason lies in the
-# past.
+# Look at the line of `v'`, the new speed. The gradient is a small positive number, but the speed from earlier steps is
+# large and negative. So the weight still moves up, like a ball that rolls past the lowest point.
 
 # %%
 against = [step for step in range(1, 13) if (places[step] - places[step - 1]) * run.open(step=step).gradient[0] > 0]
@@ -126,8 +127,8 @@ print("steps against their own gradient:", against)
 # %% [markdown]
 # ## What if?
 #
-# A gradient says how much the loss changes *if this weight is a little larger*. How far is "a little"? The opened step
-# can try: all other weights stay, and this one takes many values.
+# A gradient says how much the loss changes *if this weight is a little larger*. How far is "a little"? An opened step
+# can try it: this weight takes many values, while all other weights stay the same.
 
 # %%
 along = run.open(step=8).loss_along("weight[0][0]", points=41)
@@ -153,15 +154,16 @@ def picture(along, size=(1120, 560)):
 picture(along)
 
 # %% [markdown]
-# Blue is the loss (upwards) over this one weight (to the right). Violet is the straight line of the slope. Near the
-# middle, where the weight is, they are the same. Farther away the loss is higher on both sides: **a slope is a promise
-# for small steps only.** This is why the learning rate is small.
+# The blue curve is the loss (upwards) for each value of this weight (to the right). The violet line has the slope of
+# the curve at the weight, in the middle. Near the middle, curve and line are nearly the same. Farther away the loss is
+# higher than the line on both sides: **a slope is right for small steps only.** This is why the learning rate is small.
 
 # %% [markdown]
 # ## Live
 #
-# Six colours, twelve weights. Run the cell, take a few steps and click on a cube. It shows how much each sample pulled,
-# how the optimiser changed the gradient, and what the loss would be at other values of this weight.
+# This network has twelve weights, and its six samples are colours. Run the cell, click the picture, press **Right** a
+# few times, and click a cube. A card shows how much each sample pulled at this weight, and how the optimiser changed
+# the gradient.
 
 # %%
 sv.lesson("07")
@@ -178,8 +180,8 @@ def pulls(step):
 
 
 # %% [markdown]
-# **1. Who pulls hardest?** Take the other weight, the one of sleep, in step 1. `pulls(1)` gives the pull of each pupil.
-# Which pupil pulls hardest? Write `"pupil 0"` to `"pupil 7"`.
+# **1. Who pulls hardest?** Look at the other weight, the weight of sleep, in step 1. `pulls(1)` gives the pull of each
+# pupil. Which pupil pulls hardest? Write `"pupil 0"` to `"pupil 7"`.
 
 # %% tags=["exercise: hardest"]
 answer = ...
@@ -193,8 +195,8 @@ answer = ...
 sv.check.exercise("07.2", answer)
 
 # %% [markdown]
-# **3. Out of breath.** With momentum 0.9 the speed is `v = -2`, and from now on every gradient is 0. After how many
-# steps is the speed less than half of that?
+# **3. Losing speed.** The momentum is 0.9 and the speed is `v = -2`. From now on every gradient is 0. After how many
+# steps is the speed less than half as large?
 
 # %% tags=["exercise: half-speed"]
 answer = ...
@@ -202,8 +204,9 @@ sv.check.exercise("07.3", answer)
 
 
 # %% [markdown]
-# **4. A gradient of two pupils.** `f = ((w + b - 2)**2 + (3 * w + b - 4)**2) / 2`: two samples, `x = 1` and `x = 3`.
-# Write its slopes with respect to `w` and `b` as δ times x, summed and divided.
+# **4. A gradient of two pupils.** The loss of two samples, `x = 1` and `x = 3`, is
+# `f = ((w + b - 2)**2 + (3 * w + b - 4)**2) / 2`. Write its slopes with respect to `w` and `b`. For each, multiply the
+# δ of each sample by the right factor, add the two products, and divide by 2.
 
 
 # %% tags=["exercise: two-pupils"]
@@ -217,4 +220,4 @@ sv.check.exercise("07.4", slopes)
 # %% [markdown]
 # ## To remember
 #
-# **A step is a sum over samples, changed by an optimiser with a memory, and right as far as the slope is straight.**
+# **A gradient is a sum over samples. An optimiser with a memory changes it. The slope is right for small steps only.**

@@ -14,8 +14,8 @@
 # %% [markdown]
 # # Nothing learns
 #
-# The code runs without an error, and the network does not learn. Everyone who trains networks knows this evening. Five
-# such networks are in our clinic.
+# The code runs without an error, and the network does not learn. This happens to everyone who trains networks. Here you
+# examine five such networks, like a doctor.
 #
 # **The question of this lesson: how do you find out what is wrong, without guessing?**
 #
@@ -29,9 +29,9 @@ from scalarviz import nn, optim
 from scalarviz.errors import DivergedError
 
 # %% [markdown]
-# ## The healthy one
+# ## A healthy network
 #
-# Are two bits equal? Two inputs, six hidden units, one output.
+# The task: are two bits equal? The network has two inputs, six hidden units and one output.
 
 # %%
 BITS, EQUAL = [[0, 0], [0, 1], [1, 0], [1, 1]], [[1], [0], [0], [1]]
@@ -54,8 +54,8 @@ def network(bend=nn.Tanh, bias=True, lr=0.1, first_bias=None, every=None):
 # 1. What does it **answer**?
 # 2. Is there a **gradient**, in each layer?
 # 3. How large are the **weights**?
-# 4. What do the **hidden units** say to the four questions?
-# 5. Do hidden units **differ** from each other?
+# 4. What do the **hidden units** give for the four inputs?
+# 5. Do the hidden units **differ** from each other?
 
 
 # %%
@@ -70,7 +70,7 @@ def train(run, steps=2000):
 # %%
 def said(number):
     if 0 < number < 1e-9:
-        return "below 1e-9"  # which digits it has is decided by rounding
+        return "below 1e-9"  # its digits are chance, made by rounding
     return f"{number:.3g}"
 
 
@@ -90,8 +90,8 @@ healthy = network()
 examine(healthy)
 
 # %% [markdown]
-# This is before the first step. **Predict:** which of these lines will look different after 2000 steps of good
-# training?
+# This is the network before the first step. **Predict:** which of these lines will look different after 2000 steps of
+# good training?
 
 # %%
 examine(train(healthy))
@@ -102,7 +102,7 @@ examine(train(healthy))
 #
 # ## Five patients
 #
-# Each has one of these illnesses, drawn by lot.
+# Each patient is a network with one of these illnesses. Each illness occurs once, in random order.
 #
 # | word | cause |
 # |---|---|
@@ -124,9 +124,9 @@ lot = np.random.default_rng(11).permutation(list(ILLNESSES))
 who = dict(zip("ABCDE", map(str, lot), strict=True))
 
 # %% [markdown]
-# (Do not print `who`. You will find out.)
+# (Do not print `who`: it holds the solution.)
 #
-# **Before you look at any of them:** for each illness, write down which of the five questions should reveal it.
+# **Before you look at any patient:** for each illness, write down which of the five questions should reveal it.
 
 # %%
 patients = {}
@@ -166,7 +166,8 @@ examine(patients["E"])
 # %% [markdown]
 # ### An X-ray
 #
-# The weights of the first layers, as cubes. Each layer is divided by its largest weight, so that you see all of them.
+# The cubes are the weights of each patient's first layer. Each layer is divided by its largest weight, so that you can
+# see all weights.
 
 
 # %%
@@ -181,8 +182,8 @@ xray()
 # %% [markdown]
 # ## Live
 #
-# One more patient, in motion. Run the cell, press **run**, click on cubes. Other numbers in `sv.lesson("08",
-# seed=1)` bring other patients, and one of six is healthy.
+# Here is one more patient. Run the cell, click the picture, press **Space** to train, and click cubes. For other
+# patients, use another seed, such as `sv.lesson("08", seed=1)`. One patient in six is healthy.
 
 # %%
 sv.lesson("08")
@@ -190,7 +191,7 @@ sv.lesson("08")
 # %% [markdown]
 # ## Now you
 #
-# Which illness has each of them? Write `"symmetric"`, `"rate"`, `"dead"`, `"saturated"` or `"bias"`.
+# Which illness does each patient have? Write `"symmetric"`, `"rate"`, `"dead"`, `"saturated"` or `"bias"`.
 
 # %% tags=["exercise: patient-a"]
 answer = ...
@@ -213,10 +214,10 @@ answer = ...
 sv.check.exercise("08.5", answer, who["E"])
 
 # %% [markdown]
-# Then think of a cure for each: one line of `network(...)` is enough. Which of them would recover with more steps? Try
-# it: `examine(train(patients["B"], 20_000))`.
+# Then think of a cure for each patient: another argument of `network(...)` is enough. Which patients would recover with
+# more steps? Try it: `examine(train(patients["B"], 20_000))`.
 
 # %% [markdown]
 # ## To remember
 #
-# **Ask the same questions in the same order: answers, gradients, weights, hidden units, and whether they differ.**
+# **Ask the same questions in the same order: answers, gradients, weights, hidden units, and whether the units differ.**

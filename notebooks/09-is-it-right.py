@@ -73,13 +73,13 @@ for step in (0, 20, 40, 59):
     print(f"step {step:2}: right {right[step]:.4f}   with the mistake {wrong[step]:.4f}")
 
 # %% [markdown]
-# It falls with the mistake, too: the direction is not quite right, but not quite wrong either. **A falling loss proves
-# nothing.** We need a test that does not use the chain rule.
+# The loss falls with the mistake, too: the direction of each step is not quite right, but not quite wrong either. **A
+# falling loss proves nothing.** We need a test that does not use the chain rule.
 #
 # ## Nudge and look
 #
 # A slope is the change of the result divided by the change of the input. So change the input a little, to both sides,
-# and compute. This uses no rule of calculus, so it has none wrong.
+# and compute the result each time. This uses no rule of calculus, so no rule can be wrong.
 
 
 # %%
@@ -97,7 +97,7 @@ print(f"nudged {nudged(curve, 0.7, 1e-4):.8f}   by the rules {exact:.8f}")
 # %% [markdown]
 # ## How little is "a little"?
 #
-# **Predict:** the smaller the nudge, the nearer to the truth. Right?
+# **Predict:** does a smaller nudge always give a more exact slope?
 
 # %%
 errors = {}
@@ -106,11 +106,11 @@ for power in range(1, 13):
     print(f"h = 1e-{power:02}   error {errors[power]:.1e}")
 
 # %% [markdown]
-# At first the error falls a hundredfold with each line. Then it **rises** again. A computer keeps about 16 digits. If
-# the nudge is tiny, the results at `x + h` and `x - h` share nearly all of them: only a few digits of the
-# difference are right.
+# At first the error becomes a hundred times smaller with each line. Then it **rises** again. A computer keeps about 16
+# digits. If the nudge is tiny, the results at `x + h` and `x - h` have nearly all digits in common. Then only a few
+# digits of their difference are right.
 #
-# A nudge to one side alone, from `x` to `x + h`, is worse: its error falls only tenfold with each line.
+# A nudge to one side only, from `x` to `x + h`, is worse: its error becomes only ten times smaller with each line.
 
 # %%
 one_sided = [abs((curve(0.7 + h) - curve(0.7)) / h - exact) for h in (1e-2, 1e-3)]
@@ -120,7 +120,7 @@ print(f"one side: {one_sided[0]:.1e} to {one_sided[1]:.1e};   both: {errors[2]:.
 # %% [markdown]
 # ## A whole network
 #
-# The same for every weight: nudge it, put it back.
+# Do the same for every weight of a network: nudge it to both sides, compute the loss, and put the weight back.
 
 
 # %%
@@ -151,7 +151,7 @@ print("largest difference below 1e-9:", abs(by_backward(net) - by_nudging(net)).
 # %% [markdown]
 # ## Where is the mistake?
 #
-# Now with the mistake. We look at each weight: how large is the difference, as a share of the gradient?
+# Now we make the mistake again. For each weight: how large is the error of backward, in per cent of the gradient?
 
 # %%
 truth = by_nudging(net)
@@ -162,16 +162,16 @@ for weight, share in zip(net.weights(), away, strict=True):
     print(f"{weight.name:16} {share:7.1%}")
 
 # %% [markdown]
-# As cubes: 0 is right. The bluer the cube, the larger the error.
+# Here are the errors as cubes. 0 means right. A bluer cube has a larger error.
 
 # %%
-away[away < 1e-6] = 0  # what nudging leaves over
+away[away < 1e-6] = 0  # nudging is not quite exact
 first, first_bias, last = away[:6].reshape(3, 2), away[6:9].reshape(3, 1), away[9:12].reshape(1, 3)
 show({"0.weight": first, "0.bias": first_bias, "2.weight": last, "2.bias": away[12:].reshape(1, 1)})
 
 # %% [markdown]
 # The picture also says **where** the mistake is. The last layer is right. Everything before the `tanh` is wrong. So the
-# mistake lies between them: wrong gradients spread backwards, never forwards.
+# mistake lies in the `tanh` between them: a wrong gradient spreads backwards, never forwards.
 
 # %% [markdown]
 # `sv.gradcheck` does all this for a function of numbers, with a suitable nudge for each input:
@@ -184,20 +184,21 @@ print("without:", bool(sv.gradcheck(lambda x: sv.tanh(x) ** 3, 0.7)))
 # %% [markdown]
 # ## When nudging is wrong
 #
-# `relu(x)` is 0 left of 0, and `x` right of it. At 0 it has a **kink**: the slope to the left is 0, to the right 1.
-# Nudging to both sides gives the middle, which is neither.
+# `relu(x)` is 0 for negative `x`, and `x` for positive `x`. At 0 its graph has a **kink**: the slope is 0 on the left
+# and 1 on the right. Nudging to both sides gives 0.5, the mean of the two.
 
 # %%
 check = sv.gradcheck(sv.relu, 0.0)
 print("by the rule:", check.analytic[0], "  nudged:", round(check.numeric[0], 3), "  agree:", bool(check))
 
 # %% [markdown]
-# The rule is not wrong there. Check at another point.
+# The rule is not wrong at the kink. Check the rule at another point.
 #
 # ## Live
 #
-# A small network with `relu` and `tanh` learns to multiply. Run the cell, take a step, and click on a cube: where
-# does its slope touch the curve of the loss?
+# A small network with `relu` and `tanh` learns to multiply. Run the cell, click the picture, press **Right** for one
+# step, and click a cube of layer 1. A card shows the terms that add up to its gradient, one for each sample. Some terms
+# are exactly 0: what does `relu` have to do with it?
 
 # %%
 sv.lesson("09")
@@ -230,8 +231,8 @@ sv.check.exercise("09.2", answer)
 
 
 # %% [markdown]
-# **3. Repair it.** Somebody wrote the rule of `exp` from memory: `upstream * a * exp(a)`. Nudging says that it is
-# wrong. Write the right rule.
+# **3. Repair it.** Somebody wrote the rule of `exp` from memory: `upstream * a * exp(a)`. Nudging shows that this rule
+# is wrong. Write the right rule.
 
 
 # %% tags=["exercise: exp-rule"]
@@ -253,5 +254,5 @@ sv.check.exercise("09.4", answer)
 # %% [markdown]
 # ## To remember
 #
-# **A falling loss proves nothing. Nudge a weight to both sides and compare: the weights that disagree say where the
+# **A falling loss proves nothing. Nudge a weight to both sides and compare: the weights that disagree show where the
 # mistake is.**

@@ -14,8 +14,8 @@
 # %% [markdown]
 # # Your own operation
 #
-# Plus, times, tanh: an engine has a table of such operations. You can add a line to it. Then everything else (the chain
-# rule, the pictures, the fast kernels) works with your operation, too.
+# The engines share a table of operations, such as plus, times and tanh. You can add your own operation to this table.
+# Then everything else (the chain rule, the pictures, the fast engines) works with it, too.
 #
 # **The question of this lesson: how much does an engine have to know about an operation?**
 #
@@ -43,22 +43,22 @@ for at, value in zip(a, np.exp(-a * a), strict=True):
     print(f"{at:5.1f}  {'#' * round(30 * value)} {value:.2f}")
 
 # %% [markdown]
-# **Predict:** where is its slope 0? Where is it positive, where negative?
+# **Predict:** where is the slope of this function 0? Where is it positive, and where negative?
 #
 # Use the chain rule: the slope of `exp` is its own result, `y`. The slope of `-a * a` is `-2 * a`. So the slope is
 # `-2 * a * y`.
 #
 # ## One line
 #
-# Give a name, the names of the inputs, the value, and one slope for each input, all as texts. In a slope `y` means the
-# result.
+# `sv.register` takes the name of the operation, the names of its inputs, the formula of its value, and one slope for
+# each input. All of them are texts. In a slope, `y` stands for the value.
 
 # %%
 bump = sv.register("bump", "a", "exp(-a * a)", ("-2 * a * y",))
 
 # %% [markdown]
-# The engine needs nothing else: **a value and its slopes.** `backward()` does the rest. (The name is taken now. To try
-# another formula, use another name.)
+# The engine needs nothing else: **a value and its slopes.** `backward()` does the rest. (The name `bump` is taken now.
+# To try another formula, use another name.)
 
 # %%
 a = sv.Value(0.5)
@@ -70,7 +70,7 @@ sv.draw(z)
 # %% [markdown]
 # ## Trust, but check
 #
-# Nobody stops you from writing a wrong slope. Nudging does:
+# Nobody stops you from registering a wrong slope. But a gradient check finds it:
 
 # %%
 print("bump:", bool(sv.gradcheck(bump, 0.5)))
@@ -83,7 +83,7 @@ print("with a slope that forgets y:", bool(sv.gradcheck(careless, 0.5)))
 #
 # In lesson 03 one unit could not learn XOR, because a line has only two sides. A bump has a **middle**.
 #
-# **Predict:** one unit, two weights, a bias, and our bump at the end. Can it?
+# **Predict:** take one unit with two weights, a bias, and our bump at the end. Can it learn XOR?
 
 
 # %%
@@ -109,7 +109,8 @@ for name, bend in (("sigmoid", nn.Sigmoid()), ("tanh", nn.Tanh()), ("bump", Bump
         print(f"{name:8} {run.predict(BITS).ravel().round(2)}")
 
 # %% [markdown]
-# Three numbers learn what needed twelve in lesson 03. The unit puts its bump along the line through `0 1` and `1 0`:
+# Here three numbers are enough. The network in lesson 03 had twelve. The unit puts its bump along the line through
+# `0 1` and `1 0`:
 
 # %%
 run = make_run(Bump())
@@ -126,13 +127,13 @@ w0, w1, bias = run.values
 print(f"the middle of the bump: {w0:.2f} * x + {w1:.2f} * y = {-bias:.2f}")
 
 # %% [markdown]
-# (This depends on the start. From many others it ends elsewhere: try `net[0].bias.data = [0.5]`.)
+# (This depends on the first weights. From many others the unit does not learn XOR: try `net[0].bias.data = [0.5]`.)
 #
 # ## At the speed of a kernel
 #
-# Your line was a text. Each engine translates it into its own code: `objects` into Python, `numba` into machine code.
-# So you write the formula once, and the numbers are the same. (The fastest of five tries counts, because other programs
-# slow the machine down.)
+# You wrote your formula as a text. Each engine translates it into its own code: `objects` into Python, `numba` into
+# machine code. So you write the formula once, and all engines compute the same numbers. (We time five tries and take
+# the fastest, because other programs can slow the machine down.)
 
 # %%
 weights, seconds = {}, {}
@@ -149,7 +150,7 @@ print("numba is more than 20 times faster:", seconds["objects"] > 20 * seconds["
 # %% [markdown]
 # ## Two inputs
 #
-# With two inputs there are two slopes. The length of an arrow with the sides `a` and `b`:
+# An operation with two inputs has two slopes. Here is the length of an arrow with the sides `a` and `b`:
 
 # %%
 length = sv.register("length", "a b", "sqrt(a * a + b * b)", ("a / y", "b / y"))
@@ -160,7 +161,8 @@ print(length(a, b).data, a.grad, b.grad)
 # %% [markdown]
 # ## Live
 #
-# Six bumps learn to draw two hills, with an operation registered like yours. Run the cell and press **run**.
+# Here six units with a bump learn to draw two hills. Their operation is registered like yours. Run the cell, click the
+# picture, and press **Space**.
 
 # %%
 sv.lesson("10")
@@ -170,7 +172,7 @@ sv.lesson("10")
 #
 # The first three checks register your slopes as an operation. A slope is a text in quotation marks.
 #
-# **1. A cube.** Write the slope of `a * a * a`, as a text.
+# **1. A cube.** Write the slope of `a * a * a` as a text.
 
 # %% tags=["exercise: cube"]
 slope = ...
@@ -185,7 +187,7 @@ slope = ...
 sv.check.exercise("10.2", slope)
 
 # %% [markdown]
-# **3. Two inputs.** The difference of squares, `a * a - b * b`. Write both slopes.
+# **3. Two inputs.** The operation is the difference of two squares, `a * a - b * b`. Write both slopes.
 
 # %% tags=["exercise: two-slopes"]
 by_a, by_b = ..., ...

@@ -14,8 +14,8 @@
 # %% [markdown]
 # # From a neuron to a GPT
 #
-# A GPT reads a text and says what comes next. The large ones have more than a hundred billion weights. Ours has 1,264,
-# reads names letter by letter, and has the same kinds of parts.
+# A GPT reads a text and says what comes next. The large ones have more than a hundred billion weights. Ours has 1,264
+# weights and reads names letter by letter. It has the same kinds of parts.
 #
 # **The question of this lesson: what is in a GPT that is not in a neuron?**
 #
@@ -38,7 +38,7 @@ def show(x, size=(640, 430), **options):
 # %% [markdown]
 # ## All its parts
 #
-# Each plate is a table of weights. You know most of them already.
+# In the picture, each **plate** is a table of weights. You know most of these parts already.
 
 # %%
 options = microgpt.Options(embd=8, heads=2, context=8, batch=32, steps=1500, dtype="float64")
@@ -57,8 +57,8 @@ print("weights:", len(run.values))
 #
 # ## Part 1: letters become numbers
 #
-# A letter is not a number: *b* is not twice *a*. So each letter has a row of its own, 8 numbers: an **embedding**.
-# Reading a letter means taking its row.
+# A letter is not a number: *b* is not twice *a*. So each letter has its own row of 8 numbers, its **embedding**. To
+# read a letter, the GPT takes the row of this letter.
 
 # %%
 ALPHABET = "abcdefghijklmnopqrstuvwxyz"
@@ -75,8 +75,8 @@ touched = np.flatnonzero(abs(table.weight.grad).max(axis=1))
 print("rows with a gradient:", [ALPHABET[k] for k in touched])
 
 # %% [markdown]
-# Only the row of *m*, the one that was used. A second table, `position`, does the same for the place: first, second,
-# third letter. The two rows are added.
+# Only the row of *m* gets a gradient, because no other row was used. A second table, `position`, has a row for each
+# place in the name: first, second, third letter. The GPT adds the row of the letter and the row of its place.
 #
 # ## Part 2: looking back
 #
@@ -93,9 +93,10 @@ for letter, score, share in zip(keys, scores, shares, strict=True):
     print(f"{letter:8} score {score:.2f}   share {share:.2f}")
 
 # %% [markdown]
-# The score is a sum of products: a neuron whose weights are another letter's numbers. (A real score is also divided by
-# a fixed number, so that it does not grow with the length of the rows.) `softmax` turns scores into shares: each
-# becomes `exp(score)`, divided by the sum of all. Shares are positive and add up to 1.
+# A score is a sum of products of a query and a key. So it is a neuron whose weights are the numbers of another letter.
+# (A real score is also divided by a fixed number, so that it does not grow with the length of the rows.) `softmax`
+# turns scores into shares: each share is `exp(score)`, divided by the sum of all `exp(score)`. Shares are positive and
+# add up to 1.
 #
 # The letter takes the mean of all values, weighted with these shares. This is **attention**.
 
@@ -105,24 +106,25 @@ taken = sum(share * np.array(value) for share, value in zip(shares, values.value
 print("taken:", taken.round(2))
 
 # %% [markdown]
-# Our GPT does this twice side by side, in two **heads**. A head has 4 of the 8 numbers of each query, key and value. So
-# the two heads can look for two different things: one for the last vowel, say, and the other for the start of the name.
+# Our GPT does this twice side by side, in two **heads**. A head uses 4 of the 8 numbers of each query, key and value.
+# So the two heads can look for two different things: one for the last vowel, say, and the other for the start of the
+# name.
 #
-# Each head gives 4 numbers, together 8. The plate `o` (**output**) is a plain layer behind the heads: each of its rows
-# is a neuron that reads all 8. Without `o` the first four numbers would only ever know what head 0 found. After
+# Each head gives 4 numbers, so together they give 8. The plate `o` (**output**) is a plain layer after the heads: each
+# of its rows is a neuron that reads all 8. Without `o`, the first four numbers would depend only on head 0. After
 # training you will see what the heads look at.
 #
 # ## Part 3: a hidden layer, and shortcuts
 #
-# `up` and `down` are a hidden layer, as in lesson 03: 8 numbers become 32, are bent (negative ones become 0), and
-# become 8 again.
+# `up` and `down` form a hidden layer, as in lesson 03. `up` turns 8 numbers into 32. The activation sets negative
+# numbers to 0. `down` turns the 32 numbers into 8 again.
 #
-# Twice there is a **shortcut**: the result of a part is *added* to its input. So the gradient has a path back on which
-# nothing is multiplied: a sum passes it on unchanged. (Before each part a row is divided by the root of its mean
-# square, so that its numbers stay near 1. This **norm** has no weights.)
+# Both the attention and the hidden layer have a **shortcut**: the result of the part is *added* to its input. A sum
+# passes the gradient on unchanged, so there is a path back on which nothing is multiplied. (Before each part, a row is
+# divided by the root of its mean square, so that its numbers stay near 1. This **norm** has no weights.)
 #
-# Here are 20 layers of the same weight and activation. The only difference is the shortcut. **Predict** both slopes:
-# below 1, about 1, or above?
+# Here are 20 layers with the same weight and activation, first without shortcuts, then with them. **Predict** the slope
+# through all layers in both cases: below 1, about 1, or above 1?
 
 
 # %%
@@ -140,8 +142,8 @@ print(f"20 layers without shortcuts: {slope_through(20, shortcut=False):.1e}")
 print(f"20 layers with shortcuts:    {slope_through(20, shortcut=True):.2f}")
 
 # %% [markdown]
-# Without a shortcut the slope shrinks to a half or less in every layer: the first layers would learn nothing. With it
-# the slope of each layer is 1 **plus** the slope of its branch.
+# Without a shortcut the slope shrinks to a half or less in every layer: the first layers would learn nothing. With a
+# shortcut the slope of each layer is 1 **plus** the slope of its branch.
 
 # %% [markdown]
 # ## Part 4: what comes next
@@ -158,9 +160,9 @@ print(f"our GPT, step 1: {run.loss:.3f}")
 
 
 # %% [markdown]
-# It knows nothing yet. Let it invent names, letter by letter: each is drawn by lot and put behind the others. (The
-# scores are doubled before they become shares, so that likely letters are drawn even more often. This is called a
-# *temperature* of one half.)
+# Our GPT knows nothing yet. Let it invent names, letter by letter. Each letter is drawn at random, according to the
+# shares, and added at the end. (The scores are doubled before they become shares, so that likely letters are drawn even
+# more often. This is called a *temperature* of one half.)
 
 
 # %%
@@ -192,12 +194,14 @@ print(*(invent(seed) for seed in range(8)), sep=", ")
 show(scene)
 
 # %% [markdown]
-# Some of these names exist, others could: vowels and consonants alternate as in names. Nobody told it what a vowel is.
+# Some of these names exist, and others could exist: vowels and consonants alternate as in real names. Nobody told the
+# GPT what a vowel is.
 #
 # ## Who looks at whom
 #
-# Now read *emma* with the trained weights. A row is the letter that looks, a column the letter that it looks at; `.` is
-# the start of the name. Each row adds up to 1. A letter cannot look at later letters: there the maps are empty.
+# Now read *emma* with the trained weights. Each row belongs to the letter that looks. Each column belongs to the letter
+# that it looks at. `.` is the start of the name. Each row adds up to 1. A letter cannot look at later letters, so these
+# places are 0.
 
 # %%
 WORD = ".emma"
@@ -212,13 +216,13 @@ for head, shares_of in enumerate(maps):
 show({f"head {head}: who looks (rows) at whom": each for head, each in enumerate(maps)}, size=(640, 370))
 
 # %% [markdown]
-# Look at the last row, the final *a*. Head 0 looks mostly at *e*, head 1 at the second *m*: two heads, two views of one
-# word. `o` mixes both.
+# Look at the last row, the final *a*. Head 0 looks mostly at *e*, and head 1 at the second *m*. So the two heads find
+# different things in one word. `o` mixes both.
 #
 # ## Is it really the same chain rule?
 #
-# Take a smaller GPT of objects: every number is a `Value`, as in lesson 01. It reads *ema*. One `backward()` goes
-# through all parts. Then we nudge one weight of each plate.
+# Here is a smaller GPT made of objects: every number is a `Value`, as in lesson 01b. It reads *ema*. One call of
+# `backward()` goes through all parts. Then we nudge one weight of each plate.
 
 # %%
 tiny = microgpt.GPT(tokens=27, context=4, embd=4, heads=2, layers=1, seed=0)
@@ -251,13 +255,14 @@ for parameter in tiny.parameters():
     print(f"{weight.name:26} backward {weight.grad:9.5f}   nudged {nudged(weight):9.5f}")
 
 # %% [markdown]
-# Products, sums, and a few bends (`exp`, a root, a rectifier). There is nothing else in it, and the chain rule works
-# for any number of them.
+# A GPT has products, sums, and a few bends (`exp`, a root, a rectifier). There is nothing else in it. The chain rule
+# works for any number of these operations.
 #
 # ## Live
 #
-# The larger GPT, with 4,192 weights and four heads. Run the cell, press **run**, and watch which plates change first.
-# The small maps are the attention of each head; type another name to see who looks at whom.
+# This is a larger GPT, with 4,192 weights and four heads. Run the cell, click the picture, press **Space**, and watch
+# which plates change first. The small maps show the attention of each head. Press **E** and type another name to see
+# who looks at whom.
 
 # %%
 sv.lesson("11")
@@ -281,7 +286,7 @@ sv.check.exercise("11.2", answer)
 
 # %% [markdown]
 # **3. The slope of the loss.** Two letters have the scores `a` and `b`; the first is right. The loss is
-# `log(exp(a) + exp(b)) - a`. Write both slopes. They are very simple when you write them with the shares.
+# `log(exp(a) + exp(b)) - a`. Write both slopes. They are very simple if you write them with the shares.
 
 
 # %% tags=["exercise: loss-slopes"]
@@ -294,7 +299,7 @@ sv.check.exercise("11.3", slopes)
 
 # %% [markdown]
 # **4. Count.** The scene `scalarviz microgpt` has 16 numbers for each letter, not 8, and 16 places. `up` makes four
-# times 16 numbers. How many weights does it have? (Go through the plates above.)
+# times 16 numbers. How many weights does this GPT have? (Go through the plates above.)
 
 # %% tags=["exercise: count"]
 answer = ...
@@ -303,5 +308,5 @@ sv.check.exercise("11.4", answer)
 # %% [markdown]
 # ## To remember
 #
-# **A GPT consists of neurons, tables and weighted means, and one backward goes through all of them by the rule of one
-# weight.**
+# **A GPT consists of neurons, tables and weighted means, and one call of backward goes through all of them by the rule
+# for one weight.**

@@ -14,8 +14,8 @@
 # %% [markdown]
 # # Write your own Value
 #
-# All lessons stand on one class: a number that remembers how it was made. Now you write it, in four parts: forward,
-# the backward of + and ·, the order, and a training loop. It takes about 25 lines.
+# All lessons use one class: a number that remembers how it was made. Now you write this class, in four parts: forward,
+# the backward of + and ·, the order, and a training step. You need about 25 lines.
 #
 # **The question of this lesson: what is the least that a machine needs in order to learn?**
 #
@@ -37,7 +37,7 @@ def show(x, size=(680, 300), **options):
 # %% [markdown]
 # ## The target
 #
-# This is the library's class. It computes, and it remembers: the parents, the operation, a gradient.
+# This is the library's class. A Value holds a number. It also remembers its parents, its operation and its gradient.
 
 # %%
 a, b = sv.Value(2.0), sv.Value(-3.0)
@@ -49,13 +49,13 @@ print("slope of c with respect to a:", a.grad)
 sv.draw(c)
 
 # %% [markdown]
-# **Predict:** your class will only know + and ·. Can a network of it learn exclusive or, the task that one unit could
-# not learn in lesson 03?
+# **Predict:** your class will only know + and ·. Can one unit made of such Values learn exclusive or? In lesson 03 one
+# unit could not.
 #
 # ## Part 1: forward
 #
 # `a + b` calls `a.__add__(b)`, and `a * b` calls `a.__mul__(b)`. Each makes a new `Value` that keeps its number, its
-# two parents, and the name of the operation. What is the number?
+# two parents, and the name of the operation. Replace each `...`: which number does the new `Value` hold?
 
 
 # %% tags=["exercise: forward"]
@@ -78,8 +78,8 @@ sv.check.exercise("12.1", Value)
 #
 # ## Part 2: backward of + and ·
 #
-# `push` passes the gradient of one node on to its two parents. What does a sum pass on, and what a product? Mind that
-# both parents may be the same node, as in `a + a`: **add** to the gradients.
+# `push` passes the gradient of one node on to its two parents. Which gradients does a sum pass on, and which does a
+# product? Both parents may be the same node, as in `a + a`. So **add** to their gradients.
 
 
 # %% tags=["exercise: push"]
@@ -99,9 +99,9 @@ sv.check.exercise("12.2", push)
 # %% [markdown]
 # ## Part 3: the order
 #
-# A node pushes once, after every node that uses it. Write the list `order`: every node that has parents, in such an
-# order. (The others have nothing to push.) One way: visit the parents of a node first, then put the node into a list.
-# At the end turn the list round.
+# Each node pushes once, and only after all nodes that were computed from it have pushed. Write the list `order`. It
+# holds all nodes that have parents, in an order that follows this rule. (A node without parents has nothing to push.)
+# One way: visit the parents of a node first, then put the node into a list. At the end, reverse the list.
 
 
 # %% tags=["exercise: order"]
@@ -117,8 +117,8 @@ sv.check.exercise("12.3", backward)
 # %% [markdown]
 # ## All together, against the library
 #
-# Your three parts make a class with a `backward()` of its own. `sv.check.backward` compares it with the library: the
-# numbers and the gradients of 50 graphs.
+# Together, your three parts are a class with its own `backward()`. `sv.check.backward` compares it with the library:
+# the numbers and the gradients of 50 graphs.
 
 # %%
 Value.backward = backward
@@ -128,8 +128,8 @@ print(sv.check.backward(Value))
 # %% [markdown]
 # ## Part 4: train with it
 #
-# One step, from memory: clear, compute the loss, go backward, move every weight. `weights` is a list of your Values,
-# `loss()` computes the loss again, `lr` is the learning rate.
+# Write one training step from memory: clear the gradients, compute the loss, go backward, move every weight. `weights`
+# is a list of your Values, `loss()` computes the loss again, and `lr` is the learning rate.
 
 
 # %% tags=["exercise: step"]
@@ -141,8 +141,9 @@ sv.check.exercise("12.4", step)
 # %% [markdown]
 # ## Exclusive or, with + and · alone
 #
-# One unit adds up two weighted inputs and a bias, and its activation is a product: the sum times itself. There are
-# three weights. (Where your class or your step is not ready yet, the library's stands in, so that you can see the end.)
+# One unit adds up two weighted inputs and a bias. Its activation is a product: the sum times itself. With the bias,
+# there are three weights. (If your class or your step is not ready yet, this lesson uses the library's, so that you can
+# still see the result.)
 
 # %%
 mine = bool(sv.check.backward(Value)) and bool(sv.check.exercise("12.4", step))
@@ -182,7 +183,7 @@ def one_step(lr=0.02):
 # %% [markdown]
 # ## As cubes
 #
-# `sv.watch` shows the numbers of any library as cubes. It gets the weights after each step.
+# `sv.watch` shows the numbers of any library as cubes. `update` gives it the weights after each step.
 
 
 # %%
@@ -204,8 +205,9 @@ for bits, wanted in zip(BITS, WANTED, strict=True):
     print(bits, f"-> {unit(*bits).data:.3f}   wanted {wanted}")
 
 # %% [markdown]
-# It can. The two weights of the inputs have opposite signs and the bias is gone: the unit computes `(x - y)**2`. Each
-# row below is one weight, from the start on the left to the end on the right, 25 steps apart.
+# So the answer is yes: + and · are enough to learn exclusive or. The two weights of the inputs have opposite signs, and
+# the bias is almost 0: the unit computes `(x - y)**2`. In the next picture each row is one weight. It shows the weight
+# every 25 steps, from the start on the left to the end on the right.
 
 # %%
 show({"weights after 0, 25, 50, ... 200 steps": np.array(path).T}, size=(680, 420))
@@ -213,7 +215,7 @@ show({"weights after 0, 25, 50, ... 200 steps": np.array(path).T}, size=(680, 42
 # %% [markdown]
 # ## Live
 #
-# The same unit in the window of the library. Run the cell and press **run**.
+# This is the same unit. Run the cell, click the picture, and press **Space** to train.
 
 # %%
 sv.lesson("12")

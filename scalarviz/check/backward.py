@@ -235,7 +235,7 @@ def same_operand(
         got = _grad(one)
         if np.isfinite(wanted) and not near(got, wanted, tolerance):
             lines = (
-                "not yet: with two different operands it is right, with the same one at both places it is not.",
+                "not yet: it is right with two different operands, but wrong with the same operand twice.",
                 f"with a = b = {row[0]:.4g}, node.grad = {up[p]:.4g}: a.grad is {got:.4g}; expected {wanted:.4g}.",
             )
             return wrong_report(title, lines, "overwrite", None, "a", got, wanted)

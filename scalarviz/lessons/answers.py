@@ -85,7 +85,7 @@ def early(order: tuple[str, ...]) -> str:
     """Return words for the node that passes on too early in an order of exercise 04.3."""
     for user, used in ("ts", "tq", "sp", "sq", "qp"):
         if order.index(user) > order.index(used):
-            return f"{user} uses {used}, so {user} passes on before {used}."
+            return f"{user} uses {used}, so {user} has to push before {used}."
     raise ValueError(order)
 
 
@@ -93,7 +93,7 @@ ORDERS = {" ".join(order): early(order) for order in permutations("tsqp") if ord
 
 
 ILLNESSES = {
-    "symmetric": "Then all hidden units would be equal. How many different units does it have?",
+    "symmetric": "Then all hidden units would be equal. How many different units does this patient have?",
     "rate": "Then the weights would jump far away. How large are they?",
     "dead": "Then every hidden unit would output 0, and the gradient would be exactly 0.",
     "saturated": "Then every hidden unit would output almost 1, and the gradient would be tiny.",
@@ -160,13 +160,13 @@ ANSWERS = MappingProxyType({
         lambda w, b: _unit(w, b, lambda out: 1 - out): "this is one of two factors: out is missing.",
         lambda w, b: _unit(w, b, lambda out: _sigmoid(out) * (1 - _sigmoid(out))): "the sigmoid was applied twice: "
         "out is its output already.",
-        lambda w, b: (_unit(w, b)[1],) * 2: "w is multiplied by its input.",
+        lambda w, b: (_unit(w, b)[1],) * 2: "w is multiplied by its input, 3: its slope has this factor.",
     }, "Three links: the square, the sigmoid, the sum."),
     # ---- 02 RGB by hand
     "02.1": Exercise(module, Perceptron(3, activation=Sigmoid()), {
-        Unit(lambda products, bias: sum(products).sigmoid() + bias): "the bias belongs into the sum, before the "
+        Unit(lambda products, bias: sum(products).sigmoid() + bias): "add the bias to the sum, before the "
         "sigmoid.",
-        Unit(lambda products, bias: sum(each.sigmoid() for each in products) + bias): "the sigmoid comes once, "
+        Unit(lambda products, bias: sum(each.sigmoid() for each in products) + bias): "apply the sigmoid once, "
         "after the sum.",
         Unit(lambda products, bias: (sum(products) * bias).sigmoid()): "the bias is added, not multiplied.",
     }),
@@ -182,7 +182,7 @@ ANSWERS = MappingProxyType({
         81: "Each colour meets nine weights, not three.",
         324: "A bias is added, not multiplied.",
         12: "This is the number of weights and biases.",
-        486: "Forward alone: backward needs others.",
+        486: "Count forward only. Backward needs more products.",
         14580: "This is for all sixty steps.",
         1944: "These are the products of 216 colours; here there are fewer.",
     }, "How many products does one colour need, and how many colours are there?"),
@@ -201,7 +201,7 @@ ANSWERS = MappingProxyType({
         "1 1 0 1": "It says 0 for 1 0 alone. The first weight has the wrong sign.",
         "1 1 0 0": "It says 1 where the first bit is 0. The first weight has the wrong sign.",
         "1 0 1 0": "It says 1 where the second bit is 0. The second weight has the wrong sign.",
-    }, "What are the four sums w0 * x + w1 * y? Only the largest may come above 0 with the bias."),
+    }, "What are the four sums w0 * x + w1 * y? With the bias added, only the largest may be above 0."),
     "03.2": Exercise(answer, "1 1 1 0", {
         "0 0 0 1": "This is *and*, the opposite. What happens if all three numbers change their sign?",
         "0 1 1 1": "This is *or*. For 1 1 the answer should be 0.",
@@ -241,7 +241,7 @@ ANSWERS = MappingProxyType({
         lambda a, upstream: upstream * (1 - np.tanh(a) ** 2): "this is the rule of tanh, not of the sigmoid.",
         lambda a, upstream: upstream * _sigmoid(a): "this is the output of the sigmoid, not its slope.",
         lambda a, upstream: upstream * (1 - _sigmoid(a)): "this is one of two factors: y is missing.",
-        lambda a, upstream: upstream * _sigmoid(a) * (1 - a): "y is the output in both factors, not a.",
+        lambda a, upstream: upstream * _sigmoid(a) * (1 - a): "use the output y in both factors, not a.",
         lambda a, upstream: a * (1 - a): "y is the output, not a; and the upstream gradient is missing.",
         lambda a, upstream: upstream * _sigmoid(_sigmoid(a)) * (1 - _sigmoid(_sigmoid(a))): "the sigmoid was applied "
         "twice: y is its output already.",
@@ -250,7 +250,7 @@ ANSWERS = MappingProxyType({
     "04.1": Exercise(answer, 7.0, {
         6: "This comes through b alone. c uses a directly, too.",
         1: "This comes directly from c. The path through b is missing.",
-        4: "b is a * a: its slope counts a twice.",
+        4: "b is a * a, so its slope is 2 * a.",
         3: "This is the value of a.",
         12: "This is the value of c.",
         9: "This is the value of b.",
@@ -269,7 +269,7 @@ ANSWERS = MappingProxyType({
         **ORDERS,
         "p q s t": "This is the order of forward. Backward begins at the result.",
         "": "Write each of the four letters once, such as \"p q s t\".",
-    }, "Who uses q? All of them come before it."),
+    }, "Which nodes use q? All of them push before q."),
     "04.4": Exercise(backward),
     # ---- 05 Whose gradient is it?
     "05.1": Exercise(answer, 18.0, {
@@ -283,7 +283,7 @@ ANSWERS = MappingProxyType({
     }, "Every call finds the same gradient. What happens to the earlier ones?"),
     "05.2": Exercise(gradient, lambda w, x: w * w * x + w, {
         lambda w, x: (2 * w * x + w, w * w): "the last w has the slope 1.",
-        lambda w, x: (2 * w * x + 1, w * w + w): "there is no x in the last w.",
+        lambda w, x: (2 * w * x + 1, w * w + w): "the last w does not depend on x.",
         lambda w, x: (w * w * x + 1, w * w): "the slope of w * w is 2 * w.",
         lambda w, x: (2 * w + 1, w * w): "x is a factor of the first part.",
     }),
@@ -327,7 +327,7 @@ ANSWERS = MappingProxyType({
     "06.5": Exercise(answer, 0.0, {
         -3.7922: "This is the gradient with the old v0.",
         -1.8961: "The factor v0 was left out. It is 0 now.",
-        1: "A product has the slope of its other factor: v0.",
+        1: "The slope of a product is its other factor: v0.",
         -1.9151136: "This is delta of y. It goes on through v0.",
         2: "This is the old v0.",
         0.5: "This is the value of w00.",
@@ -338,7 +338,7 @@ ANSWERS = MappingProxyType({
         "pupil 4": "Pupil 4 pulls hardest at the weight of practice. Here the question is sleep.",
         "pupil 5": "This is the weakest pull. A large pull may be negative: look at the size.",
         "pupil 0": "Pupil 0 sleeps most, but a pull is delta times sleep.",
-        "pupil 2": "This pull is the third in size.",
+        "pupil 2": "This pull is only the third largest.",
         "pupil 3": "Look at the sizes of all eight numbers.",
         "pupil 7": "Look at the sizes of all eight numbers.",
         "pupil 1": "Look at the sizes of all eight numbers.",
@@ -354,7 +354,7 @@ ANSWERS = MappingProxyType({
         0.11975: "This is the step. The gradient comes before the learning rate.",
         -0.11975: "This is the gradient times the learning rate.",
         -1.2825: "This is the gradient of the weight of practice.",
-        -0.800921: "This is step 2.",
+        -0.800921: "This is the gradient in step 2.",
     }, "The gradient is what all pupils pull together."),
     "07.3": Exercise(answer, 7, {
         6: "After 6 steps 0.53 of the speed is left.",
@@ -371,7 +371,7 @@ ANSWERS = MappingProxyType({
         lambda w, b: _two(w, b, (3, 1), (1, 1)): "the two samples are exchanged: the first x is 1.",
     }),
     # the notebook draws the cases at random
-    **{f"08.{k}": Exercise(answer, "", ILLNESSES, "Which line differs from the healthy one?") for k in range(1, 6)},
+    **{f"08.{k}": Exercise(answer, "", ILLNESSES, "Which line differs from the healthy network?") for k in range(1, 6)},
     # ---- 09 Is my gradient right?
     "09.1": Exercise(gradient, lambda x: x**3 - 2 * x, {
         lambda x: (_cubic(x + 1e-5) - _cubic(x)) / 1e-5: "this nudges to one side only. It is near, but not as exact.",
@@ -379,10 +379,10 @@ ANSWERS = MappingProxyType({
         lambda x: (_cubic(x) - _cubic(x - 1e-5)) / 2e-5: "this nudges to one side only, and divides by two nudges.",
         lambda x: (_cubic(x + 1e-5) + _cubic(x - 1e-5)) / 2e-5: "the two results are subtracted, not added.",
         lambda x: _cubic(x + 1e-5) - _cubic(x - 1e-5): "this is the change of f. Divide it by the change of x.",
-        lambda x: (_cubic(x + 1e-5) - _cubic(x - 1e-5)) / 1e-5: "from x - h to x + h it is 2 * h, not h.",
+        lambda x: (_cubic(x + 1e-5) - _cubic(x - 1e-5)) / 1e-5: "the distance from x - h to x + h is 2 * h, not h.",
         lambda x: 1.0: "x was nudged, but not f: compute f at both places.",
-        lambda x: (_cubic(x + 1e-5) - _cubic(x - 1e-5)) / 2 * 1e-5: "it is almost 0: take two different places, and "
-        "put brackets around 2 * h.",
+        lambda x: (_cubic(x + 1e-5) - _cubic(x - 1e-5)) / 2 * 1e-5: "the result is almost 0: take two different places "
+        "and put brackets around 2 * h.",
         lambda x: _cubic(x + 1e-5) - _cubic(x - 1e-5) / 2e-5: "put brackets around the difference.",
     }),
     "09.2": Exercise(answer, "1e-06", {
@@ -392,9 +392,9 @@ ANSWERS = MappingProxyType({
         "1e-05": "This is nearly the best. Compare its error with that of the next line.",
         "1e-04": "Smaller nudges are better than this one.",
         "1e-03": "Smaller nudges are better than this one.",
-        **{f"1e-{power:02}": "Here the error rises already." for power in range(7, 12)},
+        **{f"1e-{power:02}": "Here the error is already rising again." for power in range(7, 12)},
         "": "Write one of the nudges of the table, such as \"1e-01\".",
-    }, "The smallest error, not the smallest nudge. Write \"1e-01\" to \"1e-12\"."),
+    }, "Look for the smallest error, not the smallest nudge. Write \"1e-01\" to \"1e-12\"."),
     "09.3": Exercise(backward, "exp", {
         lambda a, upstream: upstream * a * np.exp(a): "this is the remembered rule that nudging shows to be wrong.",
         lambda a, upstream: upstream * a * np.exp(a - 1): "this is the slope of a power; a is the exponent here.",
@@ -419,19 +419,19 @@ ANSWERS = MappingProxyType({
     "10.3": Exercise(formula, ("a b", "a * a - b * b")),
     "10.4": Exercise(module, Sequential(Linear(3, 1, bias=False), Bump()), {
         Unit(lambda products, bias: sum(products), False): "the bump at the end is missing.",
-        Unit(lambda products, bias: sum(Bump().forward(products)), False): "the bump comes once, after the sum.",
+        Unit(lambda products, bias: sum(Bump().forward(products)), False): "apply the bump once, after the sum.",
     }),
     # ---- 11 From a neuron to a GPT
     "11.1": Exercise(answer, 0.25, {
         4: "Shares add up to 1.",
-        1: "This is all of the shares together.",
+        1: "This is the sum of all shares.",
         0: "Each letter gets something: exp(score) is never 0.",
         1.7: "This could be a score. A share lies between 0 and 1.",
         1 / 27: "Here there are four letters, not 27.",
         0.5: "This would be right for two letters.",
         25: "Write a share of 1, not a percentage.",
-        0.75: "This is what the other three letters have together.",
-    }, "What do the four shares make together? Is any letter preferred?"),
+        0.75: "This is the share of the other three letters together.",
+    }, "What is the sum of the four shares? Does any letter get more than the others?"),
     "11.2": Exercise(answer, float(np.log(2)), {
         0.5: "This is the share. The loss is -log(share).",
         -float(np.log(2)): "The loss has a minus in front of the logarithm.",
@@ -463,7 +463,7 @@ ANSWERS = MappingProxyType({
     # ---- 12 Write your own Value
     "12.1": Exercise(forward_alone, hint="A result keeps its number, its two operands, and the name of the operation."),
     "12.2": Exercise(sums_and_products, hint="The slope of a sum is 1; that of a product is the other factor."),
-    "12.3": Exercise(plain_walk, hint="Visit the parents of a node first, then write the node down."),
+    "12.3": Exercise(plain_walk, hint="Visit the parents of a node first, then add the node to the list."),
     "12.4": Exercise(training),
 })  # fmt: skip
 """The exercises by lesson and number."""

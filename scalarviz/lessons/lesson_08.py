@@ -72,5 +72,5 @@ def scene(seed: int = 0) -> Scene:
     net, rate = TROUBLES[seed % len(TROUBLES)](seed)
     wanted = WANTED if net[0].bias is not None else 1 - WANTED
     run = Run(net, MSELoss(), SGD(net.parameters(), lr=rate), data=(BITS, wanted), engine="numpy")
-    story = Story("Four answers should become right; do they?")
+    story = Story("The four answers should become right. Do they?")
     return Scene("trouble", run, BITS[1], wanted[1], ("a", "b"), ("out",), (LossCurve(),), story=story)

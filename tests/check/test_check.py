@@ -276,7 +276,7 @@ def test_a_number_of_another_cell_is_named_as_the_cause():
     exec("def rule(a, upstream):\n    return upstream * (1 - y**2)", notebook)
     exec("def other(a, upstream):\n    return upstream * (1 + a.real)", notebook)
     report = check.exercise("06.2", notebook["rule"])
-    assert (report.cause, "`y` of another cell, which is 0.0424" in report.looks) == ("outer", True)
+    assert (report.cause, "`y` of another cell, where it is 0.0424" in report.looks) == ("outer", True)
     assert check.exercise("06.2", notebook["other"]).cause != "outer"
 
 
