@@ -131,7 +131,8 @@ def no_name(where: str, name: str, names: Iterable[str], absent: Mapping[str, st
 def of_torch(thing: object) -> str:
     """The name of a function, a class or the class of an object, if it is PyTorch's or derived from PyTorch's."""
     kinds: Any = type(thing).__mro__ if not hasattr(thing, "__name__") else getattr(thing, "__mro__", (thing,))
-    return str(kinds[0].__name__) if any(str(kind.__module__).startswith("torch.") for kind in kinds) else ""
+    modules = [str(getattr(kind, "__module__", "")) for kind in kinds]
+    return str(kinds[0].__name__) if any(module.startswith("torch.") for module in modules) else ""
 
 
 def attributes(absent: Mapping[str, str], kind: str = "") -> Callable[[Any, str], NoReturn]:

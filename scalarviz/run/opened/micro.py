@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import cached_property
 from heapq import heappop, heappush
 from math import fsum, nan, prod
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,13 +53,14 @@ from .network import INSIDE, LEAVES, Use, readers
 from .rule import MINUS, Line, Writer, digits_apart, digits_of, text_of
 
 if TYPE_CHECKING:
-    from ..sources.recording.recorded_step import Walked
     from .opened import Opened
 
 
 Phase = Literal["zero", "forward", "loss", "backward", "gradients", "update"]
 PHASES: tuple[Phase, ...] = ("zero", "forward", "loss", "backward", "gradients", "update")
 Rows = NDArray[np.int64]
+Walked = Any
+"""An `Opened` step or a `RecordedStep`: the second one's file stands above this folder."""
 _NONE = np.zeros(0, np.int64)
 FAR = 30.0
 """From 0, from where on the powers of a softmax are those of differences."""
