@@ -265,9 +265,9 @@ def as_pair(data: Any) -> tuple[NDArray[Any] | Source, NDArray[Any] | Source]:
             f"data must be a pair (X, Y): inputs and targets, one row a sample; got {type(data).__name__} {shown(data)}"
         )
     x, y = data
-    count = len(y) if hasattr(y, "__len__") and getattr(y, "ndim", 1) else 0
-    parts = x if isinstance(x, list | tuple) and len(x) != count else [None]
-    if all(getattr(part, "ndim", 0) and len(part) == count for part in parts):
+    count = len(y) if hasattr(y, "__len__") and getattr(y, "ndim", None) != 0 else 0
+    several = isinstance(x, list | tuple) and len(x) not in (0, count)
+    if several and all(getattr(part, "ndim", 0) and len(part) == count for part in x):
         raise InputError(f"data[0]: got {len(x)} arrays of {count} rows; a Run takes one array of inputs. {INPUTS}")
     named = (x, "data[0] (the inputs)"), (y, "data[1] (the targets)")
     inputs, targets = (as_samples(*each) if (source := as_source(*each)) is None else source for each in named)
