@@ -19,7 +19,7 @@
 #
 # **The question of this lesson: how does a weight find out which way to go?**
 #
-# You need: the *slope* of a line. It takes about 20 minutes. Run the cells from top to bottom.
+# You need to know: the *slope* of a line. The lesson takes about 20 minutes. Run the cells from top to bottom.
 
 # %%
 import scalarviz as sv

@@ -19,7 +19,7 @@
 #
 # **The question of this lesson: does the rule of one weight still work when there are twelve?**
 #
-# You need: forward, backward, step (lesson 01). It takes about 20 minutes.
+# You need to know: forward, backward, step (lesson 01). The lesson takes about 20 minutes.
 
 # %%
 import numpy as np

@@ -20,7 +20,7 @@
 #
 # **The question of this lesson: does the fast engine compute the same numbers?**
 #
-# You need: forward, backward, step (lessons 01 and 01b). It takes about 20 minutes.
+# You need to know: forward, backward, step (lessons 01 and 01b). The lesson takes about 20 minutes.
 
 # %%
 import time

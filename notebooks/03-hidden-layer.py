@@ -19,8 +19,8 @@
 #
 # **The question of this lesson: what does the hidden layer do that one layer cannot?**
 #
-# You need: a unit adds up weighted inputs and bends the sum with an activation (lessons 01b and 02). It takes about 20
-# minutes.
+# You need to know: a unit adds up weighted inputs and bends the sum with an activation (lessons 01b and 02). The lesson
+# takes about 20 minutes.
 
 # %%
 import numpy as np

@@ -19,7 +19,8 @@
 #
 # **The question of this lesson: does the order matter?**
 #
-# You need: a gradient is a slope, and slopes along a path are multiplied (lesson 01). It takes about 15 minutes.
+# You need to know: a gradient is a slope, and slopes along a path are multiplied (lesson 01). The lesson takes about 15
+# minutes.
 
 # %%
 import itertools

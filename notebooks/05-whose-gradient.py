@@ -19,7 +19,7 @@
 #
 # **The question of this lesson: why do you clear a gradient, and who does it?**
 #
-# You need: forward, backward, step (lesson 01). It takes about 15 minutes.
+# You need to know: forward, backward, step (lesson 01). The lesson takes about 15 minutes.
 
 # %%
 import numpy as np

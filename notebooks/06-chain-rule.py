@@ -19,7 +19,7 @@
 #
 # **The question of this lesson: how does the weight find out? We write down every number.**
 #
-# You need: the slope of `w * x` with respect to `w` is `x` (lesson 01). It takes about 20 minutes.
+# You need to know: the slope of `w * x` with respect to `w` is `x` (lesson 01). The lesson takes about 20 minutes.
 
 # %%
 import numpy as np

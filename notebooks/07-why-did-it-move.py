@@ -15,11 +15,11 @@
 # # Why did this cube move?
 #
 # A training step changes a weight. The batch has eight samples, and the optimiser turns their gradients into an update.
-# Which of them moved the weight?
+# Which samples moved the weight?
 #
 # **The question of this lesson: what moved the weight, and by how much?**
 #
-# You need: δ times the input is a gradient (lesson 06). It takes about 15 minutes.
+# You need to know: δ times the input is a gradient (lesson 06). The lesson takes about 15 minutes.
 
 # %%
 import numpy as np
@@ -118,7 +118,8 @@ found = run.why("weight[0][0]", step=4)
 
 # %% [markdown]
 # Look at the line of `v'`, the new speed. The gradient is a small positive number, but the speed from earlier steps is
-# large and negative. So the weight still moves up, like a ball that rolls past the lowest point.
+# large and negative. The update subtracts the speed, so the weight still moves up, like a ball that rolls past the
+# lowest point.
 
 # %%
 against = [step for step in range(1, 13) if (places[step] - places[step - 1]) * run.open(step=step).gradient[0] > 0]
@@ -154,9 +155,10 @@ def picture(along, size=(1120, 560)):
 picture(along)
 
 # %% [markdown]
-# The blue curve is the loss (upwards) for each value of this weight (to the right). The violet line has the slope of
-# the curve at the weight, in the middle. Near the middle, curve and line are nearly the same. Farther away the loss is
-# higher than the line on both sides: **a slope is right for small steps only.** This is why the learning rate is small.
+# The blue curve is the loss (upwards) for each value of this weight (to the right). The dot in the middle is the
+# present weight, and the violet line touches the curve there and has its slope. Near the middle, curve and line are
+# nearly the same. Farther away the loss is higher than the line on both sides: **a slope is right for small steps
+# only.** This is why the learning rate is small.
 
 # %% [markdown]
 # ## Live
@@ -205,8 +207,8 @@ sv.check.exercise("07.3", answer)
 
 # %% [markdown]
 # **4. A gradient of two pupils.** The loss of two samples, `x = 1` and `x = 3`, is
-# `f = ((w + b - 2)**2 + (3 * w + b - 4)**2) / 2`. Write its slopes with respect to `w` and `b`. For each, multiply the
-# δ of each sample by the right factor, add the two products, and divide by 2.
+# `f = ((w + b - 2)**2 + (3 * w + b - 4)**2) / 2`. Write its slopes with respect to `w` and `b`. For each
+# slope, multiply the δ of both samples by the right factors, add the two products, and divide by 2.
 
 
 # %% tags=["exercise: two-pupils"]
@@ -220,4 +222,5 @@ sv.check.exercise("07.4", slopes)
 # %% [markdown]
 # ## To remember
 #
-# **A gradient is a sum over samples. An optimiser with a memory changes it. The slope is right for small steps only.**
+# **A gradient is a sum over samples. An optimiser with a memory makes a different update from this sum. The slope is
+# right for small steps only.**

@@ -19,7 +19,8 @@
 #
 # **The question of this lesson: how much does an engine have to know about an operation?**
 #
-# You need: a rule and its check (lesson 09), why one unit cannot learn XOR (lesson 03). It takes about 15 minutes.
+# You need to know: a rule and its check (lesson 09), why one unit cannot learn XOR (lesson 03). The lesson takes about
+# 15 minutes.
 
 # %%
 import timeit

@@ -19,8 +19,8 @@
 #
 # **The question of this lesson: what is the least that a machine needs in order to learn?**
 #
-# You need: the rule of a product (lesson 01), the order of backward (lesson 04), why gradients add (lesson 05). It
-# takes about 30 minutes.
+# You need to know: the rule of a product (lesson 01), the order of backward (lesson 04), why gradients add (lesson 05).
+# The lesson takes about 30 minutes.
 
 # %%
 import numpy as np

@@ -29,7 +29,7 @@ CAUSE_TEXTS = {
     "operation": "the derivative of the operation `{op}` is wrong.",
     "nan": "your value is NaN (not a number) at some points, from a division by 0 or a number out of range.",
     # of a rule
-    "upstream": "the upstream gradient is missing as a factor: this is the operation's own slope alone.",
+    "upstream": "you returned the operation's own slope alone. Multiply it by the upstream gradient.",
     "twice": "you multiplied by the upstream gradient twice.",
     "added": "the upstream gradient is added to the slope; the chain rule multiplies.",
     "local": "the upstream gradient is passed on unchanged; the operation's own slope is missing.",

@@ -55,7 +55,7 @@ def view(options: Any) -> int:
         return view_runs(options)
     if options.scene is not None:
         raise InputError(
-            f"--scene needs the results of a sweep (.svs); {options.file} holds numbers: leave out --scene"
+            f"--scene needs the results of a sweep (.svs); {options.file} holds weights or arrays, so leave out --scene"
         )
     from ..view.walls.stored import stored_subject
 

@@ -52,9 +52,9 @@ class Allowance:
             self._held += self._sizes[name]
         if self._made > self._times * MOST_MADE or self._held > self._times * MOST_HELD:
             raise InputError(
-                f"up to {node.operator} {shown(node.name)} the nodes compute {self._made:,} numbers and hold "
-                f"{self._held:,} at a time; allowed: {self._times * MOST_MADE:,} and "
-                f"{self._times * MOST_HELD:,}; export the network with smaller inputs"
+                f"the nodes as far as {node.operator} {shown(node.name)} compute {self._made:,} numbers (allowed: "
+                f"{self._times * MOST_MADE:,}) and hold {self._held:,} at a time (allowed: "
+                f"{self._times * MOST_HELD:,}); export the network with smaller inputs"
             )
 
     def dropped(self, names: Sequence[str]) -> None:

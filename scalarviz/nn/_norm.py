@@ -465,9 +465,9 @@ class BatchNorm(Norm):
             return True
         if by_batch and one:
             raise InputError(
-                f"{self._titled()} is in training: it normalises by the mean and variance of the batch, so it takes "
-                f"N samples at once, N x {self._shape_words()}; got one of shape {shape}. Call net.eval() to normalise "
-                "it by running_mean and running_var, or train with a Run, which passes whole batches"
+                f"{self._titled()} is in training mode: it normalises by the mean and variance of the batch, so it "
+                f"needs a batch of shape N x {self._shape_words()}; got an array of shape {shape}. Call net.eval() to "
+                "normalise by running_mean and running_var, or train with a Run, which passes whole batches"
             )
         if one and many:
             raise InputError(

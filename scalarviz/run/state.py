@@ -309,9 +309,9 @@ def checkpoint_of(weights: dict[str, NDArray[Any]], state: dict[str, NDArray[Any
     try:
         about = _check(parse_json(said))
     except RecursionError:
-        raise FileFormatError("its description of the run is nested too deeply") from None
+        raise FileFormatError("the description of the run is nested too deeply") from None
     except ValueError as error:
-        raise FileFormatError(f"its description of the run is invalid: {error}") from None
+        raise FileFormatError(f"the description of the run is invalid: {error}") from None
     entries = {name: about[name] for name in _ENTRIES if name in about}
     return Checkpoint(weights, state, **entries, rule={name: about[name] for name in RULE if name in about})
 

@@ -217,7 +217,7 @@ class _Writer:
                 return Node("mask", index=value.number, number=value.p)
             if isinstance(value, Symbol):
                 raise InputError(
-                    "this graph has a symbolic Value from another recording; record everything in one function"
+                    "this graph uses a Value from another traced function; compute everything inside one function"
                 )
             return Node("const", number=value.data)
         if isinstance(value, Dot):

@@ -61,7 +61,7 @@ class Handle:
     def viewer(self) -> Viewer:
         """The viewer in the window, for programs that press its keys."""
         if self.window is None:
-            raise StateError("there is no window to show it in; try sv.render(x) for a picture")
+            raise StateError("no window can open here; sv.render(x) draws a picture of x instead")
         if not isinstance(self.window.view, Viewer):
             raise StateError("the window shows a wall of runs; open a run there to get a viewer")
         return self.window.view

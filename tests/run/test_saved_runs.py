@@ -218,7 +218,7 @@ NONSENSE: dict[str, tuple[Any, ...]] = {
     '{"steps": 1, "steps": 2}': ("steps", "twice"), '{"seed": 18446744073709551616}': ("seed",),
     '{"dtype": "float8"}': ("float8",), '{"optimizer": {}}': ("optimizer",), '{"hyperparameters": [1]}': ("hyperp",),
     '{"optimizer": "SGD", "hyperparameters": {"lr": -1}}': ("lr", -1), '{"notes": {"a": 1}}': ("notes",),
-    "7": ("names",), "": ("its description of the run is invalid",), '{"steps": ' + "[" * 100000: (),
+    "7": ("names",), "": ("the description of the run is invalid",), '{"steps": ' + "[" * 100000: (),
 }  # fmt: skip
 
 

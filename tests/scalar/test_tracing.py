@@ -44,7 +44,7 @@ def test_an_error_of_the_model_ends_the_recording_and_a_symbol_of_another_is_ref
     kept = []
     with pytest.raises(ZeroDivisionError):
         sv.trace(lambda x: [kept.append(x[0]), 1 / 0], 1)
-    with pytest.raises(InputError, match="another recording"):
+    with pytest.raises(InputError, match="another traced function"):
         sv.trace(lambda x: x[0] + kept[0], 1)
 
 

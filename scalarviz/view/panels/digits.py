@@ -229,7 +229,7 @@ class PadDrawer(Drawer[DigitPad]):
     height, within = 152.0, 164.0
     most = 270.0
     gestures = (("Drag", "on the digit: draw one (right button: erase)"), ("Backspace", "on the digit: clear it"))
-    lessons = (("0\N{EN DASH}9", "on the digit: teach the drawing as that digit"),)
+    lessons = (("0\N{EN DASH}9", "over the drawing: train the network to read it as this digit"),)
 
     def __init__(self, panel: DigitPad, ground: Ground) -> None:
         super().__init__(panel, ground)

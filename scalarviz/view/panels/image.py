@@ -398,7 +398,7 @@ class PaintingDrawer(PixelsDrawer[Painting]):
     name, sample = "painting", 2
     needs = ("predict",)
     at_end = True
-    choices = (("Click", "on a pixel of a painted picture: choose it"),)
+    choices = (("Click", "on a pixel of the picture that the network paints: choose it"),)
 
     def __init__(self, panel: Painting, ground: Ground) -> None:
         super().__init__(panel, ground)

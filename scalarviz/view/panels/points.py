@@ -199,7 +199,7 @@ class CurveFitDrawer(PointsDrawer[CurveFit]):
     reach = 9.0
     height, most = 150.0, 364.0
     needs = ("predict",)
-    choices = (("Click", "on a point of the curve: choose it"),)
+    choices = (("Click", "on a point of the curve: choose this sample"),)
 
     def __init__(self, panel: CurveFit, ground: Ground) -> None:
         super().__init__(panel, ground)

@@ -290,8 +290,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("break_on", "time", ("F9", "Ctrl+B"), "set a breakpoint: type a condition", missing=_no_training),
     Action("toggle_controls", "view", ("P",), "show the controls: pace, learning rate, batch, layers", "controls",
            missing=_no_training, first=True),
-    Action("name_moment", "time", ("N",), "set or remove a flag at this step", missing=_no_training),
-    Action("toggle_loop", "time", ("Shift+N",), "loop between two flags", missing=_no_training),
+    Action("name_moment", "time", ("N",), "mark this step with a flag, or remove the flag", missing=_no_training),
+    Action("toggle_loop", "time", ("Shift+N",), "loop between two flagged steps", missing=_no_training),
     Action("slower", "time", ("[",), "halve the speed", missing=_no_playing),
     Action("faster", "time", ("]",), "double the speed; after the highest: no limit", missing=_no_playing, first=True),
     Action("normal_speed", "time", ("\\",), "return to normal speed", missing=_no_playing),
@@ -325,7 +325,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("fit", "view", ("F",), "fit the camera, and turn the scene back"),
     Action("go_view", "view", tuple(map(str, VIEWS.all)), "go to a saved view", values=VIEWS, numbered=True),
     Action("keep_view", "view", tuple(f"Ctrl+{n}" for n in VIEWS.all), "save this view", values=VIEWS, numbered=True),
-    Action("toggle_parallel", "view", ("O",), "switch parallel lines and perspective"),
+    Action("toggle_parallel", "view", ("O",), "switch between parallel lines and perspective"),
     Action("toggle_turntable", "view", ("Y",), "start or stop turning the scene"),
     Action("toggle_apart", "view", ("Z",), "spread the plates, or put them back", missing=_no_layers),
     Action("layer_after", "view", ("PageDown",), "show the next layer alone; after the last: all", missing=_no_layers),
@@ -337,7 +337,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("toggle_panels", "view", ("Tab",), "switch: all panels, cubes alone, start view", "all panels"),
     Action("toggle_layers", "view", ("D",), "show layers: gradients, updates, dead units",
            missing=_no_layer_table),
-    Action("toggle_theme", "view", ("L",), "switch light and dark"),
+    Action("toggle_theme", "view", ("L",), "switch between light and dark"),
     Action("toggle_full_screen", "host", ("F11",), "enter or leave full screen", missing=_no_host),
     Action("toggle_help", "view", ("?", "H", "F1"), "show or hide these keys", "all keys", inside="all keys"),
     Action("escape", "view", ("Escape",), "close what is open; press twice: close the window"),
@@ -396,7 +396,7 @@ RUNS = (
 TOUR = (
     Action("next", "view", ("Right", "Space"), "go to the next station", "next"),
     Action("before", "view", ("Left",), "go to the previous station", "back"),
-    Action("end", "view", ("Escape",), "end the tour at the wall", "end"),
+    Action("end", "view", ("Escape",), "end the tour and go to the wall", "end"),
 )
 
 GRAPH = (

@@ -146,7 +146,7 @@ def read_about(text: str) -> About:
     with suppress(ValueError, RecursionError):
         said = json.loads(text) if len(text) <= MOST_WORDS else None
     if not isinstance(said, dict):
-        raise FileFormatError("its description of the run is not a JSON object")
+        raise FileFormatError("the description of the run is not a JSON object")
     for part in fields(About):
         with suppress(KeyError, ValidationError, ScalarvizError, RecursionError):  # missing, or an empty plan
             given = _readers()[part.name].validate_json(json.dumps(said[part.name]))
