@@ -55,6 +55,7 @@ class Attention:
     queries: Float  # (heads, n, e), q, the same for each position, and k: also of what comes back the numbers
     keys: Float  # (heads, n, e)
     slopes: Float  # (heads, n), the shares; of what comes back the derivative by each share
+    divisor: float  # of the scores: √d
 
     @property
     def parts(self) -> Float:
@@ -80,7 +81,7 @@ class AttentionState(NamedTuple):
 
     attention_at: Callable[[int], Attention | None]  # what a position does, from 0; or what has come back to it
     places: int  # positions up to the last that matters
-    reached: int  # it waits, its shares come now, its values flow now, it is done; deltas come now, are done: 0 to 5
+    reached: int  # 0 it waits, 1 shares come, 2 values flow, 3 done; 4 δ of shares, 5 of q, k, v come, 6 done
     reads: str  # the name of the weights that read it
 
 

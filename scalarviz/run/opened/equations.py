@@ -133,11 +133,17 @@ def mixture(attention: Attention, head: int, number: int, digits: int = DIGITS) 
 
 def score_of(attention: Attention, head: int, place: int, digits: int = DIGITS) -> tuple[str, str, str]:
     """A score in symbols, and of its products the two largest, or one, and the rest, over the scores' divisor."""
-    q, k, scores = attention.queries[head], attention.keys[head], attention.scores[head]
-    products, largest = (q * k).sum(axis=1), int(np.argmax(np.abs(scores)))
-    divisor = float(products[largest] / scores[largest]) if scores[largest] else len(q[0]) ** 0.5
-    said, short = (_products(q[place], k[place], float(scores[place]), digits, divisor, most) for most in (2, 1))
+    q, k, divisor = attention.queries[head][place], attention.keys[head][place], attention.divisor
+    said, short = (_products(q, k, float(attention.scores[head, place]), digits, divisor, most) for most in (2, 1))
     return f"q · k / √{divisor**2:.4g}", said, short
+
+
+def query_delta(back: Attention, head: int, number: int) -> tuple[str, str, str]:
+    """The derivative by one number of q, by those by its head's scores: as :func:`score_of` has it."""
+    slopes, k = back.scores[head], back.keys[head][:, number]
+    made = float(slopes @ k) / back.divisor
+    said, short = (_products(slopes, k, made, 3, back.divisor, most) for most in (2, 1))
+    return f"Σ δ score · k / √{back.divisor**2:.4g}", said, short
 
 
 def _products(a: Floats, b: Floats, result: float, digits: int, divisor: float = 1.0, most: int = 2) -> str:
@@ -179,7 +185,9 @@ TERMS, MAX, NORM, MOST_TERMS = "terms", "max", "norm", 256
 """The sum and the largest of many, and a norm: operations that the table does not have; so many numbers are known."""
 GAP = "gap"
 """A number less its target, times a factor."""
-OWN = {NORM: 5, GAP: 3}
+RMS, RMS_SUM = "rms", "sum and rms"
+"""A derivative through RMSNorm, and the same with that of a residual sum before it."""
+OWN = {NORM: 5, GAP: 3, RMS: 4, RMS_SUM: 5}
 """How many numbers they take: a norm its own, the mean, the deviation, a weight and a bias."""
 PASSED = {"passed": 1, "passed twice": 2}
 """A sum times slopes, as of δ through an activation, and how many slopes there are: they stand before the terms."""
@@ -207,6 +215,11 @@ def operated(op: str, factors: Sequence[float], result: float, joined: str) -> s
         signs = ("(", f" {MINUS} ", ") / ", " · ", " + ")
         tokens = [token for pair in zip(signs, numbers, strict=True) for token in pair]
         return equation(tokens, result, lambda k: _normed(*(rounded(x, k) for x in factors)))
+    if op in (RMS, RMS_SUM):
+        *residual, delta, y, mean, root = numbers = [Quantity("", x) for x in factors]
+        tokens = [*(token for x in residual for token in (x, " + ")), "(", delta, f" {MINUS} ", y, " · ", mean]
+        again = lambda k: through_rms(*(rounded(x, k) for x in factors))  # noqa: E731
+        return equation([*tokens, ") / ", root], result, again) if numbers else ""
     if op in PASSED:
         slopes, parts = factors[: PASSED[op]], factors[PASSED[op] :]
         tokens, shown = summed(parts, LARGEST, LARGEST - 1)
@@ -233,6 +246,15 @@ def operated(op: str, factors: Sequence[float], result: float, joined: str) -> s
     return first + Line(
         "", tuple(writer.line(count)), result, evaluate_rounded=partial(writer.evaluate_rounded, count)
     ).equation(DIGITS)
+
+
+def through_rms(*numbers: float) -> float:
+    """A derivative through RMSNorm: that behind it, its output, the mean of their products, the root of the mean.
+
+    Before these may stand what comes back through a residual sum.
+    """
+    *residual, delta, y, mean, root = numbers
+    return sum(residual) + ((delta - y * mean) / root if root else nan)
 
 
 def _normed(x: float, mean: float, deviation: float, weight: float, bias: float) -> float:

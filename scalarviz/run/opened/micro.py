@@ -33,6 +33,8 @@ from .equations import (
     MOST,
     MOST_TERMS,
     PASSED,
+    RMS,
+    RMS_SUM,
     SYMBOLS,
     TERMS,
     RowOperation,
@@ -47,6 +49,7 @@ from .equations import (
     share_of,
     shares_of,
     slope,
+    through_rms,
     times,
 )
 from .network import INSIDE, LEAVES, Use, readers
@@ -285,6 +288,7 @@ class Walk:
         self.single = len(opened.batch) == 1
         self.many = f"{'mean' if opened.divisor != 1 else 'sum'} of {len(opened.batch):,}"
         self.using: set[str] = set()
+        self._crossed = dict[str, list[tuple[MicroStep, int]]]()  # by layer, what leads to it, and the row told of
         self._units = dict[str, int]()  # by module, which of its numbers is told of forward
         self.formula = self.passes.network.formula if self.one_by_one else None
         self.groups = self._groups()
@@ -502,7 +506,11 @@ class Walk:
             words, formula = BETWEEN[kind]
             words = f"sum with {mine[0][1].rpartition('.')[2]}: number by number" if mine else words
             step = MicroStep("forward", "stage", words, _NONE, weights, stage.name, formula)
-            yield self._with_row(step, stage, np.array(found[kind, apart]))
+            rows = np.array(found[kind, apart])
+            step = self._with_row(step, stage, rows)
+            if kind in ("norm", "share", "values") and step.column >= 0:  # of others the stage before has the delta
+                self._crossed.setdefault(calls[0].name, []).append((step, int(rows[step.column])))
+            yield step
 
     def _nodes(self, stage: Stage, tape: Tape, *, backward: bool = False) -> Iterator[MicroStep]:
         """The operations of a formula and of its loss, but that which is the loss: their numbers, or their deltas."""
@@ -597,6 +605,16 @@ class Walk:
         if not (self.one_by_one and stage.weight is not None and stage.outputs <= MOST_UNITS):
             words = f"δ of {counted('output', sum(call.outputs for call in calls))}"
             yield self._stage("backward", words, calls, _NONE, self.passes.adjoint_sums[rows])
+            for made, told in reversed(self._crossed.get(stage.name, [])):
+                row, column, looks = told, made.column, self.opened.attention(made.stage, back=True)
+                shares = self.passes.network.between.attention_rows(made.stage)
+                if made.formula == SHARES and looks is not None and shares is not None:  # that of the largest score
+                    head, which = looks.chosen[0], int(np.abs(looks.scores[looks.chosen[0]]).argmax())
+                    row, column = int(shares.shares[head, which]), head * shares.shares.shape[1] + which
+                found, value = self._derivation(row), float(self.passes.adjoint_sums[row])
+                if found.factors:
+                    step = replace(made, phase="backward", formula=found.formula, weights=_NONE)
+                    yield self._with_number(step, found, value, column, self.many.partition(" ")[0])
             return
         for unit, row in enumerate(rows.tolist()):
             value = float(self.passes.adjoint_sums[row])
@@ -633,10 +651,12 @@ class Walk:
             if not linear and len(pairs) == 1:
                 kind = self.passes.network.between.kind_of(next(k for k, x in slopes.items() if sums[k] * x))
                 return RowOperation("mul", pairs[0], "δ · share" if kind == "values" else "δ · slope")
-            if not linear and pairs and (ways := self._ways(row)):
-                return RowOperation(TERMS, tuple(ways.values()), " + ".join(ways))
+            if not linear and pairs and (ways := self._ways(row)) is not None:
+                return ways
             parts = condensed([a * b for a, b in pairs], MOST)
-            formula = "Σ δ · slope" if parts and not linear else formula
+            if parts and not linear:
+                kinds = {self.passes.network.between.kind_of(k) for k in slopes}
+                formula = "Σ δ · v" if kinds == {"values"} else "Σ δ · slope"
             return RowOperation(TERMS, parts if len(parts) > 1 else (), formula, linear)
         letters, factors, upper = [slope(above[0].kind)], [float(self._x(above[0])[0])], int(above[0].rows[0])
         while len(pool := list(readers(self.passes.network.body, upper))) == 1 and pool[0].kind == MAX:
@@ -660,33 +680,43 @@ class Walk:
         off = np.isnan(prod(factors)) and np.isfinite(sums[row])  # a ReLU sends back 0, not NaN · 0
         return RowOperation(TERMS if off else "mul", () if off else tuple(factors), " · ".join(letters))
 
-    def _ways(self, row: int) -> dict[str, float]:
-        """What comes back to a row from each layer and residual sum that it leads to first, by their names.
+    def _ways(self, row: int) -> RowOperation | None:
+        """What comes back to a row from each layer, norm and residual sum that it leads to first, by their names.
 
-        Empty where these are not several, or not all of it.
+        None where these are not several, or not all of it; of an RMSNorm what its derivative is made of.
         """
-        network, sums = self.passes.network, self.passes.adjoint_sums
-        found, slopes, waiting = dict[str, float](), {row: 1.0}, [row]
+        network, sums, means = self.passes.network, self.passes.adjoint_sums, self.passes.means
+        found, slopes, waiting, normed = dict[str, float](), {row: 1.0}, [row], set[int]()
         while waiting:  # a row comes after all that it is made of
             below = heappop(waiting)
             uses = ((use, *apart) for use in readers(network.body, below) for apart in network.places.apart(use.rows))
             for use, (stage, units), own in uses:
                 rows, x = use.rows[own], slopes[below] * self._x(use)[own]
-                name = ""
+                kind = network.between.kind_of(int(rows[0])) if units[0] == INSIDE else ""
+                name = {"sum": "residual sum", "norm": "RMSNorm"}.get(kind, "")
                 if units[0] != INSIDE:
                     name = module_path(stage).rpartition(".")[2]
                     name = f"layer {name}" if name.isdecimal() else name
-                elif network.between.kind_of(int(rows[0])) == "sum":
-                    name = "residual sum"
                 if name:
                     found[name] = found.get(name, 0.0) + float(sums[rows] @ x)
+                    normed |= {*rows.tolist()} if kind == "norm" else set()
                     continue
                 for k, part in zip(rows.tolist(), x.tolist(), strict=True):
                     if k not in slopes:
                         heappush(waiting, k)
                     slopes[k] = slopes.get(k, 0.0) + part
-        whole = 1 < len(found) <= MOST and np.isclose(fsum(found.values()), sums[row], rtol=1e-9, atol=1e-14)
-        return found if whole else {}
+        if not np.isclose(fsum(found.values()), sums[row], rtol=1e-9, atol=1e-14):
+            return None
+        outputs = [*normed]
+        mine = [k for k in outputs if (made := network.places.instruction_of(k)) is not None and row in made[2]]
+        if len(mine) == 1 and found.keys() <= {"RMSNorm", "residual sum"} and means[mine[0]]:
+            delta, y = float(sums[mine[0]]), float(means[mine[0]])
+            parts = delta, y, float(np.mean(sums[outputs] * means[outputs])), float(means[row]) / y
+            residual = [found[name] for name in found if name != "RMSNorm"]
+            if np.isclose(through_rms(*parts), found["RMSNorm"], rtol=1e-6, atol=1e-14):
+                letters = f"{'residual sum + ' * len(residual)}(δ {MINUS} y · mean δy) / √mean"
+                return RowOperation(RMS_SUM if residual else RMS, (*residual, *parts), letters)
+        return RowOperation(TERMS, tuple(found.values()), " + ".join(found)) if 1 < len(found) <= MOST else None
 
     def _target_difference(self, row: int) -> RowOperation | None:
         """A delta that is a number less its target, times a factor: of squared errors, and of shares of a softmax."""

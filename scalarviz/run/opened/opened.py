@@ -361,7 +361,7 @@ class Opened:
         network, found = self._taken.network, list[Any]()
         if step.phase == "gradients" and index >= 0 and len(uses := self._passes.uses_of(index)) == 1:
             found = [rows for rows in (uses[0].rows, uses[0].read) if rows is not None]
-        elif step.phase == "backward" and step.kind == "stage" and step.column >= 0:
+        elif step.phase == "backward" and step.kind == "stage" and step.column >= 0 and len(step.units):
             found = [self._rows_told(step)[[step.column]]]
             while len(found[-1]) == 1 and found[-1][0] != network.body.program.loss:
                 above = readers(network.body, int(found[-1][0]))
@@ -476,30 +476,33 @@ class Opened:
         made, numbers = self._passes.means, self._passes.adjoint_sums if back else self._passes.means
         taken = numbers[looks.outputs]
         values = np.broadcast_to(taken[:, None], looks.values.shape) if back else made[looks.values]
-        return Attention(
-            numbers[looks.scores], made[looks.shares], values, taken, made[looks.queries], made[looks.keys],
-            numbers[looks.shares],
-        )  # fmt: skip
+        scores, queries, keys = made[looks.scores].ravel(), made[looks.queries], made[looks.keys]
+        largest = int(np.argmax(np.abs(scores)))
+        divisor = float((queries * keys).sum(axis=-1).flat[largest] / scores[largest]) if scores[largest] else 1.0
+        return Attention(numbers[looks.scores], made[looks.shares], values, taken, queries, keys,
+                         numbers[looks.shares], divisor)  # fmt: skip
 
     @cached_property
     def _attending(self) -> tuple[Stage, str, tuple[int, ...]] | None:
-        """What reads the last attention, its weights; which micro-steps bring shares and values, and deltas back."""
+        """What reads the last attention, its weights; which micro-steps bring shares, values and deltas of both."""
         steps, stages = [*enumerate(self.micro_steps(), 1)], {stage.name: stage for stage in self.stages}
-        made = {step.formula: at for at, step in steps}
+        made = {step.formula: at for at, step in steps if step.phase == "forward"}
         if not made.keys() >= {SHARES, VALUES}:
             return None
         reader = stages[steps[made[SHARES] - 1][1].stage]
         before, weights = {*reader.sources}, "" if reader.weight is None else reader.weight.name
         back = (at for at, step in steps if step.phase == "backward" and before & {step.stage, *step.other_calls})
-        return reader, weights, (made[SHARES], made[VALUES], next(back, len(steps)))
+        deltas = [(at, step) for at, step in steps if step.phase == "backward" and step.stage == reader.name]
+        last, own = next(back, len(steps)), (at for at, step in deltas if not len(step.units))
+        return reader, weights, (made[SHARES], made[VALUES], next(own, last), last)
 
     def looking(self, at: int) -> AttentionState | None:
         """Who looks at whom in the last attention after micro-step `at`, from 1; None where nobody does."""
         found = None if self._attending is None else self.attention(self._attending[0].name)
         if found is None or self._attending is None:
             return None
-        reader, weights, (shares, values, back) = self._attending
-        come = (at >= shares) + (at >= values) + (at > values) + (at >= back) + (at > back)
+        reader, weights, (shares, values, own, back) = self._attending
+        come = (at >= shares) + (at >= values) + (at > values) + (at >= own) + (at >= back) + (at > back)
         calls = [stage.name for stage in self.stages if module_path(stage.name) == module_path(reader.name)]
 
         def seen(place: int) -> Attention | None:

@@ -119,8 +119,8 @@ def mixed(colour: str, ground: str, share: float) -> tuple[float, float, float]:
 
 
 def negative(said: str) -> bool:
-    """Return whether a printed number is below 0."""
-    return said.lstrip(" (").startswith("\N{MINUS SIGN}")
+    """Return whether a printed number, or a product of some, is below 0."""
+    return said.replace("e\N{MINUS SIGN}", "").count("\N{MINUS SIGN}") % 2 == 1
 
 
 def hue(theme: Theme, said: str) -> str:

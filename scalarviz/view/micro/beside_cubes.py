@@ -41,8 +41,14 @@ def sentence(box: Box, theme: Theme, said: Sentence) -> Sketch:
     name = _fitting(name, width, size, bold=True)
     after = x + measure(name, size, True) + apart
     sketch.text(x, line, name, size, theme.text1, bold=True)
-    meanings = () if low and said.formulas else (said.meaning, *said.meaning.split("; ")[::-1])
+    parts = said.meaning.split("; ")
+    meanings = () if low and said.formulas else (said.meaning, *(parts if "=" in parts[0] else parts[::-1]))
     meaning = next((words for words in meanings if after + measure(words, LABEL) <= x + width), "")
+    further = [part for part in parts if not low and part not in meaning.split("; ")]
+    if height < TALL and 0 < len(further) <= 2 and all(measure(part, LABEL) <= width for part in further):
+        baseline = line + 25
+        for k, part in enumerate(further):
+            sketch.text(x, baseline + 18 + 16 * k, part, LABEL, theme.text3)
     if height >= TALL and meaning != said.meaning:
         meaning, told = "", next((way for words in meanings if len(way := wrapped(words, width)) <= 2), [])
         for k, words in enumerate(told):

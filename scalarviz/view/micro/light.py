@@ -90,7 +90,8 @@ class Lighting:
         """The layer whose cubes are lit at a micro-step; None where it is no product of one row with weights."""
         now = self._walk.steps[at - 1]
         above = self._above(now.stage)
-        name = now.stage if now.phase != "backward" else above[0] if len(above) == 1 else ""
+        own = now.phase != "backward" or not len(now.units)  # back from a layer to what it reads
+        name = now.stage if own else above[0] if len(above) == 1 else ""
         if now.phase == "forward":
             name = next((step.stage for step in reversed(self._worked(at))), "")
         found = next((stage for stage in self._layers if stage.name == name), None)
@@ -164,6 +165,7 @@ class Lighting:
         numbers, whole = (np.full(len(self._values), np.nan) for _ in range(2))
         now, passed = self._walk.steps[at - 1], self._values * self.backward_factors
         above, own = self._above(now.stage), deltas[now.stage]
+        above = above if len(now.units) else self.beside(now.stage)  # back from layers to what they read
         weight = next((stage.weight for stage in self._layers if [stage.name] == above), None)
         reads = np.concatenate([np.zeros(0, np.int64), *(self._reads[name] for name in above)])
         whole[reads] = passed[reads]
@@ -173,6 +175,11 @@ class Lighting:
         elif not np.isnan(own).any():
             numbers[reads] = passed[reads]
         return Lit("passed on", numbers, whole)
+
+    def beside(self, name: str) -> list[str]:
+        """The layers that read what a layer reads, itself among them."""
+        sources = self._walk.stages[name].sources
+        return list(dict.fromkeys(module_path(one.name) for one in self._layers if one.sources == sources))
 
     def _above(self, name: str) -> list[str]:
         """The stages with weights that read a stage first, or read what was made of it."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...run.core.frame import Stage
-from ...run.opened.attention import SHARES
+from ...run.opened.attention import BETWEEN, SHARES
 from ...run.opened.equations import added
 from ...run.opened.micro import MicroStep, call_told, counted, loss_told, module_path, share_told, weight_told
 from ...run.opened.opened import Opened
@@ -92,6 +92,10 @@ class Sentences:
         said = f"δ of {shortened(name)}" if back else shortened(name)
         if back:
             meaning = "slope of the loss with respect to this node"
+            if step.kind == "stage":
+                said = f"{said}: {self._about(step)}"
+                layers = ", ".join(map(self._title, self._walk.lighting.beside(step.stage)))
+                meaning = f"read by {layers}" if step.formula == "Σ w · δ" else meaning.replace("node", "number")
         elif step.kind == "node":
             meaning = self._forward("", step.op)
         elif step.kind == "stage":
@@ -114,8 +118,11 @@ class Sentences:
         looks = None if self._walk.attention_step is None else self._walk.attention_step.attention(step.stage)
         if looks is None:
             return f"number {step.column + 1}{of}"
+        formula = dict(BETWEEN.values()).get(step.words, step.formula)
         head, number = looks.which(step.formula, step.column)
-        if step.formula == SHARES:
+        if step.phase == "backward" and formula == SHARES:
+            head, number = divmod(step.column, len(looks.shares[0]))
+        if formula == SHARES:
             return f"head {head + 1}: {own} looks at {self._letter(number + 1)}"
         return f"head {head + 1}, number {number + 1}{of}"
 
@@ -264,16 +271,26 @@ class Sentences:
                     meaning = "; ".join(filter(None, (meaning, "each sample has its own δ · x", PRODUCTS)))
             coming = tuple(Formula(one.letters, ()) for one in rule if len(rule) == 1 and one.letters)
             rule = (made, *coming)
-        elif takes := next((line for line in update.lines[:-1] if "g" in names_of(line)), None):
-            meaning = "; ".join(filter(None, (meaning, *self._of_average(takes, update.gradient))))
+        else:
+            averages = [line for line in update.lines[:-1] if "g" in names_of(line)]
+            hats = {line.formula.partition(" / (")[0]: f"{line.name} = {line.formula}" for line in hatted(update.lines)}
+            said = [words for line in averages
+                    for words in self._of_average(line, update.gradient, hats.get(line.name, ""))]  # fmt: skip
+            meaning = "; ".join(filter(None, (meaning, *said)))
         return Sentence(known.name, meaning, rule, index, short=short)
 
-    def _of_average(self, line: Line, gradient: float) -> Iterator[str]:
-        """The line of a rule of several that takes the gradient, and whether what it keeps goes against it."""
-        before = names_of(line).get(line.name.removesuffix("'"), 0.0)
-        if "²" not in line.formula and before * line.result > 0 > line.result * gradient:
-            yield f"{line.name} still has the sign of earlier gradients"
+    def _of_average(self, line: Line, gradient: float, corrected: str) -> Iterator[str]:
+        """The line of a rule of several that takes the gradient, and whether what it keeps goes against it.
+
+        That of the squares has no letters, which are as those of the first one, but its correction.
+        """
+        if "²" in line.formula and corrected:
+            yield f"{line.name} = {line.equation(DIGITS)}, {corrected}"
+            return
         yield f"{line.name} = {line.formula} = {line.equation(DIGITS)}"
+        before = names_of(line).get(line.name.removesuffix("'"), 0.0)
+        if before * line.result > 0 > line.result * gradient:
+            yield f"{line.name} still has the sign of earlier gradients"
 
     def _rule(self, index: int, *, hats: bool = False) -> tuple[Formula, ...]:
         """The optimiser's lines for a weight with their numbers, the new weight first; `hats`: Adam's as in books."""
@@ -328,7 +345,8 @@ def _equation(letters: str, numbers: str, *, violet: bool) -> Formula:
     left, sign, result = sides_of(numbers)
     tone: Tone = "violet" if violet else "plain"
     letters, left = (re.sub(r"\b[a-z]+_[a-z]+\b", lambda found: in_words(found[0]), t) for t in (letters, left))
-    terms = (Word(term, tone) for term in re.split(r"(?= [+−] )", left))
+    parts = re.split(r"(?= [+−] )", left)  # a part of a bracket has no sign of its own
+    terms = (Word(term, tone if term.count("(") == term.count(")") else "plain") for term in parts)
     words = *terms, Word(sign, "dim"), Word(result, tone, True)
     return Formula(letters, tuple(word for word in words if word.text))
 

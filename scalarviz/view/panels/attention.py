@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...run.opened.attention import Attention, AttentionState
-from ...run.opened.equations import mixture, score_delta, score_of
+from ...run.opened.equations import mixture, query_delta, score_delta, score_of
 from ..ink.boxes import LABEL
 from ..ink.sketch import Box, Sketch, Spot, rgba
 from ..ink.text import MINUS, delta_text, measure, number, sides_of
@@ -78,7 +78,7 @@ def cells(sketch: Sketch, box: Box, numbers: Float, most: float, cmap: Callable[
 # ---- An opened step: what a letter takes from each letter that it looks at.
 
 _DARK, _HALF = 0.85, 0.5  # of the ground, over what waits, and over what is done
-_LIGHT = (0.3, 1.0, 1.0, 0.5, 1.0, 0.5)
+_LIGHT = (0.3, 1.0, 1.0, 0.5, 1.0, 1.0, 0.5)
 """By how far it has come."""
 _BESIDE = 14.0  # what a row's spot has left of its cells
 _TOP, _LINE, _BELOW = 46.0, 27.0, 78.0  # above the lines, of one at most, and below them
@@ -135,7 +135,7 @@ def attention_lines(
     cells(sketch, (left, foot, wide * len(taken), 18.0), so_far[None], largest, lit)
     sketch.text(left - 8, foot + 14, "δ of the sum" if back else "sum", LABEL, text, bold=True, anchor="right")
     if seen.reached > 0:
-        kind = "back" if back else "sum" if flown == count else "score"
+        kind = "query" if seen.reached > 4 else "back" if back else "sum" if flown == count else "score"
         what, said = _example(attention, head, names, width, kind)
         left_of, sign, result = sides_of(said)
         sketch.text(x, foot + 37, what, LABEL, theme.text3)
@@ -145,7 +145,7 @@ def attention_lines(
 
 
 def _example(attention: Attention, head: int, names: Sequence[str], width: float, kind: str) -> tuple[str, str]:
-    """One number in words and as an equation: "score" (of the largest share), "sum", or "back"."""
+    """One number in words and as an equation: "score" (of the largest share), "sum", "back" to it, or to a "query"."""
     shares, taken = attention.shares[head], attention.outputs[head]
     if kind == "score":
         which = int(np.argmax(shares))
@@ -154,6 +154,11 @@ def _example(attention: Attention, head: int, names: Sequence[str], width: float
     if kind == "sum":
         column = int(np.abs(taken).argmax())
         return f"sum of share × v, number {column + 1}", mixture(attention, head, column, 3)
+    if kind == "query":
+        column = int(np.abs(attention.scores[head] @ attention.keys[head]).argmax())
+        letters, said, short = query_delta(attention, head, column)
+        said = said if measure(sides_of(said)[0], LABEL) <= width else short
+        return f"δ of q: {letters}, number {column + 1}", said
     which = int(np.abs(attention.scores[head]).argmax())
     return f"share · (δ {MINUS} Σ share · δ) for {quoted(names[which])}", score_delta(attention, head, which)
 
