@@ -42,7 +42,8 @@ def sentence(box: Box, theme: Theme, said: Sentence) -> Sketch:
     after = x + measure(name, size, True) + apart
     sketch.text(x, line, name, size, theme.text1, bold=True)
     parts = said.meaning.split("; ")
-    meanings = () if low and said.formulas else (said.meaning, *(parts if "=" in parts[0] else parts[::-1]))
+    ordered = sorted(parts, key=lambda part: "=" not in part) if "=" in said.meaning else parts[::-1]
+    meanings = () if low and said.formulas else (said.meaning, *ordered)
     meaning = next((words for words in meanings if after + measure(words, LABEL) <= x + width), "")
     further = [part for part in parts if not low and part not in meaning.split("; ")]
     if height < TALL and 0 < len(further) <= 2 and all(measure(part, LABEL) <= width for part in further):
