@@ -14,6 +14,8 @@ from ..scalar import ops
 from ..scalar.single import as_number
 from ..scalar.value import Value
 from .gradient import (
+    Attempt,
+    Guess,
     answers,
     compared,
     differentiated,
@@ -24,7 +26,6 @@ from .gradient import (
     registered,
     result_taken_for_input,
 )
-from .guesses import Attempt, Guess
 from .points import COUNT, Floats, SamplePoints, bounds_of, checked_options, near, sample_points
 from .pupil_code import Inputs, call_pupil, check_filled, inputs_of, title_of
 from .report import CAUSE_TEXTS, CheckEnded, Report, run_check, wrong_report
