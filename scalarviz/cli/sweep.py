@@ -23,8 +23,8 @@ from ..io.atomic import scratch
 from ..run.scene.scene import extra_of
 from ..run.scene.scene_file import LoadedScene
 from ..sweep.about import About
-from ..sweep.build import SceneBuild
 from ..sweep.groups import Left, summary, write_table
+from ..sweep.job import SceneBuild
 from ..sweep.plan import sweepable
 from ..sweep.result import NO_CURVE, Result
 from ..sweep.rows import ENDING

@@ -19,8 +19,8 @@ from ...io.atomic import StrPath, path_text
 from ...run.scene.scene import Scene
 from ...run.state import checkpoint_of, put_checkpoint, restore
 from ...sweep.about import About
-from ...sweep.build import Build, SceneBuild
 from ...sweep.groups import Group, swept
+from ...sweep.job import Build, SceneBuild
 from ...sweep.result import Result
 from ...sweep.results import Results
 from ..ink.text import loss_text, rate_text
