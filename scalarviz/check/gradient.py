@@ -13,13 +13,11 @@ import numpy as np
 from ..arguments import explained
 from ..errors import ScalarvizError
 from ..scalar import mask, ops
-from ..scalar.emit import PYTHON, PYTHON_NAMES, function_source
 from ..scalar.functions import function
 from ..scalar.gradcheck import by_backward
-from ..scalar.kernel import define
 from ..scalar.value import Value
 from .points import COUNT, Floats, SamplePoints, bounds_of, checked_options, near, sample_points
-from .pupil_code import Inputs, call_pupil, check_filled, inputs_of, numbers_of, title_of
+from .pupil_code import call_pupil, check_filled, inputs_of, matching, numbers_of, registered, title_of
 from .report import CAUSE_TEXTS, CheckEnded, Report, run_check, wrong_report
 from .walks import operations, partial_sums, shares, slopes_inside
 
@@ -98,23 +96,6 @@ def differentiated(of: Any, title: str) -> tuple[Callable[..., Any], tuple[str, 
         return function(of), ops.get(of).args
     name = registered(of)
     return (of, ops.get(name).args) if name else (of, inputs_of(of, f"{title}: of"))
-
-
-def registered(of: Any) -> str:
-    """Return the operation that a function of the package or of ``sv.register`` applies; empty for other functions."""
-    name = getattr(of, "__name__", "")
-    return name if getattr(of, "__module__", "") == function.__module__ and name in ops.TABLE else ""
-
-
-def matching(own: Inputs, theirs: Sequence[str], more: int = 0) -> tuple[str, ...]:
-    """Return the names of the inputs in the pupil's function, which takes `more` arguments after them."""
-    count = len(theirs) + more
-    if own.any_number and len(own) <= count:
-        return tuple(theirs)
-    if not len(own) <= count <= len(own) + len(own.spare):
-        wanted = ", ".join([*theirs, *(["upstream"] if more else [])])
-        raise CheckEnded("arguments", f"it takes {len(own)} arguments; expected {count}: {wanted}")
-    return (*own, *own.spare)[: len(theirs)]
 
 
 def answers(fn: Callable[..., Any], rows: Floats, names: Sequence[str]) -> Floats:
@@ -256,20 +237,6 @@ def points_of_operation(name: str, seed: int = 0) -> SamplePoints | None:
         except ScalarvizError:
             continue
     return None
-
-
-def result_taken_for_input(name: str, there: SamplePoints, k: int, upstream: Floats) -> list[Guess]:
-    """Guess the slope by operand `k` with the operand in place of the result: tanh with ``1 - a * a``."""
-    entry = ops.get(name)
-    partial = entry.partials[k]
-    if partial is None or len(entry.args) != 1:
-        return []
-    namespace = dict(PYTHON_NAMES)
-    define(f"slope of {name}", function_source("slope", (*entry.args, "y"), (partial,), PYTHON), namespace)
-    columns = there.numbers[:, 0].tolist()
-    found = np.array([namespace["slope"](x, x) for x in columns]) * upstream
-    other = np.array([namespace["slope"](y, y) for y in there.values.tolist()]) * upstream
-    return [Guess("output", found), Guess("result", other)]
 
 
 # ---- mistakes that give the same numbers as a pupil's function
