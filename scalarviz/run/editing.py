@@ -28,20 +28,9 @@ from .core.graph import Graph
 from .core.optimizer import begun, columns_of, places_of, record_rules, record_update
 from .core.setup import Dataset, Given, data_of
 from .core.training import in_turn
-from .edits import (
-    Call,
-    Change,
-    Edit,
-    SetBatchSize,
-    SetEngine,
-    SetFrozen,
-    SetLimits,
-    SetOptimizer,
-    SetSampling,
-    SetWeights,
-    Together,
-)
-from .edits.base import Applied, within
+from .edits import Call, SetBatchSize, SetEngine, SetFrozen, SetLimits, SetOptimizer, SetSampling, SetWeights, Together
+from .edits.base import Applied, Edit, within
+from .edits.change import Change
 from .edits.numbers import Spans
 from .engines import go_on_with, prepare_anew
 from .regraph import PreparedChange, put_graph, put_prepared
