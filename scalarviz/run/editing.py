@@ -108,16 +108,6 @@ def _note(run: Run, edit: Edit, gesture: str, does: tuple[Edit, ...] | None = No
     run.timeline.note(Applied(run._training.steps, edit, what, gesture, does))
 
 
-def write(run: Run, start: int, numbers: NDArray[Any]) -> None:
-    """Apply ``w.data = ...``. Beside a training thread it waits for its turn, but readers see it at once."""
-    (run._store.gate_here() or run).do(SetWeights(start, numbers), gesture="data")
-
-
-def freeze(run: Run, start: int, flags: NDArray[np.bool_]) -> None:
-    """Apply ``w.frozen = ...``, likewise."""
-    (run._store.gate_here() or run).do(SetFrozen(start, flags), gesture="frozen")
-
-
 def change(
     run: Run, parts: tuple[Any, Any, Any, Any], batch: tuple[int | None, Sampling | None], engine: str | None,
     limits: Mapping[str, Any], numbers: dict[str, Any],
