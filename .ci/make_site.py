@@ -25,7 +25,7 @@ from sphinx.cmd.build import main as sphinx
 import scalarviz as sv
 from scalarviz.cli.scene_files import scene_names
 from scalarviz.lessons import lessons
-from scalarviz.lessons.opening import scene_of
+from scalarviz.lessons.shelf import scene_of
 
 ROOT = Path(__file__).resolve().parents[1]
 COPIED = ("CHANGELOG.md", "LICENSE", "CITATION.cff", "CONTRIBUTING.md", "docs", "notebooks", "benchmarks",

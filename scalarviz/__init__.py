@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from . import mistakes as mistakes
     from . import view as view
     from .front import *  # noqa: F403  # type checkers see each name
-    from .lessons.opening import lesson as lesson
+    from .lessons.shelf import lesson as lesson
     from .sweep.sweep import sweep as sweep
     from .view.cell.live import live as live
     from .view.cell.saved import player as player
@@ -28,7 +28,7 @@ else:
     # This file runs before any other, and a command has to answer Ctrl-C before NumPy is loaded: so it loads nothing.
     of_view = {
         "Recording": ".view.page.recording", "draw": ".view.drawing", "film": ".view.render",
-        "lesson": ".lessons.opening", "live": ".view.cell.live", "load_recording": ".view.page.recording",
+        "lesson": ".lessons.shelf", "live": ".view.cell.live", "load_recording": ".view.page.recording",
         "player": ".view.cell.saved", "render": ".view.render", "show": ".view.show",
     }  # fmt: skip
     """Names of the view and of what stands on it, and where they are made."""

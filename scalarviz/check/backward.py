@@ -11,22 +11,13 @@ import numpy as np
 from ..arguments import explained
 from ..errors import InputError, shown
 from ..scalar import ops
+from ..scalar.emit import PYTHON, PYTHON_NAMES, function_source
+from ..scalar.kernel import define
 from ..scalar.single import as_number
 from ..scalar.value import Value
-from .gradient import (
-    answers,
-    compared,
-    differentiated,
-    from_graph,
-    matching,
-    points_of_operation,
-    pulled,
-    registered,
-    result_taken_for_input,
-)
-from .guesses import Attempt, Guess
+from .gradient import Attempt, Guess, answers, compared, differentiated, from_graph, points_of_operation, pulled
 from .points import COUNT, Floats, SamplePoints, bounds_of, checked_options, near, sample_points
-from .pupil_code import Inputs, call_pupil, check_filled, inputs_of, title_of
+from .pupil_code import Inputs, call_pupil, check_filled, inputs_of, matching, registered, title_of
 from .report import CAUSE_TEXTS, CheckEnded, Report, run_check, wrong_report
 from .walks import check_class, check_walk
 
@@ -159,8 +150,22 @@ def _rule_report(title: str, tried: Attempt, of: Any, whole: Callable[..., Any],
         name = of if isinstance(of, str) else registered(of)
         if name and tried.upstream is not None:
             there = SamplePoints(tried.numbers, tried.slopes, tried.values)
-            guesses += result_taken_for_input(name, there, first[0], tried.upstream)
+            guesses += _result_taken_for_input(name, there, first[0], tried.upstream)
     return compared(title, tried, guesses, lines)
+
+
+def _result_taken_for_input(name: str, there: SamplePoints, k: int, upstream: Floats) -> list[Guess]:
+    """Guess the slope by operand `k` with the operand in place of the result: tanh with ``1 - a * a``."""
+    entry = ops.get(name)
+    partial = entry.partials[k]
+    if partial is None or len(entry.args) != 1:
+        return []
+    namespace = dict(PYTHON_NAMES)
+    define(f"slope of {name}", function_source("slope", (*entry.args, "y"), (partial,), PYTHON), namespace)
+    columns = there.numbers[:, 0].tolist()
+    found = np.array([namespace["slope"](x, x) for x in columns]) * upstream
+    other = np.array([namespace["slope"](y, y) for y in there.values.tolist()]) * upstream
+    return [Guess("output", found), Guess("result", other)]
 
 
 def _pull(

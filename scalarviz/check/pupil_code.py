@@ -14,6 +14,7 @@ from types import CodeType, EllipsisType
 from typing import Any
 
 from ..errors import TypeMismatchError, shown
+from ..scalar import functions, ops
 from ..scalar.value import Value
 from .report import CheckEnded
 
@@ -31,6 +32,12 @@ def title_of(given: Any) -> str:
     """Return the name of the function, or "your function"."""
     name = getattr(given, "__name__", "")
     return name if isinstance(name, str) and name.isidentifier() else "your function"
+
+
+def registered(of: Any) -> str:
+    """Return the operation that a function of the package or of ``sv.register`` applies; empty for other functions."""
+    name = getattr(of, "__name__", "")
+    return name if getattr(of, "__module__", "") == functions.__name__ and name in ops.TABLE else ""
 
 
 def check_filled(given: Any) -> None:
@@ -98,6 +105,17 @@ def inputs_of(function: Any, what: str) -> Inputs:
     names.spare = tuple(p.name for p in places if p.default is not p.empty)
     names.any_number = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     return names
+
+
+def matching(own: Inputs, theirs: Sequence[str], more: int = 0) -> tuple[str, ...]:
+    """Return the names of the inputs in the pupil's function, which takes `more` arguments after them."""
+    count = len(theirs) + more
+    if own.any_number and len(own) <= count:
+        return tuple(theirs)
+    if not len(own) <= count <= len(own) + len(own.spare):
+        wanted = ", ".join([*theirs, *(["upstream"] if more else [])])
+        raise CheckEnded("arguments", f"it takes {len(own)} arguments; expected {count}: {wanted}")
+    return (*own, *own.spare)[: len(theirs)]
 
 
 def call_pupil(function: Callable[..., Any], arguments: Sequence[Any], at: str = "", of: Any = None) -> Any:

@@ -22,14 +22,12 @@ from ..io import check_target
 from ..io.atomic import scratch
 from ..run.scene.scene import extra_of
 from ..run.scene.scene_file import LoadedScene
-from ..sweep.about import About
-from ..sweep.build import SceneBuild
 from ..sweep.groups import Left, summary, write_table
+from ..sweep.job import SceneBuild
 from ..sweep.plan import sweepable
 from ..sweep.result import NO_CURVE, Result
-from ..sweep.rows import ENDING
+from ..sweep.results import ENDING, About, check_results
 from ..sweep.sweep import Sweep, sweep
-from ..sweep.writing import check_results
 from .console import Progress, fail, say, unwritable
 from .interrupt import INTERRUPTED
 from .stop import Stop

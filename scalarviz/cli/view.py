@@ -21,7 +21,7 @@ from .stop import Stop
 from .window import has_window, show_file, wants_window
 
 if TYPE_CHECKING:
-    from ..sweep.build import SceneBuild
+    from ..sweep.job import SceneBuild
     from ..view.shown.subject import Subject
 
 

@@ -1,10 +1,9 @@
 """The lessons' files and live scenes: ``scalarviz lessons`` copies them and ``sv.lesson("06")`` opens them.
 
 The notebooks are in the folder ``notebooks/`` at the top (installed as ``scalarviz.notebooks``); `shelf` finds and
-copies them. `opening` opens the scene of a lesson; each scene is a short function in ``lesson_NN``.
+copies them, and opens the scene of a lesson; each scene is a short function in ``lesson_NN``.
 """
 
-from .opening import lesson
-from .shelf import Copied, Lesson, copy, lessons
+from .shelf import Copied, Lesson, copy, lesson, lessons
 
 __all__ = ["Copied", "Lesson", "copy", "lesson", "lessons"]

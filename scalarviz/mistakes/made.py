@@ -1,8 +1,8 @@
-"""The mistakes; `walking` and the functions below them make the changes."""
+"""The mistakes, after the changes that they make to the backward walk; those to other functions follow them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from threading import get_ident
@@ -16,11 +16,214 @@ from ..nn import init
 from ..nn._module import Module
 from ..optim import Adam, Optimizer
 from ..run.core.optimizer import Given, LossScale
-from ..scalar import Value, Weight, mistaken, ops
+from ..scalar import mistaken, ops, value
 from ..scalar.store import Block as Numbers
-from .block import Block
-from .engines import Patch
-from .walking import LEAVES, WALK
+from ..scalar.sums import Dot, Layer, Row, Sum, Total
+from ..scalar.value import UNTRACKED, Value
+from ..scalar.weight import Weight
+from .block import Block, Patch
+
+# ---- the backward walk: its list of nodes has a wrong order, or holds nodes that pass on wrong gradients
+
+ACTIVATIONS = ("sigmoid", "tanh", "relu", "leaky_relu", "softplus", "gelu", "gelu_tanh", "silu", "elu", "relu6",
+               "log_sigmoid")  # fmt: skip
+"""The operations that ``missing_factor`` changes by default."""
+
+
+class WrongNode:
+    """Replaces a node in the list of a walk, with another rule."""
+
+    __slots__ = ("_rule", "node")
+
+    def __init__(self, node: Value, rule: Callable[[Value], None]) -> None:
+        self.node, self._rule = node, rule
+
+    @property
+    def _op(self) -> WrongNode:
+        return self
+
+    def pull(self, me: object) -> None:
+        """Pass on wrong gradients."""
+        self._rule(self.node)
+
+
+_inner_nodes = value.inner_nodes
+
+
+@wraps(_inner_nodes)
+def inner_nodes(roots: Iterable[Value], ends: Iterable[Value] = ()) -> list[Any]:
+    """Return the nodes of a walk, with this thread's mistakes."""
+    given = list(roots)
+    nodes: list[Any] = _inner_nodes(given, ends)
+    order, factor = mistaken.current("wrong_order"), mistaken.current("missing_factor")
+    if order is not None:
+        before, nodes = nodes, _in_wrong_order(nodes, given, order.detail)
+        order.touched.append(sum(a is not b for a, b in zip(before, nodes, strict=True)))
+    overwrite = mistaken.current("overwrite")
+    rule = None if overwrite is None else _overwritten
+    if factor is not None:
+        factor.met.update(node.op for node in nodes if node.op)
+        chosen = [_is_operation(node, factor.detail) if factor.detail else node.op in ACTIVATIONS for node in nodes]
+        factor.touched.append(sum(chosen))
+        nodes = [WrongNode(node, _pass_on(rule)) if wrong else node for node, wrong in zip(nodes, chosen, strict=True)]
+    if overwrite is not None:
+        overwrite.touched.append(len(nodes))
+        nodes = [node if isinstance(node, WrongNode) else WrongNode(node, _overwritten) for node in nodes]
+    return nodes
+
+
+def _is_operation(node: Value, op: str) -> bool:
+    """Return whether a node computes an operation, in any form: ``x ** 2`` and ``x * x`` are squares."""
+    if node.op == op:
+        return True
+    if node.op not in ("pow", "mul", "maximum") or isinstance(node, Sum):
+        return False
+    one, other = node.parents
+    constant = None if other.parents or isinstance(other, Weight) else other.data
+    return {"square": one is other if node.op == "mul" else node.op == "pow" and constant == 2,
+            "sqrt": node.op == "pow" and constant == 0.5,
+            "relu": node.op == "maximum" and constant == 0,
+            "neg": node.op == "mul" and constant == -1}.get(op, False)  # fmt: skip
+
+
+def _in_wrong_order(nodes: Sequence[Value], roots: Sequence[Value], order: str) -> list[Value]:
+    """Return the nodes from the oldest to the youngest, or ("found") each as soon as one of its users was visited."""
+    layers = [node for node in nodes if isinstance(node, Layer)]  # placed after their sums, and not visible to users
+    rest = [node for node in nodes if not isinstance(node, Layer)]
+    if not order:
+        return _with_layers(rest[::-1], layers)
+    place = {id(node): k for k, node in enumerate(rest)}
+    found = [root for root in dict.fromkeys(roots) if id(root) in place]
+    met = {id(node) for node in found}
+    for node in found:  # grows during the loop
+        for parent in dict.fromkeys(node._below()):
+            for below in parent.xs if isinstance(parent, Layer) else (parent,):
+                if id(below) in place and id(below) not in met:
+                    met.add(id(below))
+                    found.append(below)
+    return _with_layers(found, layers)
+
+
+def _with_layers(nodes: Sequence[Value], layers: Sequence[Layer]) -> list[Value]:
+    """Insert each layer after the last of its sums, since the sums store their gradients in it."""
+    found: list[Value] = list(nodes)
+    for layer in layers:
+        sums = [k for k, node in enumerate(found) if isinstance(node, Sum) and node.layer is layer]
+        last = max(sums, default=-1)
+        found.insert(last + 1, layer)
+        _youngest_first(found, layer)
+    return found
+
+
+def _youngest_first(nodes: list[Value], layer: Layer) -> None:
+    """Sort the sums of a layer as it expects; their order makes no difference to the result."""
+    places = [k for k, node in enumerate(nodes) if isinstance(node, Sum) and node.layer is layer]
+    sums = sorted((nodes[k] for k in places), key=lambda node: node._order, reverse=True)
+    for place, node in zip(places, sums, strict=True):
+        nodes[place] = node
+
+
+# ---- gradients that a node passes on
+
+
+def _shares(node: Value) -> list[tuple[Value, float]]:
+    """Return the gradient for each operand at each of its places; none for operands without a derivative."""
+    pairs = list(zip(node.parents, node.local_gradients, strict=True))
+    carried = range(len(pairs))
+    op = node._op
+    if op is not None and op.partly:
+        carried = op.flowing  # type: ignore[assignment]
+    return [(pairs[k][0], node.grad * pairs[k][1]) for k in carried]
+
+
+def _overwritten(node: Value) -> None:
+    """Assign ``parent.grad = ...`` instead of ``+=``, place by place."""
+    if isinstance(node, Layer):
+        _layer_overwritten(node)
+    elif isinstance(node, Total):
+        _clear(node.row)
+        node._op.pull(node)  # type: ignore[union-attr]
+    elif isinstance(node, Sum):
+        node._op.pull(node)  # type: ignore[union-attr]  # its layer passes it on
+    elif isinstance(node, Dot) and isinstance(node.weights, Row):
+        _sum_overwritten(node)
+    else:
+        for parent, share in _shares(node):
+            parent.grad = share
+
+
+def _sum_overwritten(node: Dot) -> None:
+    """Overwrite the gradients of a sum with a row of weights."""
+    _clear(node.weights)  # type: ignore[arg-type]
+    if isinstance(node.bias, Row):
+        _clear(node.bias)
+    elif node.bias is not None:
+        node.bias.grad = 0.0
+    own = node.xs
+    node.xs = tuple([Value(x.data) for x in own])  # a Value for each place: one x may occur twice
+    try:
+        node._op.pull(node)  # type: ignore[union-attr]
+        for x, place in zip(own, node.xs, strict=True):
+            x.grad = place.grad
+    finally:
+        node.xs = own
+
+
+def _layer_overwritten(layer: Layer) -> None:
+    """Overwrite place by place for the sums of a layer: the last sum's gradient of each input stays."""
+    weight, bias = layer.weight, layer.bias
+    grads, computed = (array.reshape(-1, len(layer.xs)) for array in (weight.flat_grad, weight.computed))
+    for row, upstream in zip(layer.reached, layer.upstreams, strict=True):
+        grads[row], computed[row] = upstream * layer.xs_data, 1
+        if bias is not None:
+            bias.flat_grad[row], bias.computed[row] = upstream, 1
+        for x, slope in zip(layer.xs, layer.matrix[row].tolist(), strict=True):
+            x.grad = upstream * slope
+
+
+def _clear(row: Row) -> None:
+    row.block.flat_grad[row.start : row.start + len(row)] = 0.0
+
+
+def _pass_on(overwritten: Callable[[Value], None] | None) -> Callable[[Value], None]:
+    """Return the rule that passes the gradient on unchanged, without the operation's slope."""
+
+    def rule(node: Value) -> None:
+        for parent in dict.fromkeys(parent for parent, _ in _shares(node)):  # x * x counts once, like x.square()
+            parent.grad = node.grad + (0.0 if overwritten else parent.grad)
+
+    return rule
+
+
+# ---- leaves, whose backward adds up too
+
+_value_backward, _weight_backward = Value.backward, Weight.backward
+
+
+@wraps(_value_backward)
+def value_backward(self: Value, upstream: Any = 1.0) -> float | None:
+    """Run backward of a Value; at a leaf the last gradient replaces the others."""
+    if self._op is None and self._parents is not UNTRACKED and mistaken.current("overwrite") is not None:
+        self.grad = 0.0
+    return _value_backward(self, upstream)
+
+
+@wraps(_weight_backward)
+def weight_backward(self: Weight, upstream: Any = 1.0) -> float | None:
+    """Run backward of a Weight by hand; the last gradient replaces the others."""
+    if mistaken.current("overwrite") is not None:
+        self.grad = 0.0
+    return _weight_backward(self, upstream)
+
+
+WALK = Patch(value, "inner_nodes", _inner_nodes, inner_nodes)
+LEAVES = (
+    Patch(Value, "backward", _value_backward, value_backward),
+    Patch(Weight, "backward", _weight_backward, weight_backward),
+)
+
+
+# ---- the mistakes
 
 
 @explained(name="mistakes.overwrite")

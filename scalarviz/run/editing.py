@@ -28,20 +28,9 @@ from .core.graph import Graph
 from .core.optimizer import begun, columns_of, places_of, record_rules, record_update
 from .core.setup import Dataset, Given, data_of
 from .core.training import in_turn
-from .edits import (
-    Call,
-    Change,
-    Edit,
-    SetBatchSize,
-    SetEngine,
-    SetFrozen,
-    SetLimits,
-    SetOptimizer,
-    SetSampling,
-    SetWeights,
-    Together,
-)
-from .edits.base import Applied, within
+from .edits import Call, SetBatchSize, SetEngine, SetFrozen, SetLimits, SetOptimizer, SetSampling, SetWeights, Together
+from .edits.base import Applied, Edit, within
+from .edits.change import Change
 from .edits.numbers import Spans
 from .engines import go_on_with, prepare_anew
 from .regraph import PreparedChange, put_graph, put_prepared
@@ -117,16 +106,6 @@ def _call(run: Run, edit: Call, gesture: str) -> None:
 def _note(run: Run, edit: Edit, gesture: str, does: tuple[Edit, ...] | None = None) -> None:
     what = run._said or edit.words(run._graph.name_of)
     run.timeline.note(Applied(run._training.steps, edit, what, gesture, does))
-
-
-def write(run: Run, start: int, numbers: NDArray[Any]) -> None:
-    """Apply ``w.data = ...``. Beside a training thread it waits for its turn, but readers see it at once."""
-    (run._store.gate_here() or run).do(SetWeights(start, numbers), gesture="data")
-
-
-def freeze(run: Run, start: int, flags: NDArray[np.bool_]) -> None:
-    """Apply ``w.frozen = ...``, likewise."""
-    (run._store.gate_here() or run).do(SetFrozen(start, flags), gesture="frozen")
 
 
 def change(

@@ -35,7 +35,8 @@ from .core.optimizer import Given, LossScale, hand_back, spans_in
 from .core.setup import Dataset
 from .core.training import Training, in_turn, on_training_thread
 from .editing import UNCHANGED, RunHands, Unchanged
-from .edits import AddSamples, Applied, Edit, Refill, SetNumbers, SetOptimizer, SetSchedule, SetTargets, SetWeights
+from .edits import AddSamples, Refill, SetFrozen, SetNumbers, SetOptimizer, SetSchedule, SetTargets, SetWeights
+from .edits.base import Applied, Edit
 from .frames import FrameRequest, Sample
 from .opened.network import Network
 from .opened.opened import Opened
@@ -1015,10 +1016,11 @@ class Run(Closing):
         self._traveller.lend()
 
     def _write(self, start: int, numbers: NDArray[Any]) -> None:
-        editing.write(self, start, numbers)
+        """Apply ``w.data = ...``. Beside a training thread it waits for its turn, but readers see it at once."""
+        (self._store.gate_here() or self).do(SetWeights(start, numbers), gesture="data")
 
     def _freeze(self, start: int, flags: NDArray[np.bool_]) -> None:
-        editing.freeze(self, start, flags)
+        (self._store.gate_here() or self).do(SetFrozen(start, flags), gesture="frozen")
 
     def _optimizer_edited(self, numbers: dict[str, Any], group: int | None) -> None:
         self.do(SetOptimizer(tuple(numbers.items()), group))

@@ -2,12 +2,11 @@
 
 Open `sweep` first: ``sv.sweep(build, grid, seeds)`` calls the function there. The rest:
 
-* plan: `plan` (values and seeds as text, all of it checked), `build` (a scene, its text, or a function), `job`
-  (one run, and how it is computed), `result`
+* plan: `plan` (values and seeds as text, all of it checked), `job` (one run: built by a scene, its text, or a
+  function, and computed), `result`
 * compute: `pool` (processes of this machine), `cluster` (a dask scheduler's); `sweep` gives them the jobs, and
   again if a process dies
-* store: `results` (``sv.sweep.Results``), `writing`, `about` (the description of the sweep), `rows` (the format on
-  disk)
+* store: `results` (``sv.sweep.Results``, the format on disk, and the file as it is written)
 * summarise: `groups` (the runs that share an option, also as a table, and the time left)
 """
 

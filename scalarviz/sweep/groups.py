@@ -16,7 +16,7 @@ from ..run.sources.recording.file import clean
 from .result import Result
 
 if TYPE_CHECKING:
-    from .build import Build
+    from .job import Build
 
 
 Quartiles = tuple[float, float, float]

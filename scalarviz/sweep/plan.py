@@ -20,10 +20,9 @@ from ..errors import InputError, TypeMismatchError, listing, shown
 from ..io.readable import check_source
 from ..run.scene.scene import extra_of, flag_of, sentence
 from ..run.sources.recording.items import program_version
-from .about import MOST_RUNS, About, is_label
-from .build import Build, FunctionBuild, SceneBuild
-from .job import Job
+from .job import Build, FunctionBuild, Job, SceneBuild
 from .result import Label
+from .results import MOST_RUNS, About, is_label
 
 if TYPE_CHECKING:
     from pydantic import ValidationError

@@ -1,22 +1,257 @@
-"""`Results`: read the file of a sweep's results, also while it is written."""
+"""The file of a sweep: its description, its rows, `Results`, which reads it, and `ResultsFile`, which writes it.
+
+It is an SQLite database with exactly the tables below, as recordings are. A file may come from anyone, so every row is
+checked. It can be read while it is written.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+import json
+import math
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
 
 from ..checks import integer
-from ..errors import FileFormatError, InputError
-from ..io.atomic import StrPath, path_text
+from ..errors import FileFormatError, InputError, shown
+from ..io.atomic import StrPath, check_target, path_text, replacing
+from ..io.weights import OURS
 from ..run.sources.recording.contents import OpenDatabase
-from ..run.sources.recording.file import DAMAGED, is_written
-from .about import About, alike, read_about
+from ..run.sources.recording.file import (
+    DAMAGED,
+    Cell,
+    FileUse,
+    Format,
+    begin,
+    check_length,
+    checksum,
+    clean,
+    finish,
+    is_written,
+    signed,
+)
+from ..run.sources.recording.file import TABLES as OF_RECORDINGS
+from ..run.state import KEY
 from .groups import StoredResults
-from .result import Result
-from .rows import AT_THE_END, COLUMNS, OF_OPTIMIZER, RESULTS, read_row, read_said, read_weights, sound
+from .result import MOST_POINTS, STATES, Arrays, Label, Result
 
-__all__ = ["About", "Result", "Results"]
+# ---- its description of the sweep
+
+MOST_WORDS = 1 << 24
+"""Most characters of the description as JSON."""
+MOST_RUNS = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """Facts that all runs of a sweep share, and the list of runs."""
+
+    name: str  # name of the scene ("xor"), of its file, or of the function that builds a run
+    build_text: str  # text of the scene's file or the function; it is shown and compared, never executed
+    grid: dict[str, list[Label]]
+    seeds: list[int]
+    steps: int  # steps of each run, unless an option changes them
+    total: int
+    made: str = ""  # when it was begun, and by which version
+    fixed: dict[str, Label] = field(default_factory=dict)  # the other given options
+    keyframes: int = 0  # number of keyframes per run
+    __pydantic_config__: ClassVar[Mapping[str, object]] = {"strict": True, "extra": "forbid"}
+
+    def place(self, number: int) -> tuple[dict[str, Label], int]:
+        """Return options and seed of a run by its number: the last option's value changes fastest."""
+        options = dict[str, Label]()
+        for name in reversed(self.grid):  # not listed: a file may claim any number of them
+            number, at = divmod(number, len(self.grid[name]))
+            options[name] = self.grid[name][at]
+        return options, self.seeds[number]
+
+
+def written(about: About) -> str:
+    """Return the description as JSON."""
+    return json.dumps(asdict(about))
+
+
+def read_about(text: str) -> About:
+    """Read and check a description; FileFormatError if it is not valid."""
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        about = TypeAdapter(About).validate_json(text if len(text) <= MOST_WORDS else "")
+    except ValidationError:
+        raise FileFormatError("its description of the sweep cannot be read") from None
+    counts = (*about.seeds, about.steps, about.total, about.keyframes)
+    if not all(0 <= count < 1 << 64 for count in counts) or not all(about.grid.values()):
+        raise FileFormatError("it has an impossible count, or an option without values")
+    # counted, not listed: a file may claim any number of them
+    if math.prod(map(len, about.grid.values())) * len(about.seeds) != about.total or about.total > MOST_RUNS:
+        raise FileFormatError("its number of runs does not match its options and seeds")
+    return about
+
+
+def is_label(value: Any) -> bool:
+    """Return whether a value can be a label."""
+    return value is None or isinstance(value, int | float | str | bool)
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Return whether two values, or lists or dicts of them, are equal; NaN equals NaN here."""
+    return bool(one == other) or json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+# ---- its rows; blobs of curves are little-endian float64 (K, 2), those of weights are safetensors
+
+ENDING = ".svs"
+VERSION = 1
+
+TABLES = {
+    "meta": OF_RECORDINGS["meta"],
+    "result": (
+        "CREATE TABLE result (number INTEGER PRIMARY KEY, options TEXT NOT NULL, seed TEXT NOT NULL, "
+        "state TEXT NOT NULL, steps INTEGER NOT NULL, loss REAL, metrics TEXT NOT NULL, reached INTEGER, "
+        "curve BLOB NOT NULL, seconds REAL NOT NULL, processor TEXT NOT NULL, tries INTEGER NOT NULL, "
+        "error TEXT NOT NULL, checksum INTEGER NOT NULL)"
+    ),
+    "weights": (
+        "CREATE TABLE weights (number INTEGER NOT NULL, step INTEGER NOT NULL, tensors BLOB NOT NULL, "
+        "checksum INTEGER NOT NULL, PRIMARY KEY (number, step)) WITHOUT ROWID"
+    ),
+}
+"""Tables of the file, by name.
+
+* ``meta``: ``about`` (JSON of :class:`~scalarviz.sweep.results.About`), ``writer`` (the process that writes), ``log``.
+* ``result``: one row per ended run, as :class:`~scalarviz.sweep.result.Result`. A NULL loss is NaN;
+  ``seed`` is decimal digits (it may have 64 bits); ``metrics`` is JSON, in which null is NaN.
+* ``weights``: weights at the end under step -1, keyframes under their steps. Step -2 has the optimiser's arrays, with
+  its settings in their metadata, if training on needs them.
+* ``checksum``: of the other columns, in order, see :mod:`scalarviz.run.sources.recording.file`.
+"""
+
+AT_THE_END = -1
+"""Step number of the weights at the end."""
+OF_OPTIMIZER = -2
+"""Step number of the optimiser's arrays at the end."""
+
+RESULTS = Format("file of results", "scalarviz sweep SCENE --results FILE makes one", 0x73767377, VERSION, TABLES)
+
+
+COLUMNS = (
+    "number", "options", "seed", "state", "steps", "loss", "metrics", "reached", "curve", "seconds", "processor",
+    "tries", "error",
+)  # fmt: skip
+"""Columns of the table ``result``, without the checksum."""
+ORDER = f"{OURS}order"
+"""Key of the list of array names in the order of their network."""
+LONGEST_ERROR = 1000
+_WHOLE = 1 << 53
+
+
+def row_of(result: Result) -> tuple[Cell, ...]:
+    """Return the row of a result for the table ``result``, its checksum last."""
+    metrics = {name: None if math.isnan(number) else number for name, number in result.metrics.items()}
+    row: tuple[Cell, ...] = (
+        result.number, json.dumps(result.options), str(result.seed), result.state, result.steps,
+        None if math.isnan(result.loss) else float(result.loss), json.dumps(metrics),
+        None if result.reached is None else int(result.reached),
+        np.ascontiguousarray(result.curve, "<f8").tobytes(), float(result.seconds), clean(result.processor),
+        result.tries, clean(result.error, LONGEST_ERROR),
+    )  # fmt: skip
+    return (*row, checksum(row))
+
+
+def read_row(row: tuple[Any, ...]) -> Result:
+    """Return the result of a row, without its weights; FileFormatError if the row is damaged."""
+    *cells, said = row
+    try:
+        if checksum(cells) != said:
+            raise FileFormatError("its checksum does not match")
+        return _read(*cells)
+    except FileFormatError:
+        raise
+    except Exception as error:  # a cell of any kind, JSON of any form
+        raise FileFormatError(f"it cannot be read ({type(error).__name__})") from None
+
+
+def _read(
+    number: Any, options: Any, seed: Any, state: Any, steps: Any, loss: Any, metrics: Any, reached: Any, curve: Any,
+    seconds: Any, processor: Any, tries: Any, error: Any,
+) -> Result:  # fmt: skip
+    labels, told, points = json.loads(options), json.loads(metrics), np.frombuffer(curve, "<f8").reshape(-1, 2)
+    right = (
+        isinstance(labels, dict) and all(map(is_label, labels.values())) and isinstance(told, dict)
+        and state in STATES and reached in (None, 0, 1) and len(points) <= MOST_POINTS
+        and all(isinstance(n, int) and 0 <= n < _WHOLE for n in (number, steps, tries))
+        and seed.isascii() and seed.isdigit() and len(seed) < 21
+    )  # fmt: skip
+    if not right:
+        raise FileFormatError("it holds impossible numbers")
+    return Result(
+        number, labels, int(seed), next(s for s in STATES if s == state), steps, _number(loss),
+        {name: _number(value) for name, value in told.items()}, None if reached is None else bool(reached),
+        points.astype(np.float64), seconds=float(seconds), processor=clean(processor), tries=tries,
+        error=clean(error, LONGEST_ERROR),
+    )  # fmt: skip
+
+
+def _number(said: float | None) -> float:
+    return math.nan if said is None else float(said)
+
+
+def weights_row(number: int, step: int, tensors: Arrays, said: str = "") -> tuple[Cell, ...]:
+    """Return a row of the table ``weights``; `said` goes into the metadata."""
+    from safetensors.numpy import save
+
+    # safetensors stores the buffer as it lies: one that is not contiguous would come back with other numbers
+    whole = {name: np.asarray(a, order="C") for name, a in tensors.items()}
+    beside = {ORDER: json.dumps(list(tensors)), **({KEY: said} if said else {})}
+    row: tuple[Cell, ...] = (number, step, save(whole, beside))
+    return (*row, checksum(row))
+
+
+def read_weights(row: tuple[Any, ...]) -> dict[str, Any]:
+    """Return the arrays of a row of the table ``weights``, by name; FileFormatError if the row is damaged."""
+    from safetensors.numpy import load
+
+    if not sound(row):
+        raise FileFormatError("the weights are damaged: their checksum does not match")
+    try:
+        return _in_order(load(row[2]), _beside(row[2]).get(ORDER, "[]"))
+    except Exception as error:  # bytes of any kind; the package has errors of its own
+        raise FileFormatError(f"the weights cannot be read: {clean(str(error), 200)}") from None
+
+
+def sound(row: tuple[Any, ...]) -> bool:
+    """Return whether a row of the table ``weights`` matches its checksum."""
+    *cells, said = row
+    try:
+        return bool(checksum(cells) == said)
+    except Exception:  # cells of any kind
+        return False
+
+
+def read_said(row: tuple[Any, ...]) -> str:
+    """Return the settings in the metadata of a row that :func:`read_weights` has read."""
+    return _beside(row[2]).get(KEY, "")
+
+
+def _beside(blob: bytes) -> dict[str, str]:
+    """Return the metadata of a safetensors blob."""
+    length = int.from_bytes(blob[:8], "little")
+    return dict(json.loads(blob[8 : 8 + length]).get("__metadata__", {}))
+
+
+def _in_order(tensors: dict[str, Any], order: str) -> dict[str, Any]:
+    """Return the arrays in the order of their network; safetensors returns them in any order."""
+    names = {name: place for place, name in enumerate(json.loads(order))}
+    return {name: tensors[name] for name in sorted(tensors, key=lambda name: (names.get(name, len(names)), name))}
+
+
+# ---- reading
 
 
 class Results(StoredResults):
@@ -185,3 +420,155 @@ class Results(StoredResults):
     def close(self) -> None:
         """Close the file."""
         self._opened.close()
+
+
+# ---- writing, so that a crash damages nothing
+
+_WAIT = 10.0
+"""Seconds to wait for another process that is writing."""
+_LOG = 64 << 20
+"""Most bytes that the log keeps between two checkpoints."""
+
+
+class ResultsFile:
+    """Writes each result in its own transaction, so that a killed process leaves a valid file.
+
+    `path` is a new file, or one of the same sweep to continue; `about` may add seeds to it. `missing` lists
+    the runs to compute: runs without a result, and failed ones. InputError for a file of another sweep, one
+    that another process writes, or one that cannot be written.
+    """
+
+    def __init__(self, path: StrPath, about: About) -> None:
+        self._said = path_text(path)
+        target = check_results(path)
+        if not target.exists():
+            with self._catching_errors():
+                _create(target, about)
+        with Results(target) as there:
+            if there.left_out:  # SQLite would put it into the file, in place of its results
+                raise InputError(
+                    f"{self._said} cannot be resumed: {there.left_out}; its log belongs to another file: move the "
+                    "log to that file, or remove it"
+                )
+            check_same(there.about, about, self._said)
+            about = about if len(about.seeds) > len(there.about.seeds) else there.about
+        self.about = about
+        with self._catching_errors():
+            self._database = sqlite3.connect(target, isolation_level=None, check_same_thread=False, timeout=_WAIT)
+        try:
+            self.path, self._file = target, FileUse(target)
+            self._claim_file()
+            with Results(target) as there:
+                self.missing = sorted({*there.missing(), *there.torn()})
+        except BaseException:
+            self._database.close()
+            raise
+
+    def _claim_file(self) -> None:
+        """Claim the file for this process."""
+        with self._catching_errors():
+            self._database.execute("BEGIN IMMEDIATE")
+            found = self._database.execute("SELECT value FROM meta WHERE name = 'writer'").fetchone()
+            if found is not None and is_written(str(found[0])):
+                self._database.execute("ROLLBACK")
+                raise InputError(
+                    f"{self._said} is being written by another sweep, process {str(found[0]).split()[0]}: wait for "
+                    "it, end it, or give another name"
+                )
+            # the file's former log must not be taken for a new one
+            self._database.execute("DELETE FROM meta WHERE name = 'log'")
+            values = {"writer": signed(), "about": written(self.about)}
+            self._database.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
+            self._database.execute("COMMIT")
+            self._database.execute("PRAGMA journal_mode = WAL").fetchone()
+            self._database.execute("PRAGMA synchronous = NORMAL")  # a killed process loses nothing
+            self._database.execute(f"PRAGMA journal_size_limit = {_LOG}")
+            begin(self._database, self._file.path)
+
+    def add(self, result: Result) -> None:
+        """Write a result in place of an earlier one of its run. InputError: the disk is full, or the file is gone."""
+        if not self._file.is_same_file:
+            raise InputError(f"{self._said} was removed or replaced during its sweep; no result can be written")
+        marks = ", ".join("?" * (len(COLUMNS) + 1))
+        with self._catching_errors("; its results are kept, and the same sweep resumes it"), self._database:
+            self._database.execute("BEGIN IMMEDIATE")
+            self._database.execute(f"INSERT OR REPLACE INTO result VALUES ({marks})", row_of(result))
+            self._database.execute("DELETE FROM weights WHERE number = ?", (result.number,))
+            ends = {AT_THE_END: result.weights} if result.weights else {}
+            for step, tensors in {**result.keyframes, **ends}.items():
+                self._put(weights_row(result.number, step, tensors))
+            if result.rule:
+                self._put(weights_row(result.number, OF_OPTIMIZER, result.optimizer, result.rule))
+
+    def _put(self, row: tuple[Cell, ...]) -> None:
+        self._database.execute("INSERT INTO weights VALUES (?, ?, ?, ?)", row)
+
+    @contextmanager
+    def _catching_errors(self, hint: str = "") -> Iterator[None]:
+        """Turn errors of SQLite into InputError."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise InputError(f"cannot write {self._said}: {error}{hint}") from None
+
+    def close(self) -> None:
+        """Merge the log into the file; another sweep may continue it."""
+        finish(self._database, self._file)
+
+
+def check_results(path: StrPath) -> Path:
+    """Return the file, links followed, if results can be written to `path`; InputError otherwise. Touches nothing."""
+    target = check_target(path)
+    if target.suffix.lower() != ENDING:
+        raise InputError(
+            f"{path_text(path)}: the file of results must end in {ENDING}; try {target.stem or 'runs'}{ENDING}"
+        )
+    check_length(target, path)
+    return target.absolute()  # the program may change its folder
+
+
+def check_same(there: About, about: About, said: str) -> None:
+    """Raise InputError unless both are the same sweep; `about` may have more seeds."""
+    for part in ("name", "build_text", "grid", "steps", "fixed", "keyframes"):
+        before, now = getattr(there, part), getattr(about, part)
+        if not alike(before, now) or (part == "grid" and list(before) != list(now)):  # the order numbers the runs
+            what = f"{part} {shown(before, 200)}, not {shown(now, 200)}"
+            what = "another version of the scene's code" if part == "build_text" else what
+            raise InputError(
+                f"{said} holds results of another sweep: {what}; give another name, or the options of that sweep"
+            )
+    if about.seeds[: len(there.seeds)] != there.seeds:
+        raise InputError(
+            f"{said} holds results of other seeds: {_few(there.seeds)}, not {_few(about.seeds)}; give those seeds "
+            "(and more, if you like), or another name"
+        )
+
+
+def _few(seeds: list[int]) -> str:
+    return ", ".join(map(str, seeds)) if len(seeds) < 9 else f"{seeds[0]}, {seeds[1]} ... {seeds[-1]}"
+
+
+def _create(target: Path, about: About) -> None:
+    """Create a file without results atomically. If another sweep was quicker, its file stays."""
+    with replacing(target, _put) as fresh, closing(sqlite3.connect(fresh, isolation_level=None)) as database:
+        database.execute("BEGIN")
+        database.execute(f"PRAGMA application_id = {RESULTS.application}")
+        database.execute(f"PRAGMA user_version = {RESULTS.version}")
+        for statement in TABLES.values():
+            database.execute(statement)
+        database.execute("INSERT INTO meta VALUES ('about', ?)", (written(about),))
+        database.execute("COMMIT")
+
+
+def _put(fresh: Path, target: Path) -> None:
+    """Give a new file its name, unless that exists by now."""
+    if not target.exists():
+        for suffix in ("-wal", "-journal", "-shm"):  # of a former file: SQLite would write it into this one
+            Path(f"{target}{suffix}").unlink(missing_ok=True)
+    try:
+        os.link(fresh, target)
+    except FileExistsError:
+        return
+    except OSError:  # a disk without links
+        if not target.exists():
+            os.replace(fresh, target)

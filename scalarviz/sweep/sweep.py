@@ -18,15 +18,12 @@ from ..checks import integer
 from ..engine.cost import processors
 from ..errors import InputError, StateError, TypeMismatchError, shown
 from ..io.atomic import StrPath
-from .about import About
-from .build import Build
 from .groups import StoredResults
-from .job import Job, compute, error_words, failure
+from .job import Build, Job, compute, error_words, failure
 from .plan import Plan, check_sent, plan_of
 from .pool import AHEAD, Pool
 from .result import Result
-from .results import Results
-from .writing import ResultsFile
+from .results import About, Results, ResultsFile
 
 _AHEAD_ELSEWHERE = 20_000
 """Largest number of jobs that a user's own executor holds at a time."""

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 import scalarviz as sv
 from kit.commands import NO_DISPLAY, SMALL_PICTURE, listing, make_scene, weights_in
-from scalarviz.cli.early_frame import NO_WINDOW, window_name
+from scalarviz.cli.main import NO_WINDOW, window_name
 from scalarviz.cli.scene_files import TAUGHT
 from scalarviz.io import load_tensors
 from scalarviz.run.scene.scene import flag_of

@@ -8,13 +8,13 @@ import pytest
 import scalarviz as sv
 from kit.refusals import refusals
 from scalarviz.errors import ScalarvizError
-from scalarviz.lessons import opening
+from scalarviz.lessons import shelf
 
 NUMBERS = ["01", "01b", *(f"{n:02d}" for n in range(2, 13))]
 
 
 def run_of(number, *seed):
-    return closing(opening.scene_of(number, *seed).run)
+    return closing(shelf.scene_of(number, *seed).run)
 
 
 def test_lesson_01_does_the_steps_of_its_text():
@@ -40,7 +40,7 @@ def test_scenes_have_the_numbers_of_their_texts():
             run.step(1)
             weights.append(run.values[0])
         assert weights == pytest.approx([2 - 5 * 0.6**k for k in range(8)])
-    scene = opening.scene_of("06")
+    scene = shelf.scene_of("06")
     with closing(scene.run) as run:
         assert run.values.tolist() == [0.5, -1.0, 1.5, 0.5, 0.1, -0.2, 2.0, -0.5, 0.3]
         assert run.predict([scene.probe])[0, 0] == pytest.approx(0.0427, abs=1e-3)

@@ -18,9 +18,8 @@ import pytest
 import scalarviz as sv
 from scalarviz.errors import InputError, StateError, TypeMismatchError
 from scalarviz.sweep import cluster
-from scalarviz.sweep.build import SceneBuild
 from scalarviz.sweep.cluster import checked, connected, warning_of
-from scalarviz.sweep.job import Job, compute
+from scalarviz.sweep.job import Job, SceneBuild, compute
 
 dask = pytest.importorskip("distributed", reason="no dask.distributed (extra sweep)") and __import__("dask")
 

@@ -22,11 +22,11 @@ from kit.runs import bits
 from scalarviz.errors import InputError, StateError
 from scalarviz.io import save_picture
 from scalarviz.run.state import optimizer_state
-from scalarviz.sweep.about import About
-from scalarviz.sweep.build import FunctionBuild, SceneBuild
 from scalarviz.sweep.groups import by_loss, groups, loss_of, quartiles, summary, swept
+from scalarviz.sweep.job import FunctionBuild, SceneBuild
 from scalarviz.sweep.pool import Pool, WorkerDiedError
 from scalarviz.sweep.result import Result
+from scalarviz.sweep.results import About
 from scalarviz.view.walls import run_report, run_wall
 from scalarviz.view.walls import runs as opening
 

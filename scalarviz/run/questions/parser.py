@@ -38,22 +38,7 @@ from ...scalar import max as largest
 from ...scalar import min as smallest
 from ...scalar.value import as_value
 from . import expression as functions
-from .expression import (
-    COMPARISONS,
-    OPERATORS,
-    PREFIXES,
-    Apply,
-    Expression,
-    Function,
-    Instruction,
-    Kind,
-    Load,
-    Push,
-    chain,
-    fault,
-    nearest,
-    some,
-)
+from .expression import OPERATORS, Apply, Expression, Function, Instruction, Kind, Load, Push, fault, nearest, some
 
 LONGEST = 10_000
 """Most characters of a text."""
@@ -230,7 +215,7 @@ class _Reader:
                 self.visit(operand)
                 return "number"
             case ast.UnaryOp(operand=operand):
-                return self.apply(PREFIXES[word.group()], word, [self.visit(operand)])
+                return self.apply(functions.PREFIXES[word.group()], word, [self.visit(operand)])
             case ast.Compare():
                 return self.compared(node)
             case ast.Call(args=args):
@@ -258,12 +243,12 @@ class _Reader:
         for right in node.comparators:
             sign = self.sign(right)
             name = sign.group()
-            if name in COMPARISONS:
+            if name in functions.COMPARISONS:
                 if links:
                     self.out.pop()  # the chain so far
-                links.append(COMPARISONS[name])
+                links.append(functions.COMPARISONS[name])
                 self.visit(right)
-                self.out.append(Apply(chain(links), len(links) + 1, sign.start()))
+                self.out.append(Apply(functions.chain(links), len(links) + 1, sign.start()))
             else:
                 links = []
                 if name == "crosses" and "truth" in (kind, self.visit(right)):

@@ -17,8 +17,8 @@ from ...errors import DivergedError, InputError, ScalarvizError
 from ...io import check_target, write_bytes
 from ...io.atomic import StrPath, path_text, scratch
 from ...run.scene.scene import Scene
-from ...sweep.build import Build
 from ...sweep.groups import Group, by_loss, groups, metrics_of, swept
+from ...sweep.job import Build
 from ...sweep.result import Result
 from ...sweep.results import Results
 from ..ink.axes import evenly

@@ -21,8 +21,8 @@ from ...io.atomic import StrPath, path_text
 from ...run.panels import LossCurve, Panel, Table
 from ...run.questions.ranges import weight_extent
 from ...run.scene.scene import Scene
-from ...sweep.build import Build
 from ...sweep.groups import ALL, Group, Left, by_loss, swept
+from ...sweep.job import Build
 from ...sweep.result import Result
 from ...sweep.results import Results
 from ..ink.boxes import BIG, LABEL, TITLE, arrange, check_size

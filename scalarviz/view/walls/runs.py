@@ -18,11 +18,10 @@ from ...errors import InputError, listing, shown
 from ...io.atomic import StrPath, path_text
 from ...run.scene.scene import Scene
 from ...run.state import checkpoint_of, put_checkpoint, restore
-from ...sweep.about import About
-from ...sweep.build import Build, SceneBuild
 from ...sweep.groups import Group, swept
+from ...sweep.job import Build, SceneBuild
 from ...sweep.result import Result
-from ...sweep.results import Results
+from ...sweep.results import About, Results
 from ..ink.text import loss_text, rate_text
 from ..ink.theme import Theme
 from .scene_entry import DOT

@@ -120,11 +120,8 @@ MOST_BLOB = 1 << 30
 """Most bytes of one blob, SQLite's own default."""
 MOST_FRAMES = 5_000_000
 MOST_TENSORS = 20_000
-MOST_SIDES = 16
 MOST_NUMBERS = 1 << 31
 """Most scalars of a network."""
-MOST_OUTPUTS = 1 << 22
-"""Most outputs of its stages together."""
 
 
 def clean(words: str, most: int = LONGEST_TEXT) -> str:

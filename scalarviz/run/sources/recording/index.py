@@ -19,20 +19,12 @@ from ....errors import FileFormatError, ScalarvizError, StateError, listing
 from ...core.frame import NO_CURVE, Branch, Curve, Past, Role, Stage, Tensor, read_only
 from ...edits import Applied, Call, Edit, read_edit
 from ...past.line import Twig
-from .file import (
-    DAMAGED,
-    LONGEST_EDIT,
-    LONGEST_NAME,
-    MOST_FRAMES,
-    MOST_NUMBERS,
-    MOST_OUTPUTS,
-    MOST_SIDES,
-    MOST_TENSORS,
-    SUMMED,
-    checksum,
-    clean,
-)
+from .file import DAMAGED, LONGEST_EDIT, LONGEST_NAME, MOST_FRAMES, MOST_NUMBERS, MOST_TENSORS, SUMMED, checksum, clean
 from .items import marked, weights_of
+
+MOST_SIDES = 16
+MOST_OUTPUTS = 1 << 22
+"""Most outputs of a network's stages together."""
 
 
 @dataclass(frozen=True)
