@@ -23,7 +23,7 @@ from ..arrays.trainer import Updater
 from ..outside import Outside
 from ..problem import Array, Midway, NextReadback, Problem, Rates, Readback, check_coupled, rates_of
 from .block.steps import make_steps
-from .device import Buffer, Device, ListingDevice, Mark, Recorded, State
+from .device import Buffer, Device, ListingDevice, Mark, Recorded, SimulatedDevice, State
 from .machine import Shape
 from .steps import Steps
 
@@ -243,8 +243,6 @@ def open_device(number: int) -> Device:
     from .jit import SIMULATED
 
     if SIMULATED:
-        from .simulator import SimulatedDevice
-
         return SimulatedDevice(number)
     from .driver import DriverDevice
 
