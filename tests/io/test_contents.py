@@ -26,6 +26,7 @@ from PIL import Image, ImageCms
 from kit.files import flipped, same
 from kit.refusals import Refusal, refusals
 from scalarviz import io
+from scalarviz.data.samples import read_arrays
 from scalarviz.errors import (
     FileFormatError,
     InputError,
@@ -35,7 +36,6 @@ from scalarviz.errors import (
     UnknownNameError,
 )
 from scalarviz.io import example_photo, load_picture, save_picture
-from scalarviz.io.archive import read_arrays
 from scalarviz.io.weights import entries_of, tensors_of
 
 
