@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from .. import rng
 from ..errors import FileFormatError, InputError, ScalarvizError, listing, shown
 from ..io import load_picture
-from ..io.atomic import StrPath, path_text
-from ..io.readable import check_source, of_disk, unreadable
+from ..io.atomic import StrPath, check_source, of_disk, path_text, unreadable
 from ..memory import check_memory
 from ..run.checks import as_samples
 

@@ -1,6 +1,7 @@
 """Files: pictures, colour look-up tables, weights, IDX, tables. Functions import pillow and safetensors on demand.
 
-Read `weights` or `pictures` first. `atomic` writes every file: whole or not at all.
+Read `weights` or `pictures` first. `atomic` writes every file, whole or not at all, and checks those
+that are read.
 """
 
 from .atomic import check_target, replacing, write_bytes

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from ..checks import text as check_text
 from ..errors import FileFormatError, InputError, listing, shown
-from .atomic import StrPath
-from .readable import check_source, unreadable
+from .atomic import StrPath, check_source, unreadable
 
 LARGEST = 2**30
 """The most bytes to read."""

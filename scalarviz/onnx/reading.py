@@ -26,8 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import FileFormatError, InputError, MissingDependencyError, listing, shown
-from ..io.atomic import StrPath, path_text
-from ..io.readable import check_source, refuse_pickle, unreadable
+from ..io.atomic import StrPath, check_source, path_text, refuse_pickle, unreadable
 from ..memory import check_memory
 from .graph import MISSING, OURS, Array, Attribute, Graph, Node, Port, kinds, merged, note
 from .tensors import Outside, array_of, dtype_of
