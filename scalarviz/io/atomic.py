@@ -10,15 +10,18 @@ import os
 import re
 import secrets
 import shutil
+import socket
 import stat
+import subprocess
+import sys
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeGuard
 
 from ..errors import FileFormatError, InputError, TypeMismatchError, shown
-from ..process import is_running, machine_id
 
 StrPath = str | os.PathLike[str]
 LONGEST = 240  # the most characters of a path in a message
@@ -257,3 +260,46 @@ def refuse_pickle(path: Path, *, network: bool = False) -> None:
             way = f"Load it in PyTorch, and write the network as ONNX: torch.onnx.export(net, (one_batch,), {onnx!r})"
         why = "scalarviz never opens one, because it can run any program"
         raise FileFormatError(f"{source} holds a pickle; {why}. {way}")
+
+
+# ---- Processes, as far as files tell of them: whether the one that wrote a name is still there.
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process with this id runs on this machine; one that is over and not waited for does not."""
+    if sys.platform == "win32":  # os.kill(pid, 0) would end it there
+        listed = subprocess.run(
+            ["tasklist", "/FI", f"PID eq {pid}", "/NH"], capture_output=True, text=True, check=False
+        )
+        return str(pid) in listed.stdout.split()
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # somebody else's
+        return True
+    return not _has_ended(pid)
+
+
+def born(pid: int) -> str:
+    """When a process began, as its system counts; empty where nobody says. Ids are given again, after a restart too."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""
+
+
+def machine_id() -> str:
+    """Eight hex digits for the machine, or the container, whose process ids this process sees."""
+    name = socket.gethostname()
+    with suppress(OSError):  # containers may share the name of their machine, and have process ids of their own
+        name += os.readlink("/proc/self/ns/pid")
+    return f"{zlib.crc32(name.encode()):08x}"
+
+
+def _has_ended(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
+    except (OSError, IndexError):  # no such file system
+        return False
+    return state in "ZX"

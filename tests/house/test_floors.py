@@ -20,7 +20,7 @@ PACKAGE = ROOT / "scalarviz"
 # but for the pairs named below.
 BY_FLOOR = {
     0: "errors",  # everybody raises
-    1: "arguments closing mapped memory process checks collecting rng data display",
+    1: "arguments closing mapped memory checks collecting rng data display",
     2: "io scalar",
     3: "tape onnx",
     4: "engine nn optim",
