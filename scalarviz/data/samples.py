@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import rng
+from ..checks import check_memory
 from ..errors import FileFormatError, InputError, ScalarvizError, listing, shown
 from ..io import load_picture
 from ..io.atomic import StrPath, check_source, of_disk, path_text, unreadable
-from ..memory import check_memory
 from ..run.checks import as_samples
 
 Array = NDArray[Any]

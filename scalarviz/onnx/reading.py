@@ -25,9 +25,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..checks import check_memory
 from ..errors import FileFormatError, InputError, MissingDependencyError, listing, shown
 from ..io.atomic import StrPath, check_source, path_text, refuse_pickle, unreadable
-from ..memory import check_memory
 from .graph import MISSING, OURS, Array, Attribute, Graph, Node, Port, kinds, merged, note
 from .tensors import Outside, array_of, dtype_of
 

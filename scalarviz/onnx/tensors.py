@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import check_memory
 from ..errors import FileFormatError, shown
-from ..memory import check_memory
 from .graph import MOST_LETTERS, Array
 
 PLACE = re.compile(r"[0-9]{1,18}")

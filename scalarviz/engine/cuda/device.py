@@ -13,8 +13,8 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from ...checks import free_memory
 from ...errors import StateError
-from ...memory import free_memory
 from ..problem import Array, Problem
 from .catalog import Kernel
 
