@@ -26,22 +26,8 @@ import numpy as np
 from ..collecting import collection_paused
 from ..scalar.mask import UNITS
 from ..scalar.ops import TABLE
-from .passes import (
-    Needs,
-    Without,
-    columns,
-    fold_constants,
-    gradient_rows,
-    made_of_buffers,
-    needs,
-    neurons,
-    parameters_reached,
-    plain_dots,
-    rebuild,
-    share_operands,
-    squared_errors,
-    without_biases,
-)
+from . import passes
+from .passes import Needs, Without
 from .program import _NONE, CODES, Instruction, Plan, Program, Rows, in_front, shifted
 from .sums import means, weighted_sums
 from .tape import Memo, Node, Tape, Terms, moved, terms_of
@@ -254,7 +240,7 @@ def lonely_sums(tape: Tape) -> Tape:
             node, terms = tape.nodes[row], terms_of(tape.nodes[row])
             one, bias = ((), ()) if terms.bias is None else ((len(tape.nodes),), (terms.bias,))
             found.append((row, (*node.args, *one), (*terms.weights, *bias)))
-    return without_biases(tape, found)
+    return passes.without_biases(tape, found)
 
 
 def _lonely_rows(tape: Tape) -> Iterator[int]:
@@ -362,9 +348,9 @@ def lower(tape: Tape, *, encode: bool = True) -> Plan:
 
 def lower_unfused(tape: Tape) -> tuple[Tape, Plan]:
     """Return a plan with a row for every node, for looking at single operations, and the tape in that order."""
-    tape = rebuild(tape, {})  # without nodes that nothing reads
-    tape, *_ = ordered(tape, gradient_rows(tape, tape.roots()))
-    body = _program(tape, gradient_rows(tape, tape.outputs if tape.loss is None else (tape.loss,)))
+    tape = passes.rebuild(tape, {})  # without nodes that nothing reads
+    tape, *_ = ordered(tape, passes.gradient_rows(tape, tape.roots()))
+    body = _program(tape, passes.gradient_rows(tape, tape.outputs if tape.loss is None else (tape.loss,)))
     return tape, Plan(tape.n_parameters, 0, tape.n_inputs, tape.n_targets, 0, None, None, body)
 
 
@@ -394,10 +380,10 @@ def _shared(plan: Plan) -> Plan:
 
 @collection_paused()
 def _lowered(tape: Tape, encode: bool) -> Plan:
-    tape = fold_constants(share_operands(tape))
+    tape = passes.fold_constants(passes.share_operands(tape))
     prologue, encoder, body = _split(tape, encode)
-    gets = gradient_rows(body, body.outputs if body.loss is None else (body.loss,))
-    derived = parameters_reached(body, gets, tape.n_parameters) if prologue else set()
+    gets = passes.gradient_rows(body, body.outputs if body.loss is None else (body.loss,))
+    derived = passes.parameters_reached(body, gets, tape.n_parameters) if prologue else set()
     return Plan(
         n_parameters=tape.n_parameters,
         n_derived=len(prologue.outputs) if prologue else 0,
@@ -412,7 +398,7 @@ def _lowered(tape: Tape, encode: bool) -> Plan:
 
 def _split(tape: Tape, encode: bool) -> tuple[Tape | None, Tape | None, Tape]:
     """Return prologue, encoder and body: the tape, cut where parameter-only and input-only values enter the body."""
-    kinds, untrained = needs(tape), made_of_buffers(tape)
+    kinds, untrained = passes.needs(tape), passes.made_of_buffers(tape)
     frontier: dict[Needs, list[int]] = {Needs.PARAMETERS: [], Needs.INPUTS: []}
     cut = (Needs.PARAMETERS, Needs.INPUTS) if encode else (Needs.PARAMETERS,)
     used = set(tape.roots())
@@ -436,25 +422,29 @@ def _split(tape: Tape, encode: bool) -> tuple[Tape | None, Tape | None, Tape]:
             else:
                 changed[row] = Node("input", index=tape.n_inputs + tape.n_targets + len(rows))
             rows.append(row)
-    body = plain_dots(rebuild(replace(tape, n_parameters=tape.n_parameters + len(frontier[Needs.PARAMETERS])), changed))
+    body = passes.plain_dots(
+        passes.rebuild(replace(tape, n_parameters=tape.n_parameters + len(frontier[Needs.PARAMETERS])), changed)
+    )
     parts = [
-        rebuild(replace(tape, outputs=tuple(rows), loss=None, taps=(), tracks=()), {}) if rows else None
+        passes.rebuild(replace(tape, outputs=tuple(rows), loss=None, taps=(), tracks=()), {}) if rows else None
         for rows in frontier.values()
     ]
     if not encode:  # an optimiser: operations alone compute the numbers of a step for many steps at once
-        return parts[0], parts[1], squared_errors(means(weighted_sums(body)))
+        return parts[0], parts[1], passes.squared_errors(means(weighted_sums(body)))
     prologue, encoder = (None if part is None else _with_sums(part) for part in parts)
     return prologue, encoder, _with_sums(body)
 
 
 def _with_sums(tape: Tape) -> Tape:
     """Return the tape with each sum as one node."""
-    return lonely_sums(columns(neurons(squared_errors(means(weighted_sums(tape))))))
+    return lonely_sums(passes.columns(passes.neurons(passes.squared_errors(means(weighted_sums(tape))))))
 
 
 def _prologue_rows(prologue: Tape, derived: set[int], n_parameters: int) -> list[bool]:
     """Return a flag for each row of the prologue that gets a gradient: derived parameters with one in the body."""
-    return gradient_rows(prologue, [row for k, row in enumerate(prologue.outputs) if n_parameters + k in derived])
+    return passes.gradient_rows(
+        prologue, [row for k, row in enumerate(prologue.outputs) if n_parameters + k in derived]
+    )
 
 
 def _program(tape: Tape, gets: list[bool]) -> Program:
