@@ -189,8 +189,8 @@ def _check_extent(path: Path, start: int, size: int, where: str) -> None:
     there = path.stat().st_size
     if start + size > there:
         raise FileFormatError(
-            f"{where} needs bytes {start:,} to {start + size:,} of {path.name}, which has {there:,}; copy the whole "
-            "file"
+            f"{where} needs bytes {start:,} to {start + size:,} of {path.name}, which has {there:,}: the file is "
+            "incomplete; copy it again"
         )
 
 
