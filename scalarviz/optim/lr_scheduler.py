@@ -281,7 +281,8 @@ KINDS: dict[str, type[LRScheduler]] = {
 }
 """The schedules that numbers describe; a LambdaLR has functions."""
 
-for _kind in (LambdaLR, *KINDS.values()):  # Python checks users' schedules itself
+explain(LambdaLR, _ABSENT)
+for _kind in KINDS.values():  # Python checks users' schedules itself
     explain(_kind, _ABSENT)
 
 _OWN = "use LambdaLR for any function of the count, SequentialLR to chain schedules"
