@@ -1,19 +1,22 @@
 """Checks of single arguments: each gives back what was given in the form that is wanted, or says what is wrong.
 
-Whatever is given, only the package's own errors come out.
+Whatever is given, only the package's own errors come out. Below are the checks that a mapped file still has an array,
+and that there is enough memory.
 """
 
 from __future__ import annotations
 
+import mmap
 import operator
+import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .errors import InputError, OutOfRangeError, TypeMismatchError, listing, shown
-from .mapped import check_length
 
 Called = TypeVar("Called", bound=Callable[..., Any])
 Name = TypeVar("Name", bound=str)
@@ -154,3 +157,83 @@ def real_array(data: Any, what: str) -> NDArray[Any]:
         raise TypeMismatchError(
             f"{what} must be an array of real numbers, got {type(data).__name__} ({error!s:.100})"
         ) from None
+
+
+# ---- Arrays that lie in a file: whether the file still has them. To read behind its end ends the process.
+
+
+class InFile:
+    """The file that an array is mapped from.
+
+    Parameters
+    ----------
+    array : ndarray
+        A ``np.memmap``, or any view of one; other arrays have no file, and are always there.
+    """
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self._map, begin = _below(array)
+        self._needed = 0 if self._map is None else begin + _last(array, self._map)
+
+    def missing(self) -> str:
+        """What is missing, as the end of a sentence; empty if nothing is."""
+        try:
+            size = self._needed if self._map is None else self._map.size()
+        except (OSError, ValueError):  # memory without a file
+            return ""
+        if size >= self._needed:
+            return ""
+        return f"the file was shortened to {size:,} bytes; {self._needed:,} are needed"
+
+
+def check_length(array: NDArray[Any], what: str) -> None:
+    """Raise InputError unless all numbers of an array can be read."""
+    missing = InFile(array).missing() if array.base is not None else ""
+    if missing:
+        raise InputError(f"{what}: {missing}; restore the file")
+
+
+def _below(array: Any) -> tuple[mmap.mmap | None, int]:
+    """The map below an array, and where in the file it begins."""
+    begin = 0
+    while array is not None and not isinstance(array, mmap.mmap):
+        if isinstance(array, np.memmap):
+            begin = array.offset - array.offset % mmap.ALLOCATIONGRANULARITY
+        array = getattr(array, "base", None)
+    return array, begin
+
+
+def _last(array: NDArray[Any], below: mmap.mmap) -> int:
+    """Where in the map the numbers of an array end."""
+    if array.size == 0:
+        return 0
+    last = sum((n - 1) * max(step, 0) for n, step in zip(array.shape, array.strides, strict=True))
+    place = array.ctypes.data - int(np.frombuffer(below, np.uint8).ctypes.data)
+    return int(place + last + array.itemsize)
+
+
+# ---- How much memory there is, and one refusal for all that would need more: before it is tried.
+
+
+GB = 10**9
+
+
+def check_memory(needed: int, what: str, remedy: str) -> None:
+    """InputError, which says both numbers, if `what` needs more bytes than are free.
+
+    A system lets a program take more than there is and kills it later, with all that it has trained.
+    """
+    there = free_memory()
+    if needed > there:
+        raise InputError(f"{what}: this needs {shown(needed // GB)} GB of memory, {there // GB} GB are free; {remedy}")
+
+
+def free_memory() -> int:
+    """Bytes of memory that a program can still have, or that the computer has; 64 GB where the system does not say."""
+    with suppress(OSError, ValueError, IndexError), open("/proc/meminfo", encoding="ascii") as lines:
+        for line in lines:
+            if line.startswith("MemAvailable:"):
+                return 1024 * int(line.split()[1])
+    with suppress(AttributeError, ValueError, OSError):  # Windows has no sysconf, other systems not these names
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return 1 << 36

@@ -14,8 +14,8 @@ import scalarviz as sv
 from scalarviz import nn
 from scalarviz.data.samples import Samples, Shape, read_samples, shape_in
 from scalarviz.errors import InputError, listing, shown
+from scalarviz.imported.building import without_softmax
 from scalarviz.imported.loading import Loaded, loaded, only, train_only
-from scalarviz.imported.network import without_softmax
 from scalarviz.io import check_target
 from scalarviz.onnx.graph import Port
 from scalarviz.onnx.reading import read_graph

@@ -24,7 +24,7 @@ import scalarviz as sv
 from scalarviz import nn, optim, rng
 from scalarviz.errors import FileFormatError, InputError, listing, shown
 from scalarviz.io import CsvTable, decoded, parse_csv
-from scalarviz.io.readable import check_source, unreadable
+from scalarviz.io.atomic import check_source, unreadable
 from scalarviz.run import Moment, Story
 from scalarviz.run.panels import Axis, CurveFit, GraphPanel, LossCurve, Made, Panel, PlaneMap, Points
 from scalarviz.run.questions.parser import Formula, formula

@@ -20,7 +20,7 @@ from scalarviz import nn, optim
 from scalarviz.engine.data import Data
 from scalarviz.errors import FileFormatError, InputError
 from scalarviz.io import CsvTable, decoded, load_tensors, parse_csv, read_csv
-from scalarviz.io.decoded import LARGEST
+from scalarviz.io.csv_table import LARGEST
 from scalarviz.run import Moment
 from scalarviz.run.checks import check_run
 from scalarviz.run.panels import Table

@@ -135,8 +135,7 @@ def _example() -> tuple[bool, str]:
 
 
 def _cache() -> tuple[bool, str]:
-    from ..engine.cpu.there import no_numba
-    from ..engine.cpu.units import cache_is_warm, folder, refusal
+    from ..engine.cpu.units import cache_is_warm, folder, no_numba, refusal
 
     if why := no_numba():
         return False, f"numba {why}"

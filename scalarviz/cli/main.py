@@ -76,7 +76,7 @@ def _refuse_pickles(arguments: Sequence[str]) -> None:
     for flag, word in pairwise(["", *arguments]):
         path = Path(word.removeprefix("--load="))
         if (flag == "--load" or not flag.startswith("--")) and path.suffix not in ("", ".py") and path.is_file():
-            from ..io.readable import PICKLES, refuse_pickle
+            from ..io.atomic import PICKLES, refuse_pickle
 
             if path.suffix.lower() in PICKLES:
                 refuse_pickle(path, network="train" in arguments[:1] and "--load" not in (flag, word[:6]))

@@ -10,8 +10,8 @@ from pydantic import Field
 from ..display import GONE, WindowProbe
 from ..errors import InputError, listing
 from ..io import check_target, save_picture
+from ..io.atomic import check_source
 from ..io.pictures import FORMATS
-from ..io.readable import check_source
 from ..run.sources.recording.file import clean
 from .console import fail, say
 from .flags import Command, argument, model_of

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 from pydantic import Field
 from pydantic.config import JsonDict
 
-from ..engine.cpu.there import no_numba
-from ..engine.cpu.units import refusal
+from ..engine.cpu.units import no_numba, refusal
 from ..engine.cuda import nvvm, there
 from ..engine.cuda.there import no_compiler, no_cuda, simulated
 from ..engine.problem import DTYPES

@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import rng
-from ..checks import real_array
+from ..checks import InFile, real_array
 from ..errors import InputError
-from ..mapped import InFile
 from ..tape import Plan
 from .data import Data, pieces
 

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import rng
+from ..checks import check_memory
 from ..errors import InputError, StateError
-from ..memory import check_memory
 from ..scalar.mask import Draws
 from ..scalar.store import Store
 from ..tape import Plan, Program, Tape, Track

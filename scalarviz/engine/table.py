@@ -149,7 +149,7 @@ ENGINES = {
         ),
         Engine(
             "numba", lambda problem, model, loss, device: _later(".cpu.trainer", "NumbaTrainer")(problem),
-            Form("row kernels", _numba_form), missing=lambda device: _later(".cpu.there", "no_numba")(),
+            Form("row kernels", _numba_form), missing=lambda device: _later(".cpu.units", "no_numba")(),
         ),
         Engine(
             "cuda", lambda problem, model, loss, device: _later(".cuda.trainer", "CudaTrainer")(problem, device),

@@ -1,11 +1,11 @@
 """Files: pictures, colour look-up tables, weights, IDX, tables. Functions import pillow and safetensors on demand.
 
-Read `weights` or `pictures` first. `atomic` writes every file: whole or not at all.
+Read `weights` or `pictures` first. `atomic` writes every file, whole or not at all, and checks those
+that are read.
 """
 
 from .atomic import check_target, replacing, write_bytes
-from .csv_table import CsvTable, parse_csv, read_csv
-from .decoded import decoded
+from .csv_table import CsvTable, decoded, parse_csv, read_csv
 from .idx import find_idx, read_idx
 from .lut import Lut, check_lut_name, read_cube, sample, write_cube
 from .pictures import (

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from ..checks import integer, text
 from ..errors import FileFormatError, InputError
-from .atomic import StrPath, as_path
-from .readable import check_source, unreadable
+from .atomic import StrPath, as_path, check_source, unreadable
 
 UBYTE = 0x08
 GZIP = b"\x1f\x8b"

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from ..checks import function as function_of
 from ..checks import integer, real_array, text
 from ..errors import FileFormatError, InputError, TypeMismatchError, listing, shown
-from .atomic import StrPath, as_path, check_target, path_text, write_bytes
-from .readable import check_source, unreadable
+from .atomic import StrPath, as_path, check_source, check_target, path_text, unreadable, write_bytes
 
 Floats = NDArray[np.float64]
 Colours = Callable[[Floats], NDArray[np.floating]]

@@ -26,8 +26,7 @@ from ..errors import (
     listing,
     shown,
 )
-from .atomic import StrPath, as_path, check_target, path_text, write_bytes
-from .readable import check_source, of_disk, unreadable
+from .atomic import StrPath, as_path, check_source, check_target, of_disk, path_text, unreadable, write_bytes
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PillowImage

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from ..checks import mapping, real_array
 from ..checks import text as check_text
 from ..errors import FileFormatError, InputError, TypeMismatchError, shown
-from .atomic import StrPath, path_text, write_bytes
-from .readable import check_source, refuse_pickle, unreadable
+from .atomic import StrPath, check_source, path_text, refuse_pickle, unreadable, write_bytes
 
 Array = NDArray[Any]
 

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..checks import flag, position, real_array
+from ..checks import check_memory, flag, position, real_array
 from ..errors import InputError, OutOfRangeError, StateError, TypeMismatchError, shown
-from ..memory import check_memory
 from ..scalar import Block, Value, tracing
 from ..scalar.functions import Gathered
 from ..scalar.nested import flatten, shape_of

@@ -25,12 +25,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..checks import check_memory
 from ..errors import FileFormatError, InputError, MissingDependencyError, listing, shown
-from ..io.atomic import StrPath, path_text
-from ..io.readable import check_source, refuse_pickle, unreadable
-from ..memory import check_memory
-from .graph import MISSING, OURS, Array, Attribute, Graph, Node, Port, kinds, merged, note
-from .tensors import Outside, array_of, dtype_of
+from ..io.atomic import StrPath, check_source, path_text, refuse_pickle, unreadable
+from .graph import MISSING, OURS, Array, Attribute, Graph, Node, Outside, Port, array_of, dtype_of, kinds, merged, note
 
 LARGEST_FILE = 2**31 - 1
 """Bytes: protobuf reads no more. Weights may lie in other files of any size."""

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import flag, function, one_of
-from ..errors import InputError, ScalarvizError, TypeMismatchError, shown
+from ..errors import InputError, ScalarvizError
 from ..scalar.single import as_number, checked_number, positive
 from ..scalar.value import Value
 from ..tape import Tape, trace
-from ._checked import below_one, finite, steps_of
+from ._checked import below_one, finite, steps_of, whole_numbers
 from ._optimizer import Optimizer
 from ._pace import Floats, PaceMoment
 from ._scheduler import LRScheduler, groups_of, numbers
@@ -182,13 +182,6 @@ class LinearLR(LRScheduler):
         """Return ``base_lr * (start_factor + (end_factor - start_factor) * min(count, total_iters) / total_iters)``."""
         share = np.minimum(counts, self.total_iters) / self.total_iters
         return _times(self, self.start_factor + (self.end_factor - self.start_factor) * share)
-
-
-def whole_numbers(given: object, what: str) -> list[int]:
-    """Return a list of whole numbers that are at least 0."""
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise TypeMismatchError(f"{what} must be a list of whole numbers, got {type(given).__name__} {shown(given)}")
-    return [steps_of(f"{what}[{i}]", one, 0) for i, one in enumerate(given)]
 
 
 def _powers(gamma: float, exponents: NDArray[np.int64]) -> Floats:

@@ -15,12 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from .. import nn, rng
 from ..arguments import of_torch
-from ..checks import integer, real_array
+from ..checks import check_memory, integer, real_array
 from ..engine.data import pieces
 from ..engine.outside import Source, as_source
 from ..engine.problem import Limits
 from ..errors import InputError, TypeMismatchError, shown
-from ..memory import check_memory
 from ..optim import Optimizer
 from ..scalar import Value, clip
 from ..scalar.nested import nest

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..checks import integer, mapping
 from ..errors import InputError, TypeMismatchError, listing, shown
-from ..io.readable import check_source
+from ..io.atomic import check_source
 from ..run.scene.scene import extra_of, flag_of, sentence
 from ..run.sources.recording.items import program_version
 from .job import Build, FunctionBuild, Job, SceneBuild

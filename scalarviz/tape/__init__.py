@@ -1,8 +1,8 @@
 """From a graph of objects to a program that an engine can run: record, simplify, lower.
 
-Read `trace` first (from graph to `tape`), then `lower` (from tape to `program`). `lower` uses `passes`, `sums` (finds
-weighted sums in plain operators) and `ordered` (puts rows that run together side by side). `half` rounds a tape to
-float16. This folder has no engine.
+Read `trace` first (from graph to `tape`), then `lower` (from tape to `program`). `lower` uses `passes` and `sums`
+(finds weighted sums in plain operators), and puts rows that run together side by side. `half` rounds a tape to float16.
+This folder has no engine.
 """
 
 from .half import halved

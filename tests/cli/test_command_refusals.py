@@ -361,7 +361,7 @@ def test_what_is_not_installed_is_named_before_training(refused, monkeypatch, li
 
 
 def test_memory_is_counted_before_it_is_taken(refused, cli, monkeypatch):
-    monkeypatch.setattr("scalarviz.memory.free_memory", lambda: 10**8)
+    monkeypatch.setattr("scalarviz.checks.free_memory", lambda: 10**8)
     line = ["rgb", "--headless", "--engine", "numpy", "--steps", "1", "--batch", "2", "--hidden"]
     refused([*line, "2000,2000"], "4,016,003 weights", "of memory", "free")
     assert cli(*line, "200,200").code == 0

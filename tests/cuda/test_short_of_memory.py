@@ -37,8 +37,7 @@ def wide(engine="cuda", **options):
 
 def needs(resident=True, finer=1, **options):
     """Bytes of :func:`wide`, by category."""
-    from scalarviz.engine.cuda.trainer import SHAPE
-    from scalarviz.engine.cuda.work import cut, need
+    from scalarviz.engine.cuda.trainer import SHAPE, cut, need
 
     return need(wide("numpy", **options)._problem, cut(SHAPE, finer, resident))
 

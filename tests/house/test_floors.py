@@ -20,7 +20,7 @@ PACKAGE = ROOT / "scalarviz"
 # but for the pairs named below.
 BY_FLOOR = {
     0: "errors",  # everybody raises
-    1: "arguments closing mapped memory process checks collecting rng data display",
+    1: "arguments closing checks collecting rng data display",
     2: "io scalar",
     3: "tape onnx",
     4: "engine nn optim",
@@ -32,11 +32,11 @@ BY_FLOOR = {
 }
 FLOORS = {f"scalarviz.{name}": floor for floor, names in BY_FLOOR.items() for name in names.split()}
 FLOORS["scalarviz"] = 9  # the front door may re-export from every floor (lazily above floor 5)
-# data draws its colours from rng and checks its arguments; checks look whether a file has an array; a mistake refuses
-# Runs; what is exported was recorded; a sweep makes Runs; a module computes a batch by the kernels
+# data draws its colours from rng and checks its arguments; a mistake refuses Runs; what is exported was recorded;
+# a sweep makes Runs; a module computes a batch by the kernels
 NEIGHBOURS = {
     tuple(f"scalarviz.{name}" for name in pair.split()) for pair in
-    ("data rng", "data checks", "checks mapped", "onnx tape", "sweep run", "mistakes run", "nn engine")
+    ("data rng", "data checks", "onnx tape", "sweep run", "mistakes run", "nn engine")
 }  # fmt: skip
 
 

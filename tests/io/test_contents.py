@@ -26,6 +26,7 @@ from PIL import Image, ImageCms
 from kit.files import flipped, same
 from kit.refusals import Refusal, refusals
 from scalarviz import io
+from scalarviz.data.samples import read_arrays
 from scalarviz.errors import (
     FileFormatError,
     InputError,
@@ -35,7 +36,6 @@ from scalarviz.errors import (
     UnknownNameError,
 )
 from scalarviz.io import example_photo, load_picture, save_picture
-from scalarviz.io.archive import read_arrays
 from scalarviz.io.weights import entries_of, tensors_of
 
 
@@ -215,7 +215,7 @@ def test_pickles_are_not_opened(tmp_path, name, kind, protocol):
 
 def test_what_unpacks_to_more_than_there_is_is_not_unpacked(tmp_path, monkeypatch):
     (tmp_path / "a.npz").write_bytes(packed(np.savez_compressed, x=np.zeros(10**6)))
-    monkeypatch.setattr("scalarviz.memory.free_memory", lambda: 10**7)
+    monkeypatch.setattr("scalarviz.checks.free_memory", lambda: 10**7)
     refused_in_a_line(lambda: READERS["npz"](tmp_path / "a.npz"), "GB of memory", error=InputError)
 
 

@@ -23,7 +23,7 @@ from scalarviz import nn, optim
 from scalarviz.errors import FileFormatError, InputError, TypeMismatchError
 from scalarviz.io import load_tensors, save_tensors
 from scalarviz.optim import lr_scheduler
-from scalarviz.optim._described import described, remade
+from scalarviz.optim.lr_scheduler import described, remade
 from scalarviz.run import Run
 
 X = np.random.default_rng(0).random((12, 3))

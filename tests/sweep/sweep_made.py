@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 
 import scalarviz as sv
-from scalarviz import nn, optim, process
+from scalarviz import nn, optim
+from scalarviz.io.atomic import is_running
 
 INPUTS = np.random.default_rng(0).random((8, 3))
 
@@ -93,4 +94,4 @@ def until(condition, seconds=60.0):
 def gone(pids):
     """Wait until processes are no more, with all their threads: until then their pipes take what is sent."""
     threads = [Path(f"/proc/{pid}/task") for pid in pids]
-    until(lambda: not any(map(process.is_running, pids)) and all(len([*tasks.glob("*")]) < 2 for tasks in threads))
+    until(lambda: not any(map(is_running, pids)) and all(len([*tasks.glob("*")]) < 2 for tasks in threads))

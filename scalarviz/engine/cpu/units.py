@@ -14,10 +14,12 @@ and of settings; the name of a unit with generated source has a hash of that sou
 from __future__ import annotations
 
 import hashlib
+import importlib
 import os
 import platform
 import sys
 import threading
+import warnings
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -25,8 +27,10 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
+from ...errors import listing
 from ...scalar import ops
-from ..cache import PACKAGE, Place, digest, installed, settings, settings_file, sources
+from ..cache import PACKAGE, SETTINGS_FILE, Place, digest, installed, settings, settings_file, sources
+from ..cost import has_package
 from ..problem import DTYPES
 from .source import UPDATES, module_source, update_source
 from .wire import KERNELS
@@ -172,3 +176,34 @@ def _checksum(unit: Path) -> str:
     for path in sorted(p for p in unit.iterdir() if p.is_file() and p.name != _SEAL):
         total = zlib.crc32(path.read_bytes(), zlib.crc32(path.name.encode(), total))
     return f"{total:08x}"
+
+
+# ---- Whether numba can be used; its settings may prevent that. Loads numba only if there are settings.
+
+
+INSTEAD = 'or use engine="numpy"'
+
+
+def no_numba() -> str:
+    """Return why numba cannot be used, as one clause that follows its name; empty if it can."""
+    if not has_package("numba"):
+        return f"needs numba, which is not installed here: pip install numba; {INSTEAD}"
+    given = tuple(f"{name}={os.environ.get(name, '')}" for name in sorted(os.environ) if name.startswith("NUMBA_"))
+    return _refused(given) if given or Path(SETTINGS_FILE).is_file() else ""
+
+
+@lru_cache(maxsize=8)
+def _refused(settings: tuple[str, ...]) -> str:
+    """Return the reason why numba refuses its settings; empty if it accepts them."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            config = importlib.import_module("numba").config
+        except Exception as error:  # numba raises anything, such as ValueError for no threads
+            given = listing(settings) or f"the file {SETTINGS_FILE}"
+            return f"cannot be loaded with {given}: {' '.join(str(error).split())}; correct or unset them, {INSTEAD}"
+    for warning in said:  # numba's text ends in a traceback
+        warnings.warn_explicit(str(warning.message).partition("\n")[0], RuntimeWarning, filename="numba", lineno=0)
+    if config.DISABLE_JIT:
+        return f"cannot compile while NUMBA_DISABLE_JIT={config.DISABLE_JIT}: unset it, {INSTEAD}"
+    return ""

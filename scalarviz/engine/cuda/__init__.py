@@ -1,16 +1,16 @@
 """The GPU engine: the same programs in kernels of numba-CUDA.
 
-A step gets to the GPU through five files, in this order:
+A step gets to the GPU through four files, in this order:
 
-1. `trainer` runs some steps of a problem, and returns losses and other requested numbers.
-2. `work` sets a problem up on a device, cuts it into smaller parts if memory is short, and has its steps recorded.
-3. `steps` lists the launches of a step: samples, program, sums of gradients, update, running statistics.
-4. `machine` holds a program in the device's memory, and makes its launches from calls and buffers.
-5. `driver` records these launches and runs them on the GPU.
+1. `trainer` sets a problem up on a device, cuts it into smaller parts if memory is short, and has its steps recorded.
+   It runs some of them, and returns losses and other requested numbers.
+2. `steps` lists the launches of a step: samples, program, sums of gradients, update, running statistics.
+3. `machine` turns a program into calls, holds it in the device's memory, and makes its launches.
+4. `driver` records these launches and runs them on the GPU.
 
-The other files support them. `encode`, `tiled` and `calls` turn a program into calls; `block` does steps of small
-batches. `kernels` and `source` hold the kernels, and `catalog` names them. `jit` compiles them; it alone imports
-numba's CUDA. `images` provides machine code: from the package, from the disk (which `warm` fills), or compiled with
-`nvvm`. `device` is the interface of a GPU; `simulator` can replace `driver`. `there` reports whether CUDA can be used
-and which GPUs there are.
+The other files support them. `tiled` and `calls` have its parts; `block` does steps of small batches. `kernels` and
+`source` hold the kernels, and `catalog` names them. `jit` compiles them; it alone imports numba's CUDA. `images`
+provides machine code: from the package, from the disk (which `warm` fills), or compiled with `nvvm`. `device` is the
+interface of a GPU; its simulator can replace `driver`. `there` reports whether CUDA can be used and which GPUs there
+are.
 """

@@ -1,7 +1,7 @@
 """The engine's interface to a GPU: memory, launches, recorded steps. `State` has the parameters of a run there.
 
-`Device` is a protocol with several implementations: ``simulator`` is numba's, for tests on any machine; ``driver``
-is a GPU; `ListingDevice` only records its calls.
+`Device` is a protocol with several implementations: ``driver`` is a GPU; `SimulatedDevice` is numba's simulator, for
+tests on any machine; `ListingDevice` only records its calls.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from ...checks import free_memory
 from ...errors import StateError
 from ..problem import Array, Problem
 from .catalog import Kernel
@@ -202,6 +203,53 @@ class ListingDevice(SynchronousDevice):
 
     def _count(self) -> None:
         self.launched += 1
+
+
+class SimulatedDevice(SynchronousDevice):
+    """A `Device` in numba's simulator: kernels are Python functions, memory is NumPy arrays.
+
+    Unwritten memory holds NaN or the least number.
+    """
+
+    name = "numba's simulator"
+    remark = "numba's simulator, which is slow"
+
+    def empty(self, size: int, dtype: Any) -> Buffer:
+        """Allocate memory for `size` numbers."""
+        dtype = np.dtype(dtype)
+        nothing = np.nan if dtype.kind == "f" else np.iinfo(dtype).min
+        return Buffer(np.full(size, nothing, dtype), 0, size, dtype)
+
+    def memory(self) -> tuple[int, int]:
+        """Return the memory of this computer."""
+        return free_memory(), free_memory()
+
+    def upload(self, to: Buffer, array: Array) -> None:
+        """Copy an array to the buffer."""
+        _array(to)[:] = array
+
+    def download(self, source: Buffer, array: Array) -> None:
+        """Copy a buffer to the array."""
+        array[:] = _array(source)
+
+    def copy(self, to: Buffer, source: Buffer) -> None:
+        """Copy one buffer to another."""
+        _array(to)[:] = _array(source)
+
+    def prepared(self, launch: Launch) -> Callable[[], None]:
+        """Return the kernel as a Python function with its arguments."""
+        from . import jit
+
+        arguments = tuple(
+            jit.Pointer(_array(argument)) if isinstance(argument, Buffer) else argument for argument in launch.arguments
+        )
+        call = jit.simulated(launch.kernel.function)
+        return lambda: call(launch.grid, launch.block, arguments, launch.shared)
+
+
+def _array(buffer: Buffer) -> Array:
+    array: Array = buffer.memory[buffer.start : buffer.start + buffer.size]
+    return array
 
 
 class State:

@@ -16,7 +16,7 @@ from typing import Any
 
 from ...errors import DeviceError, DeviceLostError, DeviceMemoryError, MissingDependencyError
 from ..cost import has_package
-from ..cpu.there import no_numba
+from ..cpu.units import no_numba
 from . import images, nvvm
 
 FORKED = 'this process was forked from one that already used the GPU; start processes with "spawn"'

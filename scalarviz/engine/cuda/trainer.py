@@ -1,4 +1,9 @@
-"""`CudaTrainer`: trains a problem on a GPU, or in the simulator."""
+"""`CudaTrainer`: trains a problem on a GPU, or in the simulator.
+
+`Work` is everything of a problem on a device; it is cut into smaller parts if memory is short. The memory that a
+problem needs is not estimated, but counted on a device without memory. `MidCallReader` delivers numbers from the
+middle of a call to a viewer, while the steps continue.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +11,231 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import DeviceMemoryError
 from ..arrays.trainer import Updater
-from ..problem import NextReadback, Problem, Rates, rates_of
-from .device import Device, Mark
+from ..outside import Outside
+from ..problem import Array, Midway, NextReadback, Problem, Rates, Readback, check_coupled, rates_of
+from .block.steps import make_steps
+from .device import Buffer, Device, ListingDevice, Mark, Recorded, SimulatedDevice, State
 from .machine import Shape
-from .work import Work, fit_problem
+from .steps import Steps
+
+_UNITS = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
+
+
+class Need(NamedTuple):
+    """Bytes of weights with gradients, of the optimiser's state, of the rows of a chunk, and of data."""
+
+    weights: int
+    state: int
+    rows: int
+    data: int
+
+
+def need(problem: Problem, shape: Shape) -> Need:
+    """Return the memory of a problem on a device."""
+    device = ListingDevice()
+    kept = State(problem, device)
+    numbers, optimiser = device.nbytes, sum(array.nbytes for array in problem.state)
+    steps = make_steps(problem, device, kept, shape)
+    rows = device.nbytes - numbers
+    steps.samples.load()
+    return Need(numbers - optimiser, optimiser, rows, device.nbytes - numbers - rows)
+
+
+def refusal(problem: Problem, device: Device, shape: Shape, error: str) -> str:
+    """Return the message for a problem that does not fit even in the smallest parts; its memory is already freed."""
+    free, total = device.memory()
+    needed = need(problem, shape)
+    sizes = (
+        f"weights and gradients {size(needed.weights)}, the optimiser's state {size(needed.state)}, activations "
+        f"of the samples computed together {size(needed.rows)}, data of a call {size(needed.data)}"
+    )
+    return (
+        f"the run does not fit into the GPU's memory: it needs at least {size(sum(needed))} ({sizes}), but "
+        f'{size(free)} of {size(total)} are free. {_advice(problem, shape, free)}, or engine="numba" ({error})'
+    )
+
+
+def _advice(problem: Problem, shape: Shape, free: int) -> str:
+    batch = problem.batch // 2
+    while batch > 0:
+        if sum(need(replace(problem, batch=batch), shape)) <= free:
+            return f"A smaller batch fits: batch_size={batch}"
+        batch //= 2
+    layers = [i for i in problem.plan.body.instructions if i.kind in ("layer", "conv")]
+    if not layers:
+        return "Not even a batch of one sample fits: use a smaller model"
+    widest = max(layers, key=lambda i: len(i.weights) * i.args.shape[1])
+    return (
+        f"Not even a batch of one sample fits: the largest layer has {len(widest.weights):,} x "
+        f"{widest.args.shape[1]:,} weights; use smaller layers"
+    )
+
+
+def size(nbytes: int) -> str:
+    """Return a readable number of bytes: ``"1.2 GB"``."""
+    for unit, name in _UNITS:
+        if nbytes >= unit:
+            return f"{nbytes / unit:.3g} {name}"
+    return f"{nbytes} bytes"
+
+
+class MidCallReader:
+    """Reads values, gradient and losses after a step without waiting for them.
+
+    The numbers are copied within the device between two steps, in microseconds, and to the host during the following
+    steps. There is one reading at a time.
+    """
+
+    def __init__(self, device: Device, state: State, steps: Steps) -> None:
+        self.device, self.state, self.steps = device, state, steps
+        self._room: tuple[Buffer, Array, Array] | None = None  # a copy on the device, one on the host, and losses
+        self._refused = False  # no memory for it: requesters get the numbers after the call
+        self._reading: tuple[Readback, Mark, NDArray[np.float64], int] | None = None
+
+    def check_requests(self, asked: NextReadback, before: NDArray[np.float64], done: int) -> None:
+        """Start a reading if one is requested, or deliver the last one if it is complete.
+
+        `before` are losses of the call that were already read, `done` the steps queued since then.
+        """
+        if self._refused:
+            return
+        if self._reading is None:
+            readback = asked()
+            if readback is not None:
+                self._begin(readback, before, done)
+        elif self._reading[1].done():
+            self._deliver()
+
+    def settle(self) -> None:
+        """Deliver the running reading, because step numbers will start from 0 again."""
+        if self._reading is not None:
+            self._reading[1].wait()
+            self._deliver()
+
+    def cancel(self) -> None:
+        """Cancel the running reading; its requester gets the numbers after the call."""
+        self._reading = None
+
+    def _begin(self, readback: Readback, before: NDArray[np.float64], done: int) -> None:
+        state, n, device = self.state, self.state.n, self.device
+        if self._room is None:
+            try:
+                room = device.empty(3 * n, state.memory.dtype)
+            except DeviceMemoryError:
+                self._refused = True
+                return
+            on_host = device.pinned(3 * n, state.memory.dtype), device.pinned(self.steps.losses.size, np.float64)
+            self._room = room, *on_host
+        copy, host, losses = self._room
+        for k, source in enumerate((state.value, state.grad.part(0, n), state.previous)):
+            device.copy(copy.part(k * n, n), source)
+        size = done * self.steps.loss_slices
+        copies = [(copy, host), (self.steps.losses.part(0, size), losses[:size])]
+        self._reading = (readback, device.read_aside(copies), before, done)
+
+    def _deliver(self) -> None:
+        assert self._reading is not None
+        assert self._room is not None
+        readback, _, before, done = self._reading
+        self._reading = None
+        _, host, found = self._room
+        values, gradient, previous = host.copy().reshape(3, -1)
+        parts = found[: done * self.steps.loss_slices]
+        losses = np.concatenate([before, self.steps.summed(parts)])
+        readback(Midway(values, gradient, previous, losses))
+
+
+FINER = (1, 8, 64, 512)
+"""The factors by which a problem may be cut into smaller parts, in order."""
+
+
+class Work:
+    """A problem on a device, ready to be trained.
+
+    `together` steps are queued between two checks for requests.
+    """
+
+    def __init__(self, problem: Problem, device: Device, shape: Shape) -> None:
+        self.device, self.remark_of_memory = device, ""
+        self.state = State(problem, device)
+        self.steps = make_steps(problem, device, self.state, shape)
+        self.reader = MidCallReader(device, self.state, self.steps)
+        self.steps_per_check = 1
+        self.gradient, self.step = self._recorded()
+
+    def _recorded(self) -> tuple[Recorded, Recorded]:
+        self.steps.samples.load()
+        return self.steps.recorded(self.steps.gradient()), self.steps.recorded(self.steps.step())
+
+    def upload(self) -> None:
+        """Upload what may have changed on the host."""
+        if self.steps.samples.changed:
+            self.gradient, self.step = self._recorded()
+        self.steps.samples.load()
+        self.state.upload()
+
+    @property
+    def remark(self) -> str:
+        """One clause about a limitation, or an empty text."""
+        return "; ".join(said for said in (self.remark_of_memory, self.steps.remark, self.device.remark) if said)
+
+
+def fit_problem(problem: Problem, shape: Shape, open_device: Callable[[], Device]) -> Work:
+    """Return the problem on a device, cut into smaller parts, or with its data loaded call by call, if memory is short.
+
+    DeviceMemoryError names the needed memory and a batch that fits. InputError: see :func:`check_coupled`.
+    """
+    plan, item = problem.plan, problem.store.value.dtype.itemsize
+    check_coupled(plan.body, problem.batch, 2 * plan.body.n_rows * item)
+    device, error = open_device(), ""
+    for tried in _shapes_to_try(problem, shape, device):
+        try:
+            work = Work(problem, device, tried)
+        except DeviceMemoryError as said:
+            error = str(said)
+            continue
+        work.remark_of_memory = _memory_words(tried, shape, isinstance(problem.data, Outside))
+        return work
+    raise DeviceMemoryError(refusal(problem, device, tried, error))
+
+
+def _shapes_to_try(problem: Problem, shape: Shape, device: Device) -> Iterator[Shape]:
+    """Yield the shapes to try, in order: normal; smaller parts; then data loaded call by call."""
+    for resident in (True, False):
+        if resident and (isinstance(problem.data, Outside) or problem.data.nbytes > device.memory()[1]):
+            continue
+        for finer in FINER:
+            yield cut(shape, finer, resident)
+
+
+def cut(shape: Shape, finer: int, resident: bool) -> Shape:
+    """Return a shape that needs a fraction of the memory, weights and data not counted."""
+    return replace(
+        shape,
+        chunk_bytes=shape.chunk_bytes // finer,
+        slices=max(1, shape.slices // finer),
+        loss_parts=shape.loss_parts // finer,
+        stream_bytes=shape.stream_bytes // finer,
+        resident=resident,
+    )
+
+
+def _memory_words(tried: Shape, shape: Shape, outside: bool) -> str:
+    said = [] if tried.slices == shape.slices else ["each step is computed in smaller parts, which changes bits"]
+    said += [] if tried.resident or outside else ["data are copied at each call"]
+    return f"the GPU's memory is short: {' and '.join(said)}" if said else ""
+
+
+# ---- The trainer
 
 
 def open_device(number: int) -> Device:
@@ -23,8 +243,6 @@ def open_device(number: int) -> Device:
     from .jit import SIMULATED
 
     if SIMULATED:
-        from .simulator import SimulatedDevice
-
         return SimulatedDevice(number)
     from .driver import DriverDevice
 

@@ -17,20 +17,7 @@ from ...scalar.erf import erf
 from ...scalar.functions import log_softmax
 from ...scalar.functions import softmax as shares
 from ...scalar.mask import factors
-from .table import (
-    Array,
-    Call,
-    any_computed,
-    axis_of,
-    bare,
-    broadcast,
-    dressed,
-    each,
-    objects,
-    operator,
-    over_lanes,
-    values,
-)
+from .table import Array, Call, any_values, axis_of, bare, broadcast, by_lane, dressed, each, objects, operator, values
 
 
 def truth(x: Array) -> Array:
@@ -99,7 +86,7 @@ def by_number(call: Call) -> list[Array]:
 def _formed(name: str, *operands: Array) -> Array:
     of_numbers, of_values = FORMS[name]
     broadcast(operands)
-    if not any_computed(*operands):
+    if not any_values(*operands):
         return np.asarray(of_numbers(*operands))
     return each(of_values, *operands) if isinstance(of_values, str) else of_values(*operands)  # type: ignore[misc]
 
@@ -174,7 +161,7 @@ CURVES: dict[str, Callable[..., Array]] = {
 def activation(call: Call) -> list[Array]:
     """Apply one of `CURVES`."""
     x, found = call.input(0), CURVES[call.node.operator](*call.all(), **call.node.attributes)
-    return [found if any_computed(found, x) else np.asarray(found, x.dtype)]
+    return [found if any_values(found, x) else np.asarray(found, x.dtype)]
 
 
 @operator("Softmax", "LogSoftmax")
@@ -187,7 +174,7 @@ def softmax(call: Call) -> list[Array]:
         return [x]
     logarithm = call.node.operator == "LogSoftmax"
     if not call.known:
-        return [over_lanes(rows, axis, log_softmax if logarithm else shares).reshape(*x.shape)]
+        return [by_lane(rows, axis, log_softmax if logarithm else shares).reshape(*x.shape)]
     shifted = rows - rows.max(axis, keepdims=True)
     total = np.exp(shifted).sum(axis, keepdims=True)
     return [np.asarray(shifted - np.log(total) if logarithm else np.exp(shifted) / total).reshape(x.shape)]

@@ -18,13 +18,13 @@ from .table import (
     Array,
     Call,
     alike,
-    any_computed,
+    any_values,
     axis_of,
     bare,
     check_size,
-    compute_either,
     dressed,
     each,
+    either,
     objects,
     operator,
     padded,
@@ -103,7 +103,7 @@ def expand(call: Call) -> list[Array]:
     """Return the array broadcast to a shape; both shapes are broadcast."""
     x, wanted = call.input(0), call.integers(1, "the shape")
     shape = np.broadcast_shapes(x.shape, tuple(wanted))
-    check_size(shape, any_computed(x))
+    check_size(shape, any_values(x))
     return [np.broadcast_to(x, shape, subok=True)]
 
 
@@ -113,7 +113,7 @@ def tile(call: Call) -> list[Array]:
     x, repeats = call.input(0), call.integers(1, "the repeats")
     if len(repeats) != x.ndim or min(repeats, default=0) < 0:
         raise call.wrong(f"the repeats {shown(repeats)} do not fit the shape {x.shape}: one number >= 0 for each axis")
-    check_size([side * times for side, times in zip(x.shape, repeats, strict=True)], any_computed(x))
+    check_size([side * times for side, times in zip(x.shape, repeats, strict=True)], any_values(x))
     return [np.tile(x, repeats)]
 
 
@@ -159,7 +159,7 @@ def steps(call: Call) -> list[Array]:
 def eye(call: Call) -> list[Array]:
     """Return a matrix of zeros with a diagonal of ones."""
     x, kind = call.input(0), call.attribute("dtype")
-    own: np.dtype[Any] = np.dtype(np.float32) if any_computed(x) else x.dtype
+    own: np.dtype[Any] = np.dtype(np.float32) if any_values(x) else x.dtype
     rows, columns = x.shape
     return [np.eye(rows, columns, int(call.attribute("k", 0)), own if kind is None else _type(call, int(kind)))]
 
@@ -171,13 +171,13 @@ def one_hot(call: Call) -> list[Array]:
     Computed indices count from 0, and their fraction is ignored.
     """
     indices, depth, pair = call.input(0), call.integers(1, "the depth")[0], call.input(2)
-    check_size([*indices.shape, depth], any_computed(indices, pair))
+    check_size([*indices.shape, depth], any_values(indices, pair))
     axis = int(call.attribute("axis", -1))
     at = axis if axis >= 0 else axis + indices.ndim + 1
     row = np.arange(depth).reshape([-1 if k == at else 1 for k in range(indices.ndim + 1)])
     off, on = bare(pair)
     there = dressed(np.expand_dims(bare(indices), axis))
-    if any_computed(indices):
+    if any_values(indices):
         meant = each("mul", each("ge", there, row), each("lt", there, row + 1))
         return [each("where", meant, on, off)]
     inside = (there >= -depth) & (there < depth)
@@ -281,7 +281,7 @@ def scatter(call: Call) -> list[Array]:
         place = tuple(indices[at].tolist()) if parts else (*at[:axis], int(indices[at]), *at[axis + 1 :])
         now = numbers[at]
         if how != "none":
-            now = bare(compute_either(*JOINED[how], dressed(np.asarray(found[place])), dressed(np.asarray(now))))
+            now = bare(either(*JOINED[how], dressed(np.asarray(found[place])), dressed(np.asarray(now))))
             now = now if now.ndim else now[()]
         found[place] = now
     return [dressed(found)]
@@ -296,7 +296,7 @@ def concat(call: Call) -> list[Array]:
     """Join arrays along an axis."""
     parts = alike(*call.all())
     axis = axis_of(call.attribute("axis", 1), parts[0].ndim)
-    check_size((sum(x.size for x in parts),), any_computed(*parts))
+    check_size((sum(x.size for x in parts),), any_values(*parts))
     return [dressed(np.concatenate([bare(x) for x in parts], axis))]
 
 
@@ -360,7 +360,7 @@ def gather(call: Call) -> list[Array]:
     axis = axis_of(call.attribute("axis", 0), x.ndim)
     if indices.dtype == object:
         return [_chosen(call, x, indices, axis)]
-    check_size([*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]], any_computed(x))
+    check_size([*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]], any_values(x))
     return [np.take(x, places_of(call, indices, x.shape[axis]), axis)]
 
 
@@ -379,7 +379,7 @@ def gather_elements(call: Call) -> list[Array]:
     """Return at each place the number at that index along the axis."""
     x, indices = call.input(0), call.numbers(1, "the indices")
     axis = axis_of(call.attribute("axis", 0), x.ndim)
-    check_size(indices.shape, any_computed(x))
+    check_size(indices.shape, any_values(x))
     return [dressed(np.take_along_axis(bare(x), places_of(call, indices, x.shape[axis]), axis))]
 
 
@@ -388,7 +388,7 @@ def gather_nd(call: Call) -> list[Array]:
     """Return the parts given by their first indices; the first `batch_dims` axes are matched."""
     x, indices, batch = call.input(0), call.numbers(1, "the indices"), int(call.attribute("batch_dims", 0))
     depth = indices.shape[-1]
-    check_size([*indices.shape[:-1], *x.shape[batch + depth :]], any_computed(x))
+    check_size([*indices.shape[:-1], *x.shape[batch + depth :]], any_values(x))
     outer = indices.shape[:batch]
     flat = bare(x).reshape(-1, *x.shape[batch:])
     rows = indices.reshape(len(flat), -1, depth)
@@ -413,7 +413,7 @@ def pad(call: Call) -> list[Array]:
         return [dressed(padded(x, border, mode=mode))]
     given = call.optional(2) if call.version >= 11 else None
     fill = np.asarray(call.attribute("value", 0.0)) if given is None else given
-    inner, fill = alike(x, fill if any_computed(fill, x) else fill.astype(x.dtype))
+    inner, fill = alike(x, fill if any_values(fill, x) else fill.astype(x.dtype))
     return [dressed(padded(inner, border, constant_values=bare(fill).reshape(())[()]))]
 
 

@@ -17,19 +17,7 @@ from ...scalar import Value, Weight, functions
 from ...scalar.store import Block
 from ...scalar.sums import Dot, Row, affine_each
 from ...scalar.value import as_value
-from .table import (
-    Array,
-    Call,
-    any_computed,
-    bare,
-    check_size,
-    compute_either,
-    dressed,
-    objects,
-    operator,
-    reduced,
-    values,
-)
+from .table import Array, Call, any_values, bare, check_size, dressed, either, objects, operator, reduced, values
 
 Terms = Row | tuple[Value, ...]
 
@@ -123,15 +111,15 @@ def gemm(call: Call) -> list[Array]:
     c = call.optional(2)
     if alpha == beta == 1.0 and a.dtype == object and c is not None and c.shape == (b.shape[1],) and not call.known:
         return [weighted_rows(b.T, a, c)]
-    total = product(a, b) if any_computed(a, b) else np.asarray(a @ b)
+    total = product(a, b) if any_values(a, b) else np.asarray(a @ b)
     total = total if alpha == 1.0 else _times(total, alpha)
     if c is None:
         return [total]
-    return [compute_either("add", np.add, total, c if beta == 1.0 else _times(c, beta))]
+    return [either("add", np.add, total, c if beta == 1.0 else _times(c, beta))]
 
 
 def _times(x: Array, factor: float) -> Array:
-    return compute_either("mul", np.multiply, x, np.asarray(factor, None if x.dtype == object else x.dtype))
+    return either("mul", np.multiply, x, np.asarray(factor, None if x.dtype == object else x.dtype))
 
 
 DOTS = "..."

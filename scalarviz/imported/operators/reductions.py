@@ -13,20 +13,7 @@ from ...errors import shown
 from ...nn._norm import normalised
 from ...scalar import Value, dot, functions, tracing
 from ...scalar.batch import batch_mean
-from .table import (
-    Array,
-    Call,
-    Lane,
-    axis_of,
-    bare,
-    compute_either,
-    dressed,
-    each,
-    mean_of,
-    operator,
-    over_lanes,
-    reduced,
-)
+from .table import Array, Call, Lane, axis_of, bare, by_lane, dressed, each, either, mean_of, operator, reduced
 
 OfLane = Callable[[Lane], Value]
 
@@ -106,7 +93,7 @@ def running_sum(call: Call) -> list[Array]:
     x, axis = call.input(0), axis_of(call.integers(1, "the axis")[0], call.input(0).ndim)
     turn, without = -1 if call.attribute("reverse", 0) else 1, bool(call.attribute("exclusive", 0))
     if x.dtype == object:
-        return [over_lanes(x, axis, lambda lane: _running(lane[::turn], not without)[::turn])]
+        return [by_lane(x, axis, lambda lane: _running(lane[::turn], not without)[::turn])]
     turned = np.flip(x, axis) if turn < 0 else x
     found = np.cumsum(turned, axis, dtype=x.dtype)
     found = found - turned if without else found
@@ -121,8 +108,8 @@ def _running(lane: Lane, own: int) -> Lane:
 
 
 def _scaled(x: Array, scale: Any, bias: Array | None) -> Array:
-    found = x if scale is None else compute_either("mul", np.multiply, x, scale)
-    return found if bias is None else compute_either("add", np.add, found, bias)
+    found = x if scale is None else either("mul", np.multiply, x, scale)
+    return found if bias is None else either("add", np.add, found, bias)
 
 
 def _by_channel(x: Array, ndim: int) -> Array:
@@ -133,7 +120,7 @@ def _by_channel(x: Array, ndim: int) -> Array:
 def _normal(rows: Array, eps: float, centred: bool = True) -> Array:
     """Normalise each row (the last axis) to mean 0 and variance 1, or divide it by the root of its mean square."""
     if rows.dtype == object:
-        return over_lanes(rows, -1, lambda row: normalised(row, eps) if centred else _by_root(row, eps))
+        return by_lane(rows, -1, lambda row: normalised(row, eps) if centred else _by_root(row, eps))
     wide = rows.astype(np.float64)
     wide = wide - mean_of(wide, -1, True) if centred else wide
     return np.asarray(wide / np.sqrt(mean_of(np.square(wide), -1, True) + eps), rows.dtype)
@@ -172,7 +159,7 @@ def batch_norm(call: Call) -> list[Array]:
     momentum = float(call.attribute("momentum", 0.9))
     moments = _moments(np.moveaxis(bare(x), 1, 0).reshape(x.shape[1], -1), _batch_mean)
     now = [_by_channel(moment, x.ndim) for moment in moments]
-    kept = [compute_either("mul", np.multiply, old, momentum) for old in (mean, var)]
+    kept = [either("mul", np.multiply, old, momentum) for old in (mean, var)]
     follow = [_scaled(new, 1.0 - momentum, old) for new, old in zip(now, kept, strict=True)]
     found = [_by(x, scale, bias, now[0], now[1], eps), *(statistic.reshape(-1) for statistic in follow)]
     return [part if part.dtype == object else part.astype(x.dtype) for part in found]
@@ -180,12 +167,8 @@ def batch_norm(call: Call) -> list[Array]:
 
 def _by(x: Array, scale: Array, bias: Array, mean: Array, var: Array, eps: float) -> Array:
     """Normalise with a factor and a summand for each channel, which are computed first."""
-    factor = compute_either(
-        "div", np.divide, scale, compute_either("sqrt", np.sqrt, compute_either("add", np.add, var, eps))
-    )
-    return _scaled(
-        x, factor, compute_either("sub", np.subtract, bias, compute_either("mul", np.multiply, mean, factor))
-    )
+    factor = either("div", np.divide, scale, either("sqrt", np.sqrt, either("add", np.add, var, eps)))
+    return _scaled(x, factor, either("sub", np.subtract, bias, either("mul", np.multiply, mean, factor)))
 
 
 def _batch_mean(row: Lane) -> Value:

@@ -146,7 +146,7 @@ class Call:
     @property
     def known(self) -> bool:
         """True if all inputs are numbers: the result is numbers too, and the graph gets no node."""
-        return not any_computed(*self.inputs)
+        return not any_values(*self.inputs)
 
     @property
     def version(self) -> int:
@@ -289,10 +289,10 @@ def check_size(shape: Sequence[int], computed: bool = False) -> None:
 
 def broadcast(operands: Sequence[Any]) -> None:
     """Check that broadcast operands are not too large."""
-    check_size(np.broadcast_shapes(*[np.shape(x) for x in operands]), any_computed(*operands))
+    check_size(np.broadcast_shapes(*[np.shape(x) for x in operands]), any_values(*operands))
 
 
-def any_computed(*operands: Any) -> bool:
+def any_values(*operands: Any) -> bool:
     """Return whether an operand is computed: an array of Values."""
     return any(isinstance(x, np.ndarray) and x.dtype == OBJECT for x in operands)
 
@@ -300,7 +300,7 @@ def any_computed(*operands: Any) -> bool:
 def each(name: str, *operands: Any) -> Array:
     """Apply an operation of the table elementwise, with broadcasting; numbers keep NumPy's result dtype."""
     broadcast(operands)
-    if any_computed(*operands):
+    if any_values(*operands):
         found = _array.each(name, *operands)
         return found if isinstance(found, np.ndarray) else values([found], ())
     arrays = [x for x in operands if isinstance(x, np.ndarray | np.generic)]
@@ -309,9 +309,9 @@ def each(name: str, *operands: Any) -> Array:
     return np.asarray(numpy_form(name, dtype)[0](*[np.asarray(x, dtype) for x in operands]), dtype)
 
 
-def compute_either(name: str, function: Callable[..., Any], *operands: Any) -> Array:
+def either(name: str, function: Callable[..., Any], *operands: Any) -> Array:
     """Apply NumPy's function to numbers, or an operation of the table to Values."""
-    if any_computed(*operands):
+    if any_values(*operands):
         return each(name, *operands)
     broadcast(operands)
     return np.asarray(function(*operands))
@@ -337,7 +337,7 @@ def objects(x: Array) -> Array:
 
 def alike(*arrays: Array) -> list[Array]:
     """Return all arrays as Values if one of them is."""
-    return [objects(x) for x in arrays] if any_computed(*arrays) else list(arrays)
+    return [objects(x) for x in arrays] if any_values(*arrays) else list(arrays)
 
 
 def padded(x: Array, widths: Sequence[tuple[int, int]], **how: Any) -> Array:
@@ -348,7 +348,7 @@ def padded(x: Array, widths: Sequence[tuple[int, int]], **how: Any) -> Array:
     return np.pad(inner, outer, **how)
 
 
-def over_lanes(x: Array, axis: int, function: Callable[[Lane], Lane], length: int | None = None) -> Array:
+def by_lane(x: Array, axis: int, function: Callable[[Lane], Lane], length: int | None = None) -> Array:
     """Replace each row of Values along an axis by as many others, or by `length` of them."""
     moved = np.moveaxis(bare(x), axis, -1)
     found = np.empty((*moved.shape[:-1], moved.shape[-1] if length is None else length), object)

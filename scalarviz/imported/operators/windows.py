@@ -18,20 +18,7 @@ from ...nn._conv import WIDEST, Sides
 from ...onnx.graph import Node
 from ...scalar import Value, dot, functions
 from .products import weighted_rows
-from .table import (
-    Array,
-    Call,
-    axis_of,
-    bare,
-    check_size,
-    dressed,
-    objects,
-    operator,
-    over_lanes,
-    padded,
-    reduced,
-    values,
-)
+from .table import Array, Call, axis_of, bare, by_lane, check_size, dressed, objects, operator, padded, reduced, values
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,4 +317,4 @@ def _applied(x: Array, k: int, shares: Array) -> Array:
             return numbers[row[0][0]]  # type: ignore[no-any-return]
         return dot([share for _, _, share in row], [numbers[j] for j, _, _ in row])
 
-    return over_lanes(x, k, lambda numbers: [summed(row, numbers) for row in rows], len(shares))
+    return by_lane(x, k, lambda numbers: [summed(row, numbers) for row in rows], len(shares))

@@ -22,9 +22,9 @@ from ...engine.outside import InMemory, Outside, Source
 from ...engine.problem import NO_LIMITS, Limits, Problem, Sampling, indices
 from ...errors import InputError, TypeMismatchError, listing, shown
 from ...optim import Optimizer
-from ...optim._described import described, remade
 from ...optim._groups import GroupNumbers
 from ...optim._pace import Pace, PaceMoment
+from ...optim.lr_scheduler import described, remade
 from ...scalar.single import at_least_zero
 from ..checks import limits_of
 from .frame import Tensor

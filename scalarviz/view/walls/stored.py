@@ -13,14 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...checks import check_memory
 from ...errors import FileFormatError, InputError, listing, shown
 from ...imported.building import named, node_path
 from ...imported.facts import MOVED, of_module
-from ...io.atomic import StrPath, path_text
+from ...io.atomic import StrPath, check_source, path_text, refuse_pickle, unreadable
 from ...io.matching import Match, matched
-from ...io.readable import check_source, refuse_pickle, unreadable
 from ...io.weights import entries_of, tensors_of
-from ...memory import check_memory
 from ...onnx.graph import Graph, Node
 from ...run.core.frame import Frame, Past, Tensor
 from ...run.panels import Histogram

@@ -14,8 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from ....errors import FileFormatError, InputError, StateError
-from ....io.atomic import StrPath, path_text, scratch
-from ....io.readable import check_source, unreadable
+from ....io.atomic import StrPath, check_source, path_text, scratch, unreadable
 from ...panels.base import Picture
 from .file import DAMAGED, LONGEST_NAME, RECORDING, FileUse, Format, Stat, address, clean, reading, stat_of
 from .index import Branches, Index, read_index, read_networks

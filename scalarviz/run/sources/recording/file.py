@@ -20,8 +20,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from ....errors import InputError
-from ....io.atomic import StrPath, check_target, path_text
-from ....process import born, is_running, machine_id
+from ....io.atomic import StrPath, born, check_target, is_running, machine_id, path_text
 
 APPLICATION = 0x73767A72  # "svzr"
 VERSION = 2
