@@ -42,9 +42,8 @@ from .screen.strip import StoryLines, marks_on
 from .screen.time_bar import TimeBar
 from .shown.names import Names
 from .shown.subject import ProbeFollower, subject_of
-from .space.camera import Camera
+from .space.camera import Camera, Viewpoint
 from .space.layout import Apart, Layout, layers_of, layout_for
-from .space.viewpoint import Viewpoint
 from .touch import Touch, plate_of
 
 _LIFTED = 20.0  # pixels by which a scene's opening lines may rise above the strip of a low picture

@@ -16,22 +16,8 @@ import numpy as np
 from ...run.core.frame import Tensor
 from ...run.scene.scene import Column, Placed, Plan, Room
 from ..ink.sketch import Box
-from .arrangement import (
-    ACROSS,
-    DOWN,
-    FLOW,
-    OUTPUTS_ACROSS,
-    OUTPUTS_DOWN,
-    Blueprint,
-    Caption,
-    Heading,
-    Layout,
-    Plate,
-    Wire,
-    laid,
-    plate_for,
-)
-from .camera import Floats, Pose, Rect, Size, basis, camera_of
+from .arrangement import Blueprint, Caption, Heading, Layout, Plate, Wire, laid, plate_for
+from .camera import ACROSS, DOWN, FLOW, OUTPUTS_ACROSS, OUTPUTS_DOWN, Floats, Pose, Rect, Size, basis, camera_of
 
 HALF = 0.46
 AZIMUTH, ELEVATION = -63.0, 14.0
