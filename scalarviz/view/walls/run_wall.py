@@ -22,7 +22,7 @@ from ...run.panels import LossCurve, Panel, Table
 from ...run.questions.ranges import weight_extent
 from ...run.scene.scene import Scene
 from ...sweep.build import Build
-from ...sweep.groups import ALL, Group, Left, by_loss, swept
+from ...sweep.groups import ALL, Left, by_loss, swept
 from ...sweep.result import Result
 from ...sweep.results import Results
 from ..ink.boxes import BIG, LABEL, TITLE, arrange, check_size
@@ -40,19 +40,7 @@ from ..shown.subject import Subject, subject_of
 from ..watch.actions import RUNS, normalised
 from ..watch.host import Host, Point
 from .run_plots import sentence, sheet
-from .runs import (
-    LEARNT,
-    Runs,
-    Standing,
-    counts_text,
-    ending_colour,
-    ending_of,
-    let_go,
-    number_text,
-    options_text,
-    run_text,
-    runs_of,
-)
+from .runs import LEARNT, Runs, Standing, ending_colour, ending_of, let_go, number_text, options_text, run_text, runs_of
 from .scene_entry import DOT, BuiltScene, SceneEntry, build_in_thread
 from .wall import ASPECT, LINE, FittedPicture, Look, Wall, fitting, grid_of
 
@@ -398,7 +386,7 @@ class RunWall(Wall):
         kind = f"{KINDS[self.kind]}: {len(self.results):,}" if self.kind else ""
         done = f"{len(results):,} of {total:,} runs are done" if len(results) < total else ""
         progress = ", ".join(filter(None, (done, left)))
-        said = (sentence(results), counts_text(Group(None, results)), "") if results else ("",)
+        said = (line := sentence(results), line.partition(DOT)[0], "") if results else ("",)
         return [DOT.join(filter(None, (kind, progress, one))) for one in said]
 
     def _run(self, sketch: Sketch, place: int, result: Result, names: Sequence[str]) -> None:
