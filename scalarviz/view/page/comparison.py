@@ -21,8 +21,8 @@ from ..ink.theme import get_theme
 from ..shown.names import Names
 from ..shown.subject import Subject, pair_subject
 from .document import document_of, map_of
-from .pack import dense_text, packed_text, squeezed
-from .page import GESTURES, Float32, keys_of, loss_axis, numbers_of, shell, upright
+from .pack import Float32, dense_text, packed_text, squeezed
+from .page import GESTURES, keys_of, loss_axis, numbers_of, shell, upright
 from .pictures import chosen, still_bytes
 from .recorded import Page, write_html
 
