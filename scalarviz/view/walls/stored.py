@@ -28,7 +28,7 @@ from ...run.source import Abilities
 from ...run.sources.played import Played
 from ...run.sources.recorded_pair import Compared, RecordedPair
 from ...run.sources.recording.file import clean
-from ..page.comparison import names_of
+from ..page.recording import names_of
 from ..shown.subject import Subject, pair_subject
 from ..shown.subject import tensors_of as tensors_of_arrays
 from ..space.blocks import Item
