@@ -17,11 +17,10 @@ from ..ink.axes import Axes, Scale, evenly, scale_of
 from ..ink.boxes import BIG, LABEL, MARGIN, TITLE
 from ..ink.figure import Figure
 from ..ink.sketch import Box, Sketch
-from ..ink.text import measure
+from ..ink.text import DOT, measure
 from ..ink.theme import Theme, get_theme, hexed, mixed
 from ..panels.drawer import cut
 from .runs import DIVERGED, ENDINGS, FAILED, counts_text, ending_colour, ending_of, number_text, value_text
-from .scene_entry import DOT
 
 # ---- `Paper`: one plot of losses: title, gridlines, numbers, a lane of diverged runs on top.
 

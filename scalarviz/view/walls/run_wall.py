@@ -28,7 +28,7 @@ from ...sweep.results import Results
 from ..ink.boxes import BIG, LABEL, TITLE, arrange, check_size
 from ..ink.painter import Painter, Viewport
 from ..ink.sketch import Sketch, Spot
-from ..ink.text import measure
+from ..ink.text import DOT, measure
 from ..ink.theme import Theme
 from ..ink.widgets import wrapped
 from ..out.easel import Easel, Pixels
@@ -41,8 +41,7 @@ from ..watch.actions import RUNS, normalised
 from ..watch.host import Host, Point
 from .run_plots import sentence, sheet
 from .runs import LEARNT, Runs, Standing, ending_colour, ending_of, let_go, number_text, options_text, run_text, runs_of
-from .scene_entry import DOT, BuiltScene, SceneEntry, build_in_thread
-from .wall import ASPECT, LINE, FittedPicture, Look, Wall, fitting, grid_of
+from .wall import ASPECT, LINE, BuiltScene, FittedPicture, Look, SceneEntry, Wall, build_in_thread, fitting, grid_of
 
 # ---- Small pictures of a finished run: its cubes, and its scene's main panel.
 
