@@ -9,11 +9,10 @@ from functools import partial
 from math import log
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...sweep.groups import Group, by_loss, groups, loss_of, quartiles, swept
 from ...sweep.result import Result
-from ..ink.axes import Axes, Scale, evenly, scale_of
+from ..ink.axes import Axes, Floats, Scale, evenly, scale_of
 from ..ink.boxes import BIG, LABEL, MARGIN, TITLE
 from ..ink.figure import Figure
 from ..ink.sketch import Box, Sketch
@@ -31,7 +30,6 @@ HEAD, NAMES, FOOT, LANE = 32.0, 20.0, 40.0, 22.0
 LARGEST = 1e120
 """Largest magnitude drawn; its inverse is the smallest."""
 
-Floats = NDArray[np.float64]
 Curve = tuple[Floats, Floats]
 
 
