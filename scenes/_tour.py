@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scalarviz.view.walls.scene_entry import Station, TimedAction, repeated
+from scalarviz.view.walls.scene_wall import Station, TimedAction, repeated
 
 STATIONS = (
     Station(

@@ -15,8 +15,7 @@ from .stop import Stop
 
 if TYPE_CHECKING:
     from ..run.scene.scene import Scene
-    from ..view.page.comparison import Comparison
-    from ..view.page.recording import Recorded, Recording
+    from ..view.page.recording import Comparison, Recorded, Recording
 
 
 PAGE_FRAMES, FEWEST = 300, 24

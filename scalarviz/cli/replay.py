@@ -105,7 +105,7 @@ def _check_page(options: Any) -> None:
 
 def _page(shown: Replayed, options: Any) -> bool:
     """Write the recording, or the comparison, as a page; return whether that succeeded."""
-    from ..view.page.comparison import Comparison
+    from ..view.page.recording import Comparison
 
     if isinstance(shown.source, Comparison):
         return write_page(shown.source, options, shown.name, 2 * sum(tensor.size for tensor in shown.source.tensors))
@@ -116,8 +116,7 @@ def _page(shown: Replayed, options: Any) -> bool:
 def _opened(options: Any, open_files: ExitStack) -> Replayed:
     """Open the recordings at the moment to show first."""
     from ..run.sources.played import RecordedSource
-    from ..view.page.comparison import Comparison, names_of
-    from ..view.page.recording import load_recording
+    from ..view.page.recording import Comparison, load_recording, names_of
 
     paths = [path for path in (options.recording, options.other) if path is not None]
     records = [open_files.enter_context(load_recording(path)) for path in paths]

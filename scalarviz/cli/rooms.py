@@ -20,8 +20,8 @@ from .window import has_window
 
 if TYPE_CHECKING:
     from ..view.ink.theme import Theme
-    from ..view.walls.scene_entry import BuiltScene, EntryRequest, SceneEntry, Station
-    from ..view.walls.scene_wall import SceneWall
+    from ..view.walls.scene_wall import EntryRequest, SceneWall, Station
+    from ..view.walls.wall import BuiltScene, SceneEntry
     from ..view.watch.host import Guest
     from .flags import Command
 
@@ -105,7 +105,7 @@ def _stations() -> Sequence[Station]:
 
 def entry_of(name: str, path: Path) -> SceneEntry:
     """Return the entry of a scene; its module is not imported."""
-    from ..view.walls.scene_entry import SceneEntry
+    from ..view.walls.wall import SceneEntry
 
     folder = path.parents[1] if path.name == "__init__.py" else path.parent
     still = folder / STILLS / f"{name}.webp"
@@ -126,7 +126,7 @@ def missing(path: Path) -> str:
 
 def _build_scene(name: str, given: Mapping[str, object]) -> BuiltScene:
     """Build the scene with its defaults, except for the given options."""
-    from ..view.walls.scene_entry import BuiltScene
+    from ..view.walls.wall import BuiltScene
     from .run import built
 
     loaded = load_scene(name)

@@ -20,9 +20,8 @@ from .notes.placer import Placer
 from .panels.drawer import quantity_words
 from .screen.account import Lines
 from .screen.inspector import HIGH, LOW, WIDE, Inspector
-from .screen.selection import Selection, parts_of
 from .screen.strip import LEGEND, legend_width, room_beside
-from .shown.names import who
+from .shown.names import Selection, parts_of, who
 from .space.arrangement import Plate
 from .space.layout import Layout
 

@@ -36,15 +36,13 @@ from .panels.pace import TextPace
 from .panels.table import LayerTable
 from .screen.controls import ControlsPanel
 from .screen.hud import MOST_KEYS, hud, keys, mistake_line, mistake_words, state_of, trouble_line
-from .screen.selection import Selection
 from .screen.side import MORE, NEXT, SidePanels
 from .screen.strip import StoryLines, marks_on
 from .screen.time_bar import TimeBar
-from .shown.names import Names
+from .shown.names import Names, Selection
 from .shown.subject import ProbeFollower, subject_of
-from .space.camera import Camera
+from .space.camera import Camera, Viewpoint
 from .space.layout import Apart, Layout, layers_of, layout_for
-from .space.viewpoint import Viewpoint
 from .touch import Touch, plate_of
 
 _LIFTED = 20.0  # pixels by which a scene's opening lines may rise above the strip of a low picture

@@ -31,14 +31,14 @@ from scalarviz.view.space.camera import (
     in_perspective,
     parallel,
     pose_of,
+    shift_into_view,
     shifted,
     size_of,
     turned,
     zoomed,
-)  # fmt: skip
+)
 from scalarviz.view.space.chain import Turns
 from scalarviz.view.space.layout import Apart, layout_for
-from scalarviz.view.space.viewpoint import shift_into_view
 
 from .players import pose_as_json, scene
 

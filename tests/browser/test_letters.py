@@ -20,8 +20,8 @@ from scalarviz.view.ink.painter import Painter
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.page.document import document_of, laid_out
+from scalarviz.view.page.page import parts_of
 from scalarviz.view.page.recorded import html_of
-from scalarviz.view.page.scene_parts import scene_parts_of
 from scalarviz.view.panels.drawer import Setting
 from scalarviz.view.panels.word import WordState, percent
 from scalarviz.view.panels.word import scene as drawn_among
@@ -176,7 +176,7 @@ def test_layers_of_a_page_turn_where_the_windows_do(tmp_path):
         one.run.step(4)
         with recording.read() as memory:
             wanted, plain = document_of(one, (888, 496)), document_of(subject_of(RecordedSource(memory)), (888, 496))
-            turned = document_of(subject_of(RecordedSource(memory)), (888, 496), turned=scene_parts_of(one).turned)
+            turned = document_of(subject_of(RecordedSource(memory)), (888, 496), turned=parts_of(one).turned)
             html = html_of(memory, scene=one)
     places = [[plate["origin"] for plate in made["plates"]] for made in (wanted, turned, plain)]
     assert places[0] == places[1] != places[2]

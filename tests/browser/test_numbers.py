@@ -13,7 +13,7 @@ import pytest
 import scalarviz as sv
 from kit.unpacked import bytes_of, errors_of, unpacked
 from scalarviz import nn, optim
-from scalarviz.run.questions.ranges import Range, clipped_share, extent, weight_extent, weight_reach
+from scalarviz.run.questions.ranges import Range, clip_share, extent, weight_extent, weight_reach
 from scalarviz.view.cubes.atlas import DEAD, FROZEN, NOT_COMPUTED, Atlas
 from scalarviz.view.cubes.scale import QUANTITIES, ActivationScale, Coloring, share_text
 from scalarviz.view.cubes.slab import COLOURS
@@ -191,7 +191,7 @@ def test_v_and_the_share_beyond_it(ask):
         values[where] = rng.choice(NASTY, where.sum())
         cases.append(values)
     with np.errstate(all="ignore"):
-        wanted = [(extent(one), clipped_share(one, extent(one)), weight_reach(one), weight_extent(one))
+        wanted = [(extent(one), clip_share(one, extent(one)), weight_reach(one), weight_extent(one))
                   for one in map(np.float32, cases)]  # fmt: skip
     found = ask(
         "ranges.js",

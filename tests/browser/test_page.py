@@ -21,8 +21,8 @@ from scalarviz.run.panels.base import Picture
 from scalarviz.run.scene.scene import Scene
 from scalarviz.run.source import RunSource
 from scalarviz.view.ink.text import loss_text
+from scalarviz.view.page.page import headlines_of, no_headlines
 from scalarviz.view.page.recorded import html_of
-from scalarviz.view.page.scene_parts import headlines_of, no_headlines
 
 from .players import EVIL, READY, opened, said, scene
 

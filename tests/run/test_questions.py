@@ -26,7 +26,7 @@ from scalarviz.run.questions.diagnosis import diagnose, layer_rows
 from scalarviz.run.questions.ranges import (
     Range,
     RangeTracker,
-    clipped_share,
+    clip_share,
     extent,
     symlog,
     symlog_inverse,
@@ -209,7 +209,7 @@ def test_extent_is_the_smaller_of_the_maximum_and_three_rms(x):
     assert extent([*x, np.nan, np.inf]) == pytest.approx(extent(x))
     assert extent([np.nan, np.inf]) == extent([]) == extent([0.0, -0.0]) == extent([1e-300]) == 1.0
     assert extent(np.array([1e300, -1e300])) == pytest.approx(1e300)
-    assert clipped_share([0.5, 2.0, -3.0, np.inf, -np.inf, np.nan, 1.0, -1.0], 1.0) == 0.5
+    assert clip_share([0.5, 2.0, -3.0, np.inf, -np.inf, np.nan, 1.0, -1.0], 1.0) == 0.5
 
 
 @pytest.mark.parametrize("count", [3, 40, 1_000, 200_000])

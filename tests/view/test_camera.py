@@ -8,8 +8,7 @@ import pytest
 from kit.plates import chain, whole
 from kit.windows import live_hand
 from scalarviz.errors import InputError
-from scalarviz.view.space.camera import basis, fit
-from scalarviz.view.space.viewpoint import GLIDE, TURN, Viewpoint
+from scalarviz.view.space.camera import GLIDE, TURN, Viewpoint, basis, fit
 
 BOX = np.array([[x, y, z] for x in (0, 4) for y in (0, 3) for z in (0, 1)], float)
 SIZE, RECT = (1280, 720), (92.0, 84.0, 700.0, 556.0)

@@ -21,8 +21,7 @@ from scalarviz.view.ink.text import figure
 from scalarviz.view.ink.theme import DARK
 from scalarviz.view.screen.account import LISTED, Account, Term, account_of, factors, ledger_of
 from scalarviz.view.screen.inspector import POINTS, Inspector, ValueHistory
-from scalarviz.view.screen.selection import Selection, joined, parts_of
-from scalarviz.view.shown.names import who
+from scalarviz.view.shown.names import Selection, joined, parts_of, who
 from scalarviz.view.shown.subject import subject_of
 from scalarviz.view.space.arrangement import Plate, grid_for
 

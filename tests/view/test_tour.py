@@ -14,9 +14,8 @@ from scalarviz.cli.rooms import make_scene_wall as rooms_of_the_program
 from scalarviz.errors import InputError
 from scalarviz.view.out.offscreen import offscreen
 from scalarviz.view.shown.subject import subject_of
-from scalarviz.view.walls.scene_entry import BuiltScene, SceneEntry, Station, TimedAction, repeated
-from scalarviz.view.walls.scene_wall import SceneWall, Tour, trained
-from scalarviz.view.walls.wall import Wall
+from scalarviz.view.walls.scene_wall import SceneWall, Station, TimedAction, Tour, repeated, trained
+from scalarviz.view.walls.wall import BuiltScene, SceneEntry, Wall
 from scalarviz.view.watch.actions import ActionContext, bottom_line
 from scalarviz.view.workbench import Workbench
 

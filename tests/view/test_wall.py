@@ -22,9 +22,8 @@ from scalarviz.errors import InputError
 from scalarviz.view.ink.text import measure
 from scalarviz.view.out.easel import Easel
 from scalarviz.view.walls.run_wall import LOOK
-from scalarviz.view.walls.scene_entry import BuiltScene, SceneEntry
 from scalarviz.view.walls.scene_wall import LEARNT, SMALL, STILL, USUAL, SceneWall, _beginning
-from scalarviz.view.walls.wall import ASPECT, Wall, fitting, grid_of
+from scalarviz.view.walls.wall import ASPECT, BuiltScene, SceneEntry, Wall, fitting, grid_of
 from scalarviz.view.watch.live import LiveView
 
 pytestmark = pytest.mark.gl

@@ -22,8 +22,7 @@ from scalarviz.view.ink.text import figure, loss_text
 from scalarviz.view.out.easel import words_of
 from scalarviz.view.panels.drawer import BEFORE, coming_words, loss_words, noun
 from scalarviz.view.screen.account import account_of
-from scalarviz.view.screen.selection import parts_of
-from scalarviz.view.shown.names import who
+from scalarviz.view.shown.names import parts_of, who
 from scalarviz.view.shown.subject import subject_of
 
 SCENES = ("neuron", "rgb", "xor", "playground", "uinn", "expression", "digits", "microgpt", "texture")

@@ -141,7 +141,7 @@ def weight_extent(weights: ArrayLike) -> float:
     return extent(weights, weight_reach(weights))
 
 
-def clipped_share(values: ArrayLike, v: float) -> float:
+def clip_share(values: ArrayLike, v: float) -> float:
     """Return the share of all values beyond +-v; infinities count, NaN does not (it has its own mark)."""
     x = np.asarray(values)
     return float(np.count_nonzero(np.abs(x) > v)) / x.size if x.size else 0.0

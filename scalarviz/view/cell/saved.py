@@ -18,9 +18,9 @@ from ..ink.text import loss_text
 from ..ink.theme import get_theme
 from ..out.easel import Pixels, picture_of, words_of
 from ..out.offscreen import offscreen
-from ..page.comparison import comparison_html
 from ..page.pictures import Output, output_of
 from ..page.recorded import at_the_end, html_of
+from ..page.recording import comparison_html
 from ..shown.subject import Subject, pair_subject
 
 

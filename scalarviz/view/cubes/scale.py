@@ -15,16 +15,7 @@ from numpy.typing import NDArray
 from ...checks import text
 from ...errors import InputError, UnknownNameError, listing, shown
 from ...run.core.frame import Frame, Stage, Tensor, is_chain
-from ...run.questions.ranges import (
-    Range,
-    RangeTracker,
-    Scale,
-    clipped_share,
-    extent,
-    settled,
-    weight_extent,
-    weight_reach,
-)
+from ...run.questions.ranges import Range, RangeTracker, Scale, clip_share, extent, settled, weight_extent, weight_reach
 from ...run.source import Source
 from ..ink.text import exponent, number, short
 from ..ink.theme import Colormap, Theme, get_map
@@ -321,7 +312,7 @@ class Coloring:
         if self.opened and not self.dark:
             moved = self.quantity == "change" and len(flat) <= FEW  # then faces show the present weights
             return LegendScale(words, "number: new weight" if moved else "dark: weight", cmap, labels, marks)
-        clipped = f"{share_text(clipped_share(flat, v))} clipped"
+        clipped = f"{share_text(clip_share(flat, v))} clipped"
         ends = float(np.fmax.reduce(flat)), float(np.fmin.reduce(flat))
         if max(map(abs, ends)) > reach:  # the distance says more than the scope
             far = flat[np.isfinite(flat) & (np.abs(flat) > reach)]

@@ -24,9 +24,8 @@ from ..ink.sketch import Cubic, Point, Sketch
 from ..ink.text import measure
 from ..ink.theme import Theme, get_map, hexed, hue, mixed, text_colour
 from ..ink.widgets import pointer_label
-from .folds import MOST, Graph, Item
 from .layout import AIR, BEHIND, HEAD, LOW, MARGIN, SIZE, Box, Card, Edge, Layout, figure_of, item_words
-from .nodes import LONG, MANY, Calls, Key, Walk, key_of, owners_of, walked
+from .nodes import LONG, MANY, MOST, Calls, Graph, Item, Key, Walk, key_of, owners_of, walked
 
 RADIUS = 7.0
 SHARE = 0.8

@@ -13,7 +13,7 @@ from ...scalar.sums import Row, Total
 from ...scalar.value import Value
 from ..ink.sketch import Cubic, Point
 from ..ink.text import MINUS, chip_digits, exponent, measure, number
-from .folds import Item
+from .nodes import Item
 
 SIZE = 13
 """Size of the letters in pixels."""

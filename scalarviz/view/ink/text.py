@@ -33,6 +33,8 @@ _PADDING = 1
 _LARGEST = 2048
 _TRIANGLES = np.array([(x, y, x + 4, y + 4) for x, y in ((0, 1), (2, 1), (2, 3), (0, 1), (2, 3), (0, 3))])
 MINUS = "\N{MINUS SIGN}"
+DOT = "  \N{MIDDLE DOT}  "
+"""Separates parts of a line."""
 LAID_OUT = 1024
 """Most cached texts. A picture has some hundreds; numbers change in every frame, and with a large cache memory grew for
 half an hour."""

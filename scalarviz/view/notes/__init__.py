@@ -6,7 +6,7 @@ words, numbers, chips, swatches and lines.
 The author of a label offers places, the best first, and `placer` picks one that covers little.
 
 * The name of a plate: `labels.FlowLabels`, `labels.TurnLabels`; in a scene's own plan `labels.PlanLabels`, which takes
-  its places from there (`space.planned`).
+  its places from there (`space.layout`).
 * A name beside a row or a column of cubes: `placer.row_names` and `placer.column_names`; `labels` chooses the side, and
   `layer` that of a single layer.
 * A label given to a cube by hand: `labels.own_labels`, called by `touch` (beside this folder).

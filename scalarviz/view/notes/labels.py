@@ -20,8 +20,8 @@ from ..ink.boxes import CHANNEL, LABEL
 from ..ink.sketch import Anchor, Bound, Box, Point, Sketch, contains
 from ..ink.text import measure
 from ..ink.theme import Theme
-from ..space.arrangement import DOWN, Blueprint, Grid, Layout, Plate, Project
-from ..space.camera import Camera, Floats
+from ..space.arrangement import Blueprint, Grid, Layout, Plate, Project
+from ..space.camera import DOWN, Camera, Floats
 from .placer import LIGHTLY, Line, Name, Notes, Number, Option, Placer, column_names, face_distances, point, row_names
 
 _LINE = 19.0

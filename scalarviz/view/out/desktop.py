@@ -18,18 +18,7 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
-from ...display import (
-    SIZE,
-    DisplayWatch,
-    application,
-    connection_lost,
-    frame_of,
-    hand_over_frame,
-    qt_core,
-    survive_lost_display,
-    swap,
-    titled,
-)
+from ... import display
 from ...errors import MissingDependencyError, StateError
 from ...run.core.interrupts import ending_signals
 from ..ink.boxes import SMALLEST
@@ -48,7 +37,7 @@ class Window:
         self,
         make: Callable[[tuple[int, int]], Guest],
         name: str,
-        size: tuple[int, int] = SIZE,
+        size: tuple[int, int] = display.SIZE,
         *,
         look: str = "dark",
         shots: str | Path = "out",
@@ -57,9 +46,9 @@ class Window:
         require_vispy()
         from vispy import app
 
-        self.application = application()
-        survive_lost_display(self.application.native)
-        self.frame = frame_of(name, size, look)
+        self.application = display.application()
+        display.survive_lost_display(self.application.native)
+        self.frame = display.frame_of(name, size, look)
         inside = self.frame.size()
         self.canvas = app.Canvas(
             app=self.application, size=(inside.width(), inside.height()), keys=None, show=False, resizable=True,
@@ -77,12 +66,12 @@ class Window:
         self._last = time.perf_counter()
         self.closed = self.display_lost = False
         self.on_lost: Callable[[], object] | None = None
-        self._watch = DisplayWatch(self.application.native, self._rescue)
+        self._watch = display.DisplayWatch(self.application.native, self._rescue)
         self._serving = False
         self.timer = app.Timer(TICK, connect=self._tick, start=False, app=self.application)
         self._next: tuple[Callable[[tuple[int, int]], Guest], str] | None = None
         self.view = make(self.size)
-        self._closing = hand_over_frame(self.frame)
+        self._closing = display.hand_over_frame(self.frame)
         self.view.attach(self)
         self._filter = self._watch_widget()
         events = self.canvas.events
@@ -93,7 +82,7 @@ class Window:
 
     def _watch_widget(self) -> object:
         """Return a filter for dropped files, and for the desktop's close button, which in Qt only hides the widget."""
-        core, window = qt_core(), self
+        core, window = display.qt_core(), self
         kinds = core.QEvent.Type
 
         class Filter(core.QObject):  # type: ignore[name-defined,misc] # which binding is known at run time
@@ -219,7 +208,7 @@ class Window:
         self._open(dialogue)
 
     def _open(self, dialogue: Any) -> None:
-        dialogue.setAttribute(qt_core().Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialogue.setAttribute(display.qt_core().Qt.WidgetAttribute.WA_DeleteOnClose)
         dialogue.open()
 
     def copy(self, text: str) -> None:
@@ -270,7 +259,7 @@ class Window:
         The garbage collector could delete it while another window is drawn, and take that window's context from the
         thread.
         """
-        core = qt_core()
+        core = display.qt_core()
         self.frame.deleteLater()
         core.QCoreApplication.sendPostedEvents(self.frame, core.QEvent.Type.DeferredDelete.value)
 
@@ -300,7 +289,7 @@ class Window:
         self.canvas.set_current()  # the former guest may have left another canvas current
         self.view = make(self.size)
         self._name = name
-        self.frame.setWindowTitle(titled(name))
+        self.frame.setWindowTitle(display.titled(name))
         self._last = time.perf_counter()  # the time to make it does not count
         self.view.attach(self)
         self.repaint()
@@ -313,7 +302,7 @@ class Window:
 
     def _check_display(self) -> bool:
         """Return whether the display is gone; then stop training and leave the widget, which cannot be hidden."""
-        if self.closed or not connection_lost(self.application.native):
+        if self.closed or not display.connection_lost(self.application.native):
             return False
         self.timer.stop()
         if self._watch.claim_rescue():
@@ -377,7 +366,7 @@ class Window:
         try:
             set_current_canvas(self.canvas)
             self.canvas.events.draw(region=None)
-            swap(context, surface)
+            display.swap(context, surface)
         finally:
             del native._vispy_get_fb_bind_location
 
@@ -427,7 +416,7 @@ class Window:
 
     def _on_close(self) -> None:
         if self._end():  # the widget is inside its own event: delete it after that
-            qt_core().QTimer.singleShot(0, self._destroy)
+            display.qt_core().QTimer.singleShot(0, self._destroy)
 
 
 _open: WeakSet[Window] = WeakSet()
@@ -438,7 +427,7 @@ _open: WeakSet[Window] = WeakSet()
 
 def unnamed(event: Any) -> str | None:
     """Return the name of a key that vispy does not know: Shift+Tab is another key in Qt."""
-    return "Tab" if event is not None and event.key() == qt_core().Qt.Key.Key_Backtab else None
+    return "Tab" if event is not None and event.key() == display.qt_core().Qt.Key.Key_Backtab else None
 
 
 def modifiers(event: Any) -> set[str]:
@@ -465,4 +454,4 @@ def signals(stop: Callable[[], None]) -> Iterator[None]:
 
 def _qt_widgets() -> Any:
     """Return QtWidgets of the binding that vispy chose."""
-    return import_module(f"{qt_core().__name__.rpartition('.')[0]}.QtWidgets")
+    return import_module(f"{display.qt_core().__name__.rpartition('.')[0]}.QtWidgets")

@@ -1,9 +1,10 @@
 """Pages: a recording in a browser. The browser's code is in ``js/`` (`player.js` first).
 
-Read `recorded` first: it decides what the page of a recording contains; `comparison` does so for two recordings, `link`
-for one behind a ``#``. `page` wraps each as one HTML file; `recording` has the methods of recordings that write them.
+Read `recorded` first: it decides what the page of a recording contains; `link` does so for one behind a ``#``. `page`
+wraps each as one HTML file, with what comes from the scene; `recording` has the methods of recordings that write them,
+and decides what the page of two recordings contains.
 
 Parts of a page: `document`, everything that all frames share; `pack`, numbers over time as text; `pictures`, panels at
-some frames; `scene_parts`, what comes from the scene. `scripts` joins the scripts and translates the window's shaders.
-The HTML report of a sweep is `walls.run_report`.
+some frames. `scripts` joins the scripts and translates the window's shaders. The HTML report of a sweep is
+`walls.run_report`.
 """

@@ -36,7 +36,7 @@ from ..screen.strip import ICONS, WORDS, legend_width
 from ..shown.names import Names, along
 from ..shown.subject import Subject, subject_of
 from ..space.arrangement import TRAY_MARGIN, Blueprint, Plate, Project
-from ..space.camera import Camera, pose_of
+from ..space.camera import Camera, Floats, pose_of
 from ..space.chain import Turns
 from ..space.layout import FEW, Layout, layout_for
 from .pack import text_of
@@ -235,7 +235,6 @@ def flags_of(frame: Frame, document: dict[str, Any]) -> NDArray[np.uint8]:
 
 # ---- The layout of the cubes in a browser: the window's, without panels, which the page has around it.
 
-Floats = NDArray[np.float64]
 _ABOVE, _BELOW = 12.0, 16.0  # parts of the window's margin of 24
 _LITTLE = 4.0
 

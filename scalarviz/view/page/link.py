@@ -22,10 +22,9 @@ from ...run.sources.recording.recorded import Recorded
 from ..ink.theme import get_theme
 from .document import document_of
 from .pack import packed, squeezed, text_of
-from .page import GESTURES, about_of, gathered, keys_of, loss_axis, shell
+from .page import GESTURES, about_of, gathered, keys_of, loss_axis, no_headlines, shell
 from .pictures import chosen
 from .recorded import at_the_end, played
-from .scene_parts import no_headlines
 
 MOST = 8_000  # most characters of a link that mail, chats and browsers keep whole
 FRAMES = 300

@@ -32,11 +32,10 @@ from ..micro.walk import Walk
 from ..panels.word import WordDrawer
 from ..shown.subject import Subject, subject_of
 from .document import document_of, laid_out
-from .pack import EXACT, dense_text, led_updates, packed_text, squeezed
-from .page import Float32, about_of, gathered, json_number, keys_of, loss_axis, shell, upright
+from .pack import EXACT, Float32, dense_text, led_updates, packed_text, squeezed
+from .page import SceneParts, about_of, gathered, json_number, keys_of, letter_maps, loss_axis, parts_of, shell, upright
 from .pictures import MOST as MOMENTS
 from .pictures import chosen, still_bytes
-from .scene_parts import SceneParts, maps_of_letters, scene_parts_of
 
 SENTENCE = "A recorded training; playing it needs a browser with JavaScript and WebGL 2"
 COLUMN, AROUND = 320, (48, 224)
@@ -77,7 +76,7 @@ def html_of(
     most = len(record) if frames is None else integer("frames of a page", frames, 2)
     source, subject, last = at_the_end(record)
     past = source.past
-    own = scene_parts_of(scene, edited=bool(past.edits))
+    own = parts_of(scene, edited=bool(past.edits))
     letters = own.letters
     if letters is not None:  # letters say more than their pictures, and for every frame
         pictures, others = ([one for one in some if one.panel != WordDrawer.name] for some in (pictures, others))
@@ -94,7 +93,7 @@ def html_of(
     document = laid(size=room)
     if letters is not None:
         letters.laid = laid_out(subject, room, get_theme(theme), strip=False, turned=own.turned)
-        document["maps"] |= maps_of_letters()
+        document["maps"] |= letter_maps()
 
     def read() -> Iterator[Frame]:
         for frame in played(source, [*((record.branch, k) for k in shown), *added]):

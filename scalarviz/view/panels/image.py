@@ -22,7 +22,7 @@ from ..ink.listed import records_of, sketches_of
 from ..ink.sketch import Box, Cached, Sketch, Spot, spot_at
 from ..ink.text import measure
 from ..ink.theme import displayed, hexed
-from ..space.arrangement import ACROSS, DOWN
+from ..space.camera import ACROSS, DOWN
 from .drawer import Drawer, Ground, Headline, P, Point, Setting, Tip, cut, ring_around, sentence, title_of
 from .pace import SETTLE, Grid, Pace, fractions, reduced
 

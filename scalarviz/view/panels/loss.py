@@ -17,7 +17,7 @@ from ...run.panels import HeldOut, LossCurve, TestCurve
 from ...run.run import Run
 from ...run.source import Moment
 from ...run.travel import looked_back
-from ..ink.axes import Axes, Scale, can_be_log, scale_of
+from ..ink.axes import Array, Axes, Scale, can_be_log, scale_of
 from ..ink.boxes import LABEL
 from ..ink.sketch import Box, Float, Sketch, contains, dashes
 from ..ink.text import measure
@@ -27,7 +27,6 @@ from ..shown.subject import Forecast, holding
 from .drawer import BEFORE, Drawer, Ground, Headline, Point, coming_words, noun, test_loss, test_share
 from .pace import Pace, answer_at_once
 
-Array = NDArray[np.floating]
 DASHES = 6.0, 4.0
 """Logical pixels on and off, for a curve of another data set."""
 _AXIS = 40  # pixels of the numbers on the left

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...run import Moment
@@ -20,11 +19,9 @@ from ..ink.sketch import Box, Sketch, Spot, spot_at
 from ..ink.text import measure, short
 from ..ink.theme import Colormap, Theme, get_map, mixed
 from ..space.arrangement import Blueprint, Plate
-from .attention import BEGINNING, attention_lines, cells, greys, key, percent, row_light, triangle
+from .attention import BEGINNING, Float, attention_lines, cells, greys, key, percent, row_light, triangle
 from .drawer import Drawer, Ground, OpenedStep, Point, Setting, cut, sentence, title_of
 from .image import Asked
-
-Float = NDArray[np.floating]
 
 
 @dataclass(slots=True)

@@ -7,6 +7,6 @@
 * `controls`: the panel of controls, with what is open, focused and held. `watch.desk` defines the controls and their
   edits.
 * `time_bar`: the steps of a run with losses, edits and branches, and the way to other steps.
-* `inspector`: a column of sections about the selected cubes; `account` says why a weight will move, as plain numbers,
-  and `selection` names the selected weights. `view.touch` tracks which cubes are hovered and selected.
+* `inspector`: a column of sections about the selected cubes; `account` says why a weight will move, as plain numbers.
+  `view.touch` tracks which cubes are hovered and selected.
 """

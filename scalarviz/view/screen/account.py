@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...engine.problem import HALF
 from ...run.core.frame import Frame, Tensor
@@ -24,12 +23,11 @@ from ...run.run import Run
 from ...scalar.emit import float16
 from ..cubes.scale import short_name
 from ..ink.text import EXACT, MINUS, Printed, decimals, descent, factor, figure, number, product, rounds_to, significant
-from ..panels.drawer import BEFORE, batch_of, noun
+from ..panels.drawer import BEFORE, Floats, batch_of, noun
 from ..shown.subject import Subject
 
 LISTED = 8
 """Most terms with a line of their own."""
-Floats = NDArray[np.floating]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,10 +22,9 @@ from ..ink.text import CAP_HEIGHT, Printed, factor, figure, loss_text, measure, 
 from ..ink.theme import Theme
 from ..ink.widgets import Entry, button, wrapped
 from ..panels.drawer import batch_of, coming_words, loss_words, update_names
-from ..shown.names import tensor_of, who
+from ..shown.names import Selection, parts_of, tensor_of, who
 from ..shown.subject import Subject
 from .account import PLAIN, Account, Explanation, Lines, Term, factors, ledger_of, signed
-from .selection import Selection, parts_of
 
 # ---- The sections of the inspector, drawn from top to bottom; each clickable place keeps its meaning.
 

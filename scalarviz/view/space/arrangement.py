@@ -211,20 +211,6 @@ _SIGNS = np.array([[x, y, z] for z in (-1, 1) for y in (-1, 1) for x in (-1, 1)]
 Mode = Literal["few", "mlp", "big"]
 Project = Callable[[ArrayLike], Floats]
 
-# World directions. Plates are at right angles to the flow: their main face looks back along it, at the viewer.
-FLOW = np.array([1.0, 0.0, 0.0])
-ACROSS = np.array([0.0, -1.0, 0.0])
-DOWN = np.array([0.0, 0.0, -1.0])
-
-OUTPUTS_DOWN = np.stack([ACROSS, DOWN, -FLOW])
-"""Axes of a standing plate whose outputs (rows) count downwards and inputs across."""
-OUTPUTS_ACROSS = np.stack([DOWN, ACROSS, -FLOW])
-"""Axes of a standing plate whose outputs count across and inputs downwards."""
-LYING = np.array([[1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 1.0]])
-"""Axes of a plate on a tray: columns to the right, rows towards the viewer, main face up."""
-LYING_TURNED = LYING[[1, 0, 2]]
-"""`LYING` with outputs to the right and inputs towards the viewer."""
-
 TRAY_MARGIN = (0.57, 0.68)
 """Pitches from the middle of the outer cubes to the edge of their tray: to the sides, to front and back."""
 _OFF = 0.75  # pixels that a point may be off the place in the plan

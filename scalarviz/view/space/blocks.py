@@ -17,24 +17,8 @@ import numpy as np
 from ...run.core.frame import Tensor
 from ..ink.boxes import CHANNEL, LABEL
 from ..ink.text import measure
-from .arrangement import (
-    ACROSS,
-    DOWN,
-    FLOW,
-    OUTPUTS_DOWN,
-    Blueprint,
-    Caption,
-    Grid,
-    Kind,
-    Layout,
-    Mode,
-    Note,
-    Plate,
-    Wire,
-    grid_for,
-    laid,
-)
-from .camera import Floats, Pose, Rect, Size, basis, camera_of
+from .arrangement import Blueprint, Caption, Grid, Kind, Layout, Mode, Note, Plate, Wire, grid_for, laid
+from .camera import ACROSS, DOWN, FLOW, OUTPUTS_DOWN, Floats, Pose, Rect, Size, basis, camera_of
 
 HALF = 0.46
 AZIMUTH, ELEVATION = -78.0, 8.0

@@ -14,26 +14,8 @@ from typing import Literal
 import numpy as np
 
 from ...run.core.frame import Stage, Tensor, is_chain
-from .arrangement import (
-    ACROSS,
-    DOWN,
-    FLOW,
-    LYING,
-    LYING_TURNED,
-    OUTPUTS_ACROSS,
-    OUTPUTS_DOWN,
-    Layout,
-    Mode,
-    Plate,
-    fitted,
-    grid_for,
-    inner,
-    laid,
-    plate_for,
-    row_plate,
-    tray_of,
-)
-from .camera import Camera, Floats, Rect, Size, basis, fit
+from .arrangement import Layout, Mode, Plate, fitted, grid_for, inner, laid, plate_for, row_plate, tray_of
+from .camera import ACROSS, DOWN, FLOW, OUTPUTS_ACROSS, OUTPUTS_DOWN, Camera, Floats, Rect, Size, basis, fit
 from .plane import shelves
 
 
@@ -281,6 +263,10 @@ TURNING_EYE = (26.0, 12.4)
 # From a layer to its units and from there to the next layer, in pitches.
 _GAPS: dict[Direction, tuple[float, float]] = {"right": (ROW_GAP, ROW_GAP), "down": (ROW_GAP, BEHIND)}
 _TURNING_GAPS: dict[Direction, tuple[float, float]] = {"down": (1.15, 1.7), "right": (1.4, 1.45), "up": (1.6, 1.15)}
+LYING = np.array([[1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, 1.0]])
+"""Axes of a plate on a tray: columns to the right, rows towards the viewer, main face up."""
+LYING_TURNED = LYING[[1, 0, 2]]
+"""`LYING` with outputs to the right and inputs towards the viewer."""
 _NEAR, _UP = LYING[1:]
 _STEP = {"down": _NEAR, "right": LYING[0], "up": -_NEAR}
 

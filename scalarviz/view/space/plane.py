@@ -15,24 +15,8 @@ from math import prod
 import numpy as np
 
 from ...run.core.frame import Stage, Tensor, is_chain
-from .arrangement import (
-    ACROSS,
-    DOWN,
-    FLOW,
-    OUTPUTS_ACROSS,
-    OUTPUTS_DOWN,
-    Grid,
-    Kind,
-    Layout,
-    Plate,
-    fitted,
-    grid_for,
-    inner,
-    laid,
-    plate_for,
-    row_plate,
-)
-from .camera import Floats, Rect, Size, fit
+from .arrangement import Grid, Kind, Layout, Plate, fitted, grid_for, inner, laid, plate_for, row_plate
+from .camera import ACROSS, DOWN, FLOW, OUTPUTS_ACROSS, OUTPUTS_DOWN, Floats, Rect, Size, fit
 
 HALF = 0.45
 CONV_ANGLES, GRAPH_ANGLES, GALLERY_ANGLES = (-66.0, 12.0), (-76.0, 11.0), (-62.0, 14.0)

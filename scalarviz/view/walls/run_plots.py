@@ -9,19 +9,17 @@ from functools import partial
 from math import log
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...sweep.groups import Group, by_loss, groups, loss_of, quartiles, swept
 from ...sweep.result import Result
-from ..ink.axes import Axes, Scale, evenly, scale_of
+from ..ink.axes import Axes, Floats, Scale, evenly, scale_of
 from ..ink.boxes import BIG, LABEL, MARGIN, TITLE
 from ..ink.figure import Figure
 from ..ink.sketch import Box, Sketch
-from ..ink.text import measure
+from ..ink.text import DOT, measure
 from ..ink.theme import Theme, get_theme, hexed, mixed
 from ..panels.drawer import cut
 from .runs import DIVERGED, ENDINGS, FAILED, counts_text, ending_colour, ending_of, number_text, value_text
-from .scene_entry import DOT
 
 # ---- `Paper`: one plot of losses: title, gridlines, numbers, a lane of diverged runs on top.
 
@@ -32,7 +30,6 @@ HEAD, NAMES, FOOT, LANE = 32.0, 20.0, 40.0, 22.0
 LARGEST = 1e120
 """Largest magnitude drawn; its inverse is the smallest."""
 
-Floats = NDArray[np.float64]
 Curve = tuple[Floats, Floats]
 
 

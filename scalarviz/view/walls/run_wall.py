@@ -21,14 +21,14 @@ from ...io.atomic import StrPath, path_text
 from ...run.panels import LossCurve, Panel, Table
 from ...run.questions.ranges import weight_extent
 from ...run.scene.scene import Scene
-from ...sweep.groups import ALL, Group, Left, by_loss, swept
+from ...sweep.groups import ALL, Left, by_loss, swept
 from ...sweep.job import Build
 from ...sweep.result import Result
 from ...sweep.results import Results
 from ..ink.boxes import BIG, LABEL, TITLE, arrange, check_size
 from ..ink.painter import Painter, Viewport
 from ..ink.sketch import Sketch, Spot
-from ..ink.text import measure
+from ..ink.text import DOT, measure
 from ..ink.theme import Theme
 from ..ink.widgets import wrapped
 from ..out.easel import Easel, Pixels
@@ -40,21 +40,8 @@ from ..shown.subject import Subject, subject_of
 from ..watch.actions import RUNS, normalised
 from ..watch.host import Host, Point
 from .run_plots import sentence, sheet
-from .runs import (
-    LEARNT,
-    Runs,
-    Standing,
-    counts_text,
-    ending_colour,
-    ending_of,
-    let_go,
-    number_text,
-    options_text,
-    run_text,
-    runs_of,
-)
-from .scene_entry import DOT, BuiltScene, SceneEntry, build_in_thread
-from .wall import ASPECT, LINE, FittedPicture, Look, Wall, fitting, grid_of
+from .runs import LEARNT, Runs, Standing, ending_colour, ending_of, let_go, number_text, options_text, run_text, runs_of
+from .wall import ASPECT, LINE, BuiltScene, FittedPicture, Look, SceneEntry, Wall, build_in_thread, fitting, grid_of
 
 # ---- Small pictures of a finished run: its cubes, and its scene's main panel.
 
@@ -398,7 +385,7 @@ class RunWall(Wall):
         kind = f"{KINDS[self.kind]}: {len(self.results):,}" if self.kind else ""
         done = f"{len(results):,} of {total:,} runs are done" if len(results) < total else ""
         progress = ", ".join(filter(None, (done, left)))
-        said = (sentence(results), counts_text(Group(None, results)), "") if results else ("",)
+        said = (line := sentence(results), line.partition(DOT)[0], "") if results else ("",)
         return [DOT.join(filter(None, (kind, progress, one))) for one in said]
 
     def _run(self, sketch: Sketch, place: int, result: Result, names: Sequence[str]) -> None:

@@ -22,9 +22,8 @@ from ...sweep.groups import Group, swept
 from ...sweep.job import Build, SceneBuild
 from ...sweep.result import Result
 from ...sweep.results import About, Results
-from ..ink.text import loss_text, rate_text
+from ..ink.text import DOT, loss_text, rate_text
 from ..ink.theme import Theme
-from .scene_entry import DOT
 
 Standing = Scene | Mapping[str, NDArray[Any]]
 """A run that can be drawn: a scene, or arrays by name."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
@@ -22,7 +22,7 @@ from ...run.worker import Worker
 from ..ink.boxes import BIG, LABEL, PRESENTER, TITLE
 from ..ink.painter import Painter, gloo
 from ..ink.sketch import Sketch
-from ..ink.text import measure
+from ..ink.text import DOT, measure
 from ..ink.theme import Theme
 from ..ink.widgets import wrapped
 from ..out.easel import Easel
@@ -33,8 +33,7 @@ from ..watch.actions import WALL as ACTIONS
 from ..watch.host import Guest, Host, Point
 from ..watch.live import LiveSource, LiveView
 from ..watch.playback import Playback
-from .scene_entry import DOT, BuiltScene, EntryRequest, SceneEntry, Station, build_in_thread
-from .wall import LINE, FittedPicture, Look, Wall, grid_of, is_small, scale_of
+from .wall import LINE, BuiltScene, FittedPicture, Look, SceneEntry, Wall, build_in_thread, grid_of, is_small, scale_of
 
 REST = 0.25
 """Seconds that the pointer rests on a picture before its scene trains."""
@@ -44,6 +43,8 @@ LEARNT = 14
 """Type size of the line that says what is learnt."""
 COMMAND = "scalarviz"
 TOUR = "tour"
+EntryRequest = tuple[SceneEntry, Mapping[str, object], str]
+"""An entry, the options to enter it with, and what that does, in words."""
 
 
 class SceneWall(Wall):
@@ -335,6 +336,46 @@ class LivePicture:
         except StateError as busy:  # in a long call of the engine
             return str(busy)
         return ""
+
+
+# ---- `Station`: one stop of a tour as data: a scene, its sentences, and its timed actions.
+
+
+@dataclass(frozen=True, slots=True)
+class TimedAction:
+    """An action that the tour runs by itself."""
+
+    at: float  # seconds since the station began
+    action: str  # as in ``viewer.send``
+    value: int | None = None  # for an action with a value
+
+
+@dataclass(frozen=True, slots=True)
+class Station:
+    """One stop of the tour."""
+
+    scene: str  # name of its entry
+    headline: str
+    says: tuple[tuple[float, str], ...]  # sentences, each with its first second
+    seconds: float  # duration
+    acts: tuple[TimedAction, ...] = ()  # ordered by time
+    trained: int = 0  # steps trained before it is shown; the station says so
+    duration: float = 8.0  # seconds that the scene's steps take once they run
+    given: Mapping[str, object] = field(default_factory=dict)
+
+    def sentence(self, seconds: float) -> str:
+        """Return the sentence after this many seconds."""
+        return next((words for since, words in reversed(self.says) if since <= seconds), "")
+
+    @property
+    def before(self) -> str:
+        """The remark about training before the station."""
+        return f"trained {self.trained:,} steps before" if self.trained else ""
+
+
+def repeated(first: float, gap: float, count: int, action: str, value: int | None = None) -> tuple[TimedAction, ...]:
+    """Return the same action several times, every `gap` seconds from `first` on."""
+    return tuple(TimedAction(first + gap * number, action, value) for number in range(count))
 
 
 # ---- `Tour`: stations one after another in one window; a line above the scene shows their sentences.

@@ -27,8 +27,8 @@ from ...run.source import Abilities
 from ...run.sources.played import Played
 from ...run.sources.recorded_pair import Compared, RecordedPair
 from ...run.sources.recording.file import clean
-from ..page.comparison import names_of
-from ..shown.subject import Subject, pair_subject
+from ..page.recording import names_of
+from ..shown.subject import Float, Subject, pair_subject
 from ..shown.subject import tensors_of as tensors_of_arrays
 from ..space.blocks import Item
 
@@ -216,8 +216,6 @@ def as_floats(arrays: Mapping[str, Array]) -> dict[str, NDArray[np.floating]]:
 
 
 # ---- `Stored`: the numbers of a file as a source, and of two files; they have one fixed moment.
-
-Float = NDArray[np.floating]
 
 
 def amount(tensors: Sequence[Tensor]) -> str:

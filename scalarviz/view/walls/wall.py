@@ -7,19 +7,23 @@ It knows scenes only as `SceneEntry` objects and builds them in threads, because
 from __future__ import annotations
 
 import math
+import threading
 import traceback
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from pathlib import Path
+from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...run.scene.scene import Scene
 from ..ink.boxes import LABEL
 from ..ink.painter import Painter
 from ..ink.sketch import Box, Sketch, Spot, spot_at
+from ..ink.text import DOT
 from ..ink.theme import Theme, get_theme, presenting
 from ..ink.widgets import banner, help_panel
 from ..panels.drawer import words_of
@@ -28,7 +32,51 @@ from ..watch.actions import Action, action_of
 from ..watch.host import Handler, Host, Point, Room
 from ..watch.live import LiveView
 from ..watch.viewer import WAIT
-from .scene_entry import DOT, BuiltScene, Made, SceneEntry, build_in_thread
+
+# ---- What a wall enters.
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltScene:
+    """A scene that was built."""
+
+    scene: Scene
+    steps: int = 3000  # steps until its window pauses
+    duration: float = 20.0  # seconds that these steps take there
+
+
+@dataclass(frozen=True, slots=True)
+class SceneEntry:
+    """A scene, or a run of a sweep, that can be entered."""
+
+    name: str  # as on the command line
+    summary: str  # what happens in it, in one sentence
+    build: Callable[[Mapping[str, object]], BuiltScene]
+    still: Path | None = None  # a picture of it
+    missing: str = ""  # the command that installs what is missing, or ''
+    remark: str = ""  # the notice on entering
+
+
+# ---- Building a scene in a thread, so that the window stays responsive.
+
+Made = TypeVar("Made")
+
+
+def build_in_thread(make: Callable[[], Made]) -> Future[Made]:
+    """Build something in a thread. It cannot be interrupted: the program ends only after it."""
+    future: Future[Made] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(make())
+        except BaseException as error:  # reported where the result is used
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="scalarviz-building").start()
+    return future
+
+
+# ---- Pictures and their places.
 
 Picture = NDArray[np.uint8]
 ASPECT = 16 / 9

@@ -21,7 +21,7 @@ from ...run.travel import WeightRecord, weight_record
 from ..ink.widgets import Entry
 from ..screen.account import Account, account_of
 from ..screen.inspector import RecordKey, record_key
-from ..screen.selection import Selection, part, parts_of
+from ..shown.names import Selection, part, parts_of
 
 if TYPE_CHECKING:
     from ...run.core.frame import Frame
