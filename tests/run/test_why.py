@@ -398,7 +398,7 @@ def test_attention_of_a_module_comes_step_by_step_and_back():
     opened = run.open(sample=3)
     looking = [opened.looking(at) for at in range(1, 1 + len(opened.micro_steps()))]
     comes = [now.reached for now in looking]
-    assert (comes, {*comes}) == (sorted(comes), {*range(6)})
+    assert (comes, {*comes}) == (sorted(comes), {*range(7)})
     assert (looking[-1].places, looking[-1].reads) == (3, "heads.out_proj.weight")
     assert [looking[0].attention_at(place).shares.shape for place in range(3)] == [(2, 1), (2, 2), (2, 3)]
     back = looking[-1].attention_at(2)

@@ -15,6 +15,7 @@ from kit.benches import again, texts, words
 from kit.commands import make_scene
 from scalarviz import nn, optim
 from scalarviz.run.opened.equations import PASSED
+from scalarviz.run.opened.micro import module_path
 from scalarviz.run.panels import CurveFit, Painting, PlaneMap, Table, WordBoard
 from scalarviz.run.questions.ranges import weight_extent
 from scalarviz.view.cubes.atlas import DEAD, NOT_COMPUTED
@@ -490,11 +491,27 @@ def test_a_norm_that_comes_with_a_layer_is_said_and_the_stream_has_what_the_firs
 @only_words
 def test_a_delta_that_comes_back_in_several_ways_is_their_sum_as_printed(step):
     back = [now for now in step.walk.steps if now.phase == "backward" and "residual" in now.formula]
-    assert [now.formula for now in back] == ["residual sum + up", "residual sum + q + k + v"]
+    assert [now.formula for now in back] == ["residual sum + (δ − y · mean δy) / √mean"] * 2
     for now in back:
-        check_sum(*now.numbers.split(" = "))
         read = [own for name in (now.stage, *now.other_calls) if (own := step.walk.opened.joined[name]).any()]
-        assert now.value == read[-1][now.column]
+        assert not len(now.units) or now.value == read[-1][now.column]
+
+
+@only_words
+def test_every_delta_that_a_backward_step_takes_was_told_by_one_before_it(step):
+    """From the loss to the embedding: each crossing of a norm, and of attention, has the δ on its other side."""
+    told = [now for now in step.walk.steps if now.phase == "backward"]
+    values, by = [now.value for now in told], {now.words.partition(":")[0]: now.value for now in told}
+    crossed = [now for now in told if now.op in ("rms", "sum and rms")]
+    assert [module_path(now.stage) for now in crossed if len(now.units)] == ["layers.0.o", "token"]
+    for now in crossed:
+        *residual, delta, y, mean, root = now.factors
+        before = values[: told.index(now)]
+        assert delta in before
+        assert not residual or residual[0] in before
+        assert now.value == pytest.approx(sum(residual) + (delta - y * mean) / root, rel=1e-9)
+    shared = next(now for now in told if now.formula == "δ · share")
+    assert shared.factors[0] == by["values"]
 
 
 @only_words
@@ -565,13 +582,13 @@ def test_a_named_weight_is_ringed_on_a_small_plate_too(step):
 
 @only_words
 def test_what_comes_back_by_a_name_is_the_slope_along_it(step):
-    """Each term is the slope of the loss as if this layer, or residual sum, alone led on: by finite differences.
+    """What comes back through a norm, and through the sum around it, is the slope of the loss: by finite differences.
 
     A letter's number is moved where it enters; what a layer's sums, or the sum behind it, change by times their δ.
     """
     opened = step.walk.opened
-    told = {now.stage: now for now in step.walk.steps if now.phase == "backward" and now.op}
-    values, at, deltas = opened.values, told["token"].column, opened.joined
+    through, stream, entry = (now for now in step.walk.steps if now.op in ("rms", "sum and rms"))
+    values, at, deltas = opened.values, entry.column, opened.joined
     matrix = {t.name.removesuffix(".weight"): t.of(values) for t in opened.tensors if len(t.shape) == 2}
 
     def normed(x):
@@ -582,16 +599,21 @@ def test_what_comes_back_by_a_name_is_the_slope_along_it(step):
 
     start = opened.rows["token (7)"][:, 0] + matrix["position"][6]
     middle = opened.rows["layers.0.o (7)"][:, 0] + normed(start)
-    ways = {name: lambda x, name=name: deltas[f"layers.0.{name} (7)"] @ matrix[f"layers.0.{name}"] @ normed(normed(x))
-            for name in "qkv"}  # fmt: skip
-    ways["residual sum"] = lambda x: deltas["layers.0.o (7)"] @ normed(x)
-    behind = {"up": lambda x: deltas["layers.0.up (7)"] @ matrix["layers.0.up"] @ normed(x),
-              "residual sum": lambda x: deltas["layers.0.down (7)"] @ x}  # fmt: skip
-    for now, x, known in ((told["token"], start, ways), (told["layers.0.o"], middle, behind)):
-        assert {*now.formula.split(" + ")} == {*known}
-        for name, part in zip(now.formula.split(" + "), now.factors, strict=True):
-            moved = lambda by, x=x: x + by * (np.arange(len(x)) == at)  # noqa: E731
-            assert part == pytest.approx(slope(known[name], moved), rel=1e-5, abs=1e-9)
+
+    def read(x, names):
+        return sum(deltas[f"layers.0.{name} (7)"] @ matrix[f"layers.0.{name}"] @ normed(x) for name in names)
+
+    kept = {"o": lambda x: deltas["layers.0.o (7)"] @ x, "down": lambda x: deltas["layers.0.down (7)"] @ x}
+    for now, x, residual, layers in (
+        (through, middle, kept["down"], lambda x: read(x, ["up"])),
+        (stream, normed(start), kept["o"], lambda x: read(x, "qkv")),
+        (entry, start, None, lambda x: read(normed(x), "qkv") + kept["o"](normed(x))),
+    ):
+        moved = lambda by, x=x: x + by * (np.arange(len(x)) == at)  # noqa: E731
+        *through_sum, delta, y, mean, root = now.factors
+        slopes = [slope(residual, moved)] if residual else []
+        assert through_sum == pytest.approx(slopes, rel=1e-5, abs=1e-9)
+        assert (delta - y * mean) / root == pytest.approx(slope(layers, moved), rel=1e-5, abs=1e-9)
 
 
 @only_words
@@ -925,5 +947,6 @@ def test_the_legend_reaches_what_is_lit_and_deltas_have_the_hue_of_their_sign(st
         every = [word for formula in told.sentence.formulas for word in formula.numbers]
         plain = {word.text for word in every if word.tone != "violet"}
         for word in (word for word in every if word.tone == "violet" and word.text not in plain):
-            hue = theme.gradient[0 if word.text.lstrip(" (").startswith(MINUS) else 4]
+            said = word.text.translate(str.maketrans({MINUS: "-", "·": "*", "×": "*", ",": ""})).replace("rest", "")
+            hue = theme.gradient[0 if eval(said.strip() or "0") < 0 else 4]
             assert {text.colour for text in drawn if text.text == word.text} <= {rgba(hue, 1.0)}

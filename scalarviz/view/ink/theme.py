@@ -6,6 +6,7 @@ ones glow; on a light one the neutral is white and cubes need edges.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from functools import cache
 from math import isfinite
@@ -120,7 +121,9 @@ def mixed(colour: str, ground: str, share: float) -> tuple[float, float, float]:
 
 def negative(said: str) -> bool:
     """Return whether a printed number, or a product of some, is below 0."""
-    return said.replace("e\N{MINUS SIGN}", "").count("\N{MINUS SIGN}") % 2 == 1
+    factors = said.replace("e\N{MINUS SIGN}", "")
+    zero = any(not float(found.replace(",", "")) for found in re.findall(r"\d[\d.,]*", factors))
+    return not zero and factors.count("\N{MINUS SIGN}") % 2 == 1
 
 
 def hue(theme: Theme, said: str) -> str:
