@@ -67,6 +67,7 @@ class Use:
     factor: Factor
     # 1, or the derivative by the weight of a number made of weights alone that is used here in its place
     through: float = 1.0
+    weights: Rows | None = None  # of a row that a layer reads the parameters that multiply it, one a row
 
     def x(self, values: Float, theta: Float) -> Float:
         """What delta is multiplied by."""
@@ -141,7 +142,14 @@ def readers(program: RowProgram, row: int) -> Iterator[Use]:
             if i.kind != "op" or step.pulls[k] is not None:
                 made = _part_rows(i, part, len(parts))
                 read, factor = _factor(step, parts[part], part, k, int(made[0]))
-                yield Use(i.op or i.kind, made, read, factor)
+                yield Use(i.op or i.kind, made, read, factor, weights=_weights(i, part, k))
+
+
+def _weights(i: Instruction, part: int, k: int) -> Rows | None:
+    """The parameters that multiply the k-th operand of a layer."""
+    if i.kind not in LAYERS:
+        return None
+    return i.weights[part * i.terms + k : part * i.terms + k + 1] if i.kind == "dot" else i.weights + k
 
 
 def _factor(step: Any, operands: Rows, part: int, k: int, made: int) -> tuple[Rows | None, Factor]:
@@ -162,7 +170,7 @@ def _factor(step: Any, operands: Rows, part: int, k: int, made: int) -> tuple[Ro
     if i.kind == "product" or i.op == "mul":
         return opposite, _of_rows(opposite)
     if i.kind in LAYERS:
-        weights = i.weights[part * i.terms + k : part * i.terms + k + 1] if i.kind == "dot" else i.weights + k
+        weights = _weights(i, part, k)
         return None, lambda values, theta: theta[weights][:, None]
     if i.kind == "squares":
         return None, lambda values, theta: 2.0 * i.numbers[0] * (values[own] - values[opposite])

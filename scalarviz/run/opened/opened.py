@@ -353,6 +353,15 @@ class Opened:
         products = passes.theta[weights] * passes.means[operands]
         return Window(passes.network.places.place_of(operands), weights.ravel(), products.ravel())
 
+    def passed_on(self, step: MicroStep) -> tuple[NDArray[np.int64], Float]:
+        """The terms w · δ of the δ of which a micro-step backward tells: flat indices of the weights, and the terms."""
+        row, body = int(self._rows_told(step)[step.column]), self._taken.network.body
+        while len(above := [*readers(body, row)]) == 1 and above[0].weights is None and above[0].kind != "loss":
+            row = int(above[0].rows[0])
+        found = [(use.weights, self._passes.adjoint_sums[use.rows]) for use in above if use.weights is not None]
+        weights = np.concatenate([np.zeros(0, np.int64), *(own for own, _ in found)])
+        return weights, self._passes.theta[weights] * np.concatenate([np.zeros(0), *(deltas for _, deltas in found)])
+
     def origins(self, step: MicroStep, index: int = -1) -> list[Place]:
         """On which maps what a micro-step tells of comes about: a δ and those that hand it on; of a gradient δ and x.
 

@@ -34,47 +34,64 @@ def sentence(box: Box, theme: Theme, said: Sentence) -> Sketch:
     beside the name, or in a tall box below it.
     """
     sketch, (x, y, width, height) = Sketch(), box
-    low = height < LOW
-    baseline = y + (height - 8 if low else min(46.0, height - 8))
-    size, apart, line = (LABEL, 14, baseline) if low else (TITLE, 18, y + 13)
+    low, tall = height < LOW, height >= TALL
+    size, apart, line = (LABEL, 14, y + height - 8) if low else (TITLE, 18, y + 13)
     name = said.name if measure(said.name, size, True) <= width else said.name.rpartition(": ")[2]
     name = _fitting(name, width, size, bold=True)
     after = x + measure(name, size, True) + apart
     sketch.text(x, line, name, size, theme.text1, bold=True)
-    parts = said.meaning.split("; ")
-    ordered = sorted(parts, key=lambda part: "=" not in part) if "=" in said.meaning else parts[::-1]
-    meanings = () if low and said.formulas else (said.meaning, *ordered)
-    meaning = next((words for words in meanings if after + measure(words, LABEL) <= x + width), "")
-    further = [part for part in parts if not low and part not in meaning.split("; ")]
-    if height < TALL and 0 < len(further) <= 2 and all(measure(part, LABEL) <= width for part in further):
-        baseline = line + 25
-        for k, part in enumerate(further):
-            sketch.text(x, baseline + 18 + 16 * k, part, LABEL, theme.text3)
-    if height >= TALL and meaning != said.meaning:
-        meaning, told = "", next((way for words in meanings if len(way := wrapped(words, width)) <= 2), [])
-        for k, words in enumerate(told):
-            sketch.text(x, line + 16 * (k + 1), words, LABEL, theme.text3)
-        baseline = line + 16 * len(told) + 22
-    sketch.text(after, line, meaning, LABEL, theme.text2 if low else theme.text3)
+    baseline = _meaning(sketch, box, theme, said, after, line)
     start = after if low and said.formulas else x
     room, sizes = x + width - start, _SIZES[3:] if low else _SIZES
-    chosen = _chosen(said.formulas, room, sizes)
-    short = said.short
-    if height >= TALL and said.formulas and not (chosen and chosen[2]):
+    chosen, short, dense = _chosen(said.formulas, room, sizes), said.short, baseline - line > _DENSE
+    if tall and said.formulas and not (chosen and chosen[2]):
         letters = said.formulas[0].letters
-        size = next((k for k in _SIZES[2:] if measure(letters, k) <= room), 13)
+        size = next((k for k in _SIZES[2:] if not dense and measure(letters, k) <= room), LABEL)
         sketch.text(start, baseline, letters, size, theme.text3)
-        baseline += 22 if chosen else 19
+        baseline += 22 if chosen else 15 if dense else 19
         short = replace(short, letters="") if short is not None and short.letters == letters else short
     halves = _halves(said.formulas[0].numbers if said.formulas else ())
-    if chosen is None and baseline + 16 <= y + height and max(_width([half], LABEL, False) for half in halves) <= room:
+    fits = max(_width([half], LABEL, False) for half in halves) <= room
+    if chosen is None and fits and baseline + 16 <= y + height + 20 * tall:
         for k, half in enumerate(halves):
-            _formulas(sketch, (start, baseline + 16 * k), theme, [half], LABEL, False)
+            _formulas(sketch, (start, baseline + 15 * k), theme, [half], LABEL, False)
     elif chosen is None and short is not None:
         chosen = _chosen((short,), room, sizes)
     if chosen is not None:
         _formulas(sketch, (start, baseline), theme, *chosen)
     return sketch
+
+
+_DENSE = 60.0
+"""Pixels of what a sentence means, from where on the formula below it has the smallest type."""
+
+
+def _meaning(sketch: Sketch, box: Box, theme: Theme, said: Sentence, after: float, line: float) -> float:
+    """Write what a sentence means beside its name, or below; return the baseline of its formulas.
+
+    Equations, such as those of Adam's averages, stand in full where there is any room.
+    """
+    x, y, width, height = box
+    low, parts = height < LOW, said.meaning.split("; ")
+    equations = [part for part in parts if "=" in part]
+    meanings = () if low and said.formulas else (said.meaning, *(equations or parts[::-1]))
+    meaning = next((words for words in meanings if after + measure(words, LABEL) <= x + width), "")
+    if height >= TALL and meaning != said.meaning:
+        lines = [some for part in equations for some in wrapped(part, width)]
+        if not 2 < len(lines) <= 4:
+            lines = next((way for words in meanings if len(way := wrapped(words, width)) <= 2), [])
+        for k, words in enumerate(lines, start=1):
+            sketch.text(x, line + 15 * k, words, LABEL, theme.text3)
+        return line + 15 * len(lines) + (15 if len(lines) > 2 else 23)
+    sketch.text(after, line, meaning, LABEL, theme.text2 if low else theme.text3)
+    if low:
+        return line
+    below = [part for part in parts if part not in meaning.split("; ")]
+    if not 0 < len(below) <= 2 or any(measure(part, LABEL) > width for part in below):
+        return y + min(46.0, height - 8)
+    for k, part in enumerate(below):
+        sketch.text(x, line + 43 + 16 * k, part, LABEL, theme.text3)
+    return line + 25
 
 
 def _halves(numbers: tuple[Word, ...]) -> tuple[Formula, Formula]:

@@ -169,7 +169,12 @@ class Lighting:
         weight = next((stage.weight for stage in self._layers if [stage.name] == above), None)
         reads = np.concatenate([np.zeros(0, np.int64), *(self._reads[name] for name in above)])
         whole[reads] = passed[reads]
-        if weight is not None and weight.shape[1:] == own.shape:  # column by column
+        maps = any(len(stage.shape) == 3 for stage in map(self._walk.stages.get, above) if stage is not None)
+        if maps and len(now.units) and now.column >= 0 and isinstance(self._walk.opened, Opened):  # terms of the δ
+            places, terms = self._walk.opened.passed_on(now)
+            whole[:] = np.nan
+            numbers[places] = whole[places] = terms
+        elif weight is not None and weight.shape[1:] == own.shape:  # column by column
             there = np.broadcast_to(~np.isnan(own), weight.shape).ravel()
             numbers[weight.span] = np.where(there, passed[weight.span], np.nan)
         elif not np.isnan(own).any():
