@@ -277,7 +277,7 @@ SIX, THREE, HALF, MANY = np.ones(6), np.ones(3), as_values([0.5]), ("134,217,728
 UNFIT = {
     "sides": ("Reshape", [SIX, i64(4, 2)], {}, "(6,)", "4, 2"),
     "matrices": ("MatMul", [as_values(np.ones((2, 3))), np.ones((2, 3))], {}, "(2, 3) and (2, 3)"),
-    "channels": ("Conv", [np.ones((1, 3, 5)), np.ones((2, 2, 3))], {}, "1 groups"),
+    "channels": ("Conv", [np.ones((1, 3, 5)), np.ones((2, 2, 3))], {}, "group=1"),
     "window": ("MaxPool", [np.ones((1, 1, 3))], {"kernel_shape": (5,)}, "larger than the input"),
     "border": ("MaxPool", [np.ones((1, 1, 3))], {"kernel_shape": (2,), "auto_pad": "MORE"}, "SAME_UPPER",
         "SAME_LOWER"),
