@@ -329,27 +329,40 @@ class Inside:
                 face = self._face(plate, index)
                 before = bench.project(plate.corners_of(index - plate.start)[4:])
                 x, y = np.minimum(face.min(axis=0), before.min(axis=0)).tolist()  # a number moves down with its face
+                places = [(x + a, y + b) for a, b in ((0, 0), (_RANK + 6, 0), (0, _RANK + 6), (_RANK + 6, _RANK + 6))]
                 if not large:  # beside its plate, with a line to its square
                     sketch.polyline(face[[0, 1, 3, 2, 0]], bench.theme.selection, 1.4)
-                    ends = np.concatenate([self._face(plate, end) for end in (span[0], span[-1])])[:, 0]
-                    (x, right), (left, end) = (face[:, 0].min(), face[:, 0].max()), (ends.min(), ends.max())
-                    y, out = face[:, 1].mean(), _RANK + 4
-                    disc = left - out - _RANK / 2, float(y) - _RANK / 2, _RANK, _RANK
-                    hides = disc[0] < 0 or any(meet(disc, word) for word in bench.scenery.words)
-                    side = (right, end + out) if hides or end - right < x - left else (x, left - out)
-                    sketch.polyline(np.array([(side[0], y), (side[1], y)]), bench.theme.selection, 1.0)
-                    x, y = float(side[1]) - 2, float(y) - 4
-                ways = [(x + a, y + b) for a, b in ((0, 0), (_RANK + 6, 0), (0, _RANK + 6), (_RANK + 6, _RANK + 6))]
-                free = [(u, v) for u, v in ways if all(max(abs(u - a), abs(v - b)) > _RANK for a, b in ranked)]
+                    places = self._beside(face, np.array([self._face(plate, end)[0] for end in (span[0], span[-1])]))
+                free = [(u, v) for u, v in places if all(max(abs(u - a), abs(v - b)) > _RANK for a, b in ranked)]
                 if free:
-                    x, y = free[0]
-                    ranked.append((x, y))
-                    sketch.disc(x + 2, y + 4, _RANK / 2, bench.theme.selection)
+                    ranked.append(free[0])
+                    x, y = free[0][0] + 2, free[0][1] + 4
+                    if not large:
+                        near = face[:, 0].max() if x > face[:, 0].mean() else face[:, 0].min()
+                        sketch.polyline(np.array([(near, face[:, 1].mean()), (x, y)]), bench.theme.selection, 1.0)
+                    sketch.disc(x, y, _RANK / 2, bench.theme.selection)
                     rank, ink = str(largest.index(index) + 1), bench.theme.background
-                    sketch.text(x + 2, y + 8.5, rank, LABEL, ink, bold=True, anchor="middle")
+                    sketch.text(x, y + 4.5, rank, LABEL, ink, bold=True, anchor="middle")
         return sketch
 
+    def _beside(self, face: Floats, ends: Floats) -> list[tuple[float, float]]:
+        """Where the disc of a small face can stand: beside its plate, whose `ends` are given, and on no word."""
+        (x, y), out, wide = face.mean(axis=0), _RANK + 4, self._bench.size[0]
+        sides = sorted((ends[:, 0].max() + out, ends[:, 0].min() - out), key=lambda side: abs(side - x))
+        places = [(float(side), float(y + k * (_RANK + 2))) for k in (0, 1, -1, 2, -2) for side in sides]
+        half = _RANK / 2
+        places = [(u, v) for u, v in places if half <= u <= wide - half]
+        free = [(u, v) for u, v in places if not any(meet((u - half, v - half, _RANK, _RANK), w) for w in self._words)]
+        return [(u - 2, v - 4) for u, v in free or places]
+
     # ---- numbers
+
+    @property
+    def _words(self) -> list[Box]:
+        """The words among the cubes."""
+        said = [text for sketch in self._bench.side.spread_out() for text in sketch.texts]
+        boxes = [(one.left, one.y - CAP_HEIGHT * one.size, one.width, CAP_HEIGHT * one.size) for one in said]
+        return [*boxes, *self._bench.scenery.words]
 
     @property
     def written_cubes(self) -> Bools | None:
@@ -581,11 +594,8 @@ class Inside:
             own = {name: np.where(there, step.frame.activations[name], np.nan)
                    for name, there in step.reached.items() if name in step.frame.activations}  # fmt: skip
             deltas = self.row_deltas() if step.phase >= BACKWARD else {}
-            said = [text for sketch in bench.side.spread_out() for text in sketch.texts]
-            high = [CAP_HEIGHT * one.size for one in said]
-            names = [(one.left, one.y - up, one.width, up) for one, up in zip(said, high, strict=True)]
-            names += bench.scenery.words
-            sketches.append(row_chips(places, bench.theme, bench.places.scene, own, step.sums, deltas, chosen, names))
+            scene = bench.places.scene
+            sketches.append(row_chips(places, bench.theme, scene, own, step.sums, deltas, chosen, self._words))
         sketches.append(self._veil())
         column, rows, legend = self.column, self._rows, self._legend
         if rows is not None:

@@ -327,7 +327,7 @@ def test_every_colour_of_every_map_is_the_windows_to_the_byte(ask):
     made = [get_map(name, theme) for name in names for theme in THEMES]
     rng = np.random.default_rng(6)
     units = rng.uniform(-0.3, 1.3, CASES)
-    given = [{"stops": list(one.stops)} if one.stops else {"table": base64.b64encode(one.table().tobytes()).decode()}
+    given = [{"stops": list(one.stops)} if one.stops else {"table": base64.b64encode(one.entries.tobytes()).decode()}
              for one in made]  # fmt: skip
     found = ask(
         "ranges.js",
@@ -340,7 +340,7 @@ def test_every_colour_of_every_map_is_the_windows_to_the_byte(ask):
     fractions = np.linspace(0.0, 1.0, COLOURS)
     nearest = np.floor(np.clip(units, 0, 1) * (COLOURS - 1) + 0.5).astype(int)
     for colours, (entries, table, picked) in zip(made, found, strict=True):
-        np.testing.assert_array_equal(np.array(entries).reshape(-1, 3), colours.table(), colours.name)
+        np.testing.assert_array_equal(np.array(entries).reshape(-1, 3), colours.entries, colours.name)
         wanted = colours.bytes(2.0 * fractions - 1.0 if colours.diverging else fractions)
         np.testing.assert_array_equal(np.array(table).reshape(-1, 3), wanted, colours.name)
         np.testing.assert_array_equal(picked, wanted[nearest], colours.name)

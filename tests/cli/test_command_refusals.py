@@ -272,7 +272,7 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
         "--csv words.csv": ("not a number", "--target"),
         "--csv words.csv --target x --expr k*y": ("column 'y'", "'red'", "not a number"),
         "--csv head.csv": ("no rows",),
-        "--expr 'w*x + e' --start e=1": ("e is 2.71828", "w=0.5"),
+        "--expr 'w*x + e' --start e=1": ("e is the constant 2.71828", "w=0.5"),
         "--start a=1e39": ("float32",),
         "--start a=0.5 --start a=0.25": ("--start",),
         "--expr 'log(w - 5)*x'": ("nan at the start in 60 of 60 rows",),

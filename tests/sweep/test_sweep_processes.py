@@ -16,6 +16,7 @@ import sweep_made as made
 
 import scalarviz as sv
 from scalarviz.errors import InputError
+from scalarviz.io.atomic import is_running
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="looks at processes as Linux shows them")
 
@@ -49,7 +50,7 @@ def children(pid: int) -> list[int]:
     found = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         found += [int(child) for child in task.read_text(encoding="ascii").split()]
-    return [child for child in found if made.process.is_running(child) and b"resource_tracker" not in command(child)]
+    return [child for child in found if is_running(child) and b"resource_tracker" not in command(child)]
 
 
 def command(pid: int) -> bytes:

@@ -106,7 +106,7 @@ def test_a_taught_colour_is_trained_for_the_stated_steps():
         cube = hand.view.bench.side.drawer(ColourCube)
         cube.retarget(red, white)
         hand.view.tick(0.02)
-        assert hand.view.notice() == f"teaching it: {MOST:,} steps"
+        assert hand.view.notice() == f"teaching your sample: {MOST:,} steps"
         for _ in range(4):
             hand.view.send("faster")
         assert learnt(hand) == (f"{MOST:,} steps later; Space trains on", MOST)

@@ -40,10 +40,11 @@ def sentence(box: Box, theme: Theme, said: Sentence) -> Sketch:
     name = _fitting(name, width, size, bold=True)
     after = x + measure(name, size, True) + apart
     sketch.text(x, line, name, size, theme.text1, bold=True)
-    baseline = _meaning(sketch, box, theme, said, after, line)
     start = after if low and said.formulas else x
-    room, sizes = x + width - start, _SIZES[3:] if low else _SIZES
-    chosen, short, dense = _chosen(said.formulas, room, sizes), said.short, baseline - line > _DENSE
+    room, sizes, short = x + width - start, _SIZES[3:] if low else _SIZES, said.short
+    chosen = _chosen(said.formulas, room, sizes)
+    baseline = _meaning(sketch, box, theme, said, (after, line), below=chosen is not None)
+    dense = baseline - line > _DENSE
     if tall and said.formulas and not (chosen and chosen[2]):
         letters = said.formulas[0].letters
         size = next((k for k in _SIZES[2:] if not dense and measure(letters, k) <= room), LABEL)
@@ -66,12 +67,12 @@ _DENSE = 60.0
 """Pixels of what a sentence means, from where on the formula below it has the smallest type."""
 
 
-def _meaning(sketch: Sketch, box: Box, theme: Theme, said: Sentence, after: float, line: float) -> float:
-    """Write what a sentence means beside its name, or below; return the baseline of its formulas.
+def _meaning(sketch: Sketch, box: Box, theme: Theme, said: Sentence, at: tuple[float, float], *, below: bool) -> float:
+    """Write what a sentence means `at` the end of its name, or below; return the baseline of its formulas.
 
     Equations, such as those of Adam's averages, stand in full where there is any room.
     """
-    x, y, width, height = box
+    (x, y, width, height), (after, line) = box, at
     low, parts = height < LOW, said.meaning.split("; ")
     equations = [part for part in parts if "=" in part]
     meanings = () if low and said.formulas else (said.meaning, *(equations or parts[::-1]))
@@ -86,10 +87,10 @@ def _meaning(sketch: Sketch, box: Box, theme: Theme, said: Sentence, after: floa
     sketch.text(after, line, meaning, LABEL, theme.text2 if low else theme.text3)
     if low:
         return line
-    below = [part for part in parts if part not in meaning.split("; ")]
-    if not 0 < len(below) <= 2 or any(measure(part, LABEL) > width for part in below):
+    others = [part for part in parts if part not in meaning.split("; ")]
+    if not below or not 0 < len(others) <= 2 or any(measure(part, LABEL) > width for part in others):
         return y + min(46.0, height - 8)
-    for k, part in enumerate(below):
+    for k, part in enumerate(others):
         sketch.text(x, line + 43 + 16 * k, part, LABEL, theme.text3)
     return line + 25
 
