@@ -948,5 +948,5 @@ def test_the_legend_reaches_what_is_lit_and_deltas_have_the_hue_of_their_sign(st
         plain = {word.text for word in every if word.tone != "violet"}
         for word in (word for word in every if word.tone == "violet" and word.text not in plain):
             said = word.text.translate(str.maketrans({MINUS: "-", "·": "*", "×": "*", ",": ""})).replace("rest", "")
-            hue = theme.gradient[0 if eval(said.strip() or "0") < 0 else 4]
+            hue = theme.gradient[0 if eval(said.strip(" /") or "0") < 0 else 4]
             assert {text.colour for text in drawn if text.text == word.text} <= {rgba(hue, 1.0)}
