@@ -89,6 +89,7 @@ class Sentences:
         formula = _equation(self._walk.named(letters), numbers, violet=back)
         if step.kind == "node" and (samples := self._opened.of_samples(step)):
             formula = _equation(f"{self._joined} δ" if back else "", samples, violet=back)
+        name = "residual stream" if back and step.formula.startswith("residual sum") else name
         said = f"δ of {shortened(name)}" if back else shortened(name)
         if back:
             meaning = "slope of the loss with respect to this node"
