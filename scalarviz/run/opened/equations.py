@@ -216,10 +216,10 @@ def operated(op: str, factors: Sequence[float], result: float, joined: str) -> s
         tokens = [token for pair in zip(signs, numbers, strict=True) for token in pair]
         return equation(tokens, result, lambda k: _normed(*(rounded(x, k) for x in factors)))
     if op in (RMS, RMS_SUM):
-        *residual, delta, y, mean, root = numbers = [Quantity("", x) for x in factors]
+        *residual, delta, y, mean, root = [Quantity("", x) for x in factors]
         tokens = [*(token for x in residual for token in (x, " + ")), "(", delta, f" {MINUS} ", y, " · ", mean]
         again = lambda k: through_rms(*(rounded(x, k) for x in factors))  # noqa: E731
-        return equation([*tokens, ") / ", root], result, again) if numbers else ""
+        return equation([*tokens, ") / ", root], result, again)
     if op in PASSED:
         slopes, parts = factors[: PASSED[op]], factors[PASSED[op] :]
         tokens, shown = summed(parts, LARGEST, LARGEST - 1)
