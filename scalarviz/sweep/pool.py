@@ -6,31 +6,29 @@ The processes share only pipes, no semaphore. So nothing is lost if Python's res
 from __future__ import annotations
 
 import atexit
+import multiprocessing
 import os
 import pickle
 import signal
 import threading
 import warnings
 import weakref
-from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, InvalidStateError
 from contextlib import contextmanager, suppress
 from functools import partial
-from multiprocessing import get_context, resource_tracker
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from multiprocessing.reduction import ForkingPickler
-from queue import SimpleQueue
-from typing import Any, NamedTuple
+from queue import Empty, SimpleQueue
+from typing import Any
 
 from ..checks import integer
 from ..errors import StateError
 
-AHEAD = 3
-"""Jobs to give the pool per process: one is computed, one waits in its pipe, and one is next."""
-_SENT = 2
-"""Jobs that a process has at a time, so that it never waits."""
+AHEAD = 2
+"""Jobs to give the pool per process: one is computed, and one waits for the first process that is free."""
 _STARTS = 3
 """Failed starts in a row, per process of the pool, before the pool gives up."""
 _NO_START = (
@@ -50,9 +48,9 @@ class Pool(Executor):
 
     def __init__(self, workers: int) -> None:
         self.workers = integer("Pool: workers", workers, 1, 1024)
-        self._changed = threading.Condition()
-        self._waiting: deque[_Task] = deque()
-        self._slots: list[_Slot] = []
+        self._lock = threading.Lock()
+        self._waiting = SimpleQueue[tuple[bytes, Future[Any]] | None]()
+        self._slots = list[_Slot]()
         self._failed_starts = 0
         self._closed = ""
         _pools.add(self)
@@ -65,158 +63,115 @@ class Pool(Executor):
         except Exception as error:
             future.set_exception(error)
             return future
-        with self._changed:
+        with self._lock:
             if self._closed:
                 raise StateError(self._closed)
-            self._waiting.append(_Task(call, future))
+            self._waiting.put((call, future))
             if len(self._slots) < self.workers:
                 slot = _Slot(self._work)
-                with suppress(RuntimeError):  # the system has no room for another thread
-                    slot.thread.start()
-                    self._slots.append(slot)
-                if not self._slots:
-                    raise StateError(_REFUSED.format("the system allows no more threads"))
-            self._changed.notify()
+                slot.thread.start()
+                self._slots.append(slot)
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = True) -> None:
         """End all processes at once and cancel unfinished calls."""
-        self._close("this pool of processes is closed", StateError("the pool was closed before it finished"))
+        self._close("the pool of processes was closed")
         for slot in self._slots if wait else ():
             slot.thread.join()
 
-    def _close(self, why: str, error: Exception) -> None:
-        with self._changed:
-            if self._closed:
-                return
-            self._closed = why
-            left = [*self._waiting, *(task for slot in self._slots for task in slot.tasks)]
-            self._waiting.clear()
+    def _close(self, why: str) -> None:
+        with self._lock:
+            self._closed = self._closed or why
             for slot in self._slots:
                 slot.kill()
-            self._changed.notify_all()
-        for task in left:
-            if not task.future.cancel():
-                task.answer(None, error)
-
-    # ---- the thread of each slot
+        with suppress(Empty):
+            while task := self._waiting.get_nowait():
+                if not task[1].cancel():
+                    _answer(task[1], None, StateError(self._closed))
+        for _ in self._slots:
+            self._waiting.put(None)
 
     def _work(self, slot: _Slot) -> None:
-        while (call := self._next(slot)) is not None:
+        """Compute calls in one process after another, in the thread of a slot."""
+        while (task := self._waiting.get()) is not None:
+            call, future = task
+            if not (future.running() or future.set_running_or_notify_cancel()):
+                continue
             try:
-                if not slot.pid:
-                    slot.start()
-                if call:
-                    slot.send(call)
-                else:
-                    self._received(slot, slot.answer())
-            except (EOFError, OSError) as error:
-                self._died(slot, error)
+                self._start(slot)
+            except OSError as error:  # the system refuses one more process; another slot computes the call
+                self._waiting.put(task)
+                with self._lock:
+                    self._slots.remove(slot)
+                if self._closed or not self._slots:
+                    self._close(_REFUSED.format(error))
+                return
+            if self._closed:  # while the process started
+                slot.end()
+            result, wrong = slot.computed(call)
+            _answer(future, result, StateError(self._closed) if self._closed and wrong else wrong)
         slot.end()
 
-    def _next(self, slot: _Slot) -> bytes | None:
-        """Return the next call to send, b"" to wait for an answer, or None at the end.
-
-        No process gets a second job while another one has none.
-        """
-        with self._changed:
-            while not self._closed and slot in self._slots:
-                room = len(slot.tasks) < _SENT and (not slot.tasks or all(one.tasks for one in self._slots))
-                if room and self._waiting:
-                    task = self._waiting.popleft()
-                    if task.future.running() or task.future.set_running_or_notify_cancel():
-                        slot.tasks.append(task)
-                        return task.call
-                elif slot.tasks:
-                    return b""
-                else:
-                    self._changed.wait()
-        return None
-
-    def _received(self, slot: _Slot, answer: bytes) -> None:
-        try:
-            result, error = pickle.loads(answer)
-        except Exception as unread:  # an error of the class of a result
-            result, error = None, unread
-        with self._changed:
-            task = slot.tasks.pop(0)
-            slot.sent -= 1
-            self._failed_starts = 0
-        task.answer(result, error)
-
-    def _died(self, slot: _Slot, error: Exception) -> None:
-        """Fail the job that a dead process had begun, and give its other jobs back; also if no process could start."""
-        why, begun, sent = "", slot.pid != 0, slot.sent
-        slot.end()
-        with self._changed:
-            left, slot.tasks = slot.tasks, []
-            died, left = left[: sent > 0], left[sent > 0 :]
-            if not begun and isinstance(error, OSError) and not isinstance(error, ConnectionError):
-                self._slots.remove(slot)
-                why = "" if self._slots else _REFUSED.format(error)
-            elif not begun:
+    def _start(self, slot: _Slot) -> None:
+        while not self._closed and not slot.works():
+            try:
+                slot.start()
+                self._failed_starts = 0
+            except (EOFError, ConnectionError):
                 self._failed_starts += 1
-                why = _NO_START if self._failed_starts >= _STARTS * self.workers else ""
-            self._waiting.extendleft(reversed(left))
-            self._changed.notify(len(left))
-        for task in died:
-            task.answer(None, WorkerDiedError(_DIED))
-        if why:
-            self._close(why, StateError(why))
+                if self._failed_starts >= _STARTS * self.workers:
+                    self._close(_NO_START)
 
 
-class _Task(NamedTuple):
-    """A pickled call, and the future of its result."""
-
-    call: bytes
-    future: Future[Any]
-
-    def answer(self, result: Any, error: BaseException | None) -> None:
-        """Answer the caller, unless the pool was closed meanwhile."""
-        with suppress(InvalidStateError):
-            if error is None:
-                self.future.set_result(result)
-            else:
-                self.future.set_exception(error)
+def _answer(future: Future[Any], result: Any, error: BaseException | None) -> None:
+    """Answer the caller, unless that was done when the pool was closed."""
+    with suppress(InvalidStateError):
+        if error is None:
+            future.set_result(result)
+        else:
+            future.set_exception(error)
 
 
 class _Slot:
-    """A sequence of processes, one at a time: the tasks of the current one, and how many of them were sent."""
+    """A sequence of processes, one at a time, and the thread that gives them calls."""
 
     def __init__(self, work: Callable[[_Slot], None]) -> None:
         self.thread = threading.Thread(target=work, args=(self,), daemon=True)
-        self.tasks: list[_Task] = []
-        self.sent = self.pid = 0
-        self._pipes: tuple[Connection, Connection] | None = None
+        self._pipes: tuple[Connection, ...] = ()
         self._process: SpawnProcess | None = None
+
+    def works(self) -> bool:
+        return self._process is not None and self._process.is_alive()
 
     def start(self) -> None:
         """Start a process and wait until it works; EOFError or OSError if it does not."""
-        context = get_context("spawn")
+        self.end()
+        context = multiprocessing.get_context("spawn")
         (calls, to), (back, answers) = context.Pipe(duplex=False), context.Pipe(duplex=False)
         self._pipes = to, back
         process = context.Process(target=work, args=(calls, answers))
         with calls, answers, _starting, warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # a killed tracker warns that names may leak; there are none
-            with shielded():
+            with _shielded():
                 if os.name == "posix":
                     resource_tracker.ensure_running()  # its first start unblocks Ctrl-C
-            with shielded():
+            with _shielded():
                 process.start()
         self._process = process
-        self.answer()
-        self.pid = process.pid or 0
+        back.recv_bytes()
 
-    def send(self, call: bytes) -> None:
-        """Send the process a call; OSError if it has ended."""
-        assert self._pipes is not None
-        self._pipes[0].send_bytes(call)
-        self.sent += 1
-
-    def answer(self) -> bytes:
-        """Wait for the next answer of the process; EOFError or OSError if it has ended."""
-        assert self._pipes is not None
-        return self._pipes[1].recv_bytes()
+    def computed(self, call: bytes) -> tuple[Any, BaseException | None]:
+        """Send the process a call; return its result or error."""
+        try:
+            to, back = self._pipes
+            to.send_bytes(call)
+            result, error = pickle.loads(back.recv_bytes())
+        except (EOFError, OSError):
+            self.end()
+            return None, WorkerDiedError(_DIED)
+        except Exception as error:  # the class of a result raises it
+            return None, error
+        return result, error
 
     def kill(self) -> None:
         """Kill the process; its thread notices."""
@@ -228,10 +183,9 @@ class _Slot:
         self.kill()
         if self._process is not None:
             self._process.join()
-        for pipe in self._pipes or ():
+        for pipe in self._pipes:
             pipe.close()
-        self._pipes = self._process = None
-        self.sent = self.pid = 0
+        self._pipes, self._process = (), None
 
 
 _starting = threading.Lock()
@@ -246,32 +200,29 @@ def _close_all() -> None:
 
 
 def work(calls: Connection, answers: Connection) -> None:
-    """Main loop of a process: answer calls until their pipe closes or its other end is gone."""
+    """Main loop of a process: answer calls until the parent closes the pipes or ends."""
     for number in _of_terminal():
         signal.signal(number, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _of_terminal())
-    given: SimpleQueue[bytes] = SimpleQueue()
-    threading.Thread(target=_listen, args=(calls, given.put), daemon=True).start()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     answer = b"ready"
-    while True:
-        try:
-            answers.send_bytes(answer)
-        except OSError:
-            os._exit(0)
-        answer = _answer(given.get())
-
-
-def _listen(calls: Connection, heard: Callable[[bytes], None]) -> None:
-    try:
+    with suppress(EOFError, OSError):
         while True:
-            heard(calls.recv_bytes())
-    except (EOFError, OSError):
-        os._exit(0)
+            answers.send_bytes(answer)
+            answer = _computed(calls.recv_bytes())
+    os._exit(0)
 
 
-def _answer(call: bytes) -> bytes:
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+    os._exit(0)
+
+
+def _computed(call: bytes) -> bytes:
     """Return the result of a call, or its error, pickled."""
     try:
         return bytes(ForkingPickler.dumps((pickle.loads(call)(), None)))
@@ -283,7 +234,7 @@ def _answer(call: bytes) -> bytes:
 
 
 @contextmanager
-def shielded() -> Iterator[None]:
+def _shielded() -> Iterator[None]:
     """Block terminal signals for processes that this thread starts in the block.
 
     Python's resource tracker then never sees a hang-up, which would make it print errors.
