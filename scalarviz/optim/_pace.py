@@ -92,10 +92,6 @@ class Pace:
 
     # ---- for a Run
 
-    @property
-    def remark(self) -> str:
-        return "" if self.schedule is None else self.schedule.remark
-
     def steps_until_change(self, epoch: int) -> int | None:
         """Return the number of steps after which a Run must ask again at the latest; an epoch has `epoch` steps."""
         return None if self.schedule is None else self.schedule.most(self.standing, epoch)

@@ -54,8 +54,6 @@ class LRScheduler:
     ----------
     base_lrs : tuple of float
         The initial rates, one for each parameter group.
-    remark : str
-        A hint about how the schedule works here, or empty.
     moving : bool
         Whether the schedule also moves the momentum.
 
@@ -67,7 +65,6 @@ class LRScheduler:
         `unit` is unknown, `last_epoch` is below -1, or the initial rates are not known.
     """
 
-    remark = ""
     moving = False
     _shown: tuple[str, ...] = ()
     """Names of the arguments that `repr` shows."""

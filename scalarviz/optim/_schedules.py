@@ -11,13 +11,10 @@ from numpy.typing import NDArray
 from ..checks import flag, function, one_of
 from ..errors import InputError, ScalarvizError
 from ..scalar.single import as_number, checked_number, positive
-from ..scalar.value import Value
-from ..tape import Tape, trace
 from ._checked import below_one, finite, steps_of, whole_numbers
 from ._optimizer import Optimizer
 from ._pace import Floats, PaceMoment
 from ._scheduler import LRScheduler, groups_of, numbers
-from ._vector import run_tape
 
 Counts = NDArray[np.int64]
 
@@ -325,7 +322,7 @@ def _total(total_steps: Any, epochs: Any, steps_per_epoch: Any) -> int:
 
 Factor = Callable[[int], Any]
 _TRIED = (0, 1, 2, 7, 100)
-"""Counts at which a recorded function must give the same results as a call."""
+"""Counts at which a function of an array must give the results of single calls."""
 
 
 class LambdaLR(LRScheduler):
@@ -337,8 +334,7 @@ class LambdaLR(LRScheduler):
         See :class:`LRScheduler`.
     lr_lambda : callable or list of callable
         One for all groups, or one for each. It takes the number of schedule steps and returns a factor >= 0, always the
-        same for the same count. If it can be recorded (arithmetic, ``sv.minimum``, ``sv.cos``, ...), it is computed for
-        many steps at once; else it is called step by step, and `remark` says so.
+        same for the same count. It is called with an array of counts if that gives the results of single calls.
 
     Raises
     ------
@@ -348,7 +344,7 @@ class LambdaLR(LRScheduler):
         The number of functions differs from the number of groups, or the first rate is negative or not finite.
     """
 
-    _of_groups = ("base_lrs", "lr_lambdas", "_tapes")
+    _of_groups = ("base_lrs", "lr_lambdas", "_many")
 
     def __init__(
         self, optimizer: Optimizer, lr_lambda: Factor | Sequence[Factor], last_epoch: int = -1, *, unit: str = "step"
@@ -359,22 +355,14 @@ class LambdaLR(LRScheduler):
         if len(listed) != groups:
             raise InputError(f"LambdaLR: there are {groups} parameter groups, got {len(listed)} functions")
         self.lr_lambdas = [function(one, "LambdaLR: lr_lambda") for one in listed]
-        known: dict[int, Tape | None] = {}
-        for one in self.lr_lambdas:
-            if id(one) not in known:
-                known[id(one)] = _recorded(one)
-        self._tapes = [known[id(one)] for one in self.lr_lambdas]
+        self._many = [_takes_arrays(one) for one in self.lr_lambdas]
         super().__init__(optimizer, last_epoch, unit=unit)
-        if any(tape is None for tape in self._tapes):
-            self.remark = "lr_lambda cannot be recorded; it is called with a number at each step"
 
     def at(self, counts: NDArray[np.int64]) -> Floats:
         """Return ``base_lr * lr_lambda(count)``."""
-        known: dict[int, Floats] = {}
-        for one, tape in zip(self.lr_lambdas, self._tapes, strict=True):
-            if id(one) not in known:
-                known[id(one)] = _called(one, counts) if tape is None else _computed(tape, counts)
-        found: Floats = np.stack([known[id(one)] for one in self.lr_lambdas], axis=1) * np.array(self.base_lrs)
+        ways = [_computed if many else _called for many in self._many]
+        factors = [way(one, counts) for way, one in zip(ways, self.lr_lambdas, strict=True)]
+        found: Floats = np.stack(factors, axis=1) * np.array(self.base_lrs)
         return found
 
     def __repr__(self) -> str:
@@ -398,23 +386,15 @@ def _number(found: Any) -> float:
     return as_number(found, "LambdaLR: the result of lr_lambda")
 
 
-def _computed(tape: Tape, counts: NDArray[np.int64]) -> Floats:
-    found: Floats = run_tape(tape, counts[np.newaxis].astype(np.float64), np.zeros(0))[0]
-    return found
+def _computed(one: Factor, counts: NDArray[np.int64]) -> Floats:
+    given: Any = counts.astype(np.float64)
+    return np.broadcast_to(np.asarray(one(given), np.float64), counts.shape)
 
 
-def _recorded(one: Factor) -> Tape | None:
-    """Return the function as a tape; None if it needs a number, or if the tape's results differ from those of calls."""
-
-    def traced(inputs: list[Value]) -> Value:
-        given: Any = inputs[0]
-        found: Any = one(given)
-        return found if isinstance(found, Value) else Value(_number(found))
-
+def _takes_arrays(one: Factor) -> bool:
+    """Return whether the function computes an array of counts, with the results of single calls."""
     try:
         called = _called(one, np.array(_TRIED))  # the function may index a list that ends earlier
-        tape = trace(traced, 1)
-        found = _computed(tape, np.array(_TRIED))
-    except Exception:  # the function was not written for Values
-        return None
-    return tape if np.allclose(found, called, rtol=1e-13, atol=0, equal_nan=True) else None
+        return np.allclose(_computed(one, np.array(_TRIED)), called, rtol=1e-13, atol=0, equal_nan=True)
+    except Exception:  # the function takes a number only
+        return False

@@ -27,7 +27,7 @@ def chosen(run: Run) -> EngineChoice:
         return choice
     data = run._problem.data
     changed = data.remark if isinstance(data, Outside) else ""
-    remarks = (choice.why, training.trainer.remark, changed, training.pace.remark, run.breakpoints.remark)
+    remarks = (choice.why, training.trainer.remark, changed, run.breakpoints.remark)
     said = "; ".join(filter(None, remarks))
     return choice if said == choice.why else replace(choice, why=said)
 

@@ -15,7 +15,7 @@ STEPS = 60
 
 
 def tens(count):
-    return 0.5 ** (count // 10)  # cannot be recorded
+    return 0.5 ** (count // 10)
 
 
 def decay(count):
