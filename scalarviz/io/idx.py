@@ -11,7 +11,6 @@ import gzip
 import zlib
 from math import prod
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,16 +37,26 @@ def read_idx(path: StrPath, dimensions: int) -> NDArray[np.uint8]:
         with source.open("rb") as plain:
             zipped = plain.read(2) == GZIP
             plain.seek(0)
-            if not zipped:
-                return _array(plain, path, dimensions)
-            with gzip.open(plain) as unzipped:
-                return _array(unzipped, path, dimensions)
+            data = (gzip.GzipFile(fileobj=plain) if zipped else plain).read(LARGEST)
     except EOFError:
         raise FileFormatError(f"{path} is cut short: its gzip stream has no end") from None
     except (gzip.BadGzipFile, zlib.error) as error:
         raise FileFormatError(f"{path} is damaged: {error}") from None
     except OSError as error:
         raise unreadable(path, error) from None
+    wanted, begin = bytes([0, 0, UBYTE, dimensions]), 4 + 4 * dimensions
+    if data[:4] != wanted:
+        raise FileFormatError(
+            f"{path} is not an IDX file of unsigned bytes with {dimensions} dimension{'s' if dimensions > 1 else ''}: "
+            f"it begins with {data[:4].hex(' ') or 'nothing'}, expected {wanted.hex(' ')}"
+        )
+    if len(data) < begin:
+        raise FileFormatError(f"{path} is cut short: it ends within its header")
+    shape = np.frombuffer(data, ">u4", dimensions, 4).tolist()
+    if (size := prod(shape)) != len(data) - begin or not size:
+        sides = " x ".join(map(str, shape))
+        raise FileFormatError(f"{path} has {len(data) - begin:,} bytes of numbers; its header states {sides}, {size:,}")
+    return np.frombuffer(data, np.uint8, offset=begin).reshape(shape)
 
 
 def find_idx(folder: StrPath, name: str) -> Path:
@@ -64,29 +73,3 @@ def find_idx(folder: StrPath, name: str) -> Path:
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder}; give a folder with files such as {names[0]} or {names[1]}")
     raise InputError(f"{folder} has neither {names[0]} nor {names[1]}; put the file there (nothing is downloaded)")
-
-
-def _array(file: BinaryIO | gzip.GzipFile, path: StrPath, dimensions: int) -> NDArray[np.uint8]:
-    head = file.read(4)
-    wanted = bytes([0, 0, UBYTE, dimensions])
-    if head != wanted:
-        raise FileFormatError(
-            f"{path} is not an IDX file of unsigned bytes with {dimensions} "
-            f"dimension{'s' if dimensions > 1 else ''}: it begins with {head.hex(' ') or 'nothing'}, expected "
-            f"{wanted.hex(' ')}"
-        )
-    header = file.read(4 * dimensions)
-    if len(header) < 4 * dimensions:
-        raise FileFormatError(f"{path} is cut short: it ends within its header")
-    shape = tuple(int(side) for side in np.frombuffer(header, ">u4"))
-    size = prod(shape)
-    if size == 0 or size > LARGEST:
-        raise FileFormatError(f"{path} says that it holds {' x '.join(map(str, shape))} bytes; allowed: 1 to {LARGEST}")
-    body = file.read(size)
-    if len(body) < size:
-        raise FileFormatError(
-            f"{path} is cut short: {' x '.join(map(str, shape))} needs {size:,} bytes, got {len(body):,}"
-        )
-    if file.read(1):
-        raise FileFormatError(f"{path} is longer than the {size:,} bytes that its header {shape} states")
-    return np.frombuffer(body, np.uint8).reshape(shape)

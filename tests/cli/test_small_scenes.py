@@ -191,7 +191,7 @@ def test_files_of_mnist_and_those_that_cannot_be_used(blind, tmp_path):
     good = labels.read_bytes()
     for change, says in (
         (lambda: labels.write_bytes(good[:-1] + b"\x0b"), ("label 199 is 11", "0 to 9")),
-        (lambda: labels.write_bytes(good[:20]), ("is cut short",)),
+        (lambda: labels.write_bytes(good[:20]), ("its header states",)),
         (lambda: write_idx(labels, np.zeros(7, np.uint8)), ("has 200 pictures",)),
         (labels.unlink, ("has neither train-labels-idx1-ubyte nor",)),
         (lambda: (labels.write_bytes(good), write_idx(tests, np.zeros((50, 9, 9), np.uint8))), ("12 x 8", "9 x 9")),

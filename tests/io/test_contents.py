@@ -108,7 +108,7 @@ BAD = {
     "idx": {
         b"": ("nothing",), b"\x89PNG\r\n\x1a\n": ("89 50 4e 47", "00 00 08 03"), idx(NUMBERS[0]): ("00 00 08 02",),
         idx(NUMBERS)[:7]: ("header",), idx(NUMBERS)[:-1]: (24, 23), headed(2**32 - 1, 2**32 - 1, 9): (),
-        headed(0, 28, 28): ("1 to",),
+        headed(0, 28, 28): ("0 x 28 x 28",),
         gzip.compress(idx(NUMBERS), mtime=0)[:-9]: ("cut short",), b"\x1f\x8b" + b"rubbish" * 9: ("damaged",),
     },
     "npz": {
