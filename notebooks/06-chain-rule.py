@@ -117,7 +117,7 @@ print(f"nudged: {found:.4f}   chain rule: {np.prod(links):.4f}")
 #
 # The chains of `w00` and `w01` differ only in the slope of the link next to the weight: `x0` or `x1`. So backward
 # computes the product of the other three slopes **once** and stores it. This product is called **delta**, δ. Each sum
-# (`s0`, `s1`, `y`) has its own δ: the slope of the loss with respect to this sum.
+# (`s0`, `s1`, `y`) has a δ: the slope of the loss with respect to this sum.
 
 # %%
 delta_y = 2 * (y - target[0])
@@ -213,7 +213,7 @@ sv.lesson("06")
 # %% [markdown]
 # ## Now you
 #
-# **1. Another target.** Everything is as above, but the target is 0, not 1. What is the δ of `y` now? (`y` is 0.0424.)
+# **1. Another target.** Now the target is 0, not 1. What is the δ of `y`? (`y` is 0.0424.)
 
 # %% tags=["exercise: another-target"]
 answer = ...

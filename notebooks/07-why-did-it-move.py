@@ -116,14 +116,14 @@ for step in range(1, 8):
     print(f"step {step}: gradient {slope:7.4f}   moved by {places[step] - places[step - 1]:7.4f}")
 
 # %% [markdown]
-# In steps 4, 5 and 6 the weight **rises**, although the gradient is positive. `run.why` shows the reason for step 4:
+# In steps 4, 5 and 6 the weight **rises**, although the gradient is positive. `run.why` shows why in step 4:
 
 # %%
 found = run.why("weight[0][0]", step=4)
 
 # %% [markdown]
 # The line of `v'` computes the new speed. The gradient is a small positive number, but the old speed is large and
-# negative. So the new speed is negative, too. The step subtracts a negative number, and the weight rises.
+# negative. So the new speed is negative, too. The step subtracts it, and the weight rises.
 
 # %%
 against = [step for step in range(1, 13) if (places[step] - places[step - 1]) * run.open(step=step).gradient[0] > 0]
@@ -132,9 +132,8 @@ print("steps against their own gradient:", against)
 # %% [markdown]
 # ## Other values of the weight
 #
-# A gradient says how much the loss changes *if this weight becomes a little larger*. How much is "a little"? To find
-# out, `loss_along` gives this weight 41 different values and computes the loss for each. All other weights stay the
-# same.
+# A gradient says how much the loss changes *if this weight becomes a little larger*. How much is "a little"?
+# `loss_along` gives this weight 41 different values and computes the loss for each. All other weights stay the same.
 
 # %%
 along = run.open(step=8).loss_along("weight[0][0]", points=41)
