@@ -14,8 +14,8 @@
 # %% [markdown]
 # # The chain rule with its numbers
 #
-# Between a weight in the first layer and the loss lie two products, two sums and an activation. Still, `backward()`
-# finds the exact slope of the loss with respect to this weight.
+# A weight in the first layer acts on the loss through products, sums and an activation. Still, `backward()` finds the
+# exact slope of the loss with respect to this weight.
 #
 # **The question of this lesson: how does `backward()` find this slope?**
 #
@@ -37,7 +37,8 @@ def show(x, size=(580, 427), **options):
 # %% [markdown]
 # ## A small network
 #
-# This network has two inputs, two hidden units with `tanh`, and one output. It has six weights and three biases.
+# This network has two inputs, two hidden units with `tanh`, and one output. The network has six weights and three
+# biases.
 
 # %%
 net = nn.Sequential(nn.Linear(2, 2), nn.Tanh(), nn.Linear(2, 1))
@@ -96,8 +97,8 @@ print(" * ".join(f"({link:.4f})" for link in links), f"= {np.prod(links):.4f}")
 
 # %% [markdown]
 # Why do we multiply the slopes? Let `w00` grow a tiny bit. Then `s0` grows by the same amount. `h0` grows 0.99 times as
-# much as `s0`, and `y` grows 2 times as much as `h0`. The loss changes -1.915 times as much as `y`: the loss falls.
-# Together, the loss changes -3.79 times as much as `w00`.
+# much as `s0`, and `y` grows 2 times as much as `h0`. The loss changes -1.915 times as much as `y`: the loss falls. So
+# the loss changes -3.79 times as much as `w00`.
 #
 # Test this: *nudge* the weight (change it a little), and compute the loss again.
 
@@ -115,9 +116,9 @@ print(f"nudged: {found:.4f}   chain rule: {np.prod(links):.4f}")
 # %% [markdown]
 # ## Compute the common part once
 #
-# The chains of `w00` and `w01` differ only in the slope of the link next to the weight: `x0` or `x1`. So backward
-# computes the product of the other three slopes **once** and stores it. This product is called **delta**, δ. Each sum
-# (`s0`, `s1`, `y`) has a δ: the slope of the loss with respect to this sum.
+# The chain of `w01` has the same slopes as the chain of `w00`, except one: `x1` instead of `x0`. So backward computes
+# the product of the other three slopes **once** and stores it. This product is called **delta**, δ. Each sum (`s0`,
+# `s1`, `y`) has a δ: the slope of the loss with respect to this sum.
 
 # %%
 delta_y = 2 * (y - target[0])
@@ -139,14 +140,14 @@ for name, delta, entered in rows:
     print(f"{name:4} {delta:8.4f} * {entered:7.4f} = {delta * entered:8.4f}")
 
 # %% [markdown]
-# Three deltas give nine gradients. Of the four weights in the first layer, `w00` has the largest gradient (in size),
+# Three deltas give nine gradients. Of the four weights in the first layer, `w00` has the largest gradient in size,
 # because its input is larger than the input of `w01`. The gradients of `w10` and `w11` are small, because the next
 # weight on their path, `v1`, is small and `tanh` is nearly flat at `s1` (the slope is 0.165).
 
 # %% [markdown]
 # ## The same numbers in an opened step
 #
-# `run.open()` computes the next step without changing the run. It returns all numbers of this step.
+# `run.open()` computes the next step without changing the run. It returns all numbers of this step: an *opened step*.
 
 # %%
 opened = run.open()
@@ -155,9 +156,9 @@ print("delta of the output: ", opened.deltas["2"].ravel().round(4))
 print("gradient of w00:     ", opened.gradient[opened.index("0.weight[0][0]")].round(4))
 
 # %% [markdown]
-# An opened step consists of **micro-steps**, such as one δ or one gradient. The next cell prints the micro-steps of
-# backward. In this list layer 0 is the first layer, layer 1 the `tanh`, and layer 2 the last layer. Output 0 of layer 0
-# is the sum `s0`.
+# An opened step consists of **micro-steps**: small computations, such as one δ or one gradient. The next cell prints
+# the micro-steps of backward. In this list layer 0 is the first layer, layer 1 the `tanh`, and layer 2 the last layer.
+# Output 0 of layer 0 is the sum `s0`.
 
 # %%
 for number, small in enumerate(opened.micro_steps(), 1):

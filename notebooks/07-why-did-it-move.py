@@ -14,7 +14,7 @@
 # %% [markdown]
 # # Why did this cube move?
 #
-# In our pictures, each cube is one weight. A training step changes the weight: the batch has eight samples, and the
+# In our pictures, each cube is one weight. A training step changes this weight: the step uses eight samples, and the
 # optimiser turns their gradients into one update.
 #
 # **The question of this lesson: what moved the weight, and by how much?**
@@ -73,8 +73,8 @@ show(scene)
 found = run.why("weight[0][0]")
 
 # %% [markdown]
-# Each line of the table is one pupil. `delta` is the slope of this pupil's loss with respect to the output (δ), and `x`
-# is the pupil's practice. The last column is δ times `x`. The sum of the eight products, divided by 8, is the gradient.
+# Each line of the table is one pupil. `delta` is δ, the slope of this pupil's loss with respect to the output. `x` is
+# the pupil's practice. The last column is δ times `x`. The sum of the eight products, divided by 8, is the gradient.
 # The last line of the output subtracts the learning rate times the gradient from the weight.
 #
 # All pupils pull in the same direction, but pupil 4 alone gives 85 % of the sum.
@@ -97,13 +97,13 @@ run.step()
 found = run.why("weight[0][0]")
 
 # %% [markdown]
-# ## The part of the optimiser
+# ## The effect of the optimiser
 #
 # In plain gradient descent, the update is the gradient times the learning rate. Most other optimisers also use earlier
 # gradients. **Momentum** stores a speed `v` for each weight. Each step multiplies this speed by 0.9 and adds the
 # gradient. Then it subtracts `v` times the learning rate from the weight.
 #
-# **Predict:** if the gradient is positive, the weight should fall. Can the weight *rise* in such a step?
+# **Predict:** without momentum, a weight with a positive gradient falls. Can it *rise* with momentum?
 
 # %%
 run = make_run(points, lr=0.1, momentum=0.9)
@@ -116,7 +116,7 @@ for step in range(1, 8):
     print(f"step {step}: gradient {slope:7.4f}   moved by {places[step] - places[step - 1]:7.4f}")
 
 # %% [markdown]
-# In steps 4, 5 and 6 the weight **rises**, although the gradient is positive. `run.why` shows why in step 4:
+# In steps 4, 5 and 6 the weight **rises**, although the gradient is positive. `run.why` explains step 4:
 
 # %%
 found = run.why("weight[0][0]", step=4)
@@ -132,8 +132,8 @@ print("steps against their own gradient:", against)
 # %% [markdown]
 # ## Other values of the weight
 #
-# A gradient says how much the loss changes *if this weight becomes a little larger*. How much is "a little"?
-# `loss_along` gives this weight 41 different values and computes the loss for each. All other weights stay the same.
+# A gradient says how much the loss changes *if a weight becomes a little larger*. How much is "a little"? `loss_along`
+# gives the weight of practice 41 different values and computes the loss for each. All other weights stay the same.
 
 # %%
 along = run.open(step=8).loss_along("weight[0][0]", points=41)
@@ -159,10 +159,10 @@ def picture(along, size=(1120, 560)):
 picture(along)
 
 # %% [markdown]
-# The blue curve shows the loss (upwards) for each value of this weight (to the right). The dot marks the weight in step
-# 8. The violet line touches the curve at the dot and has the same slope there. Near the dot, curve and line are nearly
-# the same. Farther away, on both sides, the loss is higher than the line: **a slope is right for small steps only.**
-# This is why the learning rate is small.
+# The blue curve shows the loss (upwards) for each value of this weight (to the right). The dot marks the weight before
+# step 8. The violet line touches the curve at the dot and has the slope of the curve there. Near the dot, curve and
+# line are nearly the same. Farther away, on both sides, the loss is higher than the line: **a slope is right for small
+# steps only.** This is why the learning rate is small.
 
 # %% [markdown]
 # ## Live
@@ -211,8 +211,8 @@ sv.check.exercise("07.3", answer)
 
 # %% [markdown]
 # **4. A gradient of two samples.** Two samples have the inputs `x = 1` and `x = 3`. Their loss is
-# `f = ((w + b - 2)**2 + (3 * w + b - 4)**2) / 2`. Write the slopes of `f` with respect to `w` and `b`: `first` and
-# `second` are the δ of the two samples, so replace each `...` by the factor of this δ.
+# `f = ((w + b - 2)**2 + (3 * w + b - 4)**2) / 2`. Write the slopes of `f` with respect to `w` and `b`. `first` and
+# `second` are the δ of the two samples. Replace each `...` by the factor of this δ.
 
 
 # %% tags=["exercise: two-pupils"]
@@ -226,5 +226,5 @@ sv.check.exercise("07.4", slopes)
 # %% [markdown]
 # ## To remember
 #
-# **A gradient is a sum over samples. An optimiser that remembers earlier steps makes a different update from this sum.
-# A slope is right for small steps only.**
+# **A gradient is a sum over samples. An optimiser that remembers earlier steps can raise a weight although its gradient
+# is positive. A slope is right for small steps only.**

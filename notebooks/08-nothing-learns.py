@@ -15,7 +15,7 @@
 # # Nothing learns
 #
 # The code runs without an error, but the network does not learn. This happens to everyone who trains networks. Here you
-# examine five such networks, like a doctor.
+# are the doctor of five such networks.
 #
 # **The question of this lesson: how do you find out what is wrong with a network, without guessing?**
 #
@@ -129,7 +129,7 @@ who = dict(zip("ABCDE", map(str, lot), strict=True))
 #
 # **Before you examine a patient:** for each illness, write down which of the five questions should reveal this illness.
 #
-# The next cell trains all patients. Training stops when a loss becomes infinite.
+# The next cell trains all patients. Training stops when the loss becomes infinite.
 
 # %%
 patients = {}
@@ -169,8 +169,8 @@ examine(patients["E"])
 # %% [markdown]
 # ### An X-ray
 #
-# The cubes show the weights of each patient's first layer. They are divided by the layer's largest weight, so that
-# small weights also have a visible colour.
+# The cubes show the weights of each patient's first layer. Each patient's weights are divided by the largest of them,
+# so that all patients share one colour scale.
 
 
 # %%
@@ -186,7 +186,7 @@ xray()
 # ## Live
 #
 # Here is one more patient. Run the cell, click the picture, press **Space** to train, and click cubes to see their
-# numbers. Other seeds give other patients, such as `sv.lesson("08", seed=1)`. One of six is healthy.
+# numbers. For another patient, use another seed, such as `sv.lesson("08", seed=1)`. One patient in six is healthy.
 
 # %%
 sv.lesson("08")

@@ -14,7 +14,7 @@
 # %% [markdown]
 # # Is my gradient right?
 #
-# You wrote a backward rule yourself. You train with it, and the loss falls. Is the gradient right?
+# Suppose that you wrote a backward rule yourself. You train with it, and the loss falls. Is the gradient right?
 #
 # **The question of this lesson: how do you know that a gradient is right, if even a wrong one makes the loss fall?**
 #
@@ -35,8 +35,8 @@ def show(x, size=(680, 400), **options):
 # %% [markdown]
 # ## Predict first
 #
-# Somebody writes the backward rule of `tanh` and forgets its slope, a factor between 0 and 1. Everything else is right.
-# Does the loss still fall?
+# Somebody writes the backward rule of `tanh` and forgets one factor: the slope of `tanh`, a number between 0 and 1.
+# Everything else is right. Does the loss still fall?
 
 # %%
 samples = [([0.5, -1.0], 0.3), ([1.0, 0.5], -0.6), ([-0.5, 0.8], 0.4), ([0.9, 0.9], 0.1)]
@@ -79,8 +79,8 @@ for step in (0, 20, 40, 59):
 # ## Nudging
 #
 # To *nudge* a number means to change it a little. Nudge the input up and down, and compute the result each time. The
-# change of the result, divided by the change of the input, is the slope. This uses no rule of calculus, so no rule can
-# be wrong.
+# change of the result, divided by the change of the input, is the slope. This method uses no rule of calculus, so no
+# rule can be wrong.
 
 
 # %%
@@ -174,8 +174,9 @@ first, first_bias, last = away[:6].reshape(3, 2), away[6:9].reshape(3, 1), away[
 show({"0.weight": first, "0.bias": first_bias, "2.weight": last, "2.bias": away[12:].reshape(1, 1)})
 
 # %% [markdown]
-# The picture also shows **where** the mistake is. The last layer is right. The first layer, before the `tanh`, is
-# wrong. A wrong gradient spreads only backwards. So the mistake is in the `tanh` between the two layers.
+# The picture also shows **where** the mistake is. The gradients of the last layer are right. The gradients of the first
+# layer, before the `tanh`, are wrong. An error spreads only backwards. So the mistake is in the `tanh` between the two
+# layers.
 
 # %% [markdown]
 # `sv.gradcheck` compares backward with nudging for any function of numbers. It chooses a suitable nudge for each input:

@@ -53,7 +53,7 @@ for at, value in zip(a, np.exp(-a * a), strict=True):
 # ## One new line in the table
 #
 # `sv.register` adds an operation. You pass its name, the names of its inputs, the formula of its value, and one slope
-# for each input, all as strings. In a slope, `y` stands for the value.
+# for each input, all as strings. In the formula of a slope, `y` stands for the value.
 
 # %%
 bump = sv.register("bump", "a", "exp(-a * a)", ("-2 * a * y",))
@@ -83,8 +83,8 @@ print("with a slope that forgets y:", bool(sv.gradcheck(careless, 0.5)))
 # %% [markdown]
 # ## A unit with a bump
 #
-# In lesson 03 one unit could not learn XOR, because it only separates the two sides of a line. A bump also has a
-# **middle**.
+# In lesson 03 one unit could not learn XOR: its output is large on one side of a line and small on the other. With a
+# bump, the output is large in the **middle** and small on both sides.
 #
 # **Predict:** take one unit with two weights, a bias, and our bump as its activation. Can this unit learn XOR?
 
@@ -130,13 +130,13 @@ w0, w1, bias = run.values
 print(f"the middle of the bump: {w0:.2f} * x + {w1:.2f} * y = {-bias:.2f}")
 
 # %% [markdown]
-# (The unit succeeds only from some first weights. To see it fail, change the bias in `make_run` to `[0.5]`.)
+# (With other first weights, the unit may not learn XOR. To see this, change the bias in `make_run` to `[0.5]`.)
 #
 # ## The speed of your operation
 #
 # Each engine translates your formula into its own code: `objects` into Python, `numba` into machine code. So you write
-# the formula once, and all engines compute the same numbers. (The next cell times 100 steps five times and takes the
-# fastest time, because other programs can slow the computer down.)
+# the formula once, and all engines compute the same numbers. (The next cell measures the time of 100 steps, five times.
+# It uses the shortest time, because other programs can slow the computer down.)
 
 # %%
 weights, seconds = {}, {}
@@ -153,7 +153,8 @@ print("numba is more than 20 times faster:", seconds["objects"] > 20 * seconds["
 # %% [markdown]
 # ## Two inputs
 #
-# An operation with two inputs has two slopes. This one is the length of an arrow that goes `a` to the right and `b` up:
+# An operation with two inputs has two slopes. The next one computes the length of an arrow that goes `a` to the right
+# and `b` up:
 
 # %%
 length = sv.register("length", "a b", "sqrt(a * a + b * b)", ("a / y", "b / y"))
@@ -164,8 +165,8 @@ print(length(a, b).data, a.grad, b.grad)
 # %% [markdown]
 # ## Live
 #
-# Here a network with six bumps learns a curve with two hills. Its bump was registered like yours. Run the cell, click
-# the picture, and press **Space** to train.
+# Here a network with six bumps learns a curve with two hills. The bump is registered as above. Run the cell, click the
+# picture, and press **Space** to train.
 
 # %%
 sv.lesson("10")

@@ -83,10 +83,10 @@ print("rows with a gradient:", [ALPHABET[k] for k in touched])
 #
 # Which letter follows *m*? This depends on the letters before *m*. So every letter *looks at* itself and at all letters
 # before it: the GPT mixes their numbers. Three plates compute three rows of numbers for each letter: its **query**
-# (plate `q`), its **key** (plate `k`) and its **value** (plate `v`). The query of a letter says what it looks for, and
-# the key of a letter says what it offers. The value contains the numbers that are mixed.
+# (plate `q`), its **key** (plate `k`) and its **value** (plate `v`). The query says what this letter looks for, and the
+# key says what this letter offers. The value contains the numbers that are mixed.
 #
-# In the next cell, one query meets three keys:
+# The next cell compares one query with three keys:
 
 # %%
 query = [1.0, 0.5]
@@ -97,9 +97,9 @@ for letter, score, share in zip(keys, scores, shares, strict=True):
     print(f"{letter:8} score {score:.2f}   share {share:.2f}")
 
 # %% [markdown]
-# A score is a sum of products, as in a neuron. But here the weights are the numbers of another letter, its key. (Our
-# GPT also divides each score by a fixed number, so that long rows do not give large scores.) `softmax` turns scores
-# into shares: each share is `exp(score)`, divided by the sum of all `exp(score)`. Shares are positive and add up to 1.
+# A score is a sum of products, as in a neuron. But here the weights are the key of another letter. (Our GPT also
+# divides each score by a fixed number, so that long rows do not give large scores.) `softmax` turns scores into shares:
+# each share is `exp(score)`, divided by the sum of all `exp(score)`. Shares are positive and add up to 1.
 #
 # The letter takes the mean of all values, weighted with these shares. This is **attention**.
 
@@ -114,7 +114,7 @@ print("taken:", taken.round(2))
 # name.
 #
 # Each head returns 4 numbers, so together they return 8. The plate `o` (**output**) is a plain layer after the heads:
-# each of its rows is a neuron that reads all 8 numbers. Without `o`, the first four numbers would depend only on head
+# each of its rows is a neuron that reads all 8 numbers. Without `o`, the first four of them would depend only on head
 # 0.
 #
 # ## Part 3: a hidden layer, and shortcuts
@@ -122,12 +122,13 @@ print("taken:", taken.round(2))
 # `up` and `down` form a hidden layer, as in lesson 03. `up` turns 8 numbers into 32. The activation sets negative
 # numbers to 0. `down` turns the 32 numbers into 8 again.
 #
-# Both the attention and the hidden layer have a **shortcut**: their result is *added* to their input. A sum passes the
-# gradient on unchanged, so through the shortcut the gradient reaches the input unchanged. (Before each of these parts,
-# a row is divided by the root of its mean square, so that its numbers stay near 1. This **norm** has no weights.)
+# Both the attention and the hidden layer have a **shortcut**: the result of the part is *added* to its input. A sum
+# passes the gradient on unchanged, so through the shortcut the gradient reaches the input unchanged. (Before each part,
+# the row of a letter is divided by the root of its mean square, so that its numbers stay near 1. This **norm** has no
+# weights.)
 #
-# The next cell computes the slope through 20 layers with the same weight and activation, first without shortcuts, then
-# with them. **Predict** both slopes: below 1, about 1, or above 1?
+# The next cell computes the slope of the last of 20 equal layers with respect to the input: first without shortcuts,
+# then with shortcuts. **Predict** both slopes: below 1, about 1, or above 1?
 
 
 # %%
@@ -145,8 +146,8 @@ print(f"20 layers without shortcuts: {slope_through(20, shortcut=False):.1e}")
 print(f"20 layers with shortcuts:    {slope_through(20, shortcut=True):.2f}")
 
 # %% [markdown]
-# Without a shortcut, each layer multiplies the slope by a half or less: the first layers would learn nothing. With a
-# shortcut, the slope of each layer is 1 **plus** the slope of `branch`.
+# Without a shortcut, each layer multiplies the slope by a half or less: the first layers would learn almost nothing.
+# With a shortcut, the slope of each layer is 1 **plus** the slope of `branch`.
 
 # %% [markdown]
 # ## Part 4: what comes next
@@ -155,7 +156,7 @@ print(f"20 layers with shortcuts:    {slope_through(20, shortcut=True):.2f}")
 # `softmax` turns the scores into shares, the probabilities of the letters. The **loss** is
 # `-log(share of the right letter)`.
 #
-# **Predict:** a GPT that knows nothing gives the same share to all 27. What is its loss?
+# **Predict:** a GPT that knows nothing gives the same share to all 27 possibilities. What is its loss?
 
 # %%
 print(f"-log(1 / 27) = {-np.log(1 / 27):.3f}")
@@ -304,9 +305,9 @@ def slopes(a, b):
 sv.check.exercise("11.3", slopes)
 
 # %% [markdown]
-# **4. The number of weights.** The scene `scalarviz microgpt` has 16 numbers for each letter (not 8) and 16 places (not
-# 8). `up` turns 16 numbers into four times 16. How many weights does this GPT have? (Go through the list of plates
-# above.)
+# **4. The number of weights.** The command `scalarviz microgpt` shows a GPT with 16 numbers for each letter (not 8) and
+# 16 places (not 8). `up` turns 16 numbers into four times 16. How many weights does this GPT have? (Use the list of
+# plates above.)
 
 # %% tags=["exercise: count"]
 answer = ...

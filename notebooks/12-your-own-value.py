@@ -105,8 +105,8 @@ sv.check.exercise("12.2", push)
 # Each node pushes once, and only after all nodes that were computed from it have pushed. Write the list `order`: all
 # nodes that have parents, in such an order. (A node without parents has nothing to push.)
 #
-# One way is to start at `root`: visit the parents of a node first, then append the node to a list. At the end, reverse
-# the list.
+# One way is to start at `root`: visit the parents of a node first, then append the node to a list (each node once). At
+# the end, reverse the list.
 
 
 # %% tags=["exercise: order"]
@@ -146,9 +146,9 @@ sv.check.exercise("12.4", step)
 # %% [markdown]
 # ## Exclusive or, with + and · alone
 #
-# The unit adds two weighted inputs and a bias. Its activation is a product: the sum times itself. So the unit has three
-# weights, with the bias. (If your class or your step is not ready yet, the next cells use the library's class and
-# optimiser, so that you can still see the result.)
+# Now we train one unit. It adds two weighted inputs and a bias. Its activation is a product: the sum times itself. So
+# the unit has three weights, with the bias. (If your class or your step is not ready yet, the next cells use the
+# library's class and optimiser, so that you can still see the result.)
 
 # %%
 mine = bool(sv.check.backward(Value)) and bool(sv.check.exercise("12.4", step))
@@ -188,7 +188,7 @@ def one_step(lr=0.02):
 # %% [markdown]
 # ## The weights as cubes
 #
-# `sv.watch` shows numbers as cubes. Your code passes the new weights to `update` after each step.
+# `sv.watch` shows numbers as cubes. The loop passes the new weights to `update` after each step.
 
 
 # %%
