@@ -60,7 +60,7 @@ show(scene)
 #
 # **Predict:** the first layer, on the left, has four weights. Which of them will change most in the next training step?
 #
-# ## Forward, number by number
+# ## Forward
 
 # %%
 (w00, w01), (w10, w11) = net[0].weight.data
@@ -176,7 +176,7 @@ show(scene, inside=12)
 
 # %% [markdown]
 # The second picture shows a micro-step of backward. The numbers in orange frames are the δ of the output and the δ of
-# the first sum. (Orange is negative, violet is positive.)
+# the first sum.
 
 # %%
 show(scene, inside=15)
@@ -269,5 +269,5 @@ sv.check.exercise("06.5", answer)
 # %% [markdown]
 # ## To remember
 #
-# **Multiply the slopes along each path, and add the products of all paths. Backward computes the common part, δ, only
-# once.**
+# **Multiply the slopes along each path, and add the products of all paths. Backward computes the common part of paths,
+# δ, only once.**

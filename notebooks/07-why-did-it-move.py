@@ -38,8 +38,8 @@ def show(x, size=(680, 420), **options):
 # %% [markdown]
 # ## Eight pupils
 #
-# For each pupil we know how much they practised and slept (two numbers from 0 to 1), and how many points they got in a
-# test. A network should predict the points. It has one weight for practice, one weight for sleep, and a bias.
+# For each pupil we know how much they practised and slept (from 0 to 1), and how many points they got in a test. A
+# network should predict the points. It has one weight for practice, one weight for sleep, and a bias.
 
 # %%
 pupils = [(0.1, 0.9), (0.3, 0.5), (0.5, 0.7), (0.7, 0.2), (0.9, 0.6), (0.2, 0.3), (0.6, 0.9), (0.8, 0.4)]
@@ -63,7 +63,7 @@ show(scene)
 # In one step, the weight of practice jumped from 0.5 to more than 1.1.
 #
 # **Predict:** the gradient of each pupil *pulls* at this weight. Did all eight pupils pull hard, or a few, or only one?
-# (Look at the numbers in `pupils` and `points`.)
+# (Look at `pupils` and `points`.)
 #
 # ## The gradient as a sum
 #
@@ -75,7 +75,7 @@ found = run.why("weight[0][0]")
 # %% [markdown]
 # Each line of the table is one pupil. `delta` is δ, the slope of this pupil's loss with respect to the output. `x` is
 # the pupil's practice. The last column is δ times `x`. The sum of the eight products, divided by 8, is the gradient.
-# The last line of the output subtracts the learning rate times the gradient from the weight.
+# The last lines of the output compute the new weight.
 #
 # All pupils pull in the same direction, but pupil 4 alone gives 85 % of the sum.
 
@@ -123,7 +123,8 @@ found = run.why("weight[0][0]", step=4)
 
 # %% [markdown]
 # The line of `v'` computes the new speed. The gradient is a small positive number, but the old speed is large and
-# negative. So the new speed is negative, too. The step subtracts it, and the weight rises.
+# negative. So the new speed is negative, too. The step subtracts it, and the weight rises. The next cell finds all such
+# steps:
 
 # %%
 against = [step for step in range(1, 13) if (places[step] - places[step - 1]) * run.open(step=step).gradient[0] > 0]
@@ -167,9 +168,9 @@ picture(along)
 # %% [markdown]
 # ## Live
 #
-# The network in the next cell has twelve weights and biases, and its six samples are colours. Run the cell, click the
-# picture, press **Right** a few times to train, and click a cube. A card shows how much each sample pulled at this
-# weight, and how the optimiser turned the gradient into an update.
+# This network has twelve weights and biases. Its six samples are colours. Run the cell, click the picture, press
+# **Right** a few times to train, and click a cube. A card shows how much each sample pulled at this weight, and how the
+# optimiser turned the gradient into an update.
 
 # %%
 sv.lesson("07")
@@ -212,7 +213,7 @@ sv.check.exercise("07.3", answer)
 # %% [markdown]
 # **4. A gradient of two samples.** Two samples have the inputs `x = 1` and `x = 3`. Their loss is
 # `f = ((w + b - 2)**2 + (3 * w + b - 4)**2) / 2`. Write the slopes of `f` with respect to `w` and `b`. `first` and
-# `second` are the δ of the two samples. Replace each `...` by the factor of this δ.
+# `second` are the δ of the two samples. Replace each `...` by the right factor.
 
 
 # %% tags=["exercise: two-pupils"]

@@ -31,8 +31,8 @@ from scalarviz.errors import DivergedError
 # %% [markdown]
 # ## A healthy network
 #
-# The network reads two bits. Its output should be 1 if the bits are equal, and 0 if they differ. It has two inputs, six
-# hidden units and one output.
+# The network reads two bits. Its output should be 1 if the bits are equal, and 0 if they differ. It has six hidden
+# units and one output.
 
 # %%
 BITS, EQUAL = [[0, 0], [0, 1], [1, 0], [1, 1]], [[1], [0], [0], [1]]
@@ -71,7 +71,7 @@ def train(run, steps=2000):
 # %%
 def said(number):
     if 0 < number < 1e-9:
-        return "below 1e-9"  # the digits of such a number are rounding errors
+        return "below 1e-9"  # its digits are rounding errors
     return f"{number:.3g}"
 
 
@@ -127,7 +127,7 @@ who = dict(zip("ABCDE", map(str, lot), strict=True))
 # %% [markdown]
 # (Do not print `who`: it contains the solution.)
 #
-# **Before you examine a patient:** for each illness, write down which of the five questions should reveal this illness.
+# **Before you examine a patient:** for each illness, write down which of the five questions should reveal it.
 #
 # The next cell trains all patients. Training stops when the loss becomes infinite.
 
@@ -218,8 +218,8 @@ answer = ...
 sv.check.exercise("08.5", answer, who["E"])
 
 # %% [markdown]
-# Then find a cure for each patient: change one argument of `network(...)`. Which patients recover if they train longer?
-# For patient B, try `examine(train(patients["B"], 20_000))`.
+# Then find a cure for each patient: change one argument of `network(...)`. Do more training steps help? For patient B,
+# try `examine(train(patients["B"], 20_000))`.
 
 # %% [markdown]
 # ## To remember

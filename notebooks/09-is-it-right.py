@@ -237,8 +237,8 @@ sv.check.exercise("09.2", answer)
 
 
 # %% [markdown]
-# **3. A wrong rule.** Somebody wrote the backward rule of `exp(a)` from memory: `upstream * a * exp(a)`. Nudging shows
-# that this rule is wrong. Write the right rule.
+# **3. A wrong rule.** Somebody wrote the backward rule of `exp(a)` from memory: `upstream * a * exp(a)`. This rule is
+# wrong. Write the right rule.
 
 
 # %% tags=["exercise: exp-rule"]

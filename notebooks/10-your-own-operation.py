@@ -135,8 +135,8 @@ print(f"the middle of the bump: {w0:.2f} * x + {w1:.2f} * y = {-bias:.2f}")
 # ## The speed of your operation
 #
 # Each engine translates your formula into its own code: `objects` into Python, `numba` into machine code. So you write
-# the formula once, and all engines compute the same numbers. (The next cell measures the time of 100 steps, five times.
-# It uses the shortest time, because other programs can slow the computer down.)
+# the formula once, and all engines compute the same numbers. (The next cell measures the time five times and uses the
+# shortest time, because other programs can slow the computer down.)
 
 # %%
 weights, seconds = {}, {}
@@ -174,7 +174,7 @@ sv.lesson("10")
 # %% [markdown]
 # ## Now you
 #
-# In the first three exercises, write each slope as a string. The check registers an operation with your slopes.
+# In the first three exercises, write each slope as a string.
 #
 # **1. A third power.** Write the slope of `a * a * a`.
 

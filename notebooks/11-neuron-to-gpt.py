@@ -38,7 +38,7 @@ def show(x, size=(640, 430), **options):
 # %% [markdown]
 # ## The parts of a GPT
 #
-# In the picture, each **plate** is a table of weights. The next cells draw our GPT and print the size of each plate.
+# In the picture, each **plate** is a table of weights.
 
 # %%
 options = microgpt.Options(embd=8, heads=2, context=8, batch=32, steps=1500, dtype="float64")
@@ -127,8 +127,8 @@ print("taken:", taken.round(2))
 # the row of a letter is divided by the root of its mean square, so that its numbers stay near 1. This **norm** has no
 # weights.)
 #
-# The next cell computes the slope of the last of 20 equal layers with respect to the input: first without shortcuts,
-# then with shortcuts. **Predict** both slopes: below 1, about 1, or above 1?
+# The next cell computes the slope of the last of 20 equal layers with respect to the input: without and with shortcuts.
+# **Predict** both slopes: below 1, about 1, or above 1?
 
 
 # %%
