@@ -175,8 +175,8 @@ show({"0.weight": first, "0.bias": first_bias, "2.weight": last, "2.bias": away[
 
 # %% [markdown]
 # The picture also shows **where** the mistake is. The gradients of the last layer are right. The gradients of the first
-# layer, before the `tanh`, are wrong. An error spreads only backwards. So the mistake is in the `tanh` between the two
-# layers.
+# layer, before the `tanh`, are wrong. An error spreads only towards the inputs. So the mistake is in the `tanh` between
+# the two layers.
 
 # %% [markdown]
 # `sv.gradcheck` compares backward with nudging for any function of numbers. It chooses a suitable nudge for each input:
@@ -197,14 +197,13 @@ check = sv.gradcheck(sv.relu, 0.0)
 print("by the rule:", check.analytic[0], "  nudged:", round(check.numeric[0], 3), "  agree:", bool(check))
 
 # %% [markdown]
-# This does not mean that the rule of `relu` is wrong: at a kink there is no single slope. Check the rule at another
-# point.
+# Still, the rule of `relu` is not wrong: at a kink there is no single slope. Check the rule at another point.
 #
 # ## Live
 #
 # A small network with `relu` and `tanh` learns to multiply its two inputs. Run the cell, click the picture, press
-# **Right** for one step, and click a cube of layer 1. A card shows the terms of this weight's gradient, one for each
-# sample. Some terms are exactly 0. How does `relu` cause this?
+# **Right** for one step, and click a cube of layer 1. A card shows the terms of this weight's gradient, one term for
+# each sample. Some terms are exactly 0. How does `relu` cause this?
 
 # %%
 sv.lesson("09")

@@ -59,8 +59,8 @@ for at, value in zip(a, np.exp(-a * a), strict=True):
 bump = sv.register("bump", "a", "exp(-a * a)", ("-2 * a * y",))
 
 # %% [markdown]
-# The engine needs nothing else: **a value and its slopes.** `backward()` does the rest. (The name `bump` is taken now.
-# To try another formula, use another name.)
+# An engine needs only **the value and its slopes**. `backward()` does the rest. (The name `bump` is taken now. To try
+# another formula, use another name.)
 
 # %%
 a = sv.Value(0.5)

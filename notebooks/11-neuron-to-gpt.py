@@ -119,7 +119,7 @@ print("taken:", taken.round(2))
 #
 # ## Part 3: a hidden layer, and shortcuts
 #
-# `up` and `down` form a hidden layer, as in lesson 03. `up` turns 8 numbers into 32. The activation sets negative
+# `up` and `down` form a hidden layer, as in lesson 03. `up` turns 8 numbers into 32. An activation sets negative
 # numbers to 0. `down` turns the 32 numbers into 8 again.
 #
 # Both the attention and the hidden layer have a **shortcut**: the result of the part is *added* to its input. A sum
