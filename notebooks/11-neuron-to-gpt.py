@@ -261,7 +261,7 @@ for parameter in tiny.parameters():
     print(f"{weight.name:26} backward {weight.grad:9.5f}   nudged {nudged(weight):9.5f}")
 
 # %% [markdown]
-# The slopes agree. So a GPT only multiplies, adds and bends. (The bends are `exp`, `log`, a division, a root and a
+# The slopes agree. A GPT only multiplies, adds and bends. (The bends are `exp`, `log`, a division, a root and a
 # rectifier.) The chain rule works for any number of these operations.
 #
 # ## Live
