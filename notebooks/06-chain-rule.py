@@ -14,10 +14,10 @@
 # %% [markdown]
 # # The chain rule with its numbers
 #
-# A weight in the first layer is far from the loss. Between them lie a sum, an activation, another product and another
-# sum. Still, after `backward()`, the weight knows exactly which way to go.
+# A weight in the first layer acts on the loss through products, sums and an activation. Still, `backward()` finds the
+# exact slope of the loss with respect to this weight.
 #
-# **The question of this lesson: how does the weight find out? We write down every number.**
+# **The question of this lesson: how does `backward()` find this slope?**
 #
 # You need to know: the slope of `w * x` with respect to `w` is `x` (lesson 01). The lesson takes about 20 minutes.
 
@@ -35,9 +35,10 @@ def show(x, size=(580, 427), **options):
 
 
 # %% [markdown]
-# ## A network that fits on a slide
+# ## A small network
 #
-# This network has two inputs, two hidden units with `tanh`, and one output. Together it has nine weights and biases.
+# This network has two inputs, two hidden units with `tanh`, and one output. The network has six weights and three
+# biases.
 
 # %%
 net = nn.Sequential(nn.Linear(2, 2), nn.Tanh(), nn.Linear(2, 1))
@@ -54,12 +55,12 @@ scene = Scene("chain", run, x, target, ("x0", "x1"), ("out",), panels=())
 show(scene)
 
 # %% [markdown]
-# The inputs are 1 and 0.5. The output should be 1, but it is 0.04.
+# In the picture, each coloured cube is a weight or a bias. The inputs are 1 and 0.5. The output should be 1, but it is
+# 0.04.
 #
-# **Predict:** there are four weights on the left, in the first layer. Which of them should change most? Write it down
-# before you go on.
+# **Predict:** the first layer, on the left, has four weights. Which of them will change most in the next training step?
 #
-# ## Forward, in five lines
+# ## Forward
 
 # %%
 (w00, w01), (w10, w11) = net[0].weight.data
@@ -80,14 +81,14 @@ print(f"y    = {v0} * {h0:.4f} + {v1} * {h1:.4f} + {c} = {y:.4f}")
 print(f"loss = ({y:.4f} - {target[0]})**2 = {loss:.4f}")
 
 # %% [markdown]
-# ## One way back
+# ## One path to the loss
 #
-# Between `w00` and the loss lie four links. Ask each link one question: *by what factor does it multiply a small change
-# of its input?* This factor is the slope of the link.
+# A chain of four links leads from `w00` to the loss: `w00` to `s0`, `s0` to `h0`, `h0` to `y`, `y` to the loss. Each
+# link multiplies a small change of its input by a factor. This factor is the slope of the link:
 #
-# * the loss with respect to `y`: `2 * (y - target)`
+# * the loss with respect to `y`: the slope is `2 * (y - target)`
 # * `y` with respect to `h0`: `h0` is multiplied by `v0`, so the slope is `v0`
-# * `h0` with respect to `s0`: `tanh` has the slope `1 - h0 * h0`
+# * `h0` with respect to `s0`: the slope of `tanh` is `1 - h0 * h0`
 # * `s0` with respect to `w00`: `w00` is multiplied by `x0`, so the slope is `x0`
 
 # %%
@@ -95,11 +96,11 @@ links = 2 * (y - target[0]), v0, 1 - h0 * h0, x[0]
 print(" * ".join(f"({link:.4f})" for link in links), f"= {np.prod(links):.4f}")
 
 # %% [markdown]
-# Why multiply? Let `w00` grow a tiny bit. Then `s0` grows by the same amount. `h0` grows 0.99 times as much as `s0`,
-# and `y` grows 2 times as much as `h0`. The loss changes -1.915 times as much as `y`: it falls. Gears in a row multiply
-# in the same way.
+# Why do we multiply the slopes? Let `w00` grow a tiny bit. Then `s0` grows by the same amount. `h0` grows 0.99 times as
+# much as `s0`, and `y` grows 2 times as much as `h0`. The loss changes -1.915 times as much as `y`: the loss falls. So
+# the loss changes -3.79 times as much as `w00`.
 #
-# Test it: nudge the weight, and look at the loss.
+# Test this: *nudge* the weight (change it a little), and compute the loss again.
 
 
 # %%
@@ -115,8 +116,9 @@ print(f"nudged: {found:.4f}   chain rule: {np.prod(links):.4f}")
 # %% [markdown]
 # ## Compute the common part once
 #
-# The paths of `w00` and `w01` differ only in one link, the input. So backward computes the product of the common links
-# **once**, and keeps it. This product is called **delta**, δ. It is the slope of the loss with respect to a sum.
+# The chain of `w01` has the same slopes as the chain of `w00`, except one: `x1` instead of `x0`. So backward computes
+# the product of the other three slopes **once** and stores it. This product is called **delta**, δ. Each sum (`s0`,
+# `s1`, `y`) has a δ: the slope of the loss with respect to this sum.
 
 # %%
 delta_y = 2 * (y - target[0])
@@ -127,7 +129,8 @@ print(f"delta of s0: {delta_y:.4f} * {v0} * {1 - h0 * h0:.4f} = {delta_0:.4f}")
 print(f"delta of s1: {delta_y:.4f} * {v1} * {1 - h1 * h1:.4f} = {delta_1:.4f}")
 
 # %% [markdown]
-# Then each weight needs only one more product: **δ times its input**.
+# Then the gradient of each weight needs only one more product: **δ times the input of the weight**. (The input of a
+# bias is 1.)
 
 # %%
 rows = [("v0", delta_y, h0), ("v1", delta_y, h1), ("c", delta_y, 1.0)]
@@ -137,14 +140,14 @@ for name, delta, entered in rows:
     print(f"{name:4} {delta:8.4f} * {entered:7.4f} = {delta * entered:8.4f}")
 
 # %% [markdown]
-# Three deltas give nine gradients. Was your prediction right? `w00` has the largest gradient of the four: its input is
-# larger than that of `w01`. The second unit has little effect. The weight after it is small, and its `tanh` is nearly
-# flat there (the slope is 0.165).
+# Three deltas give nine gradients. Of the four weights in the first layer, `w00` has the largest gradient in size,
+# because its input is larger than the input of `w01`. The gradients of `w10` and `w11` are small, because the next
+# weight on their path, `v1`, is small and `tanh` is nearly flat at `s1` (the slope is 0.165).
 
 # %% [markdown]
 # ## The same numbers in an opened step
 #
-# `run.open()` opens the next step of the run. It gives all numbers of this step, before any weight moves.
+# `run.open()` computes the next step without changing the run. It returns all numbers of this step: an *opened step*.
 
 # %%
 opened = run.open()
@@ -153,8 +156,9 @@ print("delta of the output: ", opened.deltas["2"].ravel().round(4))
 print("gradient of w00:     ", opened.gradient[opened.index("0.weight[0][0]")].round(4))
 
 # %% [markdown]
-# An opened step is a sequence of **micro-steps**. Each is a line like the ones above. Here are the micro-steps of
-# backward. Layer 2 computes the output, and layer 0 computes the two hidden sums:
+# An opened step consists of **micro-steps**: small computations, such as one δ or one gradient. The next cell prints
+# the micro-steps of backward. In this list layer 0 is the first layer, layer 1 the `tanh`, and layer 2 the last layer.
+# Output 0 of layer 0 is the sum `s0`.
 
 # %%
 for number, small in enumerate(opened.micro_steps(), 1):
@@ -162,23 +166,23 @@ for number, small in enumerate(opened.micro_steps(), 1):
         print(f"{number:2}  layer {small.stage}: {small.words:27} {small.numbers}")
 
 # %% [markdown]
-# ## The micro-steps in the picture
+# ## The micro-steps in pictures
 #
-# The picture shows the same micro-steps on the cubes. It counts from 1: layer 0 is called layer 1 there, and `h0` is
-# called h1. Forward comes first. Here is its last sum.
+# The next three pictures show micro-steps. In them, layer 0 is called layer 1, and the hidden units are called h1 and
+# h2. The first picture shows the last sum of forward, the output:
 
 # %%
 show(scene, inside=12)
 
 # %% [markdown]
-# Then comes backward. Here δ has passed through the `tanh` of the first hidden unit. Orange is negative, violet is
-# positive. The frames show the deltas that are computed so far.
+# The second picture shows a micro-step of backward. The numbers in orange frames are the δ of the output and the δ of
+# the first sum.
 
 # %%
 show(scene, inside=15)
 
 # %% [markdown]
-# Then come the gradients. Here is that of `w00`, δ times its input:
+# The third picture shows the gradient of `w00`: δ times the input `x0`.
 
 # %%
 show(scene, inside=24)
@@ -186,8 +190,8 @@ show(scene, inside=24)
 # %% [markdown]
 # ## Two paths to one number
 #
-# A weight of the first layer has one path to the loss. The **input** `x0` has two: through the first unit and through
-# the second. The products of the two paths are **added**.
+# A weight of the first layer has one path to the loss. The **input** `x0` has two paths: one through each hidden unit.
+# **Add** the products of the two paths to get the slope with respect to `x0`.
 
 # %%
 first, second = delta_0 * w00, delta_1 * w10
@@ -197,12 +201,12 @@ x0, x1 = sv.Value(x[0]), sv.Value(x[1])
 print(f"backward(): {x0.grad:.4f}")
 
 # %% [markdown]
-# This is the whole chain rule: **multiply along a path, add over paths**.
+# This is the whole chain rule: **multiply the slopes along each path, and add the products of all paths**.
 #
 # ## Live
 #
-# This is the network of this lesson. Run the cell, click the picture, and press **`.`** (full stop) again and again.
-# You see all 34 micro-steps of one training step, each with its formula. Click a cube to open its card.
+# The next cell shows the same network. Run the cell, click the picture, and press **`.`** (full stop) again and again.
+# You see all 34 micro-steps of one training step, each with its formula. Click a cube to see its numbers.
 
 # %%
 sv.lesson("06")
@@ -210,7 +214,7 @@ sv.lesson("06")
 # %% [markdown]
 # ## Now you
 #
-# **1. Another target.** Everything is as above, but the target is 0, not 1. What is δ of `y` now? (`y` is 0.0424.)
+# **1. Another target.** Now the target is 0, not 1. What is the δ of `y`? (`y` is 0.0424.)
 
 # %% tags=["exercise: another-target"]
 answer = ...
@@ -218,8 +222,8 @@ sv.check.exercise("06.1", answer)
 
 
 # %% [markdown]
-# **2. A rule.** `tanh` gets `upstream`, the slope of the loss with respect to its output. Which slope does `tanh` pass
-# on to its input? (Use `np.tanh`.)
+# **2. The rule of `tanh`.** Write the backward rule of `tanh(a)`. `upstream` is the slope of the loss with respect to
+# the output of `tanh`. Return the slope of the loss with respect to `a`. (Use `np.tanh`.)
 
 
 # %% tags=["exercise: tanh-rule"]
@@ -231,7 +235,7 @@ sv.check.exercise("06.2", rule)
 
 
 # %% [markdown]
-# **3. A small chain.** `f = (v * tanh(w) - 1)**2`. Write its slopes with respect to `v` and to `w`, link by link.
+# **3. A small chain.** Write the slopes of `f = (v * tanh(w) - 1)**2` with respect to `v` and `w`.
 
 
 # %% tags=["exercise: small-chain"]
@@ -243,8 +247,8 @@ sv.check.exercise("06.3", slopes)
 
 
 # %% [markdown]
-# **4. One δ for three.** Write the slopes of `f = (v * (3 * w + b) - 1)**2` with respect to `w`, `b` and `v`. Compute
-# **one** δ first: the slope of `f` with respect to the product `v * (3 * w + b)`.
+# **4. One δ for three slopes.** Write the slopes of `f = (v * (3 * w + b) - 1)**2` with respect to `w`, `b` and `v`.
+# Compute **one** δ first: the slope of `f` with respect to the product `v * (3 * w + b)`.
 
 
 # %% tags=["exercise: one-delta"]
@@ -256,7 +260,7 @@ def three_slopes(w, b, v):
 sv.check.exercise("06.4", three_slopes)
 
 # %% [markdown]
-# **5. A cut path.** Somebody sets `v0 = 0`. What is the gradient of `w00` then?
+# **5. A cut path.** Suppose that `v0` is 0. What is the gradient of `w00` then?
 
 # %% tags=["exercise: cut"]
 answer = ...
@@ -265,5 +269,5 @@ sv.check.exercise("06.5", answer)
 # %% [markdown]
 # ## To remember
 #
-# **Multiply the slopes along a path, and add over paths. Backward computes the common part of many paths once; it is
-# called δ.**
+# **Multiply the slopes along each path, and add the products of all paths. Backward computes the common part of paths,
+# δ, only once.**

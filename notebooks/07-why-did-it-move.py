@@ -14,12 +14,12 @@
 # %% [markdown]
 # # Why did this cube move?
 #
-# A training step changes a weight. The batch has eight samples, and the optimiser turns their gradients into an update.
-# Which samples moved the weight?
+# In our pictures, each cube is one weight. A training step changes this weight: the step uses eight samples, and the
+# optimiser turns their gradients into one update.
 #
 # **The question of this lesson: what moved the weight, and by how much?**
 #
-# You need to know: δ times the input is a gradient (lesson 06). The lesson takes about 15 minutes.
+# You need to know: a gradient is δ times the input (lesson 06). The lesson takes about 15 minutes.
 
 # %%
 import numpy as np
@@ -38,8 +38,8 @@ def show(x, size=(680, 420), **options):
 # %% [markdown]
 # ## Eight pupils
 #
-# For each pupil we know how much they practised and slept (from 0 to 1), and how many points they got. One weight for
-# practice, one for sleep and a bias should predict the points.
+# For each pupil we know how much they practised and slept (from 0 to 1), and how many points they got in a test. A
+# network should predict the points. It has one weight for practice, one weight for sleep, and a bias.
 
 # %%
 pupils = [(0.1, 0.9), (0.3, 0.5), (0.5, 0.7), (0.7, 0.2), (0.9, 0.6), (0.2, 0.3), (0.6, 0.9), (0.8, 0.4)]
@@ -60,22 +60,24 @@ run.step()
 show(scene)
 
 # %% [markdown]
-# After one step, the weight of practice has jumped from 0.5 to more than 1.1.
+# In one step, the weight of practice jumped from 0.5 to more than 1.1.
 #
-# **Predict:** each pupil *pulls* at the weight through the gradient. Did all eight pull hard, or a few, or one? (Look
-# at the data.)
+# **Predict:** the gradient of each pupil *pulls* at this weight. Did all eight pupils pull hard, or a few, or only one?
+# (Look at `pupils` and `points`.)
 #
-# ## The gradient is a sum
+# ## The gradient as a sum
+#
+# `run.why` shows how the step computed the new weight:
 
 # %%
 found = run.why("weight[0][0]")
 
 # %% [markdown]
-# Each line is one pupil. δ is the slope of this pupil's loss with respect to the output, and `x` is the practice. The
-# last column is their product. The sum of the eight products, divided by 8, is the gradient. The weight moves against
-# it, by the gradient times the learning rate.
+# Each line of the table is one pupil. `delta` is δ, the slope of this pupil's loss with respect to the output. `x` is
+# the pupil's practice. The last column is δ times `x`. The sum of the eight products, divided by 8, is the gradient.
+# The last lines of the output compute the new weight.
 #
-# All pupils pull in the same direction, but not equally hard. Pupil 4 alone gives 85 % of the sum.
+# All pupils pull in the same direction, but pupil 4 alone gives 85 % of the sum.
 
 # %%
 share = found.rows[0].product / found.total
@@ -83,8 +85,10 @@ print(f"pupil {found.rows[0].sample}: {share:.0%} of the sum")
 print("the points of pupil 4:", points[4])
 
 # %% [markdown]
-# Pupil 4 has 24 points, but all others have between 0.7 and 2.1: somebody forgot a decimal point. A table like this
-# finds **one bad sample among good ones**. A loss curve never shows which one it is.
+# Pupil 4 has 24 points, but all other pupils have between 0.7 and 2.1. Somebody forgot a decimal point. Such a table
+# finds **one bad sample among good ones**. A loss curve cannot show which sample is bad.
+#
+# The next cell corrects the number:
 
 # %%
 points[4] = 2.4
@@ -93,12 +97,13 @@ run.step()
 found = run.why("weight[0][0]")
 
 # %% [markdown]
-# ## The optimiser has its share
+# ## The effect of the optimiser
 #
-# With plain gradient descent only the gradient decides how far a weight moves. Most optimisers also remember earlier
-# steps. **Momentum** keeps a speed `v`: each step keeps 0.9 of the old speed and adds the gradient.
+# In plain gradient descent, the update is the gradient times the learning rate. Most other optimisers also use earlier
+# gradients. **Momentum** stores a speed `v` for each weight. Each step multiplies this speed by 0.9 and adds the
+# gradient. Then it subtracts `v` times the learning rate from the weight.
 #
-# **Predict:** if the gradient is positive, the weight should fall. Can it *rise* in such a step?
+# **Predict:** without momentum, a weight with a positive gradient falls. Can it *rise* with momentum?
 
 # %%
 run = make_run(points, lr=0.1, momentum=0.9)
@@ -111,25 +116,25 @@ for step in range(1, 8):
     print(f"step {step}: gradient {slope:7.4f}   moved by {places[step] - places[step - 1]:7.4f}")
 
 # %% [markdown]
-# In steps 4, 5 and 6 the weight moves **up**, although the gradient says *down*. Ask why:
+# In steps 4, 5 and 6 the weight **rises**, although the gradient is positive. `run.why` explains step 4:
 
 # %%
 found = run.why("weight[0][0]", step=4)
 
 # %% [markdown]
-# Look at the line of `v'`, the new speed. The gradient is a small positive number, but the speed from earlier steps is
-# large and negative. The update subtracts the speed, so the weight still moves up, like a ball that rolls past the
-# lowest point.
+# The line of `v'` computes the new speed. The gradient is a small positive number, but the old speed is large and
+# negative. So the new speed is negative, too. The step subtracts it, and the weight rises. The next cell finds all such
+# steps:
 
 # %%
 against = [step for step in range(1, 13) if (places[step] - places[step - 1]) * run.open(step=step).gradient[0] > 0]
 print("steps against their own gradient:", against)
 
 # %% [markdown]
-# ## What if?
+# ## Other values of the weight
 #
-# A gradient says how much the loss changes *if this weight is a little larger*. How far is "a little"? An opened step
-# can try it: this weight takes many values, while all other weights stay the same.
+# A gradient says how much the loss changes *if a weight becomes a little larger*. How much is "a little"? `loss_along`
+# gives the weight of practice 41 different values and computes the loss for each. All other weights stay the same.
 
 # %%
 along = run.open(step=8).loss_along("weight[0][0]", points=41)
@@ -155,17 +160,17 @@ def picture(along, size=(1120, 560)):
 picture(along)
 
 # %% [markdown]
-# The blue curve is the loss (upwards) for each value of this weight (to the right). The dot in the middle is the
-# present weight, and the violet line touches the curve there and has its slope. Near the middle, curve and line are
-# nearly the same. Farther away the loss is higher than the line on both sides: **a slope is right for small steps
-# only.** This is why the learning rate is small.
+# The blue curve shows the loss (upwards) for each value of this weight (to the right). The dot marks the weight before
+# step 8. The violet line touches the curve at the dot and has the slope of the curve there. Near the dot, curve and
+# line are nearly the same. Farther away, on both sides, the loss is higher than the line: **a slope is right for small
+# steps only.** This is why the learning rate is small.
 
 # %% [markdown]
 # ## Live
 #
-# This network has twelve weights, and its six samples are colours. Run the cell, click the picture, press **Right** a
-# few times, and click a cube. A card shows how much each sample pulled at this weight, and how the optimiser changed
-# the gradient.
+# This network has twelve weights and biases. Its six samples are colours. Run the cell, click the picture, press
+# **Right** a few times to train, and click a cube. A card shows how much each sample pulled at this weight, and how the
+# optimiser turned the gradient into an update.
 
 # %%
 sv.lesson("07")
@@ -176,29 +181,29 @@ sv.lesson("07")
 
 # %%
 def pulls(step):
-    """The products of all eight pupils in a step, in the order of the pupils, each divided by 8."""
+    """Return the pulls of pupils 0 to 7 at the weight of sleep: δ times x, divided by 8."""
     terms = run.open(step=step).terms("weight[0][1]").array
     return [float(term["delta"] * term["x"]) for term in terms]
 
 
 # %% [markdown]
-# **1. Who pulls hardest?** Look at the other weight, the weight of sleep, in step 1. `pulls(1)` gives the pull of each
-# pupil. Which pupil pulls hardest? Write `"pupil 0"` to `"pupil 7"`.
+# **1. The hardest pull.** Take the other weight, the weight of sleep. `pulls(1)` returns the pulls of all eight pupils
+# in step 1. Which pupil pulls hardest? Write `"pupil 0"` to `"pupil 7"`.
 
 # %% tags=["exercise: hardest"]
 answer = ...
 sv.check.exercise("07.1", answer)
 
 # %% [markdown]
-# **2. The whole pull.** What is the gradient of the weight of sleep in step 1?
+# **2. All pulls together.** What is the gradient of the weight of sleep in step 1?
 
 # %% tags=["exercise: whole-pull"]
 answer = ...
 sv.check.exercise("07.2", answer)
 
 # %% [markdown]
-# **3. Losing speed.** The momentum is 0.9 and the speed is `v = -2`. From now on every gradient is 0. After how many
-# steps is the speed less than half as large?
+# **3. A falling speed.** The momentum is 0.9 and the speed is `v = -2`. From now on every gradient is 0. After how many
+# steps is less than half of this speed left?
 
 # %% tags=["exercise: half-speed"]
 answer = ...
@@ -206,9 +211,9 @@ sv.check.exercise("07.3", answer)
 
 
 # %% [markdown]
-# **4. A gradient of two pupils.** The loss of two samples, `x = 1` and `x = 3`, is
-# `f = ((w + b - 2)**2 + (3 * w + b - 4)**2) / 2`. Write its slopes with respect to `w` and `b`. For each
-# slope, multiply the δ of both samples by the right factors, add the two products, and divide by 2.
+# **4. A gradient of two samples.** Two samples have the inputs `x = 1` and `x = 3`. Their loss is
+# `f = ((w + b - 2)**2 + (3 * w + b - 4)**2) / 2`. Write the slopes of `f` with respect to `w` and `b`. `first` and
+# `second` are the δ of the two samples. Replace each `...` by the right factor.
 
 
 # %% tags=["exercise: two-pupils"]
@@ -222,5 +227,5 @@ sv.check.exercise("07.4", slopes)
 # %% [markdown]
 # ## To remember
 #
-# **A gradient is a sum over samples. An optimiser with a memory makes a different update from this sum. The slope is
-# right for small steps only.**
+# **A gradient is a sum over samples. An optimiser that remembers earlier steps can raise a weight although its gradient
+# is positive. A slope is right for small steps only.**

@@ -14,10 +14,10 @@
 # %% [markdown]
 # # Nothing learns
 #
-# The code runs without an error, and the network does not learn. This happens to everyone who trains networks. Here you
-# examine five such networks, like a doctor.
+# The code runs without an error, but the network does not learn. This happens to everyone who trains networks. Here you
+# are the doctor of five such networks.
 #
-# **The question of this lesson: how do you find out what is wrong, without guessing?**
+# **The question of this lesson: how do you find out what is wrong with a network, without guessing?**
 #
 # You need to know: layers and gradients (lessons 03 and 06). The lesson takes about 20 minutes.
 
@@ -31,7 +31,8 @@ from scalarviz.errors import DivergedError
 # %% [markdown]
 # ## A healthy network
 #
-# The task: are two bits equal? The network has two inputs, six hidden units and one output.
+# The network reads two bits. Its output should be 1 if the bits are equal, and 0 if they differ. It has six hidden
+# units and one output.
 
 # %%
 BITS, EQUAL = [[0, 0], [0, 1], [1, 0], [1, 1]], [[1], [0], [0], [1]]
@@ -49,12 +50,12 @@ def network(bend=nn.Tanh, bias=True, lr=0.1, first_bias=None, every=None):
 
 
 # %% [markdown]
-# A doctor asks the same questions in the same order each time. We have five:
+# A doctor asks every patient the same questions in the same order. We ask each network five questions:
 #
-# 1. What does it **answer**?
-# 2. Is there a **gradient**, in each layer?
+# 1. What does the network **answer** for the four inputs?
+# 2. How large are the **gradients** of each layer?
 # 3. How large are the **weights**?
-# 4. What do the **hidden units** give for the four inputs?
+# 4. What do the **hidden units** output for the four inputs?
 # 5. Do the hidden units **differ** from each other?
 
 
@@ -70,7 +71,7 @@ def train(run, steps=2000):
 # %%
 def said(number):
     if 0 < number < 1e-9:
-        return "below 1e-9"  # its digits are chance, made by rounding
+        return "below 1e-9"  # its digits are rounding errors
     return f"{number:.3g}"
 
 
@@ -91,7 +92,7 @@ examine(healthy)
 
 # %% [markdown]
 # This is the network before the first step. **Predict:** which of these lines will look different after 2000 steps of
-# good training?
+# training?
 
 # %%
 examine(train(healthy))
@@ -108,9 +109,9 @@ examine(train(healthy))
 # |---|---|
 # | `symmetric` | all weights of the network start with the same number |
 # | `rate` | the learning rate is 100 times too large |
-# | `dead` | hidden units are rectifiers (negative sums become 0), and their biases start far below 0 |
-# | `saturated` | hidden units are sigmoids, and their biases start far above 0 |
-# | `bias` | there are no biases |
+# | `dead` | the hidden units are rectifiers (negative sums become 0), and their biases start far below 0 |
+# | `saturated` | the hidden units are sigmoids, and their biases start far above 0 |
+# | `bias` | the network has no biases |
 
 # %%
 ILLNESSES = {
@@ -124,9 +125,11 @@ lot = np.random.default_rng(11).permutation(list(ILLNESSES))
 who = dict(zip("ABCDE", map(str, lot), strict=True))
 
 # %% [markdown]
-# (Do not print `who`: it holds the solution.)
+# (Do not print `who`: it contains the solution.)
 #
-# **Before you look at any patient:** for each illness, write down which of the five questions should reveal it.
+# **Before you examine a patient:** for each illness, write down which of the five questions should reveal it.
+#
+# The next cell trains all patients. Training stops when the loss becomes infinite.
 
 # %%
 patients = {}
@@ -166,8 +169,8 @@ examine(patients["E"])
 # %% [markdown]
 # ### An X-ray
 #
-# The cubes are the weights of each patient's first layer. Each layer is divided by its largest weight, so that you can
-# see all weights.
+# The cubes show the weights of each patient's first layer. Each patient's weights are divided by the largest of them,
+# so that all patients share one colour scale.
 
 
 # %%
@@ -182,8 +185,8 @@ xray()
 # %% [markdown]
 # ## Live
 #
-# Here is one more patient. Run the cell, click the picture, press **Space** to train, and click cubes. For other
-# patients, use another seed, such as `sv.lesson("08", seed=1)`. One patient in six is healthy.
+# Here is one more patient. Run the cell, click the picture, press **Space** to train, and click cubes to see their
+# numbers. For another patient, use another seed, such as `sv.lesson("08", seed=1)`. One patient in six is healthy.
 
 # %%
 sv.lesson("08")
@@ -191,7 +194,8 @@ sv.lesson("08")
 # %% [markdown]
 # ## Now you
 #
-# Which illness does each patient have? Write `"symmetric"`, `"rate"`, `"dead"`, `"saturated"` or `"bias"`.
+# Which illness does each patient have? Answer for A in the first cell, for B in the second, and so on. Write
+# `"symmetric"`, `"rate"`, `"dead"`, `"saturated"` or `"bias"`.
 
 # %% tags=["exercise: patient-a"]
 answer = ...
@@ -214,8 +218,8 @@ answer = ...
 sv.check.exercise("08.5", answer, who["E"])
 
 # %% [markdown]
-# Then think of a cure for each patient: another argument of `network(...)` is enough. Which patients would recover with
-# more steps? Try it: `examine(train(patients["B"], 20_000))`.
+# Then find a cure for each patient: change one argument of `network(...)`. Do more training steps help? For patient B,
+# try `examine(train(patients["B"], 20_000))`.
 
 # %% [markdown]
 # ## To remember

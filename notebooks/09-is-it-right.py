@@ -14,7 +14,7 @@
 # %% [markdown]
 # # Is my gradient right?
 #
-# You wrote your own backward. You train, and the loss falls. Is the gradient right?
+# Suppose that you wrote a backward rule yourself. You train with it, and the loss falls. Is the gradient right?
 #
 # **The question of this lesson: how do you know that a gradient is right, if even a wrong one makes the loss fall?**
 #
@@ -35,8 +35,8 @@ def show(x, size=(680, 400), **options):
 # %% [markdown]
 # ## Predict first
 #
-# Somebody forgets one factor: the slope of `tanh`, which is between 0 and 1. Everything else is right. Does the loss
-# still fall?
+# Somebody writes the backward rule of `tanh` and forgets one factor: the slope of `tanh`, a number between 0 and 1.
+# Everything else is right. Does the loss still fall?
 
 # %%
 samples = [([0.5, -1.0], 0.3), ([1.0, 0.5], -0.6), ([-0.5, 0.8], 0.4), ([0.9, 0.9], 0.1)]
@@ -73,13 +73,14 @@ for step in (0, 20, 40, 59):
     print(f"step {step:2}: right {right[step]:.4f}   with the mistake {wrong[step]:.4f}")
 
 # %% [markdown]
-# The loss falls with the mistake, too: the direction of each step is not quite right, but not quite wrong either. **A
-# falling loss proves nothing.** We need a test that does not use the chain rule.
+# The loss falls with the mistake, too: each step still goes roughly in the right direction. **A falling loss proves
+# nothing.** We need a test that does not use the chain rule.
 #
-# ## Nudge and look
+# ## Nudging
 #
-# A slope is the change of the result divided by the change of the input. So change the input a little, to both sides,
-# and compute the result each time. This uses no rule of calculus, so no rule can be wrong.
+# To *nudge* a number means to change it a little. Nudge the input up and down, and compute the result each time. The
+# change of the result, divided by the change of the input, is the slope. This method uses no rule of calculus, so no
+# rule can be wrong.
 
 
 # %%
@@ -95,7 +96,7 @@ exact = (3 * 0.7**2 + 0.7**4) / (1 + 0.7**2) ** 2
 print(f"nudged {nudged(curve, 0.7, 1e-4):.8f}   by the rules {exact:.8f}")
 
 # %% [markdown]
-# ## How little is "a little"?
+# ## The size of a nudge
 #
 # **Predict:** does a smaller nudge always give a more exact slope?
 
@@ -106,11 +107,12 @@ for power in range(1, 13):
     print(f"h = 1e-{power:02}   error {errors[power]:.1e}")
 
 # %% [markdown]
-# At first the error becomes a hundred times smaller with each line. Then it **rises** again. A computer keeps about 16
-# digits. If the nudge is tiny, the results at `x + h` and `x - h` have nearly all digits in common. Then only a few
-# digits of their difference are right.
+# At first, the error becomes a hundred times smaller with each line. Later the error **rises** again. A computer stores
+# about 16 digits of a number. If the nudge `h` is tiny, the results at `x + h` and `x - h` have nearly all digits in
+# common. Then only a few digits of their difference are right.
 #
-# A nudge to one side only, from `x` to `x + h`, is worse: its error becomes only ten times smaller with each line.
+# A nudge to one side only, from `x` to `x + h`, is worse. If this nudge is ten times smaller, its error is only ten
+# times smaller, too:
 
 # %%
 one_sided = [abs((curve(0.7 + h) - curve(0.7)) / h - exact) for h in (1e-2, 1e-3)]
@@ -120,7 +122,8 @@ print(f"one side: {one_sided[0]:.1e} to {one_sided[1]:.1e};   both: {errors[2]:.
 # %% [markdown]
 # ## A whole network
 #
-# Do the same for every weight of a network: nudge it to both sides, compute the loss, and put the weight back.
+# `by_nudging` finds the slope for every weight of a network: it nudges the weight to both sides, computes the loss each
+# time, and restores the weight.
 
 
 # %%
@@ -149,9 +152,10 @@ print("weights:", len(list(net.weights())))
 print("largest difference below 1e-9:", abs(by_backward(net) - by_nudging(net)).max() < 1e-9)
 
 # %% [markdown]
-# ## Where is the mistake?
+# ## The place of the mistake
 #
-# Now we make the mistake again. For each weight: how large is the error of backward, in per cent of the gradient?
+# Now we make the mistake again. The next cell prints the error of backward for each weight, in per cent of the true
+# gradient.
 
 # %%
 truth = by_nudging(net)
@@ -162,19 +166,20 @@ for weight, share in zip(net.weights(), away, strict=True):
     print(f"{weight.name:16} {share:7.1%}")
 
 # %% [markdown]
-# Here are the errors as cubes. 0 means right. A bluer cube has a larger error.
+# The picture shows these errors as cubes. 0 means right. A bluer cube has a larger error.
 
 # %%
-away[away < 1e-6] = 0  # nudging is not quite exact
+away[away < 1e-6] = 0  # such small differences are errors of nudging
 first, first_bias, last = away[:6].reshape(3, 2), away[6:9].reshape(3, 1), away[9:12].reshape(1, 3)
 show({"0.weight": first, "0.bias": first_bias, "2.weight": last, "2.bias": away[12:].reshape(1, 1)})
 
 # %% [markdown]
-# The picture also says **where** the mistake is. The last layer is right. Everything before the `tanh` is wrong. So the
-# mistake lies in the `tanh` between them: a wrong gradient spreads backwards, never forwards.
+# The picture also shows **where** the mistake is. The gradients of the last layer are right. The gradients of the first
+# layer, before the `tanh`, are wrong. An error spreads only towards the inputs. So the mistake is in the `tanh` between
+# the two layers.
 
 # %% [markdown]
-# `sv.gradcheck` does all this for a function of numbers, with a suitable nudge for each input:
+# `sv.gradcheck` compares backward with nudging for any function of numbers. It chooses a suitable nudge for each input:
 
 # %%
 with sv.mistakes.missing_factor("tanh"):
@@ -185,20 +190,20 @@ print("without:", bool(sv.gradcheck(lambda x: sv.tanh(x) ** 3, 0.7)))
 # ## When nudging is wrong
 #
 # `relu(x)` is 0 for negative `x`, and `x` for positive `x`. At 0 its graph has a **kink**: the slope is 0 on the left
-# and 1 on the right. Nudging to both sides gives 0.5, the mean of the two.
+# and 1 on the right. Nudging to both sides gives 0.5, the mean of the two slopes.
 
 # %%
 check = sv.gradcheck(sv.relu, 0.0)
 print("by the rule:", check.analytic[0], "  nudged:", round(check.numeric[0], 3), "  agree:", bool(check))
 
 # %% [markdown]
-# The rule is not wrong at the kink. Check the rule at another point.
+# Still, the rule of `relu` is not wrong: at a kink there is no single slope. Check the rule at another point.
 #
 # ## Live
 #
-# A small network with `relu` and `tanh` learns to multiply. Run the cell, click the picture, press **Right** for one
-# step, and click a cube of layer 1. A card shows the terms that add up to its gradient, one for each sample. Some terms
-# are exactly 0: what does `relu` have to do with it?
+# A small network with `relu` and `tanh` learns to multiply its two inputs. Run the cell, click the picture, press
+# **Right** for one step, and click a cube of layer 1. A card shows the terms of this weight's gradient, one term for
+# each sample. Some terms are exactly 0. How does `relu` cause this?
 
 # %%
 sv.lesson("09")
@@ -206,7 +211,7 @@ sv.lesson("09")
 # %% [markdown]
 # ## Now you
 #
-# **1. Nudge it yourself.** Write the slope of `f` at any `x` by nudging to **both** sides.
+# **1. A slope by nudging.** Compute the slope of `f` at `x`: nudge `x` to **both** sides.
 
 
 # %%
@@ -223,7 +228,7 @@ def slope(x):
 sv.check.exercise("09.1", slope)
 
 # %% [markdown]
-# **2. The best nudge.** Look at the table of errors above. Which nudge is the best? Write it as `"1e-01"` to `"1e-12"`.
+# **2. The best nudge.** Which nudge has the smallest error in the list above? Write it as `"1e-01"` to `"1e-12"`.
 
 # %% tags=["exercise: best"]
 answer = ...
@@ -231,8 +236,8 @@ sv.check.exercise("09.2", answer)
 
 
 # %% [markdown]
-# **3. Repair it.** Somebody wrote the rule of `exp` from memory: `upstream * a * exp(a)`. Nudging shows that this rule
-# is wrong. Write the right rule.
+# **3. A wrong rule.** Somebody wrote the backward rule of `exp(a)` from memory: `upstream * a * exp(a)`. This rule is
+# wrong. Write the right rule.
 
 
 # %% tags=["exercise: exp-rule"]
@@ -243,9 +248,9 @@ def rule(a, upstream):
 sv.check.exercise("09.3", rule)
 
 # %% [markdown]
-# **4. Detective work.** A network has five layers. An activation follows every layer but the last. Nudging says:
-# the gradients of layers 3, 4 and 5 are right, those of 1 and 2 are wrong. Which layer's activation has the wrong
-# backward rule? Write `"layer 1"` to `"layer 4"`.
+# **4. A wrong layer.** A network has five layers. An activation follows each of the layers 1 to 4. Nudging shows that
+# the gradients of layers 3, 4 and 5 are right, and those of layers 1 and 2 are wrong. Which layer's activation has the
+# wrong backward rule? Write `"layer 1"` to `"layer 4"`.
 
 # %% tags=["exercise: detective"]
 answer = ...
@@ -254,5 +259,5 @@ sv.check.exercise("09.4", answer)
 # %% [markdown]
 # ## To remember
 #
-# **A falling loss proves nothing. Nudge a weight to both sides and compare: the weights that disagree show where the
-# mistake is.**
+# **A falling loss proves nothing. Nudge each weight to both sides, and compare the slope with backward. The weights
+# that disagree show where the mistake is.**

@@ -14,13 +14,14 @@
 # %% [markdown]
 # # Your own operation
 #
-# The engines share a table of operations, such as plus, times and tanh. You can add your own operation to this table.
-# Then everything else (the chain rule, the pictures, the fast engines) works with it, too.
+# An *engine* is a way to compute a training run: `objects` is slow and simple, `numba` is fast. All engines share one
+# table of operations, such as plus, times and tanh. You can add your own operation to this table. Then the chain rule,
+# the pictures and all engines work with your operation.
 #
 # **The question of this lesson: how much does an engine have to know about an operation?**
 #
-# You need to know: a rule and its check (lesson 09), why one unit cannot learn XOR (lesson 03). The lesson takes about
-# 15 minutes.
+# You need to know: a backward rule and its check (lesson 09), and why one unit cannot learn exclusive or, XOR (lesson
+# 03). The lesson takes about 15 minutes.
 
 # %%
 import timeit
@@ -35,8 +36,8 @@ from scalarviz.run.panels import Axis, PlaneMap, Points
 # %% [markdown]
 # ## A bump
 #
-# `tanh` and the sigmoid rise from one side to the other. We want a function that is large in the **middle** and small
-# on both sides: `exp(-a * a)`.
+# `tanh` and the sigmoid rise from left to right. We want a function that is large in the **middle** and small on both
+# sides: `exp(-a * a)`.
 
 # %%
 a = np.linspace(-2, 2, 9)
@@ -46,20 +47,20 @@ for at, value in zip(a, np.exp(-a * a), strict=True):
 # %% [markdown]
 # **Predict:** where is the slope of this function 0? Where is it positive, and where negative?
 #
-# Use the chain rule: the slope of `exp` is its own result, `y`. The slope of `-a * a` is `-2 * a`. So the slope is
-# `-2 * a * y`.
+# The chain rule gives the slope of `y = exp(-a * a)`. The slope of `exp` is its own result, `y`. The slope of `-a * a`
+# is `-2 * a`. So the slope of the whole function is `-2 * a * y`.
 #
-# ## One line
+# ## One new line in the table
 #
-# `sv.register` takes the name of the operation, the names of its inputs, the formula of its value, and one slope for
-# each input. All of them are texts. In a slope, `y` stands for the value.
+# `sv.register` adds an operation. You pass its name, the names of its inputs, the formula of its value, and one slope
+# for each input, all as strings. In the formula of a slope, `y` stands for the value.
 
 # %%
 bump = sv.register("bump", "a", "exp(-a * a)", ("-2 * a * y",))
 
 # %% [markdown]
-# The engine needs nothing else: **a value and its slopes.** `backward()` does the rest. (The name `bump` is taken now.
-# To try another formula, use another name.)
+# An engine needs only **the value and its slopes**. `backward()` does the rest. (The name `bump` is taken now. To try
+# another formula, use another name.)
 
 # %%
 a = sv.Value(0.5)
@@ -69,9 +70,9 @@ print(f"slope of z with respect to a: {a.grad:.4f}")
 sv.draw(z)
 
 # %% [markdown]
-# ## Trust, but check
+# ## A check of the slope
 #
-# Nobody stops you from registering a wrong slope. But a gradient check finds it:
+# `sv.register` accepts a wrong slope, too. But a gradient check finds the mistake:
 
 # %%
 print("bump:", bool(sv.gradcheck(bump, 0.5)))
@@ -80,11 +81,12 @@ print("with a slope that forgets y:", bool(sv.gradcheck(careless, 0.5)))
 
 
 # %% [markdown]
-# ## What is it good for?
+# ## A unit with a bump
 #
-# In lesson 03 one unit could not learn XOR, because a line has only two sides. A bump has a **middle**.
+# In lesson 03 one unit could not learn XOR: its output is large on one side of a line and small on the other. With a
+# bump, the output is large in the **middle** and small on both sides.
 #
-# **Predict:** take one unit with two weights, a bias, and our bump at the end. Can it learn XOR?
+# **Predict:** take one unit with two weights, a bias, and our bump as its activation. Can this unit learn XOR?
 
 
 # %%
@@ -110,8 +112,8 @@ for name, bend in (("sigmoid", nn.Sigmoid()), ("tanh", nn.Tanh()), ("bump", Bump
         print(f"{name:8} {run.predict(BITS).ravel().round(2)}")
 
 # %% [markdown]
-# Here three numbers are enough. The network in lesson 03 had twelve. The unit puts its bump along the line through
-# `0 1` and `1 0`:
+# The unit with the bump learns XOR with only three numbers. The network in lesson 03 had twelve. The unit puts the
+# middle of its bump on the line through `0 1` and `1 0`:
 
 # %%
 run = make_run(Bump())
@@ -128,13 +130,13 @@ w0, w1, bias = run.values
 print(f"the middle of the bump: {w0:.2f} * x + {w1:.2f} * y = {-bias:.2f}")
 
 # %% [markdown]
-# (This depends on the first weights. From many others the unit does not learn XOR: try `net[0].bias.data = [0.5]`.)
+# (With other first weights, the unit may not learn XOR. To see this, change the bias in `make_run` to `[0.5]`.)
 #
-# ## At the speed of a kernel
+# ## The speed of your operation
 #
-# You wrote your formula as a text. Each engine translates it into its own code: `objects` into Python, `numba` into
-# machine code. So you write the formula once, and all engines compute the same numbers. (We time five tries and take
-# the fastest, because other programs can slow the machine down.)
+# Each engine translates your formula into its own code: `objects` into Python, `numba` into machine code. So you write
+# the formula once, and all engines compute the same numbers. (The next cell measures the time five times and uses the
+# shortest time, because other programs can slow the computer down.)
 
 # %%
 weights, seconds = {}, {}
@@ -151,7 +153,8 @@ print("numba is more than 20 times faster:", seconds["objects"] > 20 * seconds["
 # %% [markdown]
 # ## Two inputs
 #
-# An operation with two inputs has two slopes. Here is the length of an arrow with the sides `a` and `b`:
+# An operation with two inputs has two slopes. The next one computes the length of an arrow that goes `a` to the right
+# and `b` up:
 
 # %%
 length = sv.register("length", "a b", "sqrt(a * a + b * b)", ("a / y", "b / y"))
@@ -162,8 +165,8 @@ print(length(a, b).data, a.grad, b.grad)
 # %% [markdown]
 # ## Live
 #
-# Here six units with a bump learn to draw two hills. Their operation is registered like yours. Run the cell, click the
-# picture, and press **Space**.
+# Here a network with six bumps learns a curve with two hills. The bump is registered as above. Run the cell, click the
+# picture, and press **Space** to train.
 
 # %%
 sv.lesson("10")
@@ -171,17 +174,17 @@ sv.lesson("10")
 # %% [markdown]
 # ## Now you
 #
-# The first three checks register your slopes as an operation. A slope is a text in quotation marks.
+# In the first three exercises, write each slope as a string.
 #
-# **1. A cube.** Write the slope of `a * a * a` as a text.
+# **1. A third power.** Write the slope of `a * a * a`.
 
 # %% tags=["exercise: cube"]
 slope = ...
 sv.check.exercise("10.1", slope)
 
 # %% [markdown]
-# **2. A soft step.** `a / (1 + abs(a))` is an activation that is quick to compute. Its slope is 1 at 0 and gets smaller
-# on both sides. Write the slope (you may use `abs(a)`).
+# **2. A soft step.** The activation `a / (1 + abs(a))` is quick to compute. Its slope is 1 at 0 and gets smaller on
+# both sides. Write the slope (you may use `abs(a)`).
 
 # %% tags=["exercise: soft-step"]
 slope = ...
@@ -195,7 +198,7 @@ by_a, by_b = ..., ...
 sv.check.exercise("10.3", (by_a, by_b))
 
 # %% [markdown]
-# **4. A layer of it.** Write a module that computes the bump of one weighted sum of three inputs, without a bias.
+# **4. A module.** Write a module that adds up three weighted inputs, without a bias, and returns the bump of this sum.
 
 
 # %% tags=["exercise: bump-unit"]
@@ -212,4 +215,4 @@ sv.check.exercise("10.4", BumpUnit)
 # %% [markdown]
 # ## To remember
 #
-# **An engine needs the value and the slopes of an operation; the chain rule does everything else.**
+# **An engine needs only the value and the slopes of an operation. The chain rule does everything else.**

@@ -14,8 +14,8 @@
 # %% [markdown]
 # # From a neuron to a GPT
 #
-# A GPT reads a text and says what comes next. The large ones have more than a hundred billion weights. Ours has 1,264
-# weights and reads names letter by letter. It has the same kinds of parts.
+# A GPT reads a text and predicts what comes next. Large GPTs have more than a hundred billion weights. Our GPT has
+# 1,264 weights and reads names letter by letter. It has the same kinds of parts as a large GPT.
 #
 # **The question of this lesson: what is in a GPT that is not in a neuron?**
 #
@@ -36,9 +36,9 @@ def show(x, size=(640, 430), **options):
 
 
 # %% [markdown]
-# ## All its parts
+# ## The parts of a GPT
 #
-# In the picture, each **plate** is a table of weights. You know most of these parts already.
+# In the picture, each **plate** is a table of weights.
 
 # %%
 options = microgpt.Options(embd=8, heads=2, context=8, batch=32, steps=1500, dtype="float64")
@@ -52,13 +52,14 @@ for tensor in run.tensors:
 print("weights:", len(run.values))
 
 # %% [markdown]
-# **Predict:** a row of such a plate is one neuron: it multiplies and adds. Does a GPT do anything **but** multiply, add
-# and bend?
+# In most plates, a row is one neuron: it multiplies and adds. An activation bends the result.
+#
+# **Predict:** does a GPT do anything **but** multiply, add and bend?
 #
 # ## Part 1: letters become numbers
 #
 # A letter is not a number: *b* is not twice *a*. So each letter has its own row of 8 numbers, its **embedding**. To
-# read a letter, the GPT takes the row of this letter.
+# read a letter, the GPT takes the row of this letter from a table.
 
 # %%
 ALPHABET = "abcdefghijklmnopqrstuvwxyz"
@@ -67,7 +68,7 @@ row = table(ALPHABET.index("m"))
 print("m:", [f"{number.data:.2f}" for number in row])
 
 # %% [markdown]
-# **Predict:** we go backward from this row. Which weights of the table get a gradient?
+# **Predict:** we call `backward()` on a result that uses only this row. Which rows of the table get a gradient?
 
 # %%
 sum(number * number for number in row).backward()
@@ -78,11 +79,14 @@ print("rows with a gradient:", [ALPHABET[k] for k in touched])
 # Only the row of *m* gets a gradient, because no other row was used. A second table, `position`, has a row for each
 # place in the name: first, second, third letter. The GPT adds the row of the letter and the row of its place.
 #
-# ## Part 2: looking back
+# ## Part 2: attention
 #
-# What comes after *m* depends on what stood before it. So every letter looks at itself and at all letters before it.
-# Three plates make three rows of numbers for each letter: `q`, its **query** (what it looks for); `k`, its **key**
-# (what it offers to queries); `v`, its **value** (what others take from it).
+# Which letter follows *m*? This depends on the letters before *m*. So every letter *looks at* itself and at all letters
+# before it: the GPT mixes their numbers. Three plates compute three rows of numbers for each letter: its **query**
+# (plate `q`), its **key** (plate `k`) and its **value** (plate `v`). The query says what this letter looks for, and the
+# key says what this letter offers. The value contains the numbers that are mixed.
+#
+# The next cell compares one query with three keys:
 
 # %%
 query = [1.0, 0.5]
@@ -93,10 +97,9 @@ for letter, score, share in zip(keys, scores, shares, strict=True):
     print(f"{letter:8} score {score:.2f}   share {share:.2f}")
 
 # %% [markdown]
-# A score is a sum of products of a query and a key. So it is a neuron whose weights are the numbers of another letter.
-# (A real score is also divided by a fixed number, so that it does not grow with the length of the rows.) `softmax`
-# turns scores into shares: each share is `exp(score)`, divided by the sum of all `exp(score)`. Shares are positive and
-# add up to 1.
+# A score is a sum of products, as in a neuron. But here the weights are the key of another letter. (Our GPT also
+# divides each score by a fixed number, so that long rows do not give large scores.) `softmax` turns scores into shares:
+# each share is `exp(score)`, divided by the sum of all `exp(score)`. Shares are positive and add up to 1.
 #
 # The letter takes the mean of all values, weighted with these shares. This is **attention**.
 
@@ -106,25 +109,26 @@ taken = sum(share * np.array(value) for share, value in zip(shares, values.value
 print("taken:", taken.round(2))
 
 # %% [markdown]
-# Our GPT does this twice side by side, in two **heads**. A head uses 4 of the 8 numbers of each query, key and value.
-# So the two heads can look for two different things: one for the last vowel, say, and the other for the start of the
+# Our GPT computes attention twice, in two **heads**. Each head uses 4 of the 8 numbers of each query, key and value. So
+# the two heads can look for different things: one head for the last vowel, say, and the other for the start of the
 # name.
 #
-# Each head gives 4 numbers, so together they give 8. The plate `o` (**output**) is a plain layer after the heads: each
-# of its rows is a neuron that reads all 8. Without `o`, the first four numbers would depend only on head 0. After
-# training you will see what the heads look at.
+# Each head returns 4 numbers, so together they return 8. The plate `o` (**output**) is a plain layer after the heads:
+# each of its rows is a neuron that reads all 8 numbers. Without `o`, the first four of them would depend only on head
+# 0.
 #
 # ## Part 3: a hidden layer, and shortcuts
 #
-# `up` and `down` form a hidden layer, as in lesson 03. `up` turns 8 numbers into 32. The activation sets negative
+# `up` and `down` form a hidden layer, as in lesson 03. `up` turns 8 numbers into 32. An activation sets negative
 # numbers to 0. `down` turns the 32 numbers into 8 again.
 #
 # Both the attention and the hidden layer have a **shortcut**: the result of the part is *added* to its input. A sum
-# passes the gradient on unchanged, so there is a path back on which nothing is multiplied. (Before each part, a row is
-# divided by the root of its mean square, so that its numbers stay near 1. This **norm** has no weights.)
+# passes the gradient on unchanged, so through the shortcut the gradient reaches the input unchanged. (Before each part,
+# the row of a letter is divided by the root of its mean square, so that its numbers stay near 1. This **norm** has no
+# weights.)
 #
-# Here are 20 layers with the same weight and activation, first without shortcuts, then with them. **Predict** the slope
-# through all layers in both cases: below 1, about 1, or above 1?
+# The next cell computes the slope of the last of 20 equal layers with respect to the input: without and with shortcuts.
+# **Predict** both slopes: below 1, about 1, or above 1?
 
 
 # %%
@@ -142,16 +146,17 @@ print(f"20 layers without shortcuts: {slope_through(20, shortcut=False):.1e}")
 print(f"20 layers with shortcuts:    {slope_through(20, shortcut=True):.2f}")
 
 # %% [markdown]
-# Without a shortcut the slope shrinks to a half or less in every layer: the first layers would learn nothing. With a
-# shortcut the slope of each layer is 1 **plus** the slope of its branch.
+# Without a shortcut, each layer multiplies the slope by a half or less: the first layers would learn almost nothing.
+# With a shortcut, the slope of each layer is 1 **plus** the slope of `branch`.
 
 # %% [markdown]
 # ## Part 4: what comes next
 #
-# `letters` turns the 8 numbers into 27 scores, one for each letter and one for "the name ends here". `softmax` turns
-# them into shares: how likely each letter is. The **loss** is `-log(share of the right letter)`.
+# `letters` turns the 8 numbers into 27 scores: one for each letter of the alphabet and one for the end of the name.
+# `softmax` turns the scores into shares, the probabilities of the letters. The **loss** is
+# `-log(share of the right letter)`.
 #
-# **Predict:** someone who knows nothing gives every letter the same share. What is the loss then?
+# **Predict:** a GPT that knows nothing gives the same share to all 27 possibilities. What is its loss?
 
 # %%
 print(f"-log(1 / 27) = {-np.log(1 / 27):.3f}")
@@ -160,9 +165,9 @@ print(f"our GPT, step 1: {run.loss:.3f}")
 
 
 # %% [markdown]
-# Our GPT knows nothing yet. Let it invent names, letter by letter. Each letter is drawn at random, according to the
-# shares, and added at the end. (The scores are doubled before they become shares, so that likely letters are drawn even
-# more often. This is called a *temperature* of one half.)
+# Our GPT knows nothing yet. The next cell lets it invent names letter by letter. Each letter is drawn at random,
+# according to the shares, and is added at the end of the name. (The scores are doubled before they become shares, so
+# that likely letters are drawn even more often. This is called a *temperature* of one half.)
 
 
 # %%
@@ -182,8 +187,8 @@ print(*(invent(seed) for seed in range(8)), sep=", ")
 # %% [markdown]
 # ## Training
 #
-# The loop is the same as for one weight: clear, forward, backward, step. (The optimiser is Adam, which gives each
-# weight its own step size.)
+# A training step is the same as for one weight: clear the gradients, forward, backward, update. (The optimiser is Adam,
+# which gives each weight its own step size.)
 
 # %%
 run.step(1499)
@@ -199,9 +204,9 @@ show(scene)
 #
 # ## Who looks at whom
 #
-# Now read *emma* with the trained weights. Each row belongs to the letter that looks. Each column belongs to the letter
-# that it looks at. `.` is the start of the name. Each row adds up to 1. A letter cannot look at later letters, so these
-# places are 0.
+# Now the trained GPT reads *emma*. The next cell prints the shares of each head. Each row belongs to the letter that
+# looks, and each column to the letter that it looks at. `.` is the start of the name. Each row adds up to 1. A letter
+# cannot look at later letters, so these shares are 0.
 
 # %%
 WORD = ".emma"
@@ -216,13 +221,14 @@ for head, shares_of in enumerate(maps):
 show({f"head {head}: who looks (rows) at whom": each for head, each in enumerate(maps)}, size=(640, 370))
 
 # %% [markdown]
-# Look at the last row, the final *a*. Head 0 looks mostly at *e*, and head 1 at the second *m*. So the two heads find
-# different things in one word. `o` mixes both.
+# In the last row, the final *a* looks mostly at *e* in head 0, and mostly at the second *m* in head 1. So the two heads
+# find different things in one word. The plate `o` mixes both results.
 #
-# ## Is it really the same chain rule?
+# ## A test of the gradients
 #
-# Here is a smaller GPT made of objects: every number is a `Value`, as in lesson 01b. It reads *ema*. One call of
-# `backward()` goes through all parts. Then we nudge one weight of each plate.
+# Is this really the same chain rule? Here is a smaller GPT made of objects: every number is a `Value`, as in lesson
+# 01b. This GPT reads *ema*. One call of `backward()` computes the gradients of all plates. Then we nudge one weight of
+# each plate (change it a little) and compare the slopes.
 
 # %%
 tiny = microgpt.GPT(tokens=27, context=4, embd=4, heads=2, layers=1, seed=0)
@@ -255,14 +261,14 @@ for parameter in tiny.parameters():
     print(f"{weight.name:26} backward {weight.grad:9.5f}   nudged {nudged(weight):9.5f}")
 
 # %% [markdown]
-# A GPT has products, sums, and a few bends (`exp`, a root, a rectifier). There is nothing else in it. The chain rule
-# works for any number of these operations.
+# The slopes agree. A GPT only multiplies, adds and bends. (The bends are `exp`, `log`, a division, a root and a
+# rectifier.) The chain rule works for any number of these operations.
 #
 # ## Live
 #
-# This is a larger GPT, with 4,192 weights and four heads. Run the cell, click the picture, press **Space**, and watch
-# which plates change first. The small maps show the attention of each head. Press **E** and type another name to see
-# who looks at whom.
+# This is a larger GPT, with four heads. Run the cell, click the picture, press **Space** to train, and watch which
+# plates change first. The small grey maps show the attention of each head. Press **E** and type another name to see its
+# maps.
 
 # %%
 sv.lesson("11")
@@ -270,14 +276,14 @@ sv.lesson("11")
 # %% [markdown]
 # ## Now you
 #
-# **1. Fair shares.** Four letters have the same score. Which share does each get?
+# **1. Equal shares.** Four letters have the same score. Which share does each letter get?
 
 # %% tags=["exercise: fair-shares"]
 answer = ...
 sv.check.exercise("11.1", answer)
 
 # %% [markdown]
-# **2. Half sure.** The network gives the right letter a share of one half. What is the loss?
+# **2. One half.** The network gives the right letter a share of one half. What is the loss?
 
 # %% tags=["exercise: half-sure"]
 answer = ...
@@ -285,8 +291,9 @@ sv.check.exercise("11.2", answer)
 
 
 # %% [markdown]
-# **3. The slope of the loss.** Two letters have the scores `a` and `b`; the first is right. The loss is
-# `log(exp(a) + exp(b)) - a`. Write both slopes. They are very simple if you write them with the shares.
+# **3. The slope of the loss.** Two letters have the scores `a` and `b`; the letter with the score `a` is right. The
+# loss is `log(exp(a) + exp(b)) - a`. Write its slopes with respect to `a` and `b`. (`share_a` is the share of the right
+# letter.)
 
 
 # %% tags=["exercise: loss-slopes"]
@@ -298,8 +305,9 @@ def slopes(a, b):
 sv.check.exercise("11.3", slopes)
 
 # %% [markdown]
-# **4. Count.** The scene `scalarviz microgpt` has 16 numbers for each letter, not 8, and 16 places. `up` makes four
-# times 16 numbers. How many weights does this GPT have? (Go through the plates above.)
+# **4. The number of weights.** The command `scalarviz microgpt` shows a GPT with 16 numbers for each letter (not 8) and
+# 16 places (not 8). `up` turns 16 numbers into four times 16. How many weights does this GPT have? (Use the list of
+# plates above.)
 
 # %% tags=["exercise: count"]
 answer = ...
@@ -308,5 +316,5 @@ sv.check.exercise("11.4", answer)
 # %% [markdown]
 # ## To remember
 #
-# **A GPT consists of neurons, tables and weighted means, and one call of backward goes through all of them by the rule
-# for one weight.**
+# **A GPT consists of neurons, tables and weighted means. One call of `backward()` goes through all of them, with the
+# same chain rule as for one weight.**

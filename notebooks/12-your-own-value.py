@@ -14,13 +14,14 @@
 # %% [markdown]
 # # Write your own Value
 #
-# All lessons use one class: a number that remembers how it was made. Now you write this class, in four parts: forward,
-# the backward of + and ·, the order, and a training step. You need about 25 lines.
+# All lessons use the class `Value`: a number that remembers how it was computed. Now you write this class and train
+# with it, in four parts: forward, the backward of + and ·, the order of backward, and a training step. You need about
+# 25 lines.
 #
 # **The question of this lesson: what is the least that a machine needs in order to learn?**
 #
-# You need to know: the rule of a product (lesson 01), the order of backward (lesson 04), why gradients add (lesson 05).
-# The lesson takes about 30 minutes.
+# You need to know: the slopes of a product (lesson 01), the order of backward (lesson 04), why gradients are added
+# (lesson 05). The lesson takes about 30 minutes.
 
 # %%
 import numpy as np
@@ -35,9 +36,10 @@ def show(x, size=(680, 300), **options):
 
 
 # %% [markdown]
-# ## The target
+# ## The class of the library
 #
-# This is the library's class. A Value holds a number. It also remembers its parents, its operation and its gradient.
+# A `Value` of the library holds a number. It also remembers its parents (the Values that it was computed from), its
+# operation and its gradient.
 
 # %%
 a, b = sv.Value(2.0), sv.Value(-3.0)
@@ -54,8 +56,8 @@ sv.draw(c)
 #
 # ## Part 1: forward
 #
-# `a + b` calls `a.__add__(b)`, and `a * b` calls `a.__mul__(b)`. Each makes a new `Value` that keeps its number, its
-# two parents, and the name of the operation. Replace each `...`: which number does the new `Value` hold?
+# `a + b` calls `a.__add__(b)`, and `a * b` calls `a.__mul__(b)`. Each of these methods returns a new `Value`, which
+# stores its number, its two parents and the name of the operation. Replace each `...` by the number of the new `Value`.
 
 
 # %% tags=["exercise: forward"]
@@ -74,12 +76,13 @@ class Value:
 sv.check.exercise("12.1", Value)
 
 # %% [markdown]
-# The check computes 50 formulas with your class and with the library's, and compares the numbers.
+# The check computes 50 formulas with your class and with the library's class, and compares the numbers.
 #
 # ## Part 2: backward of + and ·
 #
-# `push` passes the gradient of one node on to its two parents. Which gradients does a sum pass on, and which does a
-# product? Both parents may be the same node, as in `a + a`. So **add** to their gradients.
+# A *node* is one Value of a formula. `push` passes the gradient of a node on to its two parents. Replace each `...`:
+# which gradients does a sum pass on, and which does a product? **Add** them to the gradients of the parents, because
+# both parents may be the same node, as in `a + a`.
 
 
 # %% tags=["exercise: push"]
@@ -99,9 +102,11 @@ sv.check.exercise("12.2", push)
 # %% [markdown]
 # ## Part 3: the order
 #
-# Each node pushes once, and only after all nodes that were computed from it have pushed. Write the list `order`. It
-# holds all nodes that have parents, in an order that follows this rule. (A node without parents has nothing to push.)
-# One way: visit the parents of a node first, then put the node into a list. At the end, reverse the list.
+# Each node pushes once, and only after all nodes that were computed from it have pushed. Write the list `order`: all
+# nodes that have parents, in such an order. (A node without parents has nothing to push.)
+#
+# One way is to start at `root`: visit the parents of a node first, then append the node to a list (each node once). At
+# the end, reverse the list.
 
 
 # %% tags=["exercise: order"]
@@ -115,10 +120,10 @@ def backward(root):
 sv.check.exercise("12.3", backward)
 
 # %% [markdown]
-# ## All together, against the library
+# ## Comparison with the library
 #
-# Together, your three parts are a class with its own `backward()`. `sv.check.backward` compares it with the library:
-# the numbers and the gradients of 50 graphs.
+# Your three parts form a class with its own `backward()`. `sv.check.backward` compares it with the library's class: the
+# numbers and the gradients of 50 formulas.
 
 # %%
 Value.backward = backward
@@ -126,10 +131,10 @@ print(sv.check.backward(Value))
 
 
 # %% [markdown]
-# ## Part 4: train with it
+# ## Part 4: training
 #
-# Write one training step from memory: clear the gradients, compute the loss, go backward, move every weight. `weights`
-# is a list of your Values, `loss()` computes the loss again, and `lr` is the learning rate.
+# Write one training step from memory: clear the gradients, compute the loss, call `backward()`, move every weight.
+# `weights` is a list of your Values, `loss()` computes the loss and returns it, and `lr` is the learning rate.
 
 
 # %% tags=["exercise: step"]
@@ -141,9 +146,9 @@ sv.check.exercise("12.4", step)
 # %% [markdown]
 # ## Exclusive or, with + and · alone
 #
-# One unit adds up two weighted inputs and a bias. Its activation is a product: the sum times itself. With the bias,
-# there are three weights. (If your class or your step is not ready yet, this lesson uses the library's, so that you can
-# still see the result.)
+# Now we train one unit. It adds two weighted inputs and a bias. Its activation is a product: the sum times itself. So
+# the unit has three weights, with the bias. (If your class or your step is not ready yet, the next cells use the
+# library's class and optimiser, so that you can still see the result.)
 
 # %%
 mine = bool(sv.check.backward(Value)) and bool(sv.check.exercise("12.4", step))
@@ -181,9 +186,9 @@ def one_step(lr=0.02):
 
 
 # %% [markdown]
-# ## As cubes
+# ## The weights as cubes
 #
-# `sv.watch` shows the numbers of any library as cubes. `update` gives it the weights after each step.
+# `sv.watch` shows numbers as cubes. The loop passes the new weights to `update` after each step.
 
 
 # %%
@@ -205,9 +210,10 @@ for bits, wanted in zip(BITS, WANTED, strict=True):
     print(bits, f"-> {unit(*bits).data:.3f}   wanted {wanted}")
 
 # %% [markdown]
-# So the answer is yes: + and · are enough to learn exclusive or. The two weights of the inputs have opposite signs, and
-# the bias is almost 0: the unit computes `(x - y)**2`. In the next picture each row is one weight. It shows the weight
-# every 25 steps, from the start on the left to the end on the right.
+# So the answer is yes: + and · are enough to learn exclusive or. The weights of the inputs are nearly 1 and -1, and the
+# bias is nearly 0. So the unit computes nearly `(x - y)**2`.
+#
+# In the next picture, each row is one weight: at the start (left), and then after every 25 steps.
 
 # %%
 show({"weights after 0, 25, 50, ... 200 steps": np.array(path).T}, size=(680, 420))
@@ -224,4 +230,4 @@ sv.lesson("12")
 # ## To remember
 #
 # **A machine that learns needs numbers that remember their parents, a slope for each operation, the right order, and a
-# loop of four lines.**
+# training step of four lines.**
