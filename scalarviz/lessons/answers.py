@@ -226,7 +226,7 @@ ANSWERS = MappingProxyType({
         7: "The bias of the first unit adds no weight.",
         9: "The bias of the first unit adds no weight.",
         1.5: "Multiply the two weights; do not divide them.",
-    }, "Write 3 * (2 * x + 1) - 4 without brackets. What stands before the x?"),
+    }, "Write 3 * (2 * x + 1) - 4 without brackets. Which number multiplies x?"),
     "03.4": Exercise(answer, -0.138855, {
         -0.0644925: "This is the first of two questions whose answer is 1. Add the other one.",
         -0.0743629: "This is the second of two questions whose answer is 1. Add the other one.",

@@ -362,7 +362,7 @@ def _number(target: Any, loss: Loss) -> float:
     try:
         return float(number)
     except OverflowError:  # a whole number that no float holds
-        raise InputError(f"{type(loss).__name__}: there is no class {shown(number)}") from None
+        raise InputError(f"{type(loss).__name__}: a target must be a class index, got {shown(number)}") from None
 
 
 class Softmax(Module):

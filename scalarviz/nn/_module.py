@@ -274,7 +274,7 @@ class Module:
         many = isinstance(upstreams, Sequence | np.ndarray) and not whole
         given: list[Any] = list(upstreams) if many else [upstreams] * len(outputs)  # type: ignore[arg-type]
         if len(given) != len(outputs):
-            raise InputError(f"{title}.backward: got {len(given)} upstream gradients for {len(outputs)} outputs")
+            raise InputError(f"{title}.backward: expected {len(outputs)} numbers, one per output; got {len(given)}")
         numbers = [as_number(u, f"{title}.backward: an upstream gradient") for u in given]
         return backward_between(outputs, numbers, flatten(self._books.inputs))
 

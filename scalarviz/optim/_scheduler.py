@@ -311,7 +311,7 @@ class LRScheduler:
         title = f"{type(self).__name__}: the state"
         given, first = mapping(state_dict, title), self.begin()
         if set(given) != set(first._fields):
-            raise InputError(f"{title} has {listing(first._fields)}, got {listing(sorted(given))}")
+            raise InputError(f"{title} must have {listing(first._fields)}, got {listing(sorted(given))}")
         standing = self._read(title, given)
         moved = momenta_now(self, standing, self.optimizer.lr_pace.momenta)
         return PaceMoment(self.now(standing, self.base_lrs), self, standing, moved, self.base_lrs)

@@ -214,7 +214,7 @@ class RunHands:
         """Check that the optimiser, or one of its parameter groups, takes numbers with these names."""
         rules = self.run.optimizer.rules
         if group is not None and group >= len(rules):
-            raise InputError(f"there is no parameter group {group}; the optimiser has {len(rules)}")
+            raise InputError(f"there is no parameter group {group}; allowed: 0 to {len(rules) - 1}")
         rules[group or 0].checked(numbers)
 
     def put_schedule(self, schedule: Schedule | None) -> None:

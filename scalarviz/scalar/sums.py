@@ -368,7 +368,7 @@ def affine_each(weight: Block, rows: int, bias: Block | None, patches: Sequence[
     columns = weight.size // max(rows, 1)
     for xs in patches:
         if rows * len(xs) != weight.size:
-            raise InputError(f"a layer of {rows} x {columns} weights takes {columns} inputs, got {len(xs)}")
+            raise InputError(f"{rows} x {columns} weights need a row of {columns} inputs, got {len(xs)}")
     return affine_span(weight, range(rows), columns, bias, patches)
 
 

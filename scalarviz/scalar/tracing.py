@@ -144,7 +144,7 @@ class no_grad:
     def __enter__(self) -> None:
         if active() is not None:
             raise TracingError(
-                "sv.no_grad() is not allowed inside a function that is being recorded. Leave it out: a Run computes "
+                "sv.no_grad() is not allowed inside a function that is being recorded. Remove the call: a Run computes "
                 "gradients only for training, run.predict computes none"
             )
         self._before.append(set_mode(NO_GRAD))

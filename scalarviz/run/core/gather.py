@@ -159,7 +159,7 @@ def weight_name(tensors: Sequence[Tensor], index: int) -> str:
         if tensor.start <= index < tensor.start + tensor.size:
             place = np.unravel_index(index - tensor.start, tensor.shape) if tensor.shape else ()
             return tensor.name + "".join(f"[{int(i)}]" for i in place)
-    raise InputError(f"there is no weight {index}; the run has {sum(t.size for t in tensors)}")
+    raise InputError(f"there is no weight {index}; allowed: 0 to {sum(t.size for t in tensors) - 1}")
 
 
 # ---- Find a weight by a Weight, a printed name, or a flat index
