@@ -43,7 +43,7 @@ def doctor(options: Any) -> int:
     if options.report and options.ops:
         raise InputError("doctor: give --report or --ops, not both")
     if scene is not None and not options.ops:
-        raise InputError(f"doctor: a scene needs --ops, got {shown(scene)}; try: scalarviz doctor --ops {scene}")
+        raise InputError(f"doctor: only --ops takes a scene, got {shown(scene)}; try: scalarviz doctor --ops {scene}")
     if scene is not None:
         if scene not in scene_names() and not scene.endswith(".py"):
             known = listing(scene_names())

@@ -166,7 +166,7 @@ def _cluster(options: Any) -> Iterator[Executor | None]:
         yield None
         return
     if options.workers is not None:
-        raise InputError("--workers sets the processes of this machine; leave it out with --scheduler")
+        raise InputError("give --workers or --scheduler, not both: --workers sets the processes of this machine")
     from ..sweep.cluster import Cluster, warning_of
 
     if warning := warning_of(options.scheduler):

@@ -198,7 +198,7 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
         "--out x.png --out ./x.png": ("x.png", "both name"),
         "--no-such-flag": ("no such option", "scalarviz rgb --help"),
         "--micro": ("nothing is recorded", "--recording"),
-        "--recording one.svz": ("does not overwrite",),
+        "--recording one.svz": ("never overwrite",),
         "--story step": ("--story step", "--out"),
         "--story step --out x.png": ("needs a film", "--out step.mp4"),
         "--at 31 --out x.png": ("--at 31", "0 to 1"),
@@ -293,7 +293,7 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
         "one.svz --out p.png --at 31": ("0 to 30",),
         "one.svz --headless": ("--headless", "--out", "--html", "--json"),
         "one.svz --steps 5 --html q.html": ("all steps",),
-        "one.svz --html p.html": ("p.html", "it is the recording itself"),
+        "one.svz --html p.html": ("p.html", "is the recording itself"),
         "one.svz hidden.svz --out p.png": ("nothing to compare", "0.weight", "3×3"),
     },
     "view": {

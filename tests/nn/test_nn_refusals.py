@@ -273,7 +273,7 @@ def test_buffers_and_running_statistics_that_do_not_fit():
     (lambda: nn.Linear(2, 1)([1.0, 2.0]).cpu(), r"value\.item"), (lambda: sv.Value(1.0).nothing, "'nothing'$"),
     (lambda: sv.Value(1.0).backward(retain_graph=True), "omit retain_graph"),
     (lambda: nn.utils.clip_grad_norm(weights(), 1.0), "clip_grad_norm_"), (lambda: nn.utils.rnn, "one length"),
-    (lambda: sv.Run(nn.Linear(1, 1), criterion=nn.MSELoss()), "called loss"),
+    (lambda: sv.Run(nn.Linear(1, 1), criterion=nn.MSELoss()), "use loss="),
     (lambda: sv.Run(nn.Linear(1, 1), max_norm=1.0), "clip_norm="), (lambda: sv.Run(nn.Linear(1, 1), lr=1), "optimiser"),
     (lambda: sv.Run(nn.Linear(1, 1), scheduler=1), r"StepLR\(optimizer"),
     (lambda: nn.utils.clip_grad_norm_(weights(), 1.0, foreach=True), "omit foreach"),
