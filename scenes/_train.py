@@ -175,7 +175,7 @@ def _loaded(options: Options) -> tuple[Loaded, str]:
     outputs, inputs = ([port.name for port in ports] for ports in (graph.outputs, graph.inputs))
     if len(outputs) != 1:
         raise InputError(
-            f"{options.network} has {len(outputs)} outputs ({listing(outputs)}), a loss needs one: name it (--output)"
+            f"{options.network} has {len(outputs)} outputs ({listing(outputs)}), choose one with --output"
         )
     if len(inputs) != 1:
         raise InputError(

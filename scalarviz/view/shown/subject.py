@@ -145,7 +145,7 @@ class WeightsSource(Source):
             if index < size:
                 return part.weight(index) if isinstance(part, Block) else part
             index -= size
-        raise InputError(f"the weight is out of range; there are {self.values().size} weights")
+        raise InputError(f"there is no such weight; allowed: 0 to {self.values().size - 1}")
 
 
 def _flags(part: Any) -> tuple[NDArray[Any], NDArray[Any]]:

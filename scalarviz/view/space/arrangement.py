@@ -81,7 +81,7 @@ def grid_for(shape: Sequence[int], *, strip: bool = False) -> Grid:
     """
     size = prod(shape)
     if size == 0:
-        raise InputError(f"a tensor of shape {tuple(shape)} has no elements to draw; leave it out")
+        raise InputError(f"a tensor of shape {tuple(shape)} has no elements to draw; remove the tensor")
     if size > MAX_CELLS:
         raise InputError(f"a tensor of shape {tuple(shape)} has {size} elements; a plate holds at most {MAX_CELLS}")
     if len(shape) <= 1:
