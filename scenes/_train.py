@@ -174,9 +174,7 @@ def _loaded(options: Options) -> tuple[Loaded, str]:
         graph = only(graph, options.output)
     outputs, inputs = ([port.name for port in ports] for ports in (graph.outputs, graph.inputs))
     if len(outputs) != 1:
-        raise InputError(
-            f"{options.network} has {len(outputs)} outputs ({listing(outputs)}), choose one with --output"
-        )
+        raise InputError(f"{options.network} has {len(outputs)} outputs ({listing(outputs)}), choose one with --output")
     if len(inputs) != 1:
         raise InputError(
             f"{options.network} has {len(inputs)} inputs ({listing(inputs)}), the data only x: train it in Python, "

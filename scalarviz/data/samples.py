@@ -126,7 +126,7 @@ def _shaped(x: Array, shape: Shape, path: Path) -> Array:
 
 def _check_length(path: Path, x: Array, y: Array) -> None:
     if len(x) != len(y):
-        raise FileFormatError(f"{path} has {len(x):,} samples in x and {len(y):,} in y; give both the same number")
+        raise FileFormatError(f"{path}: x and y need the same number of samples, got {len(x):,} and {len(y):,}")
 
 
 def _folder(path: Path, shape: Shape) -> tuple[Array, Array, tuple[str, ...]]:

@@ -110,7 +110,7 @@ class LRScheduler:
             return self
         if len(self.base_lrs) != len(optimizer.lr_pace.rates):
             raise InputError(
-                f"{type(self).__name__} has {len(self.base_lrs)} parameter groups, but the optimiser has "
+                f"the numbers of parameter groups differ: {type(self).__name__} {len(self.base_lrs)}, optimiser "
                 f"{len(optimizer.lr_pace.rates)}"
             )
         return self.rebound(optimizer)
@@ -334,7 +334,7 @@ def numbers(given: Any, what: str, count: int, least: float = 0.0) -> tuple[floa
     """Return a number for each group, from one number or a list; InputError if it is neither."""
     if isinstance(given, Sequence) and not isinstance(given, str):
         if len(given) != count:
-            raise InputError(f"{what}: there are {count} parameter groups, got {len(given)} numbers")
+            raise InputError(f"{what}: give one number per parameter group ({count}), got {len(given)}")
         return tuple(finite(one, what, least) for one in given)
     return (finite(given, what, least),) * count
 

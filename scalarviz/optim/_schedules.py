@@ -357,7 +357,7 @@ class LambdaLR(LRScheduler):
         given: Any = lr_lambda
         listed = list(given) if isinstance(given, list | tuple) else [given] * groups
         if len(listed) != groups:
-            raise InputError(f"LambdaLR: there are {groups} parameter groups, got {len(listed)} functions")
+            raise InputError(f"LambdaLR: give one function per parameter group ({groups}), got {len(listed)}")
         self.lr_lambdas = [function(one, "LambdaLR: lr_lambda") for one in listed]
         known: dict[int, Tape | None] = {}
         for one in self.lr_lambdas:

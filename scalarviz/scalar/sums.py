@@ -176,7 +176,7 @@ def dot(weights: Weights, xs: Inputs, bias: Value | SupportsFloat | None = None)
         kinds = f"{type(weights).__name__} and {type(xs).__name__}"
         raise TypeMismatchError(f"dot takes two sequences of Values and numbers, got {kinds}") from None
     if lengths[0] != lengths[1]:
-        raise InputError(f"dot: got {lengths[0]} weights for {lengths[1]} inputs; both must have the same length")
+        raise InputError(f"dot: weights and inputs must have the same length, got {lengths[0]} and {lengths[1]}")
     ws = weights if isinstance(weights, Row) else tuple(as_value(w) for w in weights)
     values = tuple(as_value(x) for x in xs)
     return Dot.create(ws, values, None if bias is None else as_value(bias))

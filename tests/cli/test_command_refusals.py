@@ -280,7 +280,7 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
     "train --steps 2 --headless --engine numpy": {
         "net.onnx": ("--data", "got no value"),
         "net.onnx --data wide.npz": ("(3,)", "(2,)"),
-        "net.onnx --data short.npz": ("4 samples in x and 3 in y",),
+        "net.onnx --data short.npz": ("got 4 and 3",),
         "net.onnx --data nan.npz": ("nan.npz", "x[3, 1] is nan", "1 of 4"),
         "net.onnx --data test.npz": ("test.npz", "y_test", "sample 1 is 9"),
         "net.onnx --data labels.npz": ("labels.npz", "sample 2 is 5"),

@@ -297,7 +297,7 @@ def test_runs_that_no_file_keeps_are_shown_when_a_sweep_is_cut_short(here, monke
     result = here(*XOR, "--seeds", 5)
     assert result.code == 130
     assert [line.split()[0] for line in result.out.splitlines() if line.strip()][2:] == ["2"]
-    assert "2 runs were done but not kept" in result.last
+    assert "runs done but not kept: 2" in result.last
     result = here(*XOR, "--seeds", 5, "--results", "r.svs")
     assert (result.code, result.out) == (130, "")
     assert "the same command resumes r.svs" in result.last

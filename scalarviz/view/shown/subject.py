@@ -282,13 +282,13 @@ class Subject:
         """
         new = np.asarray(sample, np.float64).ravel()
         if self.probe is None or new.size != self.probe.size:
-            allowed = "no sample is drawn here" if self.probe is None else f"allowed: {self.probe.size} numbers"
-            raise InputError(f"choose a sample: got {new.size} numbers; {allowed}")
+            allowed = "no sample is drawn here" if self.probe is None else f"allowed: {self.probe.size}"
+            raise InputError(f"choose a sample: got the length {new.size}; {allowed}")
         wanted = self.sample.target
         if wanted is not None:
             given = np.full(wanted.size, np.nan) if target is None else np.asarray(target, np.float64).ravel()
             if given.size != wanted.size:
-                raise InputError(f"choose a sample: got a target of {given.size} numbers; allowed: {wanted.size}")
+                raise InputError(f"choose a sample: got a target of length {given.size}; allowed: {wanted.size}")
             wanted[...] = given
         self.probe[...] = new.reshape(self.probe.shape)
         if self.given is not None:

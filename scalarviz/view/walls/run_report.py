@@ -165,7 +165,7 @@ def report_of_file(
     """
     runs = runs_of(path, build)
     if not runs.results:
-        raise InputError(f"{path_text(path)}: none of its {runs.total:,} runs is done; try again later")
+        raise InputError(f"{path_text(path)}: none of its runs is done; try again later")
     with Results.read(path) as read:
         made = read.about.made
     return write_report(runs, target, theme=theme, about=made, say=say)
