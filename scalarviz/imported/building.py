@@ -388,7 +388,7 @@ def check_size(plan: Plan, facts: Facts) -> None:
         raise InputError(
             f"{facts.graph.name}: the network computes {total:,} numbers per sample outside layers, most of them "
             f"({sizes[largest.name]:,}) in {largest.operator} {largest.name!r}; allowed: at most {MOST_SCALARS:,}. "
-            "Export it with smaller inputs (sides=), or build it from PyTorch's own layers"
+            "Use smaller inputs (sides=), or PyTorch's own layers"
         )
 
 

@@ -299,7 +299,7 @@ def probe_sample(graph: Graph, constants: Tensors, given: Sequence[Entry]) -> Pr
             raise InputError(f"{graph.name}: {error}") from None
         raise InputError(
             f"{graph.name}: the network takes {fixed[0]} samples at once, not one ({error}); export it with "
-            "a batch of any size (dynamic_axes), or give batch=False if its input has no axis of samples"
+            "a batch of any size (dynamic_axes), or give batch=False if the input has no axis of samples"
         ) from None
 
 
@@ -365,7 +365,7 @@ def _probe_samples(graph: Graph, constants: Tensors, given: Sequence[Entry], nam
     except ScalarvizError as error:
         raise InputError(
             f"{graph.name}: the network computes one sample, not {count} at once ({error}); export with a batch of any "
-            "size, or give batch=False if its input has no axis of samples"
+            "size, or give batch=False if the input has no axis of samples"
         ) from None
     ones = {}
     for k in sorted({*range(min(count, 3)), count - 1}):

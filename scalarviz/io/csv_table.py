@@ -55,7 +55,7 @@ def decoded(data: bytes, what: str) -> str:
             try:
                 return data.decode(coding)
             except UnicodeDecodeError as error:
-                raise FileFormatError(f"{what} is marked as {coding}, but it is not: {error.reason}") from None
+                raise FileFormatError(f"{what} is marked as {coding}, but cannot be decoded: {error.reason}") from None
     if b"\0" in data:
         raise FileFormatError(f"{what} is not a text table: it contains zero bytes")
     try:
@@ -94,7 +94,7 @@ class CsvTable:
     def column(self, name: str) -> Sequence[str]:
         """Return the cells of a column; InputError if there is no such column."""
         if name not in self.names:
-            raise InputError(f"{self.what} has no column {shown(name)}; it has {listing(self.names)}")
+            raise InputError(f"{self.what} has no column {shown(name)}; allowed: {listing(self.names)}")
         return self.columns[self.names.index(name)]
 
     def numbers(self, name: str, hint: str = "") -> NDArray[np.float64]:

@@ -81,7 +81,7 @@ def _array(file: BinaryIO | gzip.GzipFile, path: StrPath, dimensions: int) -> ND
     shape = tuple(int(side) for side in np.frombuffer(header, ">u4"))
     size = prod(shape)
     if size == 0 or size > LARGEST:
-        raise FileFormatError(f"{path} says that it holds {' x '.join(map(str, shape))} bytes; allowed: 1 to {LARGEST}")
+        raise FileFormatError(f"{path} states a size of {' x '.join(map(str, shape))} bytes; allowed: 1 to {LARGEST}")
     body = file.read(size)
     if len(body) < size:
         raise FileFormatError(

@@ -154,7 +154,7 @@ def scene_of(number: str | int, seed: int | None = None) -> Scene:
         )
     name = str(given).strip().zfill(3 if str(given).strip().endswith("b") else 2)
     if name not in numbers():
-        raise UnknownNameError(f"lesson: no lesson {shown(given)} has a scene; there are {listing(numbers())}")
+        raise UnknownNameError(f"lesson: no lesson {shown(given)} has a scene; allowed: {listing(numbers())}")
     made: Any = import_module(f".lesson_{name}", __package__)
     scene: Scene = made.scene() if seed is None else made.scene(integer("lesson: seed", seed, 0, 2**63))
     return scene

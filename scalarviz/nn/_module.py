@@ -268,7 +268,7 @@ class Module:
         if any(value._parents is UNTRACKED for value in outputs):
             raise StateError(
                 f"{title}.backward: the last call was under sv.no_grad(), which builds no graph; call the module "
-                "again outside it"
+                "again without no_grad"
             )
         whole = isinstance(upstreams, np.ndarray) and upstreams.ndim == 0  # an array of shape () is one number
         many = isinstance(upstreams, Sequence | np.ndarray) and not whole

@@ -373,9 +373,9 @@ def read_graph(path: StrPath) -> Graph:
     except OSError as error:
         raise unreadable(path, error) from None
     except UnicodeDecodeError:
-        raise FileFormatError(f"{where}: a name or a text in it is not UTF-8; export the file again") from None
+        raise FileFormatError(f"{where}: a name or a text is not UTF-8; export the file again") from None
     except MemoryError:
-        raise InputError(f"{where}: not enough memory to read it; close other programs") from None
+        raise InputError(f"{where}: not enough memory to read the file; close other programs") from None
     return replace(graph, name=source.stem)
 
 

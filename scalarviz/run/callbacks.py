@@ -214,7 +214,7 @@ def find(run: Run, condition: str, before: int | None, progress: Progress | None
     first, newest = run.timeline.span
     end = run._training.steps if before is None else integer("find: before", before, 0)
     if not first <= end <= newest + 1:
-        raise InputError(f"find: there is no step before {end:,} on this branch; it has {first:,} to {newest:,}")
+        raise InputError(f"find: there is no step before {end:,} on this branch; its steps: {first:,} to {newest:,}")
     if found.of_losses:
         known, step = in_losses(found, run.timeline.line.history, first, end)
         if known:

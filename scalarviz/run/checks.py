@@ -74,7 +74,7 @@ def of_values(given: Any, what: str) -> None:
     if isinstance(given, type):
         name = given.__name__[:60]
         raise TypeMismatchError(
-            f"{what} must be a module or a function of Values, got the class {name}; give an object of it, {name}()"
+            f"{what} must be a module or a function of Values, got the class {name}; give an object, {name}()"
         )
     if not callable(given):
         raise TypeMismatchError(f"{what} must be a module or a function of Values, got {type(given).__name__}")

@@ -82,7 +82,7 @@ def forbid(what: str) -> None:
     if _threads and active() is not None:
         raise TracingError(
             f"{what} of a Value is not allowed while its graph is recorded: the number is not known yet, "
-            "and a recording would keep one branch. Choose with sv.where(condition, a, b), and keep numbers as Values"
+            "and only one branch would be recorded. Choose with sv.where(condition, a, b), and keep numbers as Values"
         )
 
 

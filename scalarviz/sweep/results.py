@@ -390,9 +390,7 @@ class Results(StoredResults):
     def _rows(self, number: int, which: str, step: int) -> list[tuple[Any, ...]]:
         number = integer("the number of a run", number, 0)
         if number >= self.about.total:
-            raise InputError(
-                f"{path_text(self.path)}: no run {number:,}; allowed: 0 to {self.about.total - 1:,}"
-            )
+            raise InputError(f"{path_text(self.path)}: no run {number:,}; allowed: 0 to {self.about.total - 1:,}")
         with self._catching_errors():
             return self._fetch_all(
                 "SELECT number, step, tensors, checksum FROM weights "

@@ -79,7 +79,7 @@ def standardised(name: str, numbers: Array) -> tuple[Array, Column]:
     farthest = max(abs(low), abs(high))
     if farthest > FARTHEST:
         raise FileFormatError(
-            f"column {name!r} has a number of size {farthest:.3g}; allowed: -{FARTHEST:g} to {FARTHEST:g}; rescale it"
+            f"column {name!r} reaches {farthest:.3g}; allowed: -{FARTHEST:g} to {FARTHEST:g}; rescale the column"
         )
     if low == high:
         return np.zeros_like(numbers), Column(name, -1.0, 1.0, low, 1.0)

@@ -241,7 +241,7 @@ class Layout:
         for plate in sorted(self.plates, key=lambda p: p.kind == "activation"):
             if plate.name == name:
                 return plate
-        raise UnknownNameError(f"no plate {shown(name)}; there are {listing(p.name for p in self.plates)}")
+        raise UnknownNameError(f"no plate {shown(name)}; allowed: {listing(p.name for p in self.plates)}")
 
     def activation(self, name: str) -> Plate | None:
         """Return the row of a stage (or of ``"input"``), or None if it is not drawn."""
