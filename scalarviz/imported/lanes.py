@@ -163,7 +163,7 @@ def checked(graph: Graph, given: Any) -> Sides:
         elif name in inputs:
             found[name] = _shape(value, what)
         else:
-            there = f"open sides: {listing(map(shown, open_ones)) or 'none'}; inputs: {listing(map(shown, inputs))}"
+            there = f"unknown sides: {listing(map(shown, open_ones)) or 'none'}; inputs: {listing(map(shown, inputs))}"
             raise InputError(f"{what}: {graph.name!r} has no such side; {there}")
     return found
 
@@ -250,7 +250,7 @@ def entries(graph: Graph, batch: Any, sides: Sides) -> list[Entry]:
     if missing:
         names = list(dict.fromkeys(missing))
         raise InputError(
-            f"{graph.name}: the size of {listing(names)} is open; give it: "
+            f"{graph.name}: the size of {listing(names)} is not fixed; give it: "
             f"sv.load_onnx(path, sides={{{names[0]!r}: 16}}), or batch= if it is the number of samples"
         )
     return found

@@ -335,7 +335,7 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
             return super().__getitem__(index)
         except Exception as error:  # NumPy raises many kinds
             kind = OutOfRangeError if "out of bounds" in str(error) else TypeMismatchError
-            raise kind(f"[{shown(index)}] of Values of shape {self.shape}: {error!s:.200}") from None
+            raise kind(f"index [{shown(index)}] of Values of shape {self.shape}: {error!s:.200}") from None
 
     def __setitem__(self, index: Any, numbers: Any) -> None:
         """Replace elements by Values or numbers; results computed from the old ones stay as they are."""

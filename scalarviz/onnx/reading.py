@@ -239,7 +239,7 @@ class _Bodies:
                 count, size = count + 1, size + node.ByteSize()
                 continue
             if key in within or len(within) > MOST_DEEP:
-                said = "calls itself" if key in within else f"calls more than {MOST_DEEP} others, one in the other"
+                said = "calls itself" if key in within else f"nests calls more than {MOST_DEEP} levels deep"
                 raise FileFormatError(f"{self.where}: function {shown(key[1])} {said}; export the file again")
             if key not in self.known:
                 self._check(self.functions[key])

@@ -24,7 +24,7 @@ from .single import Many, Single, as_number
 def _refusing(symbol: str) -> Callable[..., Any]:
     def refuse(self: object, *others: Any) -> Any:
         raise TypeMismatchError(
-            f"Values do not support {symbol}; use + - * / **, the functions (sv.sin, sv.dot, ...), or add one with "
+            f"Values do not support {symbol}; use + - * / **, functions (sv.sin, sv.dot, ...), or add yours with "
             "sv.register"
         )
 

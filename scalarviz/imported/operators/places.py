@@ -310,11 +310,11 @@ def split(call: Call) -> list[Array]:
     if sizes is None:
         count = call.attribute("num_outputs", count)
         if not 1 <= count <= max(side, len(call.node.outputs)):
-            raise call.wrong(f"{side} numbers along axis {axis} cannot be split into {shown(count)} parts")
+            raise call.wrong(f"axis {axis} of length {side} cannot be split into {shown(count)} parts")
         largest = -(-side // count)
         sizes = [max(0, min(largest, side - k * largest)) for k in range(count)]
     if sum(sizes) != side or min(sizes) < 0 or len(sizes) < len(call.node.outputs):
-        raise call.wrong(f"the sizes {shown(sizes)} do not add up to the {side} numbers along axis {axis}")
+        raise call.wrong(f"the sizes {shown(sizes)} do not add up to {side}, the length of axis {axis}")
     return list(np.split(x, list(accumulate(sizes))[:-1], axis))
 
 
@@ -349,7 +349,7 @@ def places_of(call: Call, indices: Array, side: int) -> Array:
     if indices.dtype.kind not in "iu":
         raise call.wrong("its indices are not whole numbers")
     if indices.size and (indices.min() < -side or indices.max() >= side):
-        raise call.wrong(f"an index is outside of {-side} .. {side - 1}")
+        raise call.wrong(f"an index is not in {-side} .. {side - 1}")
     return np.where(indices < 0, indices + side, indices)
 
 
