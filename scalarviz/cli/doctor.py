@@ -141,8 +141,8 @@ def _cache() -> tuple[bool, str]:
         return False, f"numba {why}"
     warm = [dtype for dtype in DTYPES if cache_is_warm(dtype, ops.TABLE)]
     if len(warm) == len(DTYPES):
-        return True, f"warm, in {folder()}"
-    cold = f"cold for {listing(d for d in DTYPES if d not in warm)}"
+        return True, f"cached in {folder()}"
+    cold = f"not cached for {listing(d for d in DTYPES if d not in warm)}"
     return False, (
         f"{cold}; {refusal() or 'each network compiles its own kernels; `scalarviz warmup` compiles all of them'}"
     )

@@ -25,7 +25,7 @@ _ABSENT = {
 }
 """PyTorch's arguments that the rules lack, with advice. They raise an error and are never ignored."""
 
-_OWN = "use SGD, Adam, AdamW, RMSprop or Adagrad, or write a subclass of optim.Optimizer with an update"
+_OWN = "use SGD, Adam, AdamW, RMSprop or Adagrad, or write a subclass of optim.Optimizer with update()"
 _RULES = {
     **dict.fromkeys(("ASGD", "Adadelta", "Adamax", "LBFGS", "Lion", "Muon", "NAdam", "RAdam", "Rprop"), _OWN),
     **{name: f"use optim.lr_scheduler.{name}" for name in lr_scheduler.__all__},

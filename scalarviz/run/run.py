@@ -53,7 +53,7 @@ _STEPS = "run.step(n) does n steps; an epoch has N // batch_size of them"
 _ABSENT = {
     "device": "use engine=", "epochs": _STEPS, "steps": _STEPS, "optim": "use optimizer=",
     **dict.fromkeys(("criterion", "loss_fn"), "use loss="), "shuffle": "every epoch has a new order already",
-    **dict.fromkeys(("scheduler", "lr_scheduler"), "create StepLR(optimizer, 10) before the Run, which steps it"),
+    **dict.fromkeys(("scheduler", "lr_scheduler"), "create StepLR(optimizer, 10) first; the Run steps it"),
     "lr": "give lr= to the optimiser", "max_norm": "use clip_norm=",
 }  # fmt: skip
 ABSENT = {

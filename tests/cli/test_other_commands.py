@@ -150,7 +150,7 @@ def test_everything_that_speaks_of_the_cache_says_why_it_cannot_be_written(cli, 
     monkeypatch.setenv("SCALARVIZ_CACHE_DIR", str(folder))
     said = f"cannot write to the cache folder {folder} ({trouble}); set SCALARVIZ_CACHE_DIR to another folder"
     (row,) = (line for line in cli("doctor").out.splitlines() if "numba cache" in line)
-    assert row.endswith(f"cold for float32, float64; {said}")
+    assert row.endswith(f"not cached for float32, float64; {said}")
     result = cli("warmup")
     assert (result.code, result.err) == (2, f"scalarviz: {said}\n")
     net = nn.Sequential(nn.Linear(3, 2))
