@@ -77,7 +77,7 @@ def misfit(
         pass
     parameters = {n: p for n, p in signature.parameters.items() if n != "self"}
     given = args[len(signature.parameters) - len(parameters) :]
-    allowed = f"It takes {listing(map(_brief, parameters.values()))}" if parameters else "It takes no argument"
+    allowed = f"{title} takes {listing(map(_brief, parameters.values())) or 'no argument'}"
     unknown = next((n for n in kwargs if n not in parameters), None)
     if unknown is not None:
         return f"{title} has no argument {unknown!r}{_hint(unknown, parameters, absent or {})} {allowed}"
@@ -88,7 +88,7 @@ def misfit(
         return f"{title} takes {_many(len(by_place))} by position, got {len(given)}{advice}. {allowed}"
     twice = [n for n in by_place[: len(given)] if n in kwargs]
     if twice:
-        return f"{title}: {listing(twice)} is given twice, by position and by name. {allowed}"
+        return f"{title}: {listing(twice)} given twice, by position and by name. {allowed}"
     return f"{title}: missing {listing(_missing(parameters, by_place[: len(given)], kwargs))}. {allowed}"
 
 
@@ -116,7 +116,7 @@ def check_names(title: str, given: Iterable[str], takes: Iterable[str]) -> None:
     unknown = next((name for name in given if name not in allowed), None)
     if unknown is not None:
         hint = _hint(unknown, dict.fromkeys(allowed), {})
-        raise TypeMismatchError(f"{title} has no argument {unknown!r}{hint} It takes {listing(allowed)}")
+        raise TypeMismatchError(f"{title} has no argument {unknown!r}{hint} {title} takes {listing(allowed)}")
 
 
 def no_name(where: str, name: str, names: Iterable[str], absent: Mapping[str, str]) -> AttributeError:

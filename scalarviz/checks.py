@@ -122,7 +122,7 @@ def position(index: Any, length: int, what: str, advice: str = "") -> int:
     except TypeError:
         raise TypeMismatchError(f"{what}[{shown(index)}]: an index must be a whole number{advice}") from None
     if not -length <= place < length:
-        raise OutOfRangeError(f"{what} has no index {shown(place)}; it has {length} entries (0 .. {length - 1})")
+        raise OutOfRangeError(f"{what}: the index must be in {-length} .. {length - 1}, got {shown(place)}")
     return place % length
 
 

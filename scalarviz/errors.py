@@ -79,7 +79,7 @@ class DivergedError(ScalarvizError, ArithmeticError):
         if good is not None:
             back = f"; go back with run.to({good}), the last good step, and {SLOWER}"
         elif spoilt:
-            back = ": go back with run.to(a step before), run.undo() or run.load(a file)"
+            back = ": go back with run.to(an earlier step), run.undo() or run.load(a file)"
         super().__init__(fact + back)
         self.fact, self.good, self.spoilt = fact, good, spoilt
 

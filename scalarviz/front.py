@@ -65,7 +65,7 @@ ABSENT = {
     **dict.fromkeys(("cuda", "device", "float32", "float64", "set_default_dtype"),
                     "the Run chooses device and dtype: sv.Run(..., engine=, dtype=)"),
     **dict.fromkeys(("DataLoader", "Dataset", "TensorDataset", "utils"),
-                    "give a Run data=(X, Y) and batch_size=; it takes PyTorch's loaders and data sets too"),
+                    "a Run takes data=(X, Y) and batch_size=, or PyTorch's loaders and data sets"),
     **dict.fromkeys(("randint", "randperm", "tril", "triu", "zeros_like"), _ARRAYS),
     **dict.fromkeys(("flatten", "reshape", "squeeze", "transpose", "argmax", "norm", "var", "std"),
                     "use np.array(list_of_values), which has reshape, T, mean and more"),

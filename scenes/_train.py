@@ -174,12 +174,10 @@ def _loaded(options: Options) -> tuple[Loaded, str]:
         graph = only(graph, options.output)
     outputs, inputs = ([port.name for port in ports] for ports in (graph.outputs, graph.inputs))
     if len(outputs) != 1:
-        raise InputError(
-            f"{options.network} has {len(outputs)} outputs ({listing(outputs)}), a loss needs one: name it (--output)"
-        )
+        raise InputError(f"{options.network} has {len(outputs)} outputs ({listing(outputs)}), choose one with --output")
     if len(inputs) != 1:
         raise InputError(
-            f"{options.network} has {len(inputs)} inputs ({listing(inputs)}), the data only x: train it in Python, "
+            f"{options.network} has {len(inputs)} inputs ({listing(inputs)}), the data only x: use Python, "
             "with a module of your own around sv.load_onnx(path)"
         )
     found: Loaded = loaded(graph, side, _sides(graph.inputs[0], side, options))

@@ -283,7 +283,7 @@ def steps_in(epochs: float, pixels: int, batch: int) -> int:
     """The number of steps in so many epochs, at least one."""
     steps = max(1, round(epochs * max(1, pixels // batch)))
     if steps > MOST_STEPS:
-        raise InputError(f"--epochs {epochs:g} are {steps:,} steps; allowed: at most {MOST_STEPS:,}")
+        raise InputError(f"--epochs {epochs:g} means {steps:,} steps; allowed: at most {MOST_STEPS:,}")
     return steps
 
 

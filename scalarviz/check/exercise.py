@@ -67,7 +67,7 @@ def exercise(number: str, given: Any, truth: Any = None) -> Report:
     table: Mapping[str, Exercise] = import_module("scalarviz.lessons.answers").ANSWERS
     entry = table.get(text(number, "check.exercise: number"))
     if entry is None:
-        raise UnknownNameError(f"check.exercise: no exercise {shown(number)}; there are {listing(table)}")
+        raise UnknownNameError(f"check.exercise: no exercise {shown(number)}; allowed: {listing(table)}")
     if entry.check is answer:
         right = entry.right if truth is None else truth
         return answer(given, right, title=number, hint=entry.hint, slips=entry.slips)

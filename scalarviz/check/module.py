@@ -192,7 +192,7 @@ def _sizes(title: str, made: CheckedModule, oracle: CheckedModule) -> Report:
     names = made.weight_names()
     found = f"Found: {', '.join(names[:6])}{' ...' if len(names) > 6 else ''}." if names else "None was found."
     details = {"got": made.size, "expected": oracle.size, "found": found}
-    lines = ("not yet: its weights are not the expected ones.",)
+    lines = ("not yet: the number of weights is wrong.",)
     return wrong_report(title, lines, "parameters", details, "", made.size, oracle.size)
 
 
@@ -201,7 +201,7 @@ def _collect_outputs(made: CheckedModule, rows: Floats, outputs: int) -> Floats:
     for row in rows.tolist():
         values = outputs_of(made, row)
         if len(values) != outputs:
-            raise CheckEnded("count", f"it returned {len(values)} outputs; expected {outputs}")
+            raise CheckEnded("count", f"wrong number of outputs: {len(values)}; expected {outputs}")
         found.append([value.data for value in values])
     again = [value.data for value in outputs_of(made, rows[0].tolist())]
     if again != found[0] and not np.isnan(found[0]).any():
@@ -244,8 +244,8 @@ def _gradients(
 def _by_differences(title: str, made: CheckedModule, rows: Floats, draw: Any, tolerance: float) -> Report:
     """Compare the gradients with finite differences, without a ready-made module."""
     if not made.size:
-        details = {"got": 0, "expected": "some", "found": "None was found."}
-        return wrong_report(title, ("not yet: it has no weights.",), "parameters", details, "", 0.0)
+        details = {"got": 0, "expected": "at least 1", "found": "None was found."}
+        return wrong_report(title, ("not yet: the module has no weights.",), "parameters", details, "", 0.0)
     numbers = draw.uniform(-1.0, 1.0, made.size)
     made.set_weights(numbers)
     _collect_outputs(made, rows, len(outputs_of(made, rows[0].tolist())))

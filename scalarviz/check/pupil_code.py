@@ -114,7 +114,7 @@ def matching(own: Inputs, theirs: Sequence[str], more: int = 0) -> tuple[str, ..
         return tuple(theirs)
     if not len(own) <= count <= len(own) + len(own.spare):
         wanted = ", ".join([*theirs, *(["upstream"] if more else [])])
-        raise CheckEnded("arguments", f"it takes {len(own)} arguments; expected {count}: {wanted}")
+        raise CheckEnded("arguments", f"wrong number of arguments: {len(own)}; expected {count}: {wanted}")
     return (*own, *own.spare)[: len(theirs)]
 
 

@@ -98,7 +98,7 @@ def training(step: Any, *, tolerance: float = 1e-6, seed: int = 0, hint: str = "
         own = inputs_of(step, "check.training: step")
         if len(own) not in (2, 3):
             wanted = "step(weights, loss, lr) or step(optimizer, loss)"
-            raise CheckEnded("arguments", f"it takes {len(own)} arguments; expected {wanted}")
+            raise CheckEnded("arguments", f"wrong number of arguments: {len(own)}; expected {wanted}")
         there = problems(seed)
         return _compared(title_of(step), there, [_pupil_weights(step, len(own), one) for one in there], width)
 

@@ -156,7 +156,7 @@ def check_class(cls: Any, title: str, tolerance: float, seed: int, back: bool = 
             told = f"in {text}: data is {got:.4g}; expected {ours.data:.4g}."
             return wrong_report(title, ("not yet.", told), "forward", None, "data", got, ours.data)
         if len(getattr(root, "parents", ())) != 2:
-            told = f"in {text}: expected the two operands in parents; they are {shown(getattr(root, 'parents', None))}."
+            told = f"in {text}: expected the two operands in parents; got {shown(getattr(root, 'parents', None))}."
             return wrong_report(title, ("not yet.", told), "parents", None, "parents")
         if back:
             call_pupil(type(root).backward, (root,), f"in the graph {text}")

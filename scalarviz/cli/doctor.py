@@ -43,7 +43,7 @@ def doctor(options: Any) -> int:
     if options.report and options.ops:
         raise InputError("doctor: give --report or --ops, not both")
     if scene is not None and not options.ops:
-        raise InputError(f"doctor: a scene needs --ops, got {shown(scene)}; try: scalarviz doctor --ops {scene}")
+        raise InputError(f"doctor: only --ops takes a scene, got {shown(scene)}; try: scalarviz doctor --ops {scene}")
     if scene is not None:
         if scene not in scene_names() and not scene.endswith(".py"):
             known = listing(scene_names())
@@ -141,8 +141,8 @@ def _cache() -> tuple[bool, str]:
         return False, f"numba {why}"
     warm = [dtype for dtype in DTYPES if cache_is_warm(dtype, ops.TABLE)]
     if len(warm) == len(DTYPES):
-        return True, f"warm, in {folder()}"
-    cold = f"cold for {listing(d for d in DTYPES if d not in warm)}"
+        return True, f"cached in {folder()}"
+    cold = f"not cached for {listing(d for d in DTYPES if d not in warm)}"
     return False, (
         f"{cold}; {refusal() or 'each network compiles its own kernels; `scalarviz warmup` compiles all of them'}"
     )

@@ -171,4 +171,4 @@ def _weights(path: Path, doors: list[SceneEntry]) -> EntryRequest:
             else "the file does not name the scene of its weights"
         )
         raise FileFormatError(f"{path.name}: {said}; open that scene and drop the file there")
-    return door, {"load": path}, f"{path.name}: {door.name} trains on from these weights"
+    return door, {"load": path}, f"{path.name}: {door.name} continues from these weights"

@@ -76,7 +76,7 @@ def _engine_line(name: str, scene: Scene, threads: int | None = None) -> str:
     """Return the engine and its reason; also why it uses fewer threads than asked for."""
     run, why = scene.run, scene.run.engine.why
     if threads is not None and run.engine.threads < threads:
-        more = "more bring no speed, or do not exist" if run.engine.name == "numba" else "only numba takes more"
+        more = "more are not faster, or not available" if run.engine.name == "numba" else "only numba takes more"
         why += f"; you asked for {threads} threads: {more}"
     return f"{name}: {run.engine} ({why})"
 

@@ -86,7 +86,7 @@ def run_sweep(options: Any, typed: dict[str, Any]) -> int:
             kept = f"; the same command resumes {options.results}" if options.results else ""
             if results and about is None and not kept:
                 _print(results)
-                kept = f"; {len(results):,} runs were done but not kept; --results FILE keeps them"
+                kept = f"; runs done but not kept: {len(results):,}; --results FILE keeps them"
             if isinstance(error, ScalarvizError):
                 raise
             say(f"scalarviz: {stop.word}{kept}")
@@ -166,7 +166,7 @@ def _cluster(options: Any) -> Iterator[Executor | None]:
         yield None
         return
     if options.workers is not None:
-        raise InputError("--workers sets the processes of this machine; leave it out with --scheduler")
+        raise InputError("give --workers or --scheduler, not both: --workers sets the processes of this machine")
     from ..sweep.cluster import Cluster, warning_of
 
     if warning := warning_of(options.scheduler):

@@ -150,7 +150,7 @@ def _build_of(options: Any) -> SceneBuild | None:
         file = clean(Path(about.name).name, 200)
         say(
             f"{options.file.stem}: only weights are shown, because code inside a file is never run; give --scene "
-            f"{file} (the file that built the runs) to see panels and to train on"
+            f"{file} (the file that built the runs) to see panels and to continue training"
         )  # fmt: skip
     return None
 

@@ -138,7 +138,7 @@ def _mnist(folder: Path, part: str) -> tuple[Pictures, Labels]:
     pictures, labels = read_idx(pictures_path, 3), read_idx(labels_path, 1)
     if len(pictures) != len(labels):
         raise FileFormatError(
-            f"{pictures_path} has {len(pictures):,} pictures and {labels_path} has {len(labels):,} labels"
+            f"{pictures_path} has {len(pictures):,} pictures, but {labels_path} has {len(labels):,} labels"
         )
     if min(pictures.shape[1:]) < 4:
         raise FileFormatError(

@@ -112,7 +112,7 @@ KINDS = {
         Kind("xor", _xor, 500, "tell two opposite quarters from the other two"),
         Kind("gauss", _gauss, 500, "tell two clouds of points apart"),
         Kind("spiral", _spiral, 500, "tell two spirals apart that wind around each other"),
-        Kind("plane", _plane, 1200, "find a slope: x and y together, divided by ten", number=True),
+        Kind("plane", _plane, 1200, "find a slope: (x + y) / 10", number=True),
         Kind("regress-gauss", _regress_gauss, 1200, "find three hills and three hollows", number=True),
     )
 }

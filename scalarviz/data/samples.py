@@ -21,7 +21,7 @@ from ..run.checks import as_samples
 Array = NDArray[Any]
 Shape = tuple[int, ...]
 SPLIT_SEED = 1  # seed of the fixed split; the run's seed does not change it, so figures can be compared
-HOW = "np.savez(path, x=inputs, y=targets) makes one"
+HOW = "write one with np.savez(path, x=inputs, y=targets)"
 ENDING = ".npy"
 ARRAYS = ("x", "y", "x_test", "y_test")
 SYSTEMS_OWN = ("thumbs.db", "desktop.ini")  # files that Windows adds to picture folders
@@ -85,8 +85,8 @@ def read_samples(path: Path, shape: Shape) -> Samples:
         _check_length(path, *test)
         if test[1][0].size != y[0].size:
             raise InputError(
-                f"{path}: a sample of y_test has the shape {test[1].shape[1:]}, a sample of y {y.shape[1:]}; give "
-                "both the same shape"
+                f"{path}: a sample has the shape {test[1].shape[1:]} in y_test but {y.shape[1:]} in y; give both the "
+                "same shape"
             )
         return Samples(x, y, *test)
     return Samples(x, y, x[:0], y[:0])
@@ -126,7 +126,7 @@ def _shaped(x: Array, shape: Shape, path: Path) -> Array:
 
 def _check_length(path: Path, x: Array, y: Array) -> None:
     if len(x) != len(y):
-        raise FileFormatError(f"{path} has {len(x):,} samples in x and {len(y):,} in y; give both the same number")
+        raise FileFormatError(f"{path}: x and y need the same number of samples, got {len(x):,} and {len(y):,}")
 
 
 def _folder(path: Path, shape: Shape) -> tuple[Array, Array, tuple[str, ...]]:
@@ -156,7 +156,9 @@ def _pictures(path: Path) -> tuple[list[Path], list[tuple[int, Path]]]:
         )
     empty = [each for k, each in enumerate(classes) if k not in {number for number, _ in files}]
     if empty:
-        raise InputError(f"{empty[0]} has no pictures; each folder in {path} is a class: fill it or remove it")
+        raise InputError(
+            f"{empty[0]} has no pictures; each folder in {path} is a class: add pictures, or remove the folder"
+        )
     return classes, files
 
 
@@ -179,7 +181,7 @@ def _pixels(file: Path, shape: Shape) -> Array:
     try:
         rgb = load_picture(file).rgb
     except ScalarvizError as error:
-        raise type(error)(f"{error}; it is in a folder of training pictures") from None
+        raise type(error)(f"{error}; the file is in a folder of training pictures") from None
     if rgb.shape[:2] != shape[1:]:
         raise InputError(
             f"{file} has {rgb.shape[1]} x {rgb.shape[0]} pixels, the network takes {shape[2]} x {shape[1]}; resize "

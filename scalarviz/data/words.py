@@ -78,7 +78,7 @@ def load_words(path: Path | None, context: int) -> Words:
     words = list(dict.fromkeys(word for word in words if word))
     letters = "".join(sorted(set().union(*words)))
     if len(words) < 2:
-        raise FileFormatError(f"{where}: got {len(words)} words; give at least 2, one per line")
+        raise FileFormatError(f"{where}: give at least 2 words, one per line, got {len(words)}")
     if len(letters) > MOST_LETTERS:
         raise FileFormatError(f"{where}: got {len(letters)} different letters; allowed: at most {MOST_LETTERS}")
     held = min(HELD_OUT, len(words) // 10 or 1)

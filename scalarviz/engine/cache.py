@@ -160,7 +160,7 @@ def user_cache() -> Path:
         return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "scalarviz"
     except RuntimeError:  # pathlib raises this for an unknown home folder
         if own:
-            raise InputError(f"{OWN} is {own!r}, but that user has no home folder; set it to a folder") from None
+            raise InputError(f"{OWN} is {own!r}, but that user has no home folder; set {OWN} to a folder") from None
         raise InputError(f"there is no home folder for compiled kernels; set {OWN} to a folder") from None
 
 

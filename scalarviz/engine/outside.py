@@ -110,9 +110,9 @@ class Mapped:
         if now == before:
             return ""
         if now is None:
-            return f"{self.name} is no longer at its path; the run keeps reading the opened file"
+            return f"{self.name} is no longer at its path; the run keeps reading the old file"
         if not isinstance(before, tuple) or now[0] != before[0]:
-            return f"{self.name} was replaced by another file; the run keeps reading the opened one"
+            return f"{self.name} was replaced by another file; the run keeps reading the old file"
         return f"{self.name} was changed"
 
 

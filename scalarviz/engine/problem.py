@@ -405,7 +405,7 @@ def check_coupled(program: Program, batch: int, lane_bytes: int, training: bool 
     if training and batch < program.fewest:
         raise InputError(
             "batch normalisation in training needs the variance of a channel over the batch, and a batch of 1 sample "
-            "has none; use a larger batch, or call eval() of the norm"
+            "has none; use a larger batch, or call eval() of that layer"
         )
     what = f"batch normalisation over {batch:,} samples, {program.n_rows:,} numbers and gradients each"
     check_memory(batch * lane_bytes, what, "use a smaller batch")

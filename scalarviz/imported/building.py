@@ -77,7 +77,7 @@ class Imported(Module):
         steps = self.steps
         if len(inputs) != len(steps.entrances):
             names = ", ".join(entrance.port.name for entrance in steps.entrances)
-            raise InputError(f"the network takes {len(steps.entrances)} inputs ({names}), got {len(inputs)}")
+            raise InputError(f"number of inputs: expected {len(steps.entrances)} ({names}), got {len(inputs)}")
         tensors: Tensors = dict(steps.constants)
         for name, (path, turned) in steps.weights.items():
             whole = self._part(path).as_values()
@@ -386,9 +386,9 @@ def check_size(plan: Plan, facts: Facts) -> None:
     if total > MOST_SCALARS:
         largest = max(plan.nodes, key=lambda node: sizes[node.name])
         raise InputError(
-            f"{facts.graph.name} computes {total:,} numbers per sample outside layers, most of them "
+            f"{facts.graph.name}: the network computes {total:,} numbers per sample outside layers, most of them "
             f"({sizes[largest.name]:,}) in {largest.operator} {largest.name!r}; allowed: at most {MOST_SCALARS:,}. "
-            "Export it with smaller inputs (sides=), or build it from PyTorch's own layers"
+            "Use smaller inputs (sides=), or PyTorch's own layers"
         )
 
 

@@ -52,7 +52,7 @@ class Allowance:
             self._held += self._sizes[name]
         if self._made > self._times * MOST_MADE or self._held > self._times * MOST_HELD:
             raise InputError(
-                f"the nodes as far as {node.operator} {shown(node.name)} compute {self._made:,} numbers (allowed: "
+                f"the nodes up to {node.operator} {shown(node.name)} compute {self._made:,} numbers (allowed: "
                 f"{self._times * MOST_MADE:,}) and hold {self._held:,} at a time (allowed: "
                 f"{self._times * MOST_HELD:,}); export the network with smaller inputs"
             )
@@ -163,8 +163,8 @@ def checked(graph: Graph, given: Any) -> Sides:
         elif name in inputs:
             found[name] = _shape(value, what)
         else:
-            there = f"open sides: {listing(map(shown, open_ones)) or 'none'}; inputs: {listing(map(shown, inputs))}"
-            raise InputError(f"{what}: {graph.name} has no such side; {there}")
+            there = f"unknown sides: {listing(map(shown, open_ones)) or 'none'}; inputs: {listing(map(shown, inputs))}"
+            raise InputError(f"{what}: {graph.name!r} has no such side; {there}")
     return found
 
 
@@ -183,7 +183,7 @@ def input_shape(graph: Graph, port: Port, batch: Any, sides: Sides) -> Open:
         return _around(port, given, batch)
     if port.shape is None:
         raise InputError(
-            f"{graph.name} does not give the shape of its input {port.name!r}; give the shape of one sample: "
+            f"{graph.name}: the input {port.name!r} has no shape; give the shape of one sample: "
             f"sv.load_onnx(path, sides={{{port.name!r}: (1, 28, 28)}})"
         )
     numbers = {name: side for name, side in sides.items() if isinstance(side, int)}
@@ -236,7 +236,7 @@ def entries(graph: Graph, batch: Any, sides: Sides) -> list[Entry]:
     axes = [_axis(port, shape, batch) for port, shape in zip(graph.inputs, shapes, strict=True)]
     if isinstance(batch, str) and all(axis is None for axis in axes):
         raise InputError(
-            f"{graph.name}: batch={shown(batch)}: no input has such a side; their shapes are "
+            f"{graph.name}: batch={shown(batch)}: no input has such a side; the inputs are "
             f"{listing(f'{port.name} {shown(port.shape)}' for port in graph.inputs)}"
         )
     found, missing = [], []
@@ -250,7 +250,7 @@ def entries(graph: Graph, batch: Any, sides: Sides) -> list[Entry]:
     if missing:
         names = list(dict.fromkeys(missing))
         raise InputError(
-            f"{graph.name} leaves {listing(names)} open; give the size: "
+            f"{graph.name}: the size of {listing(names)} is not fixed; give it: "
             f"sv.load_onnx(path, sides={{{names[0]!r}: 16}}), or batch= if it is the number of samples"
         )
     return found
@@ -298,8 +298,8 @@ def probe_sample(graph: Graph, constants: Tensors, given: Sequence[Entry]) -> Pr
         if not fixed:
             raise InputError(f"{graph.name}: {error}") from None
         raise InputError(
-            f"{graph.name} is made for {fixed[0]} samples at once and cannot compute one ({error}); export it with "
-            "a batch of any size (dynamic_axes), or give batch=False if its input has no axis of samples"
+            f"{graph.name}: the network takes {fixed[0]} samples at once, not one ({error}); export it with "
+            "a batch of any size (dynamic_axes), or give batch=False if the input has no axis of samples"
         ) from None
 
 
@@ -364,8 +364,8 @@ def _probe_samples(graph: Graph, constants: Tensors, given: Sequence[Entry], nam
         many = probed(graph, constants, entered(lambda x, axis: np.moveaxis(x, 0, axis)), names, count).outputs
     except ScalarvizError as error:
         raise InputError(
-            f"{graph.name} computes one sample, but not {count} at once ({error}); export it with a batch of any size, "
-            "or give batch=False if its input has no axis of samples"
+            f"{graph.name}: the network computes one sample, not {count} at once ({error}); export with a batch of any "
+            "size, or give batch=False if the input has no axis of samples"
         ) from None
     ones = {}
     for k in sorted({*range(min(count, 3)), count - 1}):

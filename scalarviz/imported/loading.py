@@ -100,9 +100,9 @@ def _reason(node: Node, places: Iterable[int], facts: Facts) -> str:
     if asked:
         return f"its input {asked[0]} must be a constant or a shape"
     if places and node.operator == "Cast" and _rounds(node, facts):
-        return "rounding has no derivative; give integers, or remove it"
+        return "rounding has no derivative; give integers, or remove the rounding"
     if places and node.operator in CUT and _cuts(node, facts):
-        return "with integers it truncates, which has no derivative; cast them to floats first"
+        return "it truncates integers, which has no derivative; cast the integers to floats first"
     return ""
 
 
@@ -215,7 +215,7 @@ def only(graph: Graph, output: str) -> Graph:
     made = [name for node in graph.nodes for name in node.outputs if name]
     if output not in made:
         outputs = listing([port.name for port in graph.outputs])
-        raise InputError(f"{graph.name} computes no tensor {shown(output)}; its outputs are {outputs}")
+        raise InputError(f"{graph.name}: no node computes {shown(output)}; the outputs are {outputs}")
     nodes, needed = list[Node](), {output}
     for node in reversed(graph.nodes):
         if needed.intersection(node.outputs):
@@ -263,7 +263,7 @@ def loaded(
     try:
         return _loaded(graph, batch, sides)
     except MemoryError:
-        raise InputError(f"{graph.name}: not enough memory to run it once; close other programs") from None
+        raise InputError(f"{graph.name}: not enough memory to run the network; close other programs") from None
 
 
 def _loaded(graph: Graph, batch: str | int | Literal[False] | None, sides: Mapping[str, Any] | None) -> Loaded:

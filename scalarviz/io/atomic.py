@@ -251,14 +251,14 @@ def refuse_pickle(path: Path, *, network: bool = False) -> None:
     if pickle or (named and head == ZIP):
         source, target = path_text(path), path_text(path.with_suffix(".safetensors"))
         way = (
-            'If you trust it, convert it: python -c "import torch, safetensors.torch as s; s.save_file({k: v.clone()'
+            'To convert a trusted file: python -c "import torch, safetensors.torch as s; s.save_file({k: v.clone()'
             f".contiguous() for k, v in torch.load({source!r}, map_location='cpu', weights_only=True).items()}}, "
             f'{target!r})"'
         )
         if network:
             onnx = path_text(path.with_suffix(".onnx"))
             way = f"Load it in PyTorch, and write the network as ONNX: torch.onnx.export(net, (one_batch,), {onnx!r})"
-        why = "scalarviz never opens one, because it can run any program"
+        why = "scalarviz never opens pickles, because they can run any program"
         raise FileFormatError(f"{source} holds a pickle; {why}. {way}")
 
 

@@ -55,7 +55,7 @@ def decoded(data: bytes, what: str) -> str:
             try:
                 return data.decode(coding)
             except UnicodeDecodeError as error:
-                raise FileFormatError(f"{what} is marked as {coding}, but it is not: {error.reason}") from None
+                raise FileFormatError(f"{what} is marked as {coding}, but cannot be decoded: {error.reason}") from None
     if b"\0" in data:
         raise FileFormatError(f"{what} is not a text table: it contains zero bytes")
     try:
@@ -94,7 +94,7 @@ class CsvTable:
     def column(self, name: str) -> Sequence[str]:
         """Return the cells of a column; InputError if there is no such column."""
         if name not in self.names:
-            raise InputError(f"{self.what} has no column {shown(name)}; it has {listing(self.names)}")
+            raise InputError(f"{self.what} has no column {shown(name)}; allowed: {listing(self.names)}")
         return self.columns[self.names.index(name)]
 
     def numbers(self, name: str, hint: str = "") -> NDArray[np.float64]:
@@ -152,7 +152,7 @@ class CsvTable:
         place = f"{self.what}, line {self.line(int(rows[0]))}: column {name!r}"
         if not cell:
             more = sum(not cells[int(row)].strip() for row in rows[1:])
-            rest = f"{'them' if more else 'the row'} out"
+            rest = f"{'these rows' if more else 'the row'} out"
             return FileFormatError(f"{place} is empty{_others(more)}; give every row a number there, or leave {rest}")
         if _says_nan(cell):
             return FileFormatError(f"{place} is {shown(cell)}; give a finite number, or leave the row out")
@@ -195,9 +195,9 @@ def parse_csv(text: str, what: str = "the table") -> CsvTable:
     if widths != {len(names)}:
         row = next(k for k, cells in enumerate(found) if len(cells) != len(names))
         cells = len(found[row])
-        missing = f"column {names[cells]!r} is missing" if cells < len(names) else "there is one too many"
+        missing = f"column {names[cells]!r} is missing" if cells < len(names) else "there are too many cells"
         raise FileFormatError(
-            f"{what}, line {table.line(row)}: {cells} {'cell' if cells == 1 else 'cells'}, and the first line names "
+            f"{what}, line {table.line(row)}: {cells} {'cell' if cells == 1 else 'cells'}, but the first line names "
             f"{len(names)} {'column' if len(names) == 1 else 'columns'}: {missing}"
         )
     columns = tuple(zip(*found, strict=True))

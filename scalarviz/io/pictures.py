@@ -358,7 +358,7 @@ def _of_32_bits(grey: NDArray[np.float64], unsigned: bool, tags: Mapping[int, An
     white, largest = 2.0 ** (32 if unsigned else 31) - 1, grey.max()
     if 0 < largest < white / 255:
         raise FileFormatError(
-            f"its pixels are 32-bit whole numbers up to {largest:.0f}, which is black in the range 0 .. {white:.0f}; "
-            "the tag SMaxSampleValue, which names white, is missing. Save it with 16 bits, or as floats in 0..1"
+            f"its pixels are 32-bit whole numbers up to {largest:.0f}, all black in the range 0 .. {white:.0f}; the "
+            "tag SMaxSampleValue, which states white, is missing. Save the picture with 16 bits, or as floats in 0..1"
         )
     return white

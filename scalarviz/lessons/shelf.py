@@ -68,8 +68,8 @@ def lessons() -> list[Lesson]:
     folder = next((f for f in FOLDERS if any(f.glob("[0-9][0-9]*-*.ipynb"))), None)
     if folder is None:
         raise StateError(
-            f"the notebooks of the lessons are not in {path_text(FOLDERS[0])}: this copy of the package was made "
-            "without them; install it from its wheel, or take the folder notebooks/ of the repository"
+            f"the notebooks of the lessons are not in {path_text(FOLDERS[0])}: this copy of the package has no "
+            "notebooks; install the package's wheel, or use the folder notebooks/ of the repository"
         )
     pairs = [(file, file.with_suffix(".py")) for file in sorted(folder.glob("[0-9][0-9]*-*.ipynb"))]
     return [Lesson(nb.name.partition("-")[0], _title(script), nb, script) for nb, script in pairs if script.is_file()]
@@ -149,10 +149,12 @@ def scene_of(number: str | int, seed: int | None = None) -> Scene:
     """Return the scene of a lesson (``"06"``, ``"6"`` or 6), not shown yet; without a seed the seed of its pictures."""
     given: Any = number
     if isinstance(given, bool) or not isinstance(given, str | int):
-        raise TypeMismatchError(f"lesson: the number is a text such as '06', got {type(given).__name__} {shown(given)}")
+        raise TypeMismatchError(
+            f"lesson: the number must be a text such as '06', got {type(given).__name__} {shown(given)}"
+        )
     name = str(given).strip().zfill(3 if str(given).strip().endswith("b") else 2)
     if name not in numbers():
-        raise UnknownNameError(f"lesson: no lesson {shown(given)} has a scene; there are {listing(numbers())}")
+        raise UnknownNameError(f"lesson: no lesson {shown(given)} has a scene; allowed: {listing(numbers())}")
     made: Any = import_module(f".lesson_{name}", __package__)
     scene: Scene = made.scene() if seed is None else made.scene(integer("lesson: seed", seed, 0, 2**63))
     return scene

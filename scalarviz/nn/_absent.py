@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _PLACE = "the Run chooses device and dtype: sv.Run(..., engine=, dtype=)"
-_NEVER = "a graph never overwrites its numbers; leave it out"
+_NEVER = "a graph never overwrites its numbers; omit inplace"
 _REDUCTION = "use reduction='mean' or reduction='sum'"
 _BATCH = "only BatchNorm1d and BatchNorm2d have running statistics"
 
@@ -13,11 +13,11 @@ COMMON = {
     "inplace": _NEVER,
     "size_average": _REDUCTION,
     "reduce": _REDUCTION,
-    "weight": "all classes and outputs have equal weight; for others write a loss function (outputs, targets) -> Value",
-    "pos_weight": "all classes and outputs have equal weight; for others write a loss function (outputs, targets)",
+    "weight": "all outputs have equal weight; for other weights write a loss function (outputs, targets) -> Value",
+    "pos_weight": "all outputs have equal weight; for other weights write a loss function (outputs, targets)",
     "ignore_index": "remove such samples from the data",
-    "label_smoothing": "the target is one class; for others write a loss function (outputs, targets) -> Value",
-    "set_to_none": "a gradient is always a number; leave it out",
+    "label_smoothing": "for smoothed targets write a loss function (outputs, targets) -> Value",
+    "set_to_none": "a gradient is always a number; omit set_to_none",
     "in_features": "use n_in",
     "out_features": "use n_out",
     "dilation": "pooling windows have no gaps; Conv1d and Conv2d have dilation=",
@@ -30,7 +30,7 @@ COMMON = {
     "vdim": "queries, keys and values all have embed_dim numbers",
     "add_bias_kv": "no keys or values are added",
     "add_zero_attn": "no keys or values are added",
-    "batch_first": "leave it out, and call it with one sample, a list of positions without a batch dimension",
+    "batch_first": "call the layer with one sample, a list of positions without a batch dimension",
     "max_norm": "rows are never rescaled",
     "scale_grad_by_freq": "gradients are never scaled by frequency",
     "sparse": "gradients are always dense",
@@ -41,10 +41,10 @@ COMMON = {
 
 _LIST = "use a plain list: self.layers = [nn.Linear(2, 3), nn.Linear(3, 1)]"
 _STEPS = (
-    "write the time steps out: with inner = nn.Linear(n_in + hidden, hidden), h = [v.tanh() for v in inner([*x, "
-    "*h])] for every x of the sequence"
+    "write a loop over the time steps: for x in sequence: h = [v.tanh() for v in inner([*x, *h])], with inner = "
+    "nn.Linear(n_in + hidden, hidden)"
 )
-_LOSS = "a loss of your own is a function (outputs, targets) -> Value"
+_LOSS = "write your own loss as a function (outputs, targets) -> Value"
 
 NAMES = {
     "functional": "use nn.ReLU()(row), [sv.relu(v) for v in row], sv.softmax(row), nn.MSELoss()(row, target)",
@@ -68,7 +68,7 @@ NAMES = {
     "LazyLinear": "use Linear, which takes the number of inputs", "SyncBatchNorm": "use BatchNorm1d or BatchNorm2d",
     "InstanceNorm1d": "use GroupNorm(channels, channels)", "AlphaDropout": "use Dropout",
     "TransformerDecoderLayer": "build it from MultiheadAttention, LayerNorm and Linear",
-    "DataParallel": "leave it out: a Run chooses the device", "parallel": "leave it out: a Run chooses the device",
+    "DataParallel": "a Run chooses the device", "parallel": "a Run chooses the device",
     **dict.fromkeys(("CELU", "Hardshrink", "Hardsigmoid", "Hardswish", "Mish", "SELU", "Softshrink", "Softsign",
                      "Tanhshrink", "Threshold"),
                     "write it in forward: a list of formulas such as [v * sv.tanh(sv.softplus(v)) for v in x]"),
@@ -83,10 +83,10 @@ METHODS = {
     "requires_grad_": "use freeze() and unfreeze()",
     "fit": "train with a Run: sv.Run(net, loss, optimizer, data=(X, Y)).step(100)",
     "predict": "use net(x) for one sample, run.predict(X) of a Run for a batch",
-    "type": _PLACE, "bfloat16": _PLACE, "to_empty": _PLACE, "compile": "leave it out: a Run compiles the network",
+    "type": _PLACE, "bfloat16": _PLACE, "to_empty": _PLACE, "compile": "a Run compiles the network",
     "evaluate": "use run.evaluate(X, Y) of a Run", "summary": "print(net) shows its layers",
     "get_parameter": "use dict(net.named_parameters())[name]", "get_submodule": "use dict(net.named_modules())[name]",
-    "register_module": "use add_module(name, module)", "extend": "call append(module) for each",
+    "register_module": "use add_module(name, module)", "extend": "call append(module) for each module",
     **dict.fromkeys(("register_backward_hook", "register_forward_pre_hook", "register_full_backward_hook"),
                     "use run.open() of a Run to see every step"),
     "save": "use run.save(path) to store weights, optimiser and step; net.state_dict() gives the arrays",

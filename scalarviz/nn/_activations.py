@@ -225,7 +225,7 @@ class PReLU(Module):
             return _sloped(x, self.weight.weight(0))
         if not isinstance(x, list) or len(x) != self.num_parameters:
             title = titled(self, f"PReLU({self.num_parameters})")
-            raise InputError(f"{title} takes a sample of {self.num_parameters} channels, got the shape {shape_of(x)}")
+            raise InputError(f"{title} takes a sample of shape ({self.num_parameters}, ...), got {shape_of(x)}")
         return [_sloped(channel, self.weight.weight(c)) for c, channel in enumerate(x)]
 
     def write_onnx(self, sheet: Sheet, x: Tensor) -> Tensor:

@@ -288,7 +288,7 @@ ABSENT = {
     "to": "the Run chooses device and dtype: sv.Run(..., engine=, dtype=)",
     "cuda": "the Run chooses the device: sv.Run(..., engine='cuda')",
     "zero_": "assign instead: x[...] = 0.0",
-    "retain_grad": "every Value keeps its gradient; leave it out",
+    "retain_grad": "every Value keeps its gradient; omit the call",
     "requires_grad": "Weights and Parameters are trained; Values are computed from them",
 }
 """Attributes of PyTorch's arrays that are missing here, each with advice."""
@@ -335,7 +335,7 @@ class Values(TensorWords, np.ndarray[Any, Any]):  # type: ignore[misc]  # PyTorc
             return super().__getitem__(index)
         except Exception as error:  # NumPy raises many kinds
             kind = OutOfRangeError if "out of bounds" in str(error) else TypeMismatchError
-            raise kind(f"Values of the shape {self.shape}[{shown(index)}]: {error!s:.200}") from None
+            raise kind(f"index [{shown(index)}] of Values of shape {self.shape}: {error!s:.200}") from None
 
     def __setitem__(self, index: Any, numbers: Any) -> None:
         """Replace elements by Values or numbers; results computed from the old ones stay as they are."""
@@ -453,7 +453,7 @@ def product(a: Any, b: Any) -> Any:
     if not fits:
         raise InputError(
             f"@ cannot multiply the shapes {left.shape} and {right.shape}: give one or two dimensions each; the last "
-            "side of the left one must equal the first side of the right one"
+            "side of the left must equal the first side of the right"
         )
     columns = list(right.T) if right.ndim == 2 else [right]
     rows = list(left) if left.ndim == 2 else [left]

@@ -204,7 +204,7 @@ class MultiheadAttention(Module):
             )
         blind = np.flatnonzero((mask == -np.inf).all(axis=1))
         if len(blind):
-            raise InputError(f"{self._title()}: attn_mask hides every position from position {blind[0]}")
+            raise InputError(f"{self._title()}: attn_mask hides all keys from query {blind[0]}")
         return mask.tolist()
 
     def constant_start(self, part: Parameter | Weight) -> float | None:

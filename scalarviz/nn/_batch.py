@@ -30,8 +30,8 @@ Shape = tuple[int, ...]
 
 
 ABSENT = {
-    **dict.fromkeys(("double", "float", "long", "int", "to"), "it is an array of numbers already; leave it out"),
-    **dict.fromkeys(("log_softmax", "relu", "sigmoid", "softmax"), "end the network in that layer, as in nn.Softmax()"),
+    **dict.fromkeys(("double", "float", "long", "int", "to"), "outputs are float64 numbers already; omit the call"),
+    **dict.fromkeys(("log_softmax", "relu", "sigmoid", "softmax"), "end the network in a layer such as nn.Softmax()"),
     "unsqueeze": "use x[:, None]", "permute": "use x.transpose(1, 0)", "norm": "use np.linalg.norm(x)",
 }  # fmt: skip
 """What PyTorch's tensors have and `Outputs` have not, and what is said of each."""
@@ -62,7 +62,7 @@ class Outputs(np.ndarray[Any, Any]):
         """Raise StateError with advice how to train: a batch builds no graph."""
         raise StateError(
             "backward: a module called with a batch returns numbers without a graph; train with sv.Run(net, loss, "
-            "optimizer, data=(X, Y)).step(), or call net(x) for each sample x and backward() of the mean of the "
+            "optimizer, data=(X, Y)).step(), or call net(x) for each sample x, then backward() on the mean of the "
             "losses"
         )
 

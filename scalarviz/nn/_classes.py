@@ -52,10 +52,10 @@ def _finite(number: Any) -> bool:
         return False
 
 
-def one_each(loss: Loss, numbers: Numbers, what: str, outputs: int, each: str = "each") -> None:
+def one_each(loss: Loss, numbers: Numbers, what: str, outputs: int, each: str = "output") -> None:
     if len(numbers) != outputs:
         raise InputError(
-            f"{type(loss).__name__}: {what} has {len(numbers)} numbers for {outputs} outputs; it needs one {each}"
+            f"{type(loss).__name__}: {what} must have one number per {each}, {outputs} in all; got {len(numbers)}"
         )
 
 
@@ -225,7 +225,7 @@ class ClassLoss(Loss):
         """Return the term of one sample in its batch's loss, before the division by the sum of `batch_shares`."""
         row = self.row(outputs)
         if self.weight is not None:
-            one_each(self, self.weight, "weight", len(row), "a class")
+            one_each(self, self.weight, "weight", len(row), "class")
         wanted = self.target(targets, outputs)
         if isinstance(wanted, list):
             return self.part_of_shares(row, wanted)
@@ -362,7 +362,7 @@ def _number(target: Any, loss: Loss) -> float:
     try:
         return float(number)
     except OverflowError:  # a whole number that no float holds
-        raise InputError(f"{type(loss).__name__}: there is no class {shown(number)}") from None
+        raise InputError(f"{type(loss).__name__}: a target must be a class index, got {shown(number)}") from None
 
 
 class Softmax(Module):

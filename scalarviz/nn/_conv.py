@@ -306,7 +306,7 @@ class Pool(Sliding):
         self.padding = sides_of(padding, f"{name}: padding", 0, n)
         if any(2 * p > k for p, k in zip(self.padding, self.kernel_size, strict=True)):
             raise InputError(
-                f"{name}: the padding may be at most half the window, got padding {self.padding} for {self.kernel_size}"
+                f"{name}: the padding may be at most half the window, got {self.padding} for {self.kernel_size}"
             )
 
     def _windows(self, x: Any, fill: Any) -> tuple[list[list[list[Any]]], Sides]:

@@ -31,14 +31,14 @@ def as_row(x: Any, n: int, title: str) -> list[Value]:
     row = [x] if isinstance(x, Value) else x
     if row and isinstance(row[0], list):
         raise InputError(
-            f"{title} takes one sample at a time, a row of {n} numbers; got the shape {shape_of(row)}. For a picture "
+            f"{title} takes one sample at a time, a row of length {n}; got the shape {shape_of(row)}. For a picture "
             "put nn.Flatten() before it; for rows write [layer(row) for row in x]; for a batch pass one array, "
             "net(np.array(rows))"
         )
     if len(row) != n:
         joined = n > 1 and len(row) > n and len(row) % n == 0
         hint = "; + joins lists; to add two rows, write [a + b for a, b in zip(x, y)]" if joined else ""
-        raise InputError(f"{title} takes {n} inputs, got {len(row)}{hint}")
+        raise InputError(f"{title}: a sample must have length {n}, got {len(row)}{hint}")
     return list(row) if not isinstance(row, list) else row
 
 

@@ -251,7 +251,7 @@ def reduce_sum(terms: list[Value]) -> Value:
 
 
 def misfit(loss: Loss, outputs: Sequence[Any], targets: Sequence[Any]) -> str:
-    advice = f"give targets of shape (N, {len(outputs)}), or let the model end in {len(targets)}"
+    advice = f"give targets of shape (N, {len(outputs)}), or change the model's number of outputs to {len(targets)}"
     if len(targets) == 1:
         advice += "; for class indices use CrossEntropyLoss"
     return (

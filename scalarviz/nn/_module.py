@@ -268,13 +268,13 @@ class Module:
         if any(value._parents is UNTRACKED for value in outputs):
             raise StateError(
                 f"{title}.backward: the last call was under sv.no_grad(), which builds no graph; call the module "
-                "again outside it"
+                "again without no_grad"
             )
         whole = isinstance(upstreams, np.ndarray) and upstreams.ndim == 0  # an array of shape () is one number
         many = isinstance(upstreams, Sequence | np.ndarray) and not whole
         given: list[Any] = list(upstreams) if many else [upstreams] * len(outputs)  # type: ignore[arg-type]
         if len(given) != len(outputs):
-            raise InputError(f"{title}.backward: got {len(given)} upstream gradients for {len(outputs)} outputs")
+            raise InputError(f"{title}.backward: expected {len(outputs)} numbers, one per output; got {len(given)}")
         numbers = [as_number(u, f"{title}.backward: an upstream gradient") for u in given]
         return backward_between(outputs, numbers, flatten(self._books.inputs))
 

@@ -175,7 +175,7 @@ class GroupNorm(Norm):
         self.num_groups = count(num_groups, "GroupNorm: num_groups")
         self.num_channels = count(num_channels, "GroupNorm: num_channels")
         if self.num_channels % self.num_groups:
-            raise InputError(f"GroupNorm: num_groups={self.num_groups} must divide the {self.num_channels} channels")
+            raise InputError(f"GroupNorm: num_groups={self.num_groups} must divide num_channels={self.num_channels}")
         self.eps = epsilon(eps, "GroupNorm")
         affine = flag(affine, "GroupNorm: affine")
         self._begin((self.num_channels,), f"GroupNorm({self.num_groups}, {self.num_channels})", affine, affine)

@@ -66,7 +66,7 @@ def check_size(shape: tuple[int, ...], title: str, what: str = "weights") -> Non
     count = prod(shape)
     check_memory(count * BYTES, f"{title} has {shown(count)} {what} in {len(shape)} dimensions", "use smaller layers")
     if len(shape) > 32:  # NumPy has 64 dimensions, NumPy 1 had 32
-        raise InputError(f"{title} has {len(shape)} dimensions; at most 32")
+        raise InputError(f"{title} has {len(shape)} dimensions; allowed are at most 32")
 
 
 class Span(Elementwise):
@@ -230,7 +230,7 @@ class Parameter(Block, Span):
         try:
             changed[index] = getattr(numbers, "data", numbers)
         except (IndexError, TypeError, ValueError) as error:
-            raise InputError(f"{self._title()}[{shown(index)}] = of the shape {self.shape}: {error}") from None
+            raise InputError(f"{self._title()}[{shown(index)}] = ..., shape {self.shape}: {error}") from None
         self._overwrite(changed)
 
     def __iadd__(self, other: Any) -> Parameter:
@@ -347,7 +347,7 @@ def _several(parameter: Parameter, start: int, shape: tuple[int, ...], index: An
         places = np.arange(start, start + prod(shape)).reshape(shape)[index]
     except IndexError as error:
         kind = OutOfRangeError if "out of bounds" in str(error) else TypeMismatchError
-        raise kind(f"{parameter._title()}[{shown(index)}] of the shape {shape}: {error}") from None
+        raise kind(f"{parameter._title()}[{shown(index)}], shape {shape}: {error}") from None
     except (TypeError, ValueError) as error:
         raise TypeMismatchError(f"{parameter._title()}[{shown(index)}]: {error}") from None
     if np.ndim(places) == 0:  # such as p[..., 0] of a row

@@ -48,7 +48,7 @@ def register(module: Module, name: str, array: ArrayLike) -> None:
     """See :meth:`Module.register_buffer`."""
     title = f"register_buffer of {type(module).__name__}"
     if not text(name, f"{title}: the name").isidentifier():
-        raise InputError(f"{title}: the name must be an identifier, got {shown(name)}")
+        raise InputError(f"{title}: the name must be a Python identifier, got {shown(name)}")
     if hasattr(module, name) and name not in module._books.buffers:
         raise InputError(f"{title}: {shown(name)} already exists and is not a buffer; choose another name")
     numbers = float_array(array, f"{title}: {name}")
@@ -133,4 +133,4 @@ def matching(module: Module, pattern: str) -> list[Parameter | ParameterView | W
     part = named.get(subscripts[1]) if subscripts else None
     if subscripts and isinstance(part, Parameter):
         return [part[tuple(int(i) for i in re.findall(r"\d+", subscripts[2]))]]
-    raise InputError(f"no parameter of {type(module).__name__} matches {shown(pattern)}; it has {listing(named)}")
+    raise InputError(f"no parameter of {type(module).__name__} matches {shown(pattern)}; its names: {listing(named)}")

@@ -67,7 +67,7 @@ def _shapes(module: Module, given: Any) -> list[Shape]:
         try:
             signature(module.forward).bind(*shapes)
         except TypeError as error:
-            raise InputError(f"to_onnx: shape has {len(shapes)} inputs for {type(module).__name__}: {error}") from None
+            raise InputError(f"to_onnx: shape does not fit the inputs of {type(module).__name__}: {error}") from None
         return shapes
     if given is not None:
         return [_checked(given)]

@@ -18,7 +18,7 @@ from ..scalar import Block, Weight
 from ..scalar.single import checked_number
 from ..scalar.weight import Indices, named_blocks
 
-_FOREACH = {"foreach": "it takes the fastest way already; leave it out"}
+_FOREACH = {"foreach": "the function is always fast; omit foreach"}
 TINY = 1e-6
 """PyTorch adds this to the norm before it divides by it."""
 Parts = list[tuple[Block, Indices]]

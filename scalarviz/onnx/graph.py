@@ -170,7 +170,7 @@ def _inside(folder: Path, name: str, where: str) -> Path:
         raise FileFormatError(f"{where} lies in {shown(name)}, which is not a valid file name") from None
     if not inside:
         raise FileFormatError(
-            f"{where} lies in {shown(name)}, outside the folder of the ONNX file; copy it there and export again"
+            f"{where} lies in {shown(name)}, outside the folder of the ONNX file; export the file again into one folder"
         )
     if not stat.S_ISREG(mode):
         raise FileFormatError(f"{where} lies in {shown(name)}, which is not a regular file")
@@ -189,8 +189,8 @@ def _check_extent(path: Path, start: int, size: int, where: str) -> None:
     there = path.stat().st_size
     if start + size > there:
         raise FileFormatError(
-            f"{where} needs bytes {start:,} to {start + size:,} of {path.name}, which has {there:,}: the file is "
-            "incomplete; copy it again"
+            f"{where} needs bytes {start:,} to {start + size:,} of {path.name}, which has {there:,} bytes; copy "
+            "that file again, completely"
         )
 
 

@@ -99,7 +99,7 @@ def constant_of(attributes: dict[str, Attribute], where: str) -> Array:
             made: Array = np.array(value, CONSTANTS[name])
             made.flags.writeable = False
             return made
-    raise FileFormatError(f"{where} must hold one value, got {shown(list(attributes))}; sparse ones are not supported")
+    raise FileFormatError(f"{where} must hold one value, not sparse, got {shown(list(attributes))}")
 
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
@@ -204,7 +204,7 @@ def inlined(model: Any, where: str) -> Any:
     if not any(_key(node) in functions for node in said.node):
         return said
     if len(functions) < len(model.functions):
-        raise FileFormatError(f"{where} has two functions with the same name; export it again")
+        raise FileFormatError(f"{where} has two functions with the same name; export the file again")
     bodies = _Bodies(functions, model, where)
     nodes, size = bodies.sums(said.node, ())
     if nodes > MOST_NODES or size > LARGEST_BODIES:
@@ -239,7 +239,7 @@ class _Bodies:
                 count, size = count + 1, size + node.ByteSize()
                 continue
             if key in within or len(within) > MOST_DEEP:
-                said = "calls itself" if key in within else f"calls more than {MOST_DEEP} others, one in the other"
+                said = "calls itself" if key in within else f"nests calls more than {MOST_DEEP} levels deep"
                 raise FileFormatError(f"{self.where}: function {shown(key[1])} {said}; export the file again")
             if key not in self.known:
                 self._check(self.functions[key])
@@ -252,7 +252,7 @@ class _Bodies:
         if versions - self.opsets:
             raise FileFormatError(
                 f"{self.where}: function {shown(function.name)} has opset {sorted(versions)}, but the file has "
-                f"{sorted(self.opsets)}; export it with one opset"
+                f"{sorted(self.opsets)}; export with one opset"
             )
 
     def of(self, node: Any) -> Iterator[Any]:
@@ -273,13 +273,13 @@ class _Bodies:
         what = f"{self.where}: node {shown(call.name)} calls function {shown(function.name)}"
         for kind, formal, given in (("inputs", function.input, call.input), ("outputs", function.output, call.output)):
             if len(given) > len(formal):
-                raise FileFormatError(f"{what} with {len(given)} {kind}, but it has {len(formal)}; export it again")
+                raise FileFormatError(f"{what} with {len(given)} {kind}, not {len(formal)}; export the file again")
         names = dict.fromkeys(function.input, "")
         names |= dict(zip(function.input, call.input, strict=False))
         for formal, given in zip(function.output, call.output, strict=False):
             if given:
                 if names.get(formal):
-                    raise FileFormatError(f"{what}, whose output {shown(formal)} is an input, too; export it again")
+                    raise FileFormatError(f"{what}, whose output {shown(formal)} is an input, too; export again")
                 names[formal] = given
         attributes = {given.name: given for given in (*function.attribute_proto, *call.attribute)}
         for number, inner in enumerate(function.node):
@@ -351,7 +351,7 @@ def _check_made(nodes: Sequence[Node], maker: Collection[str], given: Collection
             if name and name not in maker and name not in given:
                 missing.setdefault(name, node.name)
     if missing:
-        first = [f"{shown(name)} of node {shown(node)}" for name, node in list(missing.items())[:SHOWN]]
+        first = [f"{shown(name)} (an input of node {shown(node)})" for name, node in list(missing.items())[:SHOWN]]
         more = f" and {len(missing) - SHOWN:,} more" if len(missing) > SHOWN else ""
         raise FileFormatError(
             f"{where}: no node, input or stored tensor has the name {listing(first)}{more}; export the whole network"
@@ -373,9 +373,9 @@ def read_graph(path: StrPath) -> Graph:
     except OSError as error:
         raise unreadable(path, error) from None
     except UnicodeDecodeError:
-        raise FileFormatError(f"{where}: a name or a text in it is not UTF-8; export the file again") from None
+        raise FileFormatError(f"{where}: a name or a text is not UTF-8; export the file again") from None
     except MemoryError:
-        raise InputError(f"{where}: not enough memory to read it; close other programs") from None
+        raise InputError(f"{where}: not enough memory to read the file; close other programs") from None
     return replace(graph, name=source.stem)
 
 
@@ -481,7 +481,7 @@ def _opset(model: Any, where: str) -> int:
     if model.ir_version > IR_VERSION:
         raise FileFormatError(
             f"{where} has the format version (IR) {model.ir_version}, but the installed package onnx supports up to "
-            f"{IR_VERSION}; update it with pip install -U onnx"
+            f"{IR_VERSION}; update onnx: pip install -U onnx"
         )
     versions = [one.version for one in model.opset_import if one.domain in STANDARD]
     used = any(node.domain in STANDARD for node in model.graph.node)
@@ -491,7 +491,7 @@ def _opset(model: Any, where: str) -> int:
     if not 1 <= opset <= onnx_opset_version():
         raise FileFormatError(
             f"{where} has operators of version (opset) {opset}, but the installed package onnx supports 1 to "
-            f"{onnx_opset_version()}; update it (pip install -U onnx) or export with an older opset"
+            f"{onnx_opset_version()}; update onnx (pip install -U onnx) or export with an older opset"
         )
     return opset
 
@@ -499,12 +499,12 @@ def _opset(model: Any, where: str) -> int:
 def _initializers(said: Any, where: str, outside: Outside) -> dict[str, Array]:
     """Return the stored tensors by name."""
     if len(said.sparse_initializer):
-        raise FileFormatError(f"{where} has sparse tensors, which are not supported; export it with dense tensors")
+        raise FileFormatError(f"{where} has sparse tensors, which are not supported; export dense tensors")
     found: dict[str, Array] = {}
     for tensor in said.initializer:
         what = f"{where}: tensor {shown(tensor.name)}"
         if not tensor.name or tensor.name in found:
-            raise FileFormatError(f"{what} is stored {'twice' if tensor.name else 'without a name'}; export it again")
+            raise FileFormatError(f"{what} is stored {'twice' if tensor.name else 'without a name'}; export again")
         found[tensor.name] = array_of(tensor, what, outside)
     return found
 

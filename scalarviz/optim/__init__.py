@@ -14,18 +14,18 @@ from ._scheduler import LRScheduler as Schedule
 
 __all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "Schedule", "lr_scheduler"]
 
-_SPEED = "every engine already takes its fastest step; leave it out"
+_SPEED = "every engine already takes its fastest step; omit the argument"
 _ABSENT = {
     "decoupled_weight_decay": "take AdamW",
     "foreach": _SPEED,
     "fused": _SPEED,
     "capturable": _SPEED,
-    "differentiable": "a step is never part of the graph; leave it out",
+    "differentiable": "a step is never part of the graph; omit differentiable",
     "learning_rate": "use lr",
 }
 """PyTorch's arguments that the rules lack, with advice. They raise an error and are never ignored."""
 
-_OWN = "use SGD, Adam, AdamW, RMSprop or Adagrad, or write a subclass of optim.Optimizer with an update"
+_OWN = "use SGD, Adam, AdamW, RMSprop or Adagrad, or write a subclass of optim.Optimizer with update()"
 _RULES = {
     **dict.fromkeys(("ASGD", "Adadelta", "Adamax", "LBFGS", "Lion", "Muon", "NAdam", "RAdam", "Rprop"), _OWN),
     **{name: f"use optim.lr_scheduler.{name}" for name in lr_scheduler.__all__},

@@ -105,7 +105,7 @@ class ParamGroup(MutableMapping[str, Any]):
             return known[self._index]
         numbers = self._optimizer.group_numbers(self._index)
         if name not in numbers:
-            raise InputError(f"a parameter group has no {shown(name)}; it has params, {listing(numbers)}")
+            raise InputError(f"a parameter group has no {shown(name)}; allowed: params, {listing(numbers)}")
         return numbers[name]
 
     def __setitem__(self, name: str, number: Any) -> None:

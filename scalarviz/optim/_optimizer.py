@@ -50,8 +50,8 @@ def unknown(optimizer: Optimizer, name: str) -> str:
     near = get_close_matches(name, numbers, 1)
     meant = f"; did you mean {near[0]!r}?" if near else "."
     return (
-        f"{title} has no attribute {shown(name)}{meant} It has {listing(numbers)}; your own subclass can set more in "
-        "its __init__"
+        f"{title} has no attribute {shown(name)}{meant} {title} has {listing(numbers)}; your own subclass can set "
+        "more attributes in its __init__"
     )
 
 
@@ -185,7 +185,7 @@ class Optimizer:
         -------
         new_w, new_state : Value, dict of str to Value
         """
-        raise TypeMismatchError(f"{type(self).__name__} has no update; a Run needs one in addition to step()")
+        raise TypeMismatchError(f"{type(self).__name__} has no update(); a Run needs it in addition to step()")
 
     def state_start(self, name: str) -> float:
         """Return the initial value of a state: 0. A subclass may return another."""
@@ -220,7 +220,7 @@ class Optimizer:
         scatter(self._held, new_w, moving)
         return loss
 
-    @explained({"set_to_none": "a gradient is always a number; leave it out"})
+    @explained({"set_to_none": "a gradient is always a number; omit set_to_none"})
     def zero_grad(self) -> None:
         """Set the gradient of every weight to 0, "not computed yet"."""
         zero_gradients(self._held)
@@ -259,7 +259,7 @@ class Optimizer:
         """Return `numbers` as they would be stored; InputError if one is invalid or they contradict each other."""
         there = self._arguments
         if unknown := [name for name in numbers if name not in there]:
-            raise InputError(f"{type(self).__name__} has no {listing(unknown)}; there are {listing(there)}")
+            raise InputError(f"{type(self).__name__} has no {listing(unknown)}; allowed: {listing(there)}")
         found = {name: self.check_number(name, number) for name, number in numbers.items()}
         self.check_together({**self.hyperparameters(), **found})
         return found
@@ -436,7 +436,7 @@ class Optimizer:
         count = len(self.rules)
         listed = [numbers] * count if groups is None else groups
         if not isinstance(listed, list | tuple) or len(listed) != count:
-            raise InputError(f"{title}: groups must be a list of {count}, got {shown(groups)}")
+            raise InputError(f"{title}: groups must be a list of length {count}, got {shown(groups)}")
         return [r.checked(mapping(one, f"{title}: a group")) for r, one in zip(self.rules, listed, strict=True)]
 
     def put(self, numbers: Mapping[str, Any], group: int | None = None) -> None:
@@ -612,10 +612,10 @@ class Optimizer:
             raise InputError(f"{title}: unknown {listing(unknown)}; allowed: {listing(self.hyperparameters())}")
         arrays = {name: np.array(real_array(a, f"{title}: {name}"), np.float64) for name, a in given["state"].items()}
         if arrays.keys() != set(self.state):
-            raise InputError(f"{title}: its state is ({listing(self.state)}), got ({listing(arrays)})")
+            raise InputError(f"{title}: the state must have ({listing(self.state)}), got ({listing(arrays)})")
         for name, array in arrays.items():
             if array.shape != (self.numel(),):
-                raise InputError(f"{title}: {name} is for {self.numel()} weights, got shape {array.shape}")
+                raise InputError(f"{title}: {name} must have shape ({self.numel()},), got {array.shape}")
         groups = self.checked_groups(state_dict["hyperparameters"], given.get("param_groups"), title)
         for j, numbers in enumerate(groups):
             self.put(numbers, j)

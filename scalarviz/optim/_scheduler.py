@@ -107,7 +107,7 @@ class LRScheduler:
             return self
         if len(self.base_lrs) != len(optimizer.lr_pace.rates):
             raise InputError(
-                f"{type(self).__name__} has {len(self.base_lrs)} parameter groups, but the optimiser has "
+                f"the numbers of parameter groups differ: {type(self).__name__} {len(self.base_lrs)}, optimiser "
                 f"{len(optimizer.lr_pace.rates)}"
             )
         return self.rebound(optimizer)
@@ -308,7 +308,7 @@ class LRScheduler:
         title = f"{type(self).__name__}: the state"
         given, first = mapping(state_dict, title), self.begin()
         if set(given) != set(first._fields):
-            raise InputError(f"{title} has {listing(first._fields)}, got {listing(sorted(given))}")
+            raise InputError(f"{title} must have {listing(first._fields)}, got {listing(sorted(given))}")
         standing = self._read(title, given)
         moved = momenta_now(self, standing, self.optimizer.lr_pace.momenta)
         return PaceMoment(self.now(standing, self.base_lrs), self, standing, moved, self.base_lrs)
@@ -331,7 +331,7 @@ def numbers(given: Any, what: str, count: int, least: float = 0.0) -> tuple[floa
     """Return a number for each group, from one number or a list; InputError if it is neither."""
     if isinstance(given, Sequence) and not isinstance(given, str):
         if len(given) != count:
-            raise InputError(f"{what}: there are {count} parameter groups, got {len(given)} numbers")
+            raise InputError(f"{what}: give one number per parameter group ({count}), got {len(given)}")
         return tuple(finite(one, what, least) for one in given)
     return (finite(given, what, least),) * count
 

@@ -353,7 +353,7 @@ class LambdaLR(LRScheduler):
         given: Any = lr_lambda
         listed = list(given) if isinstance(given, list | tuple) else [given] * groups
         if len(listed) != groups:
-            raise InputError(f"LambdaLR: there are {groups} parameter groups, got {len(listed)} functions")
+            raise InputError(f"LambdaLR: give one function per parameter group ({groups}), got {len(listed)}")
         self.lr_lambdas = [function(one, "LambdaLR: lr_lambda") for one in listed]
         self._many = [_takes_arrays(one) for one in self.lr_lambdas]
         super().__init__(optimizer, last_epoch, unit=unit)

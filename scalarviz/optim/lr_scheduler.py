@@ -230,8 +230,8 @@ class SequentialLR(LRScheduler):
         self.milestones = whole_numbers(milestones, "SequentialLR: milestones")
         if len(self.milestones) != len(self.schedulers) - 1:
             raise InputError(
-                f"SequentialLR: {len(self.schedulers)} schedules need {max(0, len(self.schedulers) - 1)} milestones, "
-                f"got {len(self.milestones)}"
+                "SequentialLR: give one schedule and one milestone for each further schedule; got schedules: "
+                f"{len(self.schedulers)}, milestones: {len(self.milestones)}"
             )
         if any(a >= b for a, b in pairwise([0, *self.milestones])):
             raise InputError(f"SequentialLR: milestones must rise and be above 0; got {shown(milestones)}")
@@ -335,7 +335,7 @@ def remade(said: Any, optimizer: Optimizer, groups: int) -> LRScheduler:
     if own.base_lrs == base:
         return own
     if len(own.base_lrs) != len(base):
-        raise InputError(f"the {kind} has {len(base)} parameter groups, but the run has {len(own.base_lrs)}")
+        raise InputError(f"the numbers of parameter groups differ: {kind} {len(base)}, run {len(own.base_lrs)}")
     twin = own.rebound(optimizer)
     twin.base_lrs = base
     return twin

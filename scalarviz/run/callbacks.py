@@ -113,7 +113,7 @@ def _call_back(run: Run) -> None:
         except Exception as error:
             raise StateError(
                 f"on_step: {callback.name} raised {type(error).__name__} after step {steps:,}: {error}. The step is "
-                "done; run.step() continues after it. To end the callback, call .remove() of its handle"
+                "done; run.step() goes on. To end the callback, call .remove() of the handle"
             ) from error
         finally:
             run._calling = None
@@ -198,7 +198,7 @@ def holds(run: Run, condition: str) -> bool:
     read = Condition.read(condition, names_now(run), "holds:")
     back = next((load for load in read.expression.loads if load.before), None)
     if back is not None:
-        said = "it compares a step with the one before; use break_on or find"
+        said = "'before', 'changes' and 'crosses' compare two steps; use break_on or find"
         raise fault(condition, back.start, said, "holds:")
     return bool(read.evaluate(_numbers(run).read).any())
 
@@ -214,7 +214,7 @@ def find(run: Run, condition: str, before: int | None, progress: Progress | None
     first, newest = run.timeline.span
     end = run._training.steps if before is None else integer("find: before", before, 0)
     if not first <= end <= newest + 1:
-        raise InputError(f"find: there is no step before {end:,} on this branch; it has {first:,} to {newest:,}")
+        raise InputError(f"find: there is no step before {end:,} on this branch; its steps: {first:,} to {newest:,}")
     if found.of_losses:
         known, step = in_losses(found, run.timeline.line.history, first, end)
         if known:

@@ -74,7 +74,7 @@ def of_values(given: Any, what: str) -> None:
     if isinstance(given, type):
         name = given.__name__[:60]
         raise TypeMismatchError(
-            f"{what} must be a module or a function of Values, got the class {name}; give an object of it, {name}()"
+            f"{what} must be a module or a function of Values, got the class {name}; give an object, {name}()"
         )
     if not callable(given):
         raise TypeMismatchError(f"{what} must be a module or a function of Values, got {type(given).__name__}")
@@ -235,8 +235,8 @@ def fitting_source(array: Any, shape: Shape, what: str) -> NDArray[Any] | Source
 
 def _check_shape(given: Shape, shape: Shape, what: str) -> None:
     if given not in (shape, (prod(shape),)):
-        numbers = f"{prod(shape)} numbers a sample" + (f" or samples of shape {shape}" if len(shape) > 1 else "")
-        raise InputError(f"{what} must have {numbers}, got {given[0] if len(given) == 1 else f'the shape {given}'}")
+        other = f" or {shape}" if len(shape) > 1 else ""
+        raise InputError(f"{what}: samples must have the shape ({prod(shape)},){other}, got {given}")
 
 
 def fitting(array: ArrayLike, shape: Shape, what: str) -> NDArray[Any]:
@@ -271,7 +271,9 @@ def as_pair(data: Any) -> tuple[NDArray[Any] | Source, NDArray[Any] | Source]:
     named = (x, "data[0] (the inputs)"), (y, "data[1] (the targets)")
     inputs, targets = (as_samples(*each) if (source := as_source(*each)) is None else source for each in named)
     if len(inputs) != len(targets):
-        raise InputError(f"data: {len(inputs)} inputs but {len(targets)} targets; give one target for each input")
+        raise InputError(
+            f"data: the lengths differ: inputs {len(inputs)}, targets {len(targets)}; give one target for each input"
+        )
     return inputs, targets
 
 

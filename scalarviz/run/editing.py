@@ -214,7 +214,7 @@ class RunHands:
         """Check that the optimiser, or one of its parameter groups, takes numbers with these names."""
         rules = self.run.optimizer.rules
         if group is not None and group >= len(rules):
-            raise InputError(f"there is no parameter group {group}; the optimiser has {len(rules)}")
+            raise InputError(f"there is no parameter group {group}; allowed: 0 to {len(rules) - 1}")
         rules[group or 0].checked(numbers)
 
     def put_schedule(self, schedule: Schedule | None) -> None:
@@ -327,7 +327,7 @@ class RunHands:
         run = self.run
         new, wanted = fitting(targets, run._shapes[1], "set_targets: the targets"), len(run._dataset)
         if len(new) != wanted:
-            raise InputError(f"set_targets: there are {wanted} samples, got {len(new)} targets")
+            raise InputError(f"set_targets: give one target per sample ({wanted}), got {len(new)}")
         check_targets(run.loss_function, new, run._tape)
         run._forward.ids.check("set_targets", targets=new)
         return new

@@ -389,7 +389,7 @@ def _of_frame(run: Run, frame: Any) -> tuple[int, NDArray[Any], NDArray[np.bool_
         raise TypeMismatchError(f"open: frame must be a Frame of this run, got {type(frame).__name__} {shown(frame)}")
     if frame.values.shape != run._store.value.shape:
         raise InputError(
-            f"open: the frame has {frame.values.size} weights, this run {len(run._store.value)}; take run.frame()"
+            f"open: the frame has {frame.values.size} weights, this run has {len(run._store.value)}; use run.frame()"
         )
     return frame.step, frame.exact, frame.frozen
 

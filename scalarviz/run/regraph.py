@@ -451,7 +451,7 @@ def _optimizer(run: Run, change: Change, model: Any, fitting: Mapping[Block, Blo
     except ScalarvizError:
         raise
     except TypeError as error:
-        raise InputError(f"change: optimizer: {error}; give its numbers too, such as lr=") from None
+        raise InputError(f"change: optimizer: {error}; give its arguments too, such as lr=") from None
 
 
 def _held(old: Optimizer, model: Any, fitting: Mapping[Block, Block]) -> list[tuple[Block, Any]]:

@@ -51,17 +51,17 @@ _STEPS = "run.step(n) does n steps; an epoch has N // batch_size of them"
 
 
 _ABSENT = {
-    "device": "it is engine= here", "epochs": _STEPS, "steps": _STEPS, "optim": "it is called optimizer",
-    **dict.fromkeys(("criterion", "loss_fn"), "it is called loss"), "shuffle": "every epoch has a new order already",
-    **dict.fromkeys(("scheduler", "lr_scheduler"), "make it for the optimiser: StepLR(optimizer, 10); a Run steps it"),
-    "lr": "the optimiser has it", "max_norm": "it is clip_norm= here",
+    "device": "use engine=", "epochs": _STEPS, "steps": _STEPS, "optim": "use optimizer=",
+    **dict.fromkeys(("criterion", "loss_fn"), "use loss="), "shuffle": "every epoch has a new order already",
+    **dict.fromkeys(("scheduler", "lr_scheduler"), "create StepLR(optimizer, 10) first; the Run steps it"),
+    "lr": "give lr= to the optimiser", "max_norm": "use clip_norm=",
 }  # fmt: skip
 ABSENT = {
     **dict.fromkeys(("backward", "epochs", "fit", "run", "train", "zero_grad"),
                     "run.step(100) does 100 steps: forward, backward and update"),
     **dict.fromkeys(("net", "parameters", "weights"), "use run.model, run.model.parameters(), run.model.weights()"),
     "load_state_dict": "use run.load(path), or run.model.load_state_dict(arrays)",
-    "eval": "leave it out: run.predict(X) and run.evaluate(X, Y) use the network in evaluation",
+    "eval": "run.predict(X) and run.evaluate(X, Y) always use evaluation mode",
     **dict.fromkeys(("accuracy", "score"), "use (run.predict(X).argmax(1) == classes).mean()"),
     "losses": "use run.history.loss", "epoch": "run.steps counts the steps",
     **dict.fromkeys(("plot", "show"), "use sv.show(run)"),
@@ -997,7 +997,7 @@ class Run(Closing):
         if self._closed:
             raise StateError("this Run is closed; make a new Run")
         if self._taken_by is not None:
-            raise StateError(f"another Run now trains these weights ({self._taken_by!r}); use that one")
+            raise StateError(f"another Run now trains these weights ({self._taken_by!r}); use that Run")
         self._check_stands()
 
     def _enter(self) -> None:

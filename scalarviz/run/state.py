@@ -112,8 +112,8 @@ def _check_buffers(own: Mapping[str, NDArray[Any]], kept: Mapping[str, NDArray[A
     other = [name for name in kept if name not in own or not np.array_equal(own[name], kept[name], equal_nan=True)]
     if other or len(own) != len(kept):
         raise InputError(
-            f"the model's {listing(other or sorted(set(own) ^ set(kept)))} differ from the state's, and its recorded "
-            "graph holds them as constants; restore them in the model first"
+            f"the model's buffers {listing(other or sorted(set(own) ^ set(kept)))} differ from the state's, but are "
+            "constants of its recorded graph; restore the buffers first"
         )
 
 

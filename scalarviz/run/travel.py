@@ -259,7 +259,7 @@ def seeded(run: Run, seed: int) -> NDArray[Any]:
     if missing:
         rest = f" and {len(missing) - MOST_NAMED} more" if len(missing) > MOST_NAMED else ""
         raise InputError(
-            f"restart: {listing(missing[:MOST_NAMED])}{rest} cannot be re-initialised: they were set by hand. Call "
+            f"restart: {listing(missing[:MOST_NAMED])}{rest} cannot be re-initialised: these were set by hand. Call "
             "net.initialize(...) before you make the Run, or restart without a seed"
         )
     return values.astype(run._stored)

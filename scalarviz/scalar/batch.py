@@ -71,5 +71,5 @@ def track(
 def _recorder(what: str) -> tracing.Recorder:
     recorder = tracing.active()
     if recorder is None:
-        raise StateError(f"{what}: a batch exists only in a recorded graph; use this in a model that a Run trains")
+        raise StateError(f"{what}: a batch exists only in a recorded graph; use {what} in a model that a Run trains")
     return recorder

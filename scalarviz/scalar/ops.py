@@ -148,7 +148,7 @@ def _check_entry(name: str, args: tuple[str, ...], partials: tuple[str | None, .
         )
     if len(partials) != len(args):
         raise InputError(
-            f"register {shown(name)}: {len(args)} operands need {len(args)} derivatives, got {len(partials)}"
+            f"register {shown(name)}: give one derivative for each of {listing(args)}; got {len(partials)}"
         )
 
 
@@ -179,8 +179,8 @@ register("neg", "a", "-a", ("-1",), latex="-a")
 register(
     "pow", "a b", "a ** b", ("where(b == 0, 0, b * a ** (b - 1))", "where(a == 0, where(b == b, 0, b), y * log(a))"),
     latex="a^{b}",
-    kink="0 by the base for exponent 0; 0 by the exponent at base 0, whatever comes from above and for negative "
-    "exponents too (PyTorch: -inf for those, else 0 times what comes from above)",
+    kink="the slope with respect to the base is 0 at exponent 0; the slope with respect to the exponent is 0 at base 0 "
+    "(PyTorch: -inf for negative exponents)",
 )  # fmt: skip
 register("exp", "a", "exp(a)", ("y",), latex="e^{a}")
 register("log", "a", "log(a)", ("1 / a",), latex=r"\ln a")
@@ -200,7 +200,7 @@ LEAKY_RELU = register(
 )  # fmt: skip
 register(
     "abs", "a", "abs(a)", ("where(a > 0, 1, where(a < 0, -1, where(a == 0, 0, a)))",),
-    latex="|a|", kink="0 at 0, whatever comes from above (PyTorch multiplies it by 0: NaN in sqrt(abs(0)))",
+    latex="|a|", kink="0 at 0, for any upstream gradient (PyTorch: NaN in sqrt(abs(0)))",
 )  # fmt: skip
 register("square", "a", "a * a", ("2 * a",), latex="a^2")
 for _name, _nearer, _farther in (("minimum", "<", ">"), ("maximum", ">", "<")):
@@ -210,7 +210,7 @@ for _name, _nearer, _farther in (("minimum", "<", ">"), ("maximum", ">", "<")):
             f"where(a {_nearer} b, 1, where(a {_farther} b, 0, where(a == b, 0.5, a + b)))",
             f"where(a {_nearer} b, 0, where(a {_farther} b, 1, where(a == b, 0.5, a + b)))",
         ),
-        latex=rf"\{_name[:3]}(a, b)", kink="half each where equal",
+        latex=rf"\{_name[:3]}(a, b)", kink="half each where the operands are equal",
     )  # fmt: skip
 register(
     "clip", "a low high",
@@ -222,12 +222,12 @@ register(
         "where(y != y, y, where(a > high, 1, where(high < low, 1, 0)))",
     ),
     latex=r"\min(\max(a, l), h)",
-    kink="1 on the bound; with equal bounds, 1 to the bound that is crossed (PyTorch: 0 to all three)",
+    kink="1 on a bound; if both bounds are equal, 1 to the bound that is crossed (PyTorch: 0 to all)",
 )  # fmt: skip
 register(
     "where", "c a b", "where(c != c, c, where(c != 0, a, b))",
     (None, "where(c != c, c, where(c != 0, 1, 0))", "where(c != c, c, where(c != 0, 0, 1))"),
-    latex=r"c\ ?\ a : b", kink="no gradient to the condition; 0 to the branch that is not chosen",
+    latex=r"c\ ?\ a : b", kink="the condition gets no gradient, the branch that is not chosen gets 0",
 )  # fmt: skip
 register("lt", "a b", "where(a < b, 1, 0)", (None, None), latex="a < b", kink="no gradient")
 register("le", "a b", "where(a <= b, 1, 0)", (None, None), latex=r"a \le b", kink="no gradient")
@@ -238,7 +238,7 @@ register("ge", "a b", "where(a >= b, 1, 0)", (None, None), latex=r"a \ge b", kin
 FIRST_MAX = register(
     "first_max", "a b", "where(a >= b, a, where(a < b, b, a + b))",
     ("where(a >= b, 1, where(a < b, 0, a + b))", "where(a >= b, 0, where(a < b, 1, a + b))"),
-    latex=r"\max(a, b)", kink="the first operand where equal",
+    latex=r"\max(a, b)", kink="the first operand gets all where both are equal",
 )  # fmt: skip
 # logsumexp folds this operation from the left, so every engine supports it.
 _NEARNESS = "exp(-abs(a - b))"
@@ -247,8 +247,8 @@ register(
     f"where(a == b, a + 0.6931471805599453, where(a > b, a, where(a < b, b, a + b)) + log1p({_NEARNESS}))",
     tuple(f"where(a == b, 0.5, where({x} > {y}, 1, {_NEARNESS}) / (1 + {_NEARNESS}))" for x, y in ("ab", "ba")),
     latex=r"\ln(e^a + e^b)",
-    kink="half each where equal, and all to the larger where that is infinite (PyTorch's logsumexp: NaN to an operand "
-    "inf, and to all where each is -inf)",
+    kink="half each where equal; an infinite larger operand gets all (PyTorch's logsumexp: NaN to an operand inf, and "
+    "to all operands if each is -inf)",
 )  # fmt: skip
 
 METHODS = tuple(TABLE)
@@ -264,8 +264,8 @@ register(
     "binary_cross_entropy", "o t", f"-(t * {_LOG_O} + (1 - t) * {_LOG_1_O})",
     ("(o - t) / where(o * (1 - o) < 1e-12, 1e-12, o * (1 - o))", f"{_LOG_1_O} - {_LOG_O}"),
     latex=r"-(t \ln o + (1 - t) \ln(1 - o))",
-    kink="logarithms at least -100, the denominator of the derivative at least 1e-12 (PyTorch's rule); by the target "
-    "the logarithms have that bound too (PyTorch's: none)",
+    kink="logarithms are at least -100, denominators of the derivative at least 1e-12 (PyTorch's rule); the slope with "
+    "respect to the target uses these logarithms too (PyTorch: without a bound)",
 )  # fmt: skip
 register(
     "huber", "d delta", "where(abs(d) <= delta, 0.5 * d * d, delta * (abs(d) - 0.5 * delta))",
@@ -301,7 +301,7 @@ register(
         None,
         "where(t == 1, 0, where(margin - x < 0, 0, where(margin - x >= 0, 1, margin - x)))",
     ),
-    latex=r"t = 1\ ?\ x : \max(0, m - x)", kink="-1 where the margin is reached exactly; no gradient to the target",
+    latex=r"t = 1\ ?\ x : \max(0, m - x)", kink="-1 where the margin is reached exactly; the target gets no gradient",
 )  # fmt: skip
 
 # ---- activations, with PyTorch's formulas
@@ -341,7 +341,7 @@ register(
         f"where({_BETA_A} > threshold, 1, where({_BETA_A} >= 0, 1, exp(-abs({_BETA_A}))) / (1 + exp(-abs({_BETA_A}))))",
         None, None,
     ),
-    latex=r"\tfrac{1}{\beta} \ln(1 + e^{\beta a})", kink="no gradient to sharpness and threshold",
+    latex=r"\tfrac{1}{\beta} \ln(1 + e^{\beta a})", kink="beta and threshold get no gradient",
 )  # fmt: skip
 register(
     "relu6", "a", "where(a <= 0, 0, where(a >= 6, 6, a))", ("where(a <= 0, 0, where(a >= 6, 0, where(a == a, 1, a)))",),
@@ -350,11 +350,11 @@ register(
 register(
     "float16", "a", "float16(a)", ("float16(1)",),
     latex=r"\mathrm{float16}(a)",
-    kink="1 everywhere, though the value is a staircase; the gradient that is handed on is rounded too",
+    kink="1 everywhere, though the value is a staircase; the gradient is rounded to float16 too",
 )  # fmt: skip
 register(
     "scale_gradient", "a scale", "a", ("scale", None),
-    latex="a", kink="the scale, though the value is that of the operand: gradients are multiplied on their way back",
+    latex="a", kink="the scale, though the value stays the same: backward multiplies the gradient by the scale",
 )  # fmt: skip
 STAND_INS = ("float16", "scale_gradient")
 """Operations with a stand-in derivative, which makes float16 trainable; finite differences do not match it."""

@@ -177,8 +177,8 @@ class Block:
         if self._gate() is not None:
             name = self.name or "a weight"
             raise StateError(
-                f"{name}: cannot set .grad while a thread of its Run computes it at every step; close the window (or "
-                "the Worker) first"
+                f"{name}: cannot set .grad while another thread trains this weight; close the window (or the Worker) "
+                "first"
             )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -208,9 +208,7 @@ class Block:
         if isinstance(index, bool) or not isinstance(index, int | np.integer):
             raise TypeMismatchError(f"{title}: the index must be a whole number, got {shown(index)}")
         if not 0 <= index < self.size:
-            raise OutOfRangeError(
-                f"{title}: there is no index {shown(index)}; it has {self.size} weights (0 .. {self.size - 1})"
-            )
+            raise OutOfRangeError(f"{title}: the index must be in 0 .. {self.size - 1}, got {shown(index)}")
 
     def _adopt(self, weight: Weight) -> None:
         """Make `weight` the object of a block of size 1 (a stand-alone Weight has its own block)."""

@@ -176,7 +176,7 @@ def dot(weights: Weights, xs: Inputs, bias: Value | SupportsFloat | None = None)
         kinds = f"{type(weights).__name__} and {type(xs).__name__}"
         raise TypeMismatchError(f"dot takes two sequences of Values and numbers, got {kinds}") from None
     if lengths[0] != lengths[1]:
-        raise InputError(f"dot: got {lengths[0]} weights for {lengths[1]} inputs; both must have the same length")
+        raise InputError(f"dot: weights and inputs must have the same length, got {lengths[0]} and {lengths[1]}")
     ws = weights if isinstance(weights, Row) else tuple(as_value(w) for w in weights)
     values = tuple(as_value(x) for x in xs)
     return Dot.create(ws, values, None if bias is None else as_value(bias))
@@ -368,7 +368,7 @@ def affine_each(weight: Block, rows: int, bias: Block | None, patches: Sequence[
     columns = weight.size // max(rows, 1)
     for xs in patches:
         if rows * len(xs) != weight.size:
-            raise InputError(f"a layer of {rows} x {columns} weights takes {columns} inputs, got {len(xs)}")
+            raise InputError(f"{rows} x {columns} weights need a row of {columns} inputs, got {len(xs)}")
     return affine_span(weight, range(rows), columns, bias, patches)
 
 

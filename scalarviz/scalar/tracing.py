@@ -82,7 +82,7 @@ def forbid(what: str) -> None:
     if _threads and active() is not None:
         raise TracingError(
             f"{what} of a Value is not allowed while its graph is recorded: the number is not known yet, "
-            "and a recording would keep one branch. Choose with sv.where(condition, a, b), and keep numbers as Values"
+            "and only one branch would be recorded. Choose with sv.where(condition, a, b), and keep numbers as Values"
         )
 
 
@@ -144,7 +144,7 @@ class no_grad:
     def __enter__(self) -> None:
         if active() is not None:
             raise TracingError(
-                "sv.no_grad() is not allowed inside a function that is being recorded. Leave it out: a Run computes "
+                "sv.no_grad() is not allowed inside a function that is being recorded. Remove the call: a Run computes "
                 "gradients only for training, run.predict computes none"
             )
         self._before.append(set_mode(NO_GRAD))

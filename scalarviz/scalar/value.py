@@ -24,7 +24,7 @@ from .single import Many, Single, as_number
 def _refusing(symbol: str) -> Callable[..., Any]:
     def refuse(self: object, *others: Any) -> Any:
         raise TypeMismatchError(
-            f"Values do not support {symbol}; use + - * / **, the functions (sv.sin, sv.dot, ...), or add one with "
+            f"Values do not support {symbol}; use + - * / **, functions (sv.sin, sv.dot, ...), or add yours with "
             "sv.register"
         )
 
@@ -115,11 +115,11 @@ _next_order = itertools.count().__next__
 ABSENT = {
     **dict.fromkeys(("T", "dim", "flatten", "max", "mean", "min", "ndim", "numel", "permute", "reshape", "shape",
                      "size", "squeeze", "sum", "unsqueeze", "view"),
-                    "it is one number; a list of them has len(row), sv.sum(row), sv.mean(row), np.array(row)"),
+                    "it is one number; for a list of Values use len(row), sv.sum(row), sv.mean(row), np.array(row)"),
     **dict.fromkeys(("clone", "cpu", "cuda", "device", "double", "dtype", "float", "numpy", "to", "tolist"),
                     "it is one float64 on the CPU; value.item() gives its number"),
     **dict.fromkeys(("grad_fn", "is_leaf", "requires_grad", "requires_grad_", "retain_grad"),
-                    "every Value keeps its gradient; leave it out. value.parents has its operands"),
+                    "every Value keeps its gradient; value.parents has its operands"),
     "clamp": "use value.clip(low, high)", "reciprocal": "use 1 / value",
     "rsqrt": "use value ** -0.5", "log1p": "use (1 + value).log()",
 }  # fmt: skip
@@ -192,7 +192,7 @@ class Value:
 
     # ---- the chain rule
 
-    @explained({"retain_graph": "a graph stays as long as its last node; leave it out"})
+    @explained({"retain_graph": "a graph exists as long as its last node; omit retain_graph"})
     def backward(self, upstream: SupportsFloat = 1.0) -> float | None:
         """Add ``upstream * d self / d leaf`` to the ``grad`` of every leaf below this node.
 

@@ -122,7 +122,7 @@ def _check(client: Any, address: str) -> None:
     for side, said, wanted in sides:
         if other := differences(wanted, {name: _version(said, name) for name in wanted}):
             raise InputError(
-                f"{address}: {side} has other versions than this machine: {other}; install the same on both"
+                f"{address}: {side} has other versions than this machine: {other}; install the same versions on both"
             )
 
 
@@ -292,7 +292,7 @@ class Cluster(Executor):
 
     def _gone(self) -> StateError:
         return StateError(
-            f"the scheduler at {self.address} no longer answers; results are kept, and the same command resumes"
+            f"the scheduler at {self.address} no longer answers; results are kept; the same command resumes the sweep"
         )
 
     async def _heard(self, event: tuple[float, Any]) -> None:
@@ -314,7 +314,7 @@ class Cluster(Executor):
             runs = sum(len(self._sent[name]) for name in names)
         if runs:
             how = "left" if said.get("expected") else "died"
-            self._said(f"the worker {said.get('worker')} {how}; its {runs:,} runs go to other workers")
+            self._said(f"the worker {said.get('worker')} {how}; other workers do its runs ({runs:,})")
 
 
 # ---- Code that runs on the workers of a dask cluster, imported there by name.

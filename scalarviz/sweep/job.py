@@ -119,8 +119,8 @@ class FunctionBuild:
         for name in ("seed", *names):
             if name not in taken and not anything:
                 raise InputError(
-                    f"sweep: {self.name} takes no {name}=; it is called as {self.name}(seed=0"
-                    f"{''.join(f', {n}=...' for n in names)}) and returns a Run"
+                    f"sweep: {self.name} takes no {name}=; the sweep calls {self.name}(seed=0"
+                    f"{''.join(f', {n}=...' for n in names)}), which must return a Run"
                 )
 
 

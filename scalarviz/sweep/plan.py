@@ -279,7 +279,7 @@ def _range(first: float, last: float, logs: bool, count: str | None, said: str) 
                 "for equal factors"
             )
         if not 0 <= last - first < MOST:
-            raise InputError(f"{said}: a range must go from the smaller number to the larger, at most {MOST:,}")
+            raise InputError(f"{said}: a range must go up and have at most {MOST:,} values")
         return [str(number) for number in range(int(first), int(last) + 1)]
     number = int(count)
     if not 2 <= number <= MOST:

@@ -35,7 +35,7 @@ _NO_START = (
     "the processes of the sweep end before they start to work; in a script, call sweep under "
     'if __name__ == "__main__":, or use workers=0 to compute in this process'
 )
-_REFUSED = "the sweep cannot start a process: {}; in Python, use workers=0 to compute in this one"
+_REFUSED = "the sweep cannot start a process: {}; in Python, use workers=0 to compute in this process"
 _DIED = "its process ended early: it was killed, crashed, or ran out of memory"
 
 

@@ -390,7 +390,7 @@ class Results(StoredResults):
     def _rows(self, number: int, which: str, step: int) -> list[tuple[Any, ...]]:
         number = integer("the number of a run", number, 0)
         if number >= self.about.total:
-            raise InputError(f"{path_text(self.path)} has {self.about.total:,} runs, counted from 0; got {number:,}")
+            raise InputError(f"{path_text(self.path)}: no run {number:,}; allowed: 0 to {self.about.total - 1:,}")
         with self._catching_errors():
             return self._fetch_all(
                 "SELECT number, step, tensors, checksum FROM weights "
@@ -447,8 +447,7 @@ class ResultsFile:
         with Results(target) as there:
             if there.left_out:  # SQLite would put it into the file, in place of its results
                 raise InputError(
-                    f"{self._said} cannot be resumed: {there.left_out}; its log belongs to another file: move the "
-                    "log to that file, or remove it"
+                    f"{self._said} cannot be resumed: {there.left_out}; move the log to that file, or remove the log"
                 )
             check_same(there.about, about, self._said)
             about = about if len(about.seeds) > len(there.about.seeds) else there.about
@@ -473,7 +472,7 @@ class ResultsFile:
                 self._database.execute("ROLLBACK")
                 raise InputError(
                     f"{self._said} is being written by another sweep, process {str(found[0]).split()[0]}: wait for "
-                    "it, end it, or give another name"
+                    "this process, end it, or give another name"
                 )
             # the file's former log must not be taken for a new one
             self._database.execute("DELETE FROM meta WHERE name = 'log'")
@@ -490,7 +489,7 @@ class ResultsFile:
         if not self._file.is_same_file:
             raise InputError(f"{self._said} was removed or replaced during its sweep; no result can be written")
         marks = ", ".join("?" * (len(COLUMNS) + 1))
-        with self._catching_errors("; its results are kept, and the same sweep resumes it"), self._database:
+        with self._catching_errors("; results are kept, and the same command resumes the sweep"), self._database:
             self._database.execute("BEGIN IMMEDIATE")
             self._database.execute(f"INSERT OR REPLACE INTO result VALUES ({marks})", row_of(result))
             self._database.execute("DELETE FROM weights WHERE number = ?", (result.number,))

@@ -189,7 +189,7 @@ def _owner(plan: Plan, workers: int | None, executor: Executor | None) -> tuple[
         if not isinstance(executor, Executor):
             raise TypeMismatchError(f"sweep: executor must be a concurrent.futures.Executor, got {shown(executor)}")
         if workers is not None:
-            raise InputError("sweep: workers= sets the processes of this machine; leave it out with executor=")
+            raise InputError("sweep: give workers= or executor=, not both: workers= sets the processes of this machine")
         check_sent(plan.build)
         return executor, _AHEAD_ELSEWHERE
     count = processors() if workers is None else integer("sweep: workers", workers, 0, 1024)
@@ -202,7 +202,7 @@ def _owner(plan: Plan, workers: int | None, executor: Executor | None) -> tuple[
 def _check_not_imported() -> None:
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         raise InputError(
-            'sweep: in a script, call it under if __name__ == "__main__":, because its processes import the file'
+            'sweep: in a script, call sweep under if __name__ == "__main__":, because its processes import the file'
         )
 
 

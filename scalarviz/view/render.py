@@ -192,7 +192,7 @@ class Picture:
         Raises StateError for a picture that was made of pixels.
         """
         if self._svg is None:
-            raise StateError("this picture was made of pixels, which no SVG holds; try sv.view.picture(x).svg")
+            raise StateError("this picture has only pixels, which an SVG cannot store; try sv.view.picture(x).svg")
         return self._svg()
 
     def save(self, path: str | Path) -> Path:

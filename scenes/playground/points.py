@@ -79,7 +79,7 @@ def standardised(name: str, numbers: Array) -> tuple[Array, Column]:
     farthest = max(abs(low), abs(high))
     if farthest > FARTHEST:
         raise FileFormatError(
-            f"column {name!r} has a number of size {farthest:.3g}; allowed: -{FARTHEST:g} to {FARTHEST:g}; divide them"
+            f"column {name!r} reaches {farthest:.3g}; allowed: -{FARTHEST:g} to {FARTHEST:g}; rescale the column"
         )
     if low == high:
         return np.zeros_like(numbers), Column(name, -1.0, 1.0, low, 1.0)
@@ -87,7 +87,7 @@ def standardised(name: str, numbers: Array) -> tuple[Array, Column]:
     if scale <= NEAREST * max(farthest, 1e-150):
         raise FileFormatError(
             f"column {name!r} has numbers from {low:.6g} to {high:.6g}, too close to each other; "
-            "subtract their mean, or multiply them"
+            "subtract their mean, or multiply all"
         )
     found: Array = (numbers - mean) / scale
     low, high = float(found.min()), float(found.max())

@@ -198,7 +198,7 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
         "--out x.png --out ./x.png": ("x.png", "both name"),
         "--no-such-flag": ("no such option", "scalarviz rgb --help"),
         "--micro": ("nothing is recorded", "--recording"),
-        "--recording one.svz": ("does not overwrite",),
+        "--recording one.svz": ("never overwrite",),
         "--story step": ("--story step", "--out"),
         "--story step --out x.png": ("needs a film", "--out step.mp4"),
         "--at 31 --out x.png": ("--at 31", "0 to 1"),
@@ -280,7 +280,7 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
     "train --steps 2 --headless --engine numpy": {
         "net.onnx": ("--data", "got no value"),
         "net.onnx --data wide.npz": ("(3,)", "(2,)"),
-        "net.onnx --data short.npz": ("4 samples in x and 3 in y",),
+        "net.onnx --data short.npz": ("got 4 and 3",),
         "net.onnx --data nan.npz": ("nan.npz", "x[3, 1] is nan", "1 of 4"),
         "net.onnx --data test.npz": ("test.npz", "y_test", "sample 1 is 9"),
         "net.onnx --data labels.npz": ("labels.npz", "sample 2 is 5"),
@@ -293,7 +293,7 @@ ROWS: dict[str, dict[str, tuple[str, ...]]] = {
         "one.svz --out p.png --at 31": ("0 to 30",),
         "one.svz --headless": ("--headless", "--out", "--html", "--json"),
         "one.svz --steps 5 --html q.html": ("all steps",),
-        "one.svz --html p.html": ("p.html", "it is the recording itself"),
+        "one.svz --html p.html": ("p.html", "is the recording itself"),
         "one.svz hidden.svz --out p.png": ("nothing to compare", "0.weight", "3×3"),
     },
     "view": {

@@ -83,9 +83,9 @@ def test_a_run_predicts_as_the_objects_do():
     np.testing.assert_allclose(found, [[v.data for v in net(row)] for row in x], rtol=1e-11, atol=1e-12)
     np.testing.assert_array_equal(run.predict(x.reshape(9, -1)), found)
     assert run.evaluate(x, y) == pytest.approx(run.evaluate(x.reshape(9, -1), y[:, None]), rel=1e-15)
-    with pytest.raises(sv.ScalarvizError, match=r"36 numbers a sample or samples of shape \(1, 6, 6\), got the shape"):
+    with pytest.raises(sv.ScalarvizError, match=r"the shape \(36,\) or \(1, 6, 6\), got \(6, 6, 1\)"):
         run.predict(x.transpose(0, 2, 3, 1))
-    with pytest.raises(sv.ScalarvizError, match=r"got 35"):
+    with pytest.raises(sv.ScalarvizError, match=r"got \(35,\)"):
         run.predict(np.ones((1, 35)))
     bad = x.copy()
     bad[4, 0, 5, 0] = np.nan
@@ -224,7 +224,7 @@ class Written(nn.Module):
 
 LAST = nn.Linear(5, 1)
 WRONG = {
-    "another layer": (LAST, InputError, r"Linear\(5, 1\).* 5 inputs, got 4"),
+    "another layer": (LAST, InputError, r"Linear\(5, 1\).* length 5, got 4"),
     "no such name": (lambda h: h + undefined, NameError, "undefined"),  # noqa: F821
     "its own error": (lambda h: h[4], IndexError, "list index"),
     "a tensor's method": (lambda h: h.view(-1), AttributeError, "view"),
@@ -245,7 +245,7 @@ def test_a_batch_shows_the_error_of_the_forward_and_its_line(name, inside):
 
 
 def test_rows_of_another_width_are_a_batch_of_a_layer_that_takes_rows():
-    with pytest.raises(InputError, match=r"Linear\(2, 4\) '0' takes 2 inputs, got 3$"):
+    with pytest.raises(InputError, match=r"Linear\(2, 4\) '0': a sample must have length 2, got 3$"):
         nn.Sequential(nn.Linear(2, 4))(np.ones((6, 3)))
 
 

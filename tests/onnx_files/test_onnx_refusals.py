@@ -44,7 +44,7 @@ UNWRITTEN = {
     "nothing of what?": ("write(it, nn.Sequential())", *ASKS),
     **{f"shape {text}": (f"write(it, net(), {text})", BOTH, "to_onnx", "shape") for text in
        ("3", "[]", "[(3,), (3,)]", "(0,)", "(2.5,)", "[3]")},
-    "a shape it does not take": ("write(it, net(), (5,))", InputError, "Linear(2, 3) '0'", "2 inputs", "5"),
+    "a shape it does not take": ("write(it, net(), (5,))", InputError, "Linear(2, 3) '0'", "length 2", "5"),
     **{f"dtype {text}": (f"write(it, net(), dtype={text})", ScalarvizError, "to_onnx", "dtype") for text in
        ("None", "'float16'", "32", "float")},
     "a branch on a number": ("write(it, Of(lambda x: x[0] if x[0] > 0 else x[1]), (2,))", TracingError,
@@ -164,7 +164,7 @@ UNREAD = {
     "no such parameter": ("load(it, mlp(), trained=['conv*'])", ScalarvizError, "'conv*'", "fc1.weight"),
     "a side that nobody said": ("load(it, mlp('N', 'width'))", InputError, "width", "sides={'width': 16}"),
     "a sample of another shape": ("load(it, scaled('N', 3))(np.ones((2, 2, 2)))", InputError, "'x'", "(3,)"),
-    "two samples": ("load(it, scaled('N', 3))(np.ones(3), np.ones(3))", ScalarvizError, "1 inputs", "(x)", "2"),
+    "two samples": ("load(it, scaled('N', 3))(np.ones(3), np.ones(3))", ScalarvizError, "expected 1", "(x)", "2"),
     "many numbers": ("load(it, Made('N', 1500, 1500).read('y = Abs(x) @large'))", InputError,
         "2,250,000", "Abs 'large'"),
     "a side that is not": ("load(it, scaled('N', None, 3), sides={'length': 3})", InputError, "length", "'N'",

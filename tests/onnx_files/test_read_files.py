@@ -136,5 +136,5 @@ def test_a_classifier_says_how_to_choose_its_output(tmp_path):
         sv.load_onnx(path)
     net = sv.load_onnx(path, output="shares")
     assert [type(part) for part in net] == [nn.Linear, nn.Softmax]
-    with pytest.raises(InputError, match=r"no tensor 'share'; its outputs are label, probabilities"):
+    with pytest.raises(InputError, match=r"no node computes 'share'; the outputs are label, probabilities"):
         sv.load_onnx(path, output="share")

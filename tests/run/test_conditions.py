@@ -136,7 +136,7 @@ BAD = {
     "0.weight[1.5] > 1": (9, "'1.5'"), "before(before(loss)) > 1": (7, "'before'"), "before(1) > 1": (0, "'before'"),
     "(loss changes) changes": (15, "'changes'"), "loss crosses": (12, ""), "loss\n> § 1": (7, "'§'"),
     "(" * 65 + "1" + ")" * 65: (64, "64"), "2 ** " * 70 + "2 > 0": (320, "64"),
-    "__import__('os') > 1": (0, "'__import__'"), "1 < 2": (0, "name"), "0.weight[4][0] > 1": (0, "0 .. 3"),
+    "__import__('os') > 1": (0, "'__import__'"), "1 < 2": (0, "name"), "0.weight[4][0] > 1": (0, "-4 .. 3"),
     "0.weight[0][-4] > 1": (0, "-4"), "0.weight[0][0][0] > 1": (0, "0.weight"),
     "0.weight > 0.bias": (9, "(4, 3) and (4,)"), "where(nan, 0.weight, 0.bias) > 1": (0, "'where'"),
 }  # fmt: skip

@@ -232,7 +232,7 @@ def test_a_loss_an_optimiser_or_a_network_of_pytorch_is_named_with_ours(torch):
         make(own(), optim.SGD(small().parameters()))
     with pytest.raises(T, match=r"optim\.AdamW\(net.*PyTorch's AdamW"):
         make(rule=torch.optim.AdamW(torch.nn.Linear(1, 1).parameters()))
-    with pytest.raises(T, match=r"nn\.Linear of scalarviz"):
+    with pytest.raises(T, match=r"scalarviz\.nn\.Linear"):
         nn.Sequential(torch.nn.Linear(2, 1))
 
 

@@ -180,7 +180,7 @@ def test_a_layer_that_is_given_other_weights_is_seen_with_them(torch):
     watched.update(loss=1.0)
     assert np.allclose(watched.frame().values[:6] - before, 1, atol=1e-6)
     net.weight = torch.nn.Parameter(torch.full((3, 2), 7.0))
-    with pytest.raises(InputError, match=r"weight.*\(3, 2\).*\(2, 3\)"):
+    with pytest.raises(InputError, match=r"weight.*\(2, 3\).*\(3, 2\)"):
         watched.frame()
 
 

@@ -30,7 +30,7 @@ def register(*arguments):
 REGISTER = {
     "a name that is taken": (register("relu", "a", "a", ("1",)), InputError, "relu", "exists"),
     "a node of graphs": (register("max", "a b", "a", ("1", None)), InputError, "max", "another name"),
-    "too few derivatives": (register("t", "a b", "a", ("1",)), InputError, "2 operands", "got 1"),
+    "too few derivatives": (register("t", "a b", "a", ("1",)), InputError, "each of a, b", "got 1"),
     "an operand twice": (register("t", "a a", "a", ("1", "1")), InputError, "different"),
     "the result's name": (register("t", "y", "y", ("1",)), InputError, "'y'", "result"),
     "a hidden name": (register("t", "_up", "_up", ("1",)), InputError, "_up", "'_'"),
@@ -67,7 +67,7 @@ WEIGHTS = {
     "a float to check": (lambda: sv.gradcheck(lambda x: 1.0, 0.5), sv.ScalarvizError, "Value", "float"),
     **{f"endless for {type(module).__name__}": (lambda m=module: m(circle()), sv.ScalarvizError, "nested", 32)
        for module in (nn.ReLU(), nn.Flatten(), nn.Linear(2, 2), nn.Network(2, 2))},
-    **{f"index {index}": (lambda i=index: nn.Sequential(nn.Tanh(), nn.Tanh())[i], IndexError, "no index")
+    **{f"index {index}": (lambda i=index: nn.Sequential(nn.Tanh(), nn.Tanh())[i], IndexError, "must be in -2 .. 1")
        for index in (-3, 2, 10**30)},
 }  # fmt: skip
 OF_NUMPY = {

@@ -115,7 +115,7 @@ def test_the_log_of_another_file_is_not_written_into_this_one(made, log, path):
     with sv.sweep.Results(path) as there:
         assert "runs.svs-wal" in there.left_out
         assert there.missing() == []
-    with pytest.raises(InputError, match=r"runs.svs.*belongs to another file.*remove it"):
+    with pytest.raises(InputError, match=r"runs.svs.*belongs to another file.*remove the log"):
         going(path)
     assert path.read_bytes() == before
     assert Path(f"{path}-wal").exists()

@@ -58,7 +58,7 @@ def test_seeds():
 MANY = " ".join(map(str, range(9_999)))
 LR = "lr"
 ROWS = {
-    "how many": ("0.1..1", "has no count", "0.1..1:5"), "downwards": ("5..1", "smaller"),
+    "how many": ("0.1..1", "has no count", "0.1..1:5"), "downwards": ("5..1", "go up"),
     "one": ("0..1:1", 2, "10,000"), "log of 0": ("0..1:log3", "above 0"), "twice": ("1 1", "'1'", "twice"),
     "in a range": ("1..3 2", "'2'", "twice"), "an open quotation": ("'a", "quotation mark"),
     "too many": ("1..100000", "10,000"), "none": ([], LR, "0 values"),

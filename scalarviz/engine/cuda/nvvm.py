@@ -135,7 +135,7 @@ def _named(place: Path) -> Path:
     for file in (library, beside) if beside else (library,):
         if reason := intruder(file):
             raise MissingDependencyError(
-                f"does not load {file} (named by {NAMED}), because a compiler is code: {reason}, or name another one"
+                f"does not load {file} (named by {NAMED}), because a compiler is code: {reason}, or name another file"
             )
     return library.resolve()
 

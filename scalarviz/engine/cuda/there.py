@@ -19,7 +19,7 @@ from ..cost import has_package
 from ..cpu.units import no_numba
 from . import images, nvvm
 
-FORKED = 'this process was forked from one that already used the GPU; start processes with "spawn"'
+FORKED = 'this process is a fork of a process that used the GPU; start processes with "spawn"'
 
 BROKEN = frozenset((4, 201, 214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 810, 911, 999))
 """After these errors a context cannot be used: according to ``cuda.h``, all further work returns the same error, or

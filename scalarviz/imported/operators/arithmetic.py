@@ -190,7 +190,7 @@ def dropout(call: Call) -> list[Array]:
     ratio = 0.5 if given[0] is None else float(call.numbers(1, "the ratio").item())
     training = given[1] is not None and bool(call.numbers(2, "whether it is in training").item())
     if not 0.0 <= ratio < 1.0:
-        raise call.wrong(f"the ratio is {ratio:g}; it must be at least 0 and below 1")
+        raise call.wrong(f"the ratio must be at least 0 and below 1, got {ratio:g}")
     kept = np.ones(x.shape, bool)
     if training and ratio > 0.0 and tracing.active() is not None:
         return [_formed("Mul", x, values(factors(x.size, ratio), x.shape))]

@@ -249,7 +249,7 @@ def chosen_row(table: Array, index: Value) -> list[Any]:
 def _known_row(table: Array, rows: int, index: Value) -> list[Any]:
     number = index.data
     if not (0 <= number < rows and number == int(number)):
-        raise OutOfRangeError(f"there is no row {number:g} in a table of {rows}; an id is a whole number from 0")
+        raise OutOfRangeError(f"there is no row {number:g}; an id must be a whole number from 0 to {rows - 1}")
     return [as_value(x) for x in bare(table)[int(number) : int(number) + 1].ravel().tolist()]
 
 
@@ -271,7 +271,7 @@ def scatter(call: Call) -> list[Array]:
     (x, updates), indices = alike(call.input(0), call.input(2)), call.numbers(1, "the indices")
     parts, how = call.node.operator == "ScatterND", call.attribute("reduction", "none")
     if how != "none" and how not in JOINED:
-        raise call.wrong(f"the reduction {how!r}; allowed: none, add, mul, max, min")
+        raise call.wrong(f"unknown reduction {how!r}; allowed: none, add, mul, max, min")
     axis = axis_of(call.attribute("axis", 0), x.ndim)
     indices = indices if parts else places_of(call, indices, x.shape[axis])
     outer = indices.shape[:-1] if parts else indices.shape
@@ -310,11 +310,11 @@ def split(call: Call) -> list[Array]:
     if sizes is None:
         count = call.attribute("num_outputs", count)
         if not 1 <= count <= max(side, len(call.node.outputs)):
-            raise call.wrong(f"{side} numbers along axis {axis} cannot be split into {shown(count)} parts")
+            raise call.wrong(f"axis {axis} of length {side} cannot be split into {shown(count)} parts")
         largest = -(-side // count)
         sizes = [max(0, min(largest, side - k * largest)) for k in range(count)]
     if sum(sizes) != side or min(sizes) < 0 or len(sizes) < len(call.node.outputs):
-        raise call.wrong(f"the sizes {shown(sizes)} do not add up to the {side} numbers along axis {axis}")
+        raise call.wrong(f"the sizes {shown(sizes)} do not add up to {side}, the length of axis {axis}")
     return list(np.split(x, list(accumulate(sizes))[:-1], axis))
 
 
@@ -349,7 +349,7 @@ def places_of(call: Call, indices: Array, side: int) -> Array:
     if indices.dtype.kind not in "iu":
         raise call.wrong("its indices are not whole numbers")
     if indices.size and (indices.min() < -side or indices.max() >= side):
-        raise call.wrong(f"an index is outside of {-side} .. {side - 1}")
+        raise call.wrong(f"an index is not in {-side} .. {side - 1}")
     return np.where(indices < 0, indices + side, indices)
 
 
@@ -409,7 +409,7 @@ def pad(call: Call) -> list[Array]:
         border[axis] = (widths[k], widths[k + len(axes)])
     if mode != "constant":
         if mode not in BORDERS:
-            raise call.wrong(f"the mode {shown(mode)}; allowed: {listing(BORDERS)}, constant")
+            raise call.wrong(f"unknown mode {shown(mode)}; allowed: {listing(BORDERS)}, constant")
         return [dressed(padded(x, border, mode=mode))]
     given = call.optional(2) if call.version >= 11 else None
     fill = np.asarray(call.attribute("value", 0.0)) if given is None else given

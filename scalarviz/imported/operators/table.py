@@ -79,7 +79,7 @@ def _attributes(node: Node, known: Mapping[str, Any]) -> str:
     for name, value in node.attributes.items():
         if name not in known:
             allowed = listing(sorted(known)) or "none"
-            return f"the standard has no attribute {shown(name)} of it in this version; allowed: {allowed}"
+            return f"it has no attribute {shown(name)} in this opset; allowed: {allowed}"
         kind = str(known[name].type).rpartition(".")[2]
         one_by_one = kind.endswith("S")  # an empty row fits all kinds of rows
         if one_by_one and kind in KINDS and not isinstance(value, tuple):
@@ -95,7 +95,7 @@ QUANTISED = frozenset({
     "ConvInteger", "DequantizeLinear", "DynamicQuantizeLinear", "MatMulInteger", "QLinearConv", "QLinearMatMul",
     "QuantizeLinear",
 })  # fmt: skip
-DOMAINS = {"com.microsoft": ": onnxruntime fuses nodes into it; write the file with ORT_ENABLE_BASIC"}
+DOMAINS = {"com.microsoft": ": onnxruntime fused nodes; write the file with ORT_ENABLE_BASIC"}
 """Advice for nodes of other domains."""
 OLDEST, NEWEST = {"MaxPool": 1, "Upsample": 9}, 28
 """The oldest known version of some operators (opset 8 for all others), and the newest opset."""
@@ -104,7 +104,7 @@ OLDEST, NEWEST = {"MaxPool": 1, "Upsample": 9}, 28
 def supported(node: Node, opset: int) -> str:
     """Return why a node is not supported, in one clause ("this operator is not supported"); empty if it is."""
     if node.domain not in ("", "ai.onnx"):
-        return f"it is of the domain {node.domain!r}, not of the standard{DOMAINS.get(node.domain, '')}"
+        return f"its domain is {node.domain!r}, not the standard{DOMAINS.get(node.domain, '')}"
     if node.operator in QUANTISED:
         return "it computes with quantised numbers, which have no gradient; use the file from before quantisation"
     if node.operator not in TABLE:

@@ -95,7 +95,7 @@ def border(node: Node, sides: Sides, reach: Sides, stride: Sides) -> tuple[Sides
         less, more = tuple(t // 2 for t in totals), tuple(t - t // 2 for t in totals)
         return (less, more) if how == "SAME_UPPER" else (more, less)
     if how != "NOTSET":
-        raise InputError(f"auto_pad {how!r}; allowed: NOTSET, VALID, SAME_UPPER, SAME_LOWER")
+        raise InputError(f"unknown auto_pad {how!r}; allowed: NOTSET, VALID, SAME_UPPER, SAME_LOWER")
     pads = node.listed("pads", [0] * (2 * rank))
     if len(pads) != 2 * rank or min(pads) < 0:
         raise InputError(
@@ -269,9 +269,9 @@ def resize(call: Call) -> list[Array]:
         sizes = call.integers(3, "the sizes")
         scales = [n / x.shape[k] for k, n in zip(axes, sizes, strict=True)]
     if call.attribute("keep_aspect_ratio_policy", "stretch") != "stretch":
-        raise call.wrong("it keeps the aspect ratio, which is not supported; export it with fixed sizes")
+        raise call.wrong("it keeps the aspect ratio, which is not supported; export with fixed sizes")
     if min(sizes, default=1) < 1 or max(sizes, default=1) > WIDEST or min(scales, default=1.0) <= 0.0:
-        raise call.wrong(f"the sides {shown(sizes)} of the shape {x.shape}; each must be in 1 .. {WIDEST}")
+        raise call.wrong(f"shape {x.shape}: each of the sides {shown(sizes)} must be in 1 .. {WIDEST}")
     wanted = dict(zip(axes, sizes, strict=True))
     check_size([wanted.get(k, side) for k, side in enumerate(x.shape)], not call.known)
     for k, n, scale in zip(axes, sizes, scales, strict=True):
@@ -292,7 +292,7 @@ def _shares(call: Call, before: int, after: int, scale: float, old: bool) -> Arr
     if mode == "nearest":
         how = "floor" if old else call.attribute("nearest_mode", "round_prefer_floor")
         if how not in NEAREST:
-            raise call.wrong(f"the nearest_mode {shown(how)}; allowed: {listing(NEAREST)}")
+            raise call.wrong(f"unknown nearest_mode {shown(how)}; allowed: {listing(NEAREST)}")
         found[np.arange(after), [min(max(int(NEAREST[how](place)), 0), before - 1) for place in places]] = 1.0
         return found
     shrink = min(scale, 1.0) if call.attribute("antialias", 0) else 1.0

@@ -159,7 +159,7 @@ def weight_name(tensors: Sequence[Tensor], index: int) -> str:
         if tensor.start <= index < tensor.start + tensor.size:
             place = np.unravel_index(index - tensor.start, tensor.shape) if tensor.shape else ()
             return tensor.name + "".join(f"[{int(i)}]" for i in place)
-    raise InputError(f"there is no weight {index}; the run has {sum(t.size for t in tensors)}")
+    raise InputError(f"there is no weight {index}; allowed: 0 to {sum(t.size for t in tensors) - 1}")
 
 
 # ---- Find a weight by a Weight, a printed name, or a flat index
@@ -181,7 +181,7 @@ def index_of(tensors: Sequence[Tensor], tape: Tape, given: Any) -> int:
     if isinstance(given, Block):
         start = starts(tape).get(given)
         name = next((t.name for t in tensors if start is not None and t.start <= start < t.start + t.size), "")
-        raise TypeMismatchError(f"{name or 'the Parameter'} has {given.size} weights; try {_example(tensors, name)}")
+        raise TypeMismatchError(f"{name or 'the Parameter'} is not one weight; try {_example(tensors, name)}")
     if isinstance(given, int | np.integer) and not isinstance(given, bool):
         return position(given, sum(t.size for t in tensors), "weights")
     raise TypeMismatchError(

@@ -265,7 +265,7 @@ def restore(tensors: Sequence[Tensor], targets: Mapping[str, NDArray[Any]], save
     problems = [f"missing {name}" for name in wanted if name not in saved]
     problems += [f"unexpected {name}" for name in saved if name not in wanted]
     problems += [
-        f"{name} has shape {found[name].shape}, the model's has {tensor.shape}"
+        f"{name} has shape {found[name].shape}, in the model {tensor.shape}"
         for name, (tensor, _) in wanted.items()
         if name in found and found[name].shape != tensor.shape
     ]

@@ -121,7 +121,7 @@ def _groups_of(graph: Graph, said: Any, count: int) -> Any:
     optimizer = graph.optimizer
     if not said:
         if count != len(optimizer.rules):
-            raise InputError(f"it has {count} parameter groups, but this run has {len(optimizer.rules)}")
+            raise InputError(f"it has {count} parameter groups, this run has {len(optimizer.rules)}")
         return optimizer.group_of
     flat = np.full(graph.tape.n_parameters, -1)
     for what, tensor, pairs in _pairs(graph, said, "members"):
@@ -159,7 +159,7 @@ def read(
     limits = limits_of(**{**asdict(problem.limits), **given})
     if {"lr", SCHEDULE} & set(keep) and len(rules) != len(optimizer.rules):
         raise InputError(
-            f"it has {len(groups)} parameter groups, but this run has {len(optimizer.rules)}; keep no rates"
+            f"it has {len(groups)} parameter groups, this run has {len(optimizer.rules)}; do not keep lr or schedule"
         )
     rates = optimizer.lr_pace.rates if "lr" in keep else tuple(float(said.get("lr", 0.0)) for said in groups)
     now = setup_of(problem, optimizer)

@@ -353,7 +353,7 @@ def _first(training: Training) -> str:
     if at < training.problem.n_weights:
         return f"; the first weight that is not finite is {name}"
     found = f"but {name} became {values[at]:g}"
-    return f"; the weights are finite, {found}: its samples are too large for {values.dtype}; scale the inputs"
+    return f"; the weights are finite, {found}: the samples are too large for {values.dtype}; scale the inputs"
 
 
 def diverged(training: Training, said: str, given: NDArray[Any], lr: float) -> DivergedError:
@@ -372,7 +372,7 @@ def diverged(training: Training, said: str, given: NDArray[Any], lr: float) -> D
     if scale is not None and large is not None:
         return DivergedError(
             f"{said}. {large[1]} was {given[large[0]]:g} before that step, but float16 holds numbers up to 65,504; set "
-            'it to a smaller one, or use dtype="float32"'
+            'it to a smaller number, or use dtype="float32"'
         )
     if (before := training.first(spoilt & np.isfinite(problem.store.grad))) is not None:
         return DivergedError(f"{said}. The optimiser's state of {before[1]} was nan before that step", spoilt=True)

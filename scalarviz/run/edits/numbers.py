@@ -117,11 +117,11 @@ _PARTS = (SetWeights, AddToWeights, SetFrozen)
 def spans_of(spans: Any, what: str) -> Spans:
     """Return checked spans, sorted: at least one, without overlap."""
     if not isinstance(spans, tuple | list) or not spans:
-        raise TypeMismatchError(f"{what}: the spans must be pairs (start, count), at least one, got {shown(spans)}")
+        raise TypeMismatchError(f"{what}: spans must have at least one pair (start, count), got {shown(spans)}")
     found = []
     for span in spans:
         if not isinstance(span, tuple | list) or len(span) != 2:
-            raise TypeMismatchError(f"{what}: a span is a pair (start, count), got {shown(span)}")
+            raise TypeMismatchError(f"{what}: a span must be a pair (start, count), got {shown(span)}")
         found.append((integer(f"{what}: start", span[0], 0), integer(f"{what}: count", span[1], 1)))
     _apart(sorted(found), what)
     return tuple(sorted(found))
@@ -130,7 +130,7 @@ def spans_of(spans: Any, what: str) -> Spans:
 def _apart(spans: list[tuple[int, int]], what: str) -> None:
     for (start, count), (other, _) in pairwise(spans):
         if start + count > other:
-            raise InputError(f"{what}: weight {other} is in two of its parts; name it in one")
+            raise InputError(f"{what}: weight {other} is in two spans; give it in one")
 
 
 def spans_words(said: str, spans: Spans, name: Names) -> str:

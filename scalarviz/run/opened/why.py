@@ -144,7 +144,7 @@ class Why:
 
     def _table(self) -> list[str]:
         if not self.rows:
-            return ["the loss does not depend on it: its gradient is 0"]
+            return ["the loss does not depend on this weight: its gradient is 0"]
         written = column([row.product for row in self.rows], self.others, self.total, more=self.more > 0)
         lines = [["sample", "where", "delta", "x", "delta · x"]]
         for row, product in zip(self.rows, written.rows, strict=True):
@@ -171,7 +171,7 @@ class Why:
         for line in self.update.lines:
             found += [f"{line.name} = {line.formula}", f"{'':{len(line.name)}} = {line.equation()}"]
         if self.now is not None and not _close(self.now, self.update.after):
-            found.append(f"It changed since then: it is {digits_of(self.now)} now.")
+            found.append(f"The weight changed since then: it is {digits_of(self.now)} now.")
         return found
 
     def __repr__(self) -> str:

@@ -223,7 +223,7 @@ class PlaneMap(Panel):
         integer("PlaneMap: output", self.output, 0)
         classes = len(self.classes)
         if classes not in (0, *range(2, MOST_CLASSES + 1)):
-            raise InputError(f"PlaneMap: classes has {classes} texts; allowed: none, or 2 to {MOST_CLASSES}")
+            raise InputError(f"PlaneMap: classes must have 0 or 2 to {MOST_CLASSES} texts, got {classes}")
         if self.cells is not None:
             integer("PlaneMap: cells", self.cells, 1, MOST_CELLS)
 
@@ -344,7 +344,7 @@ def psnr(painted: ArrayLike, wanted: ArrayLike) -> float:
     """
     ours, theirs = (real_array(a, what) for a, what in ((painted, "psnr: the first"), (wanted, "psnr: the second")))
     if ours.shape != theirs.shape or not ours.size:
-        raise InputError(f"psnr: got shapes {ours.shape} and {theirs.shape}; allowed: the same, with numbers in them")
+        raise InputError(f"psnr: got shapes {ours.shape} and {theirs.shape}; allowed: equal shapes, not empty")
     error = float(np.mean(np.square(_wide(ours) - _wide(theirs))))
     return float("inf") if error == 0 else -10.0 * float(np.log10(error))
 
@@ -561,7 +561,7 @@ def _check_weights(panel: LossOver | TrainingLoop, most: int) -> None:
         integer(f"{kind}: a weight", weight, 0)
     names = len(panel.names)
     if not len(weights) == names <= most:
-        raise InputError(f"{kind}: got {len(weights)} weights and {names} names; allowed: 1 to {most} of each")
+        raise InputError(f"{kind}: give 1 to {most} weights and a name for each; got {len(weights)} and {names}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -101,7 +101,7 @@ class Timeline:
         if held > budget:
             return f"start and newest step take {_mb(held)}, above the budget of {_mb(budget)}"
         if self.keyframes.spacing > 0.4:
-            return f"going back replays up to {self.keyframes.spacing:.1f} s of training; more budget makes it quicker"
+            return f"going back replays up to {self.keyframes.spacing:.1f} s of training; a larger budget is quicker"
         return ""
 
     def __repr__(self) -> str:

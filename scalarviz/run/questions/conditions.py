@@ -170,7 +170,7 @@ class Condition:
         expression = parse(text, named.vocabulary, what, "truth")
         if not expression.names:
             raise fault(
-                text, 0, f"it contains no name, so it never changes; allowed: {named.vocabulary.listed()}", what
+                text, 0, f"there is no name, so the condition never changes; allowed: {named.vocabulary.listed()}", what
             )
         expression.run(named.shaped, expression.keep(named.shaped))  # reports wrong [places] and shapes now
         return cls(expression)

@@ -121,7 +121,7 @@ def parse(text: str, vocabulary: Vocabulary, what: str = "the expression", kind:
     """
     checked_text(text, what)
     if len(text) > LONGEST:
-        raise InputError(f"{what} has {len(text):,} characters; at most {LONGEST:,} are read")
+        raise InputError(f"{what} has {len(text):,} characters; allowed: at most {LONGEST:,}")
     reader = _Reader(text, vocabulary, what)
     try:
         found = reader.visit(ast.parse(reader.python(), mode="eval").body)
@@ -161,7 +161,7 @@ class _Reader:
                 instead = f"; {_INSTEAD[text]}" if text in _INSTEAD else ""
                 raise self.fault(word, f"{text!r} is not allowed in an expression{instead}")
             if len(opened) + deep > DEEPEST:
-                raise self.fault(word, f"it is nested too deeply; at most {DEEPEST} levels are allowed")
+                raise self.fault(word, f"the nesting is too deep; allowed: at most {DEEPEST} levels")
             if sign == ")" and (opened[-1] == _IN_CALL if last == "," else ended and len(opened) > 1):
                 opened.pop()
                 ended = True
@@ -354,7 +354,7 @@ _NO = "not allowed in a formula; where(a > b, x, y) chooses between two numbers"
 _REFUSED = {
     **dict.fromkeys(("and", "or", "not", "==", "!=", "nan"), _NO),
     **dict.fromkeys(
-        ("norm", "sum", "mean", "any", "all"), "it needs an array, and every name in a formula is one number"
+        ("norm", "sum", "mean", "any", "all"), "it needs an array, but every name in a formula is one number"
     ),
     "sign": "it has no derivative; use where(a > 0, 1, -1)",
 }

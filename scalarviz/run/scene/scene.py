@@ -133,7 +133,7 @@ class Plan:
                     f"Plan: {placed.tensor} has the shape {known[placed.tensor].shape}; a plan places matrices"
                 )
         if left_out := sorted(known.keys() - {placed.tensor for placed in self.plates}):
-            raise InputError(f"Plan: {listing(left_out)} are missing; every tensor needs a place")
+            raise InputError(f"Plan: missing {listing(left_out)}; every tensor needs a place")
 
 
 # ---- `Story`: the sentences before the first step and after the last one
@@ -178,7 +178,7 @@ class Story:
         for what, words in (("sentence", self.sentence), ("headline", self.headline)):
             text(words, f"Story: {what}")
             if len(words) > LONGEST or len(words.splitlines()) > 1:
-                raise InputError(f"Story: {what} has {len(words)} characters; allowed: one line of {LONGEST}")
+                raise InputError(f"Story: {what} has {len(words)} characters; allowed: one line of up to {LONGEST}")
         if not self.sentence.strip():
             raise InputError("Story: sentence is empty; try 'They learn to invert every colour.'")
         for what, asked in (("claim", self.claim), ("reached", self.reached), ("anew", self.anew)):

@@ -210,7 +210,7 @@ class TorchHooks(MetaPathFinder):
                 self._start()
         elif optimizer is not self._optimizer and not self._other:
             self._other, kinds = True, [type(one).__name__ for one in (optimizer, self._optimizer)]
-            self._note("a second optimiser ({}) is at work; only the first ({}) is followed".format(*kinds))
+            self._note("a second optimiser ({}) takes steps; scalarviz reads only the first ({})".format(*kinds))
 
     def _start(self) -> None:
         """Follow the optimiser whose first step has begun, if any."""

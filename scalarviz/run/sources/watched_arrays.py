@@ -370,7 +370,7 @@ class Reader:
         if place is None and 0 not in shape:
             raise InputError(f"{said if name else 'an array without a name'} is new; {_SAME}")
         if place is not None and shape != place.shape:
-            raise InputError(f"{said}: got the shape {shape}, before it was {place.shape}; {_SAME}")
+            raise InputError(f"{said}: the shape changed from {place.shape} to {shape}; {_SAME}")
 
     def _fit_all(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         """Refuse missing or new arrays, and other shapes."""

@@ -94,7 +94,7 @@ def live(
     hidden, wanted = _hidden(x, hide), flag(controls, "live: controls")
     if is_graph(x):
         if display != "values" or hidden or not wanted:
-            raise InputError("live: a graph takes no display, hide or controls; leave them out")
+            raise InputError("live: a graph takes no display, hide or controls; remove these arguments")
         return live_class()(GraphShown(graph_of(x, sys._getframe(1)), pixels), script("renderGraph", "notebook.js"))
     if display == "pictures":
         return pictures_class()(Shown(x, pixels, hidden, wanted, pictures=True))

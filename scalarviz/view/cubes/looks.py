@@ -165,8 +165,8 @@ def cube(weight: Weight) -> Cube:
     """
     given: Any = weight
     if not isinstance(given, Weight):
-        hint = "; pick one weight of the Parameter, as p[0][1]" if hasattr(given, "weight") else ""
-        raise TypeMismatchError(f"cube: got {type(given).__name__}; allowed: a Weight, as net[0].weight[1][2]{hint}")
+        hint = "; pick one weight of the Parameter, such as p[0][1]" if hasattr(given, "weight") else ""
+        raise TypeMismatchError(f"cube: got {type(given).__name__}; allowed: a Weight, like net[0].weight[1][2]{hint}")
     return Cube(weight)
 
 

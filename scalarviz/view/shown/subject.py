@@ -145,7 +145,7 @@ class WeightsSource(Source):
             if index < size:
                 return part.weight(index) if isinstance(part, Block) else part
             index -= size
-        raise InputError(f"the weight is out of range; there are {self.values().size} weights")
+        raise InputError(f"there is no such weight; allowed: 0 to {self.values().size - 1}")
 
 
 def _flags(part: Any) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -282,13 +282,13 @@ class Subject:
         """
         new = np.asarray(sample, np.float64).ravel()
         if self.probe is None or new.size != self.probe.size:
-            allowed = "no sample is drawn here" if self.probe is None else f"allowed: {self.probe.size} numbers"
-            raise InputError(f"choose a sample: got {new.size} numbers; {allowed}")
+            allowed = "no sample is drawn here" if self.probe is None else f"allowed: {self.probe.size}"
+            raise InputError(f"choose a sample: got the length {new.size}; {allowed}")
         wanted = self.sample.target
         if wanted is not None:
             given = np.full(wanted.size, np.nan) if target is None else np.asarray(target, np.float64).ravel()
             if given.size != wanted.size:
-                raise InputError(f"choose a sample: got a target of {given.size} numbers; allowed: {wanted.size}")
+                raise InputError(f"choose a sample: got a target of length {given.size}; allowed: {wanted.size}")
             wanted[...] = given
         self.probe[...] = new.reshape(self.probe.shape)
         if self.given is not None:

@@ -81,7 +81,7 @@ def grid_for(shape: Sequence[int], *, strip: bool = False) -> Grid:
     """
     size = prod(shape)
     if size == 0:
-        raise InputError(f"a tensor of shape {tuple(shape)} has no elements to draw; leave it out")
+        raise InputError(f"a tensor of shape {tuple(shape)} has no elements to draw; remove the tensor")
     if size > MAX_CELLS:
         raise InputError(f"a tensor of shape {tuple(shape)} has {size} elements; a plate holds at most {MAX_CELLS}")
     if len(shape) <= 1:
@@ -241,7 +241,7 @@ class Layout:
         for plate in sorted(self.plates, key=lambda p: p.kind == "activation"):
             if plate.name == name:
                 return plate
-        raise UnknownNameError(f"no plate {shown(name)}; there are {listing(p.name for p in self.plates)}")
+        raise UnknownNameError(f"no plate {shown(name)}; allowed: {listing(p.name for p in self.plates)}")
 
     def activation(self, name: str) -> Plate | None:
         """Return the row of a stage (or of ``"input"``), or None if it is not drawn."""

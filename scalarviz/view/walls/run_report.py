@@ -165,7 +165,7 @@ def report_of_file(
     """
     runs = runs_of(path, build)
     if not runs.results:
-        raise InputError(f"{path_text(path)}: none of its {runs.total:,} runs is done; try again later")
+        raise InputError(f"{path_text(path)}: none of its runs is done; try again later")
     with Results.read(path) as read:
         made = read.about.made
     return write_report(runs, target, theme=theme, about=made, say=say)
@@ -196,7 +196,7 @@ def player_of(runs: Runs, result: Result, theme: str, title: str) -> tuple[str, 
     if not said and result.state == "done":
         kept, now = runs.weights(result.number), scene.run.state_dict()
         if not all(name in now and np.array_equal(now[name], kept[name], equal_nan=True) for name in kept):
-            said = f"trained again here, its bits differ from those of the file ({result.processor})"
+            said = f"trained again here: the bits differ from those in the file ({result.processor})"
     scene.run.close()
     return page, said
 

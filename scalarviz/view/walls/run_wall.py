@@ -453,7 +453,7 @@ def wall_of(path: StrPath, build: Build | None = None, theme: str | Theme = "dar
     """
     runs = runs_of(path, build)
     if not (runs.results or runs.growing):
-        raise InputError(f"{path_text(path)}: none of its {runs.total:,} runs is done; try again later")
+        raise InputError(f"{path_text(path)}: none of its runs is done; try again later")
     read = Results.read(path)
 
     def newer() -> Runs | None:

@@ -73,7 +73,7 @@ def check_plain(entrance: Callable[..., object], **given: Any) -> None:
     usual = inspect.signature(entrance).parameters
     said = [name for name, value in given.items() if value != usual[name].default]
     if said:
-        raise InputError(f"{entrance.__name__}: {listing(said)} works for a single run only; leave it out for a sweep")
+        raise InputError(f"{entrance.__name__}: a sweep takes no {listing(said)}; only a single run does")
 
 
 # ---- The runs of a results file. Code in the file is never executed.

@@ -42,7 +42,7 @@ def stored_subject(paths: Sequence[Path], only: Sequence[str] = ()) -> Subject:
         names = [path.name for path in paths]
     stored = [read_stored(path, only) for path in paths]
     count = sum(array.size for one in stored for array in one.arrays.values())
-    check_memory(count * BYTES, f"the picture of {count:,} numbers", "name some tensors, as --only 'layers.0.*'")
+    check_memory(count * BYTES, f"the picture of {count:,} numbers", "name some tensors, such as --only 'layers.0.*'")
     arrays = [as_floats(by_printed_names(one.arrays)) for one in stored]
     items = _items(paths[0], stored[0], [*arrays[0]])
     if len(paths) == 1:

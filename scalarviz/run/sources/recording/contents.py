@@ -110,7 +110,7 @@ class OpenDatabase:
             self._check_journal(path)
         self._use = FileUse(path, logged=logged)
         if self._use.foreign:
-            self.left_out = f"the log beside it ({path.name}-wal) belongs to another {self._form.what} and was left out"
+            self.left_out = f"the log {path.name}-wal belongs to another {self._form.what} and was not read"
             self.database = reading(path, alone=True)
             return self._check()
         self._logged = logged
@@ -132,8 +132,8 @@ class OpenDatabase:
         journal = path.with_name(f"{path.name}-journal")
         if journal.exists() and _ends_with(check_source(journal, "journal"), _NAMES_ANOTHER):
             raise FileFormatError(
-                f"cannot read {self._said}: {path_text(journal.name)} beside it asks to delete another file, which no "
-                f"{self._form.what} does; remove {path_text(journal.name)} and try again"
+                f"cannot read {self._said}: {path_text(journal.name)} would delete another file, which the journal of "
+                f"a {self._form.what} never does; remove {path_text(journal.name)} and try again"
             )
 
     def _mode(self) -> str:
@@ -163,7 +163,7 @@ class OpenDatabase:
         if application != self._form.application:
             raise FileFormatError(f"{self._said} is an SQLite file of another program, not a {what}")
         if version != ours:
-            why = "made by a newer scalarviz; update yours" if version > ours else "which is too old"
+            why = "made by a newer scalarviz; update scalarviz" if version > ours else "which is too old"
             raise FileFormatError(
                 f"{self._said} is a {what} of version {version}, {why} (this scalarviz reads version {ours})"
             )

@@ -361,12 +361,12 @@ def check_apart(path: StrPath, *recordings: Path) -> None:
         except OSError:  # no such file: nothing to lose
             continue
         if same:
-            raise InputError(f"cannot write {path_text(path)}: it is the recording itself; give another name")
+            raise InputError(f"cannot write {path_text(path)}: this file is the recording itself; give another name")
 
 
 def _exists_error(path: StrPath) -> InputError:
     return InputError(
-        f"{path_text(path)} exists, and a recording does not overwrite files; give another name, or remove it"
+        f"{path_text(path)} exists; recordings never overwrite a file; give another name, or remove the file"
     )
 
 
