@@ -62,7 +62,7 @@ by_x = (w.data * (x + nudge) - w.data * x) / nudge
 print(f"slope of y with respect to w = {by_w:.4f}, with respect to x = {by_x:.4f}")
 
 # %% [markdown]
-# The rule for every product: **the slope of `w * x` with respect to `w` is `x`**, and the slope with respect to `x` is
+# Every product has this rule: **the slope of `w * x` with respect to `w` is `x`**, and the slope with respect to `x` is
 # `w`. Another word for such a slope is **derivative**.
 #
 # **Predict:** `y` is -6 and should be 4. Does `w` have to rise or fall? Write your guess down. Section 4 has the

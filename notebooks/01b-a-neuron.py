@@ -15,7 +15,7 @@
 # # A neuron, and twelve weights
 #
 # A single weight only multiplies one input. A neuron has several inputs, each with its own weight, and adds up the
-# products. In this lesson, three neurons learn to turn every colour into its opposite.
+# products. Here three neurons learn to turn every colour into its opposite.
 #
 # **The question of this lesson: does the rule for the gradient of one weight also work for twelve weights?**
 #
@@ -38,8 +38,8 @@ def show(x, size=(680, 510), **options):
 # ## 1. A perceptron
 #
 # A **perceptron** is a neuron with several weights and one more number, the **bias**. The sum of the products and the
-# bias is `z`. An **activation** function computes the output from `z`. Our activation function is the **sigmoid**, `1 /
-# (1 + e**-z)`. The output of a sigmoid is always between 0 and 1.
+# bias is `z`. An **activation** function computes the output from `z`. Our activation function is the **sigmoid**:
+# `1 / (1 + e**-z)`. The output of a sigmoid is always between 0 and 1.
 
 # %%
 inputs, wanted = [0.9, 0.5, 0.1], 0.1
@@ -85,8 +85,8 @@ z = w[0] * inputs[0] + w[1] * inputs[1] + w[2] * inputs[2] + b
 print(f"loss before {loss.data:.4f}, after {(z.sigmoid().data - wanted) ** 2:.4f}")
 
 # %% [markdown]
-# The library has a ready-made perceptron, `nn.Perceptron`. With our new weights and bias, its output fits the loss
-# above: `(0.5566 - 0.1)**2` is 0.2085.
+# The library has a ready-made perceptron, `nn.Perceptron`. With our new weights and bias, its output is 0.5566. This
+# fits the loss above: `(0.5566 - 0.1)**2` is 0.2085.
 
 # %%
 unit = nn.Perceptron(3, activation=nn.Sigmoid())
@@ -127,9 +127,9 @@ print(f"without the sigmoid's slope: {forgotten:.4f} in place of {check.numeric[
 # %% [markdown]
 # ## 3. Twelve weights: a network
 #
-# Three perceptrons with the same three inputs form a **layer**. The layer has 9 weights and 3 biases, together twelve
-# numbers. Its task is to invert a colour. The inputs are red, green and blue, each from 0 to 1. For each input `x`, one
-# output should be `1 - x`.
+# Three perceptrons with the same three inputs form a **layer**. The layer has 9 weights and 3 biases, twelve numbers.
+# Its task is to invert a colour. The inputs are red, green and blue, each from 0 to 1. For each input `x`, one output
+# should be `1 - x`.
 
 # %%
 net = nn.Network(3, 3, activation=nn.Sigmoid(), loss=nn.MSELoss())
@@ -140,7 +140,7 @@ print(net)
 print(len(colours), "colours to learn from")
 
 # %% [markdown]
-# A `Run` trains all weights together. A `Scene` describes the picture. Here it shows the network's numbers for the
+# A `Run` trains all weights together. A `Scene` describes the picture. This one shows the network's numbers for the
 # colour orange.
 
 # %%
@@ -171,13 +171,13 @@ show(scene, quantity="gradient")
 # %%
 first = run.loss
 run.step(2999)
-print(f"loss in step 1: {first:.4f}, in step 3000: {run.loss:.4f}")
+print(f"loss before step 1: {first:.4f}, before step 3000: {run.loss:.4f}")
 show(scene)
 
 # %% [markdown]
 # The network has learnt to invert. The weight from the input red to the output red is strongly negative: more red in
 # the input means less red in the output. The same is true for green and for blue. The other six weights are almost
-# zero, so each output depends almost only on one input. Now orange becomes blue:
+# zero, so each output depends mainly on one input. Now orange becomes blue:
 
 # %%
 weights, biases = net[0].weight.data, net[0].bias.data
@@ -199,7 +199,7 @@ print(f"largest error of an output: {worst:.2f}")
 # **One layer is not enough for every task.** Lesson 03 shows a task that one layer can never learn.
 #
 # **A large network is not trained with one object per number.** Such objects are easy to understand, but slow. The
-# `Run` computed all 216 colours together, in arrays. Lesson 02 shows that both ways give the same numbers.
+# `Run` computed all 216 colours together, in arrays. Lesson 02 shows that objects and arrays give the same numbers.
 #
 # ## Live
 #

@@ -15,7 +15,8 @@
 # # RGB by hand
 #
 # A network of twelve weights learns to turn every colour into its opposite. First we write the network and its training
-# in plain Python, number by number. Then an **engine**, a computing part of the library, does the same much faster.
+# in plain Python, number by number. Then an **engine**, the part of the library that computes, does the same much
+# faster.
 #
 # **The question of this lesson: does a fast engine compute the same numbers as plain Python?**
 #
@@ -129,7 +130,7 @@ print("numbers in the graph of the loss:", count(loss, set()))
 # %% [markdown]
 # ## The loop
 #
-# Each of the sixty rounds has four parts: clear the gradients, forward, backward, step.
+# The loop has sixty rounds. Each round has four parts: clear the gradients, forward, backward, step.
 
 # %%
 losses = []
@@ -156,8 +157,8 @@ show({"weights": found, "bias": [[bias.data] for bias in biases]}, size=(560, 30
 
 # %% [markdown]
 # Was your prediction right? The weight from red to red is negative: more red in the input means less red in the output.
-# The weight from red to green is near zero, because the green output should not depend on the red input. Each row of
-# the table below is an output, and each column is an input:
+# The weight from red to green is much nearer to zero, because the green output should not depend on the red input. In
+# the table below, a row is an output, and a column is an input:
 
 # %%
 print(found.round(2))
@@ -209,8 +210,8 @@ with make_run("numba") as run:
 print("100 times as many steps in less time:", seconds < by_hand)
 
 # %% [markdown]
-# So we can take more steps. The picture of a `Scene` shows the weights, the numbers for the colour orange, and two
-# panels. The upper panel shows all 27 colours as the network returns them, and as they should be.
+# So we can take more steps. The `Scene` below shows the weights, the numbers for orange, and two panels. The upper
+# panel shows all 27 colours as the network returns them, and as they should be.
 
 # %%
 run = make_run("numba")

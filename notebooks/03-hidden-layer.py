@@ -15,9 +15,9 @@
 # # Why a hidden layer
 #
 # "One or the other, but not both": a child understands this rule at once. A single layer of weights never learns this
-# rule, however long it is trained. A network with one more layer, a **hidden layer**, learns the rule quickly.
+# rule, however long it is trained. A network with one more layer, a **hidden layer**, learns it quickly.
 #
-# **The question of this lesson: what does the hidden layer do that one layer cannot?**
+# **The question of this lesson: what can a network with a hidden layer do that one layer cannot?**
 #
 # You need to know: a unit adds up weighted inputs and applies an activation function to the sum (lessons 01b and 02).
 # The lesson takes about 20 minutes.
@@ -71,7 +71,7 @@ print("right answers of the best:", max(counts))
 #
 # ## Training does not help
 #
-# Training looks for the best weights and bias. But even the best ones of one unit give wrong answers.
+# For one unit, even the best weights and bias give wrong answers, so training cannot help.
 
 # %%
 unit = nn.Perceptron(2, activation=nn.Sigmoid(), seed=0)
@@ -124,10 +124,10 @@ scene.run.step(20_000)
 show(scene)
 
 # %% [markdown]
-# In the square, each point is a pair of inputs. The colour of the point is the network's answer: blue is 1, orange
-# is 0. On the two black curves the answer is one half. Each curve cuts off a corner that should be 0.
+# In the square on the right, each point is a pair of inputs. The colour of the point is the network's answer: blue is
+# 1, orange is 0. On the two black curves the answer is one half. Each curve cuts off a corner that should be 0.
 #
-# The next cell prints the outputs of the three hidden units for each question, and the sum in the last unit:
+# The next cell prints the outputs of the three hidden units for each question, and the weighted sum in the last unit:
 
 # %%
 weights, last = scene.run.model[0].weight.data, scene.run.model[2].weight.data[0]
@@ -218,10 +218,9 @@ print("sum  ", *(f"{pull:8.4f}" for pull in by_question.sum(axis=0)))
 # %% [markdown]
 # The gradients are not zero: each question *pulls* at each weight. But the two questions with the answer 1 pull in one
 # direction, and the two questions with the answer 0 pull in the other. The outputs of the hidden units are nearly the
-# same for all four questions, so the pulls **cancel**: the next steps undo each step.
+# same for all four questions, so the pulls **cancel**: the four steps of a round almost undo each other.
 #
-# The network learns slowly, but it does not stop: after each round of four questions, a small change remains. More
-# steps help:
+# The network learns slowly, but it does not stop: after each round, a small change remains. More steps help:
 
 # %%
 for steps in (20_000, 40_000, 60_000, 80_000):

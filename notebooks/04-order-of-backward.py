@@ -55,8 +55,8 @@ print("a = 4:", doubled_twice(4))
 # ## What one node does
 #
 # The numbers `a`, `b` and `c` form a graph. Each number is a *node*. The nodes that it was computed from are its
-# *parents*. Backward repeats one small operation, a *push*. In a push, a node multiplies its own gradient by its slope
-# with respect to a parent, and **adds** the product to the parent's gradient. It does so for each parent.
+# *parents*. Backward repeats one small operation, the *push*: a node multiplies its own gradient by its slope with
+# respect to a parent, and **adds** the product to the parent's gradient. The node does so for each parent.
 
 
 # %%
@@ -78,7 +78,7 @@ print("product:", (x * y).local_gradients)
 # ## Two orders
 #
 # We make the graph of `a`, `b` and `c` twice. Each time, `c` gets the gradient 1. In the first graph `c` pushes first,
-# then `b`. In the second graph `b` pushes first.
+# then `b`. In the second graph `b` pushes first, then `c`.
 #
 # **Predict:** which gradient will `a` get in each graph?
 
@@ -119,8 +119,8 @@ side_by_side(c_first=c_first, b_first=sv.draw(c))
 #
 # ## Passing on at once
 #
-# The next function pushes to one parent, and at once calls itself for this parent. Then it continues with the next
-# parent. This function looks right.
+# The next function pushes the gradient of a node to one parent, and at once calls itself for this parent. Then it
+# continues with the next parent.
 
 
 # %%
@@ -187,7 +187,7 @@ for order, slope in every_order(entangled):
     print(order, " slope at x:", slope)
 
 # %% [markdown]
-# Which slope is right? Find out without backward: change `x` a little (a *nudge*), and see how much `r` changes.
+# Which slope is right? Find out without backward: nudge `x` (change it a little), and see how much `r` changes.
 
 
 # %%
@@ -203,7 +203,7 @@ print("right:", right)
 
 
 # %% [markdown]
-# Only one of the six orders is right. `r` has to push first, then `q`, and then `p`.
+# Only one of the six orders is right: `r`, `q`, `p`.
 #
 # Two nodes may push in either order if neither was computed from the other. In the next graph, `p` and `q` use only
 # `x`:
@@ -237,11 +237,11 @@ nodes["r"].backward()
 print("backward():", x.grad)
 
 # %% [markdown]
-# ## Why backward does not use single paths
+# ## Why backward does not follow every path
 #
 # You can also find the slope without an order: multiply the slopes along each **path** from `c` back to `a`, and add up
-# the products. This graph has 4 paths. Each path has the product 1, so the slope is 4. This is right, but there can be
-# far too many paths. Continue the doubling and count them:
+# the products. This graph has 4 paths, each with the product 1, so the slope is 4. This is right, but there can be far
+# too many paths. Continue the doubling and count them:
 
 
 # %%
@@ -260,11 +260,11 @@ for doublings in (1, 2, 3, 10, 15):
 # pushes only once, however many paths lead through it. So backward takes about twice as long as forward, for 15 nodes
 # and for a million nodes.
 #
-# ## A mistake that hides
+# ## A hidden mistake
 #
-# With `sv.mistakes.wrong_order("found")`, `backward()` makes a mistake on purpose: each node pushes as soon as one of
-# the nodes that use it has pushed. In a plain chain of layers the result is still right. Then somebody adds a
-# **shortcut** around a layer:
+# With `sv.mistakes.wrong_order("found")`, `backward()` makes a mistake on purpose: each node pushes as soon as it is
+# *found*, that is, as soon as one node that uses it has pushed. In a plain chain of layers the result is still right.
+# Then somebody adds a **shortcut** around a layer:
 
 
 # %%
@@ -336,7 +336,7 @@ sv.check.exercise("04.3", answer)
 # %% [markdown]
 # **4. A whole `backward`.** Write `backward` for any graph. At the start all gradients are 0. The list `order` must
 # contain `root` and all nodes that it was computed from, directly or indirectly, in an order that obeys the rule.
-# (`node.parents` lists the parents.) Add lines to the cell. Do not call the library's own `root.backward()`.
+# (`node.parents` lists the parents.) You may add lines. Do not call the library's own `root.backward()`.
 
 
 # %% tags=["exercise: whole-walk"]

@@ -70,8 +70,8 @@ with sv.mistakes.overwrite():
     print("replaced:", w.grad)
 
 # %% [markdown]
-# One of the two parts is lost: the second part has replaced it. A gradient check (lesson 01b) finds this mistake at
-# once:
+# One of the two parts is lost: the part that arrived later has replaced it. A gradient check (lesson 01b) finds this
+# mistake at once:
 
 
 # %%
@@ -105,13 +105,13 @@ loss_of(w, 1.0, 3.0).backward()
 print("together:", together, "  one after the other:", w.grad)
 
 # %% [markdown]
-# So adding is right if all slopes in the box belong to the **same** step. After the step the weight has a new value.
-# The slopes in the box belong to the old value, so you clear the box.
+# So adding is right if all slopes in the box belong to the **same** step. After the step the weight has a new value, so
+# you clear the old slopes.
 #
 # ## Training without `zero_grad`
 #
 # The loss is `(w - 2)**2`, so the best `w` is 2. Two runs begin with `w = 0`. The first run clears the box before every
-# step. The second run never clears it.
+# step, the second run never.
 #
 # **Predict:** what will `w` do in the second run: stop before 2, grow without limit, or something else?
 
@@ -198,7 +198,7 @@ for order in ("clear backward step", "backward step clear", "backward clear step
 # ## Who clears?
 #
 # In a network the optimiser clears the gradients: you call `optimizer.zero_grad()`. But the optimiser knows only the
-# weights that you **give** to it. Here it does not get the bias `b`:
+# weights that you **give** to it. Here the optimiser does not get the bias `b`:
 
 # %%
 w, b = sv.Weight(0.0, name="w"), sv.Weight(0.0, name="b")
@@ -252,8 +252,7 @@ sv.check.exercise("05.1", answer)
 
 
 # %% [markdown]
-# **2. In parts.** Write the slopes of `f = w * w * x + w` with respect to `w` and to `x`. Hint: at how many places does
-# `f` use `w`?
+# **2. In parts.** Write the slopes of `f = w * w * x + w` with respect to `w` and to `x`. How often does `f` use `w`?
 
 
 # %% tags=["exercise: in-parts"]
