@@ -336,7 +336,7 @@ sv.check.exercise("04.3", answer)
 # %% [markdown]
 # **4. A whole `backward`.** Write `backward` for any graph. At the start all gradients are 0. The list `order` must
 # contain `root` and all nodes that it was computed from, directly or indirectly, in an order that obeys the rule.
-# (`node.parents` lists the parents.) You may add lines. Do not call the library's own `root.backward()`.
+# (`node.parents` lists the parents.) Add the lines that you need. Do not call the library's own `root.backward()`.
 
 
 # %% tags=["exercise: whole-walk"]
