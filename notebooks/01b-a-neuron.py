@@ -140,7 +140,7 @@ print(net)
 print(len(colours), "colours to learn from")
 
 # %% [markdown]
-# A `Run` trains all weights together. A `Scene` describes the picture. This one shows the network's numbers for the
+# A `Run` trains all weights together. A `Scene` describes the picture. This scene shows the network's numbers for the
 # colour orange.
 
 # %%

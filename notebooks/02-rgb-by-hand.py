@@ -210,8 +210,8 @@ with make_run("numba") as run:
 print("100 times as many steps in less time:", seconds < by_hand)
 
 # %% [markdown]
-# So we can take more steps. The `Scene` below shows the weights, the numbers for orange, and two panels. The upper
-# panel shows all 27 colours as the network returns them, and as they should be.
+# So we can take more steps. The `Scene` below shows the weights, the sums and outputs for orange, and two panels. The
+# upper panel shows all 27 colours as the network returns them, and as they should be.
 
 # %%
 run = make_run("numba")

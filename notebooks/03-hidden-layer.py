@@ -218,9 +218,9 @@ print("sum  ", *(f"{pull:8.4f}" for pull in by_question.sum(axis=0)))
 # %% [markdown]
 # The gradients are not zero: each question *pulls* at each weight. But the two questions with the answer 1 pull in one
 # direction, and the two questions with the answer 0 pull in the other. The outputs of the hidden units are nearly the
-# same for all four questions, so the pulls **cancel**: the four steps of a round almost undo each other.
+# same for all four questions, so the pulls **cancel**: four steps, one for each question, almost undo each other.
 #
-# The network learns slowly, but it does not stop: after each round, a small change remains. More steps help:
+# The network learns slowly, but it does not stop: after four steps, a small change remains. More steps help:
 
 # %%
 for steps in (20_000, 40_000, 60_000, 80_000):

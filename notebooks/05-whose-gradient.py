@@ -111,7 +111,7 @@ print("together:", together, "  one after the other:", w.grad)
 # ## Training without `zero_grad`
 #
 # The loss is `(w - 2)**2`, so the best `w` is 2. Two runs begin with `w = 0`. The first run clears the box before every
-# step, the second run never.
+# step, the second run never clears it.
 #
 # **Predict:** what will `w` do in the second run: stop before 2, grow without limit, or something else?
 
