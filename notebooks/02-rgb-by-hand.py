@@ -15,8 +15,7 @@
 # # RGB by hand
 #
 # A network of twelve weights learns to turn every colour into its opposite. First we write the network and its training
-# in plain Python, number by number. Then an **engine**, the part of the library that computes, does the same much
-# faster.
+# in plain Python. Then an **engine**, the part of the library that computes, does the same much faster.
 #
 # **The question of this lesson: does a fast engine compute the same numbers as plain Python?**
 #

@@ -64,10 +64,10 @@ counts = [right_answers(*numbers) for numbers in rng.uniform(-1, 1, (100_000, 3)
 print("right answers of the best:", max(counts))
 
 # %% [markdown]
-# The best unit gets three answers right. This is not bad luck. The points where `w0 * x + w1 * y + bias` is 0 form a
-# straight line. The unit answers 1 on one side of this line and 0 on the other. The four questions (pairs of bits) are
-# the corners of a square. The two corners with the answer 1 lie **diagonally across** from each other, so no straight
-# line separates them from the other two.
+# The best unit gets three answers right. The reason: the points where `w0 * x + w1 * y + bias` is 0 form a straight
+# line. The unit answers 1 on one side of this line and 0 on the other. The four questions (pairs of bits) are the
+# corners of a square. The two corners with the answer 1 lie **diagonally across** from each other, so no straight line
+# separates them from the other two.
 #
 # ## Training does not help
 #
@@ -185,7 +185,7 @@ for activation in ("tanh", "sigmoid"):
     print(f"{activation:8} all four right: {solved} of 20")
 
 # %% [markdown]
-# With `sigmoid`, eight of the twenty networks still give wrong answers. Here is one of these eight (seed 3):
+# With `sigmoid`, eight networks still give wrong answers. One of these eight (seed 3):
 
 # %%
 stuck = xor.build(xor.Options(seed=3, activation="sigmoid", cells=20))

@@ -35,7 +35,7 @@ import scalarviz as sv
 #
 # Let `b = a + a`, and `c = b + b`. If `a` grows by 1, by how much does `c` grow?
 #
-# Write your number down before you run the next cell.
+# Write your number down first.
 
 
 # %%
@@ -228,8 +228,7 @@ print("right:", right)
 # older than the nodes that use it. If the nodes push from the newest to the oldest, the order is right.
 #
 # The `backward()` of this library uses this order. The library micrograd sorts the graph (a *topological sort*).
-# PyTorch counts, for every node, how many nodes that use it have not pushed yet. All three libraries obey the same
-# rule.
+# PyTorch counts, for every node, how many nodes that use it have not pushed yet. All three obey the same rule.
 
 # %%
 x, nodes = entangled()
@@ -258,7 +257,7 @@ for doublings in (1, 2, 3, 10, 15):
 # %% [markdown]
 # The number of **paths** doubles with every node, although there is only one weight. In the right order every node
 # pushes only once, however many paths lead through it. So backward takes about twice as long as forward, for 15 nodes
-# and for a million nodes.
+# and for a million.
 #
 # ## A hidden mistake
 #

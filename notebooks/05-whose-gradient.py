@@ -166,8 +166,8 @@ for k in (0, 3, 7, 14):
 # %% [markdown]
 # ## Where does `zero_grad` belong?
 #
-# The training loop repeats three parts: clear the gradient, backward (together with forward), and step. **Predict:**
-# with which of these orders does `w` approach 2?
+# The training loop repeats three parts: clear the gradient, backward (with forward), and step. **Predict:** with which
+# of these orders does `w` approach 2?
 #
 # * A: clear, backward, step
 # * B: backward, step, clear
