@@ -185,7 +185,7 @@ for activation in ("tanh", "sigmoid"):
     print(f"{activation:8} all four right: {solved} of 20")
 
 # %% [markdown]
-# With `sigmoid`, eight networks still give wrong answers. One of these eight (seed 3):
+# With `sigmoid`, eight networks still give wrong answers. Here is one of them (seed 3):
 
 # %%
 stuck = xor.build(xor.Options(seed=3, activation="sigmoid", cells=20))
