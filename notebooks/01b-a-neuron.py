@@ -14,10 +14,10 @@
 # %% [markdown]
 # # A neuron, and twelve weights
 #
-# A single weight can only multiply its input by one number. A neuron has several weights and adds up their products.
-# Three neurons form a network that turns every colour into its opposite.
+# A single weight only multiplies one input. A neuron has several inputs, each with its own weight, and adds up the
+# products. Here three neurons learn to turn every colour into its opposite.
 #
-# **The question of this lesson: does the rule of one weight still work when there are twelve?**
+# **The question of this lesson: does the rule for the gradient of one weight also work for twelve weights?**
 #
 # You need to know: forward, backward, step (lesson 01). The lesson takes about 20 minutes.
 
@@ -37,9 +37,9 @@ def show(x, size=(680, 510), **options):
 # %% [markdown]
 # ## 1. A perceptron
 #
-# A **perceptron** has several weights and one more number, the **bias**. It adds up the products and the bias; the
-# result is the sum `z`. Then it sends `z` through an **activation** function. Ours is the **sigmoid**,
-# `1 / (1 + e**-z)`. Its result is always between 0 and 1.
+# A **perceptron** is a neuron with several weights and one more number, the **bias**. The sum of the products and the
+# bias is `z`. An **activation** function computes the output from `z`. Our activation function is the **sigmoid**:
+# `1 / (1 + e**-z)`. The output of a sigmoid is always between 0 and 1.
 
 # %%
 inputs, wanted = [0.9, 0.5, 0.1], 0.1
@@ -51,10 +51,10 @@ loss = (out - wanted) ** 2
 print(f"z = {z.data:.4f}, output = {out.data:.4f}, loss = {loss.data:.4f}")
 
 # %% [markdown]
-# **Predict:** the output is too large. Which weight will have the largest gradient?
+# **Predict:** the output is 0.68, but it should be 0.1. Which weight will have the largest gradient?
 #
-# In lesson 01 you called forward and backward of the weight yourself. Here this is not needed: `z`, `out` and `loss`
-# remember how they were computed. One call of `loss.backward()` applies the chain rule all the way back to the weights.
+# In lesson 01 you called `forward` and `backward` of the weight yourself. Here you do not need to, because `z`, `out`
+# and `loss` store how they were computed. One call of `loss.backward()` computes all gradients with the chain rule.
 
 # %%
 loss.backward()
@@ -64,8 +64,8 @@ for weight in [*w, b]:
 # %% [markdown]
 # ### The chain rule with the numbers filled in
 #
-# Three slopes lie on the path from the loss to `w0`: those of the square, the sigmoid and the product. The slope of the
-# sigmoid is `out * (1 - out)`.
+# The path from the loss to `w0` leads through the square, the sigmoid and the product `w0 * 0.9`. To get the gradient
+# of `w0`, multiply their three slopes. The slope of the sigmoid is `out * (1 - out)`.
 
 # %%
 by_output = 2 * (out.data - wanted)
@@ -75,8 +75,8 @@ product = by_output * by_sum * by_weight
 print(f"{by_output:.4f} * {by_sum:.4f} * {by_weight} = {product:.4f}")
 
 # %% [markdown]
-# For `w1` and `w2` only the last factor is different. For the bias the last factor is 1. A step against these gradients
-# makes the loss smaller:
+# For `w1` and `w2` only the last factor is different: 0.5 and 0.1. For the bias the last factor is 1. A step against
+# these gradients makes the loss smaller:
 
 # %%
 for weight in [*w, b]:
@@ -85,7 +85,8 @@ z = w[0] * inputs[0] + w[1] * inputs[1] + w[2] * inputs[2] + b
 print(f"loss before {loss.data:.4f}, after {(z.sigmoid().data - wanted) ** 2:.4f}")
 
 # %% [markdown]
-# The library has a ready-made perceptron, `nn.Perceptron`. It gives the same output as ours after the step:
+# The library has a ready-made perceptron, `nn.Perceptron`. With our new weights and bias, its output is 0.5566. This
+# fits the loss above: `(0.5566 - 0.1)**2` is 0.2085.
 
 # %%
 unit = nn.Perceptron(3, activation=nn.Sigmoid())
@@ -96,8 +97,9 @@ print(f"output = {unit(inputs).data:.4f}")
 # %% [markdown]
 # ## 2. A gradient check
 #
-# Is a gradient right? Lesson 01 had a test: change a number a little (a *nudge*), and see how much the result changes.
-# The test is more exact with a nudge to both sides. A slope found in this way is called a **finite difference**.
+# Is a gradient right? You can test it as in lesson 01: change a number a little (a *nudge*), and see how much the
+# result changes. The test is more exact if you nudge the number once up and once down. A slope found in this way is
+# called a **finite difference**.
 
 
 # %%
@@ -112,8 +114,8 @@ low = loss_of(sv.Value(0.8 - nudge), -0.4, 0.3, 0.2).data
 print(f"nudged: {(high - low) / (2 * nudge):.6f}   chain rule: {product:.6f}")
 
 # %% [markdown]
-# `sv.gradcheck` does this for every argument of a function. It finds mistakes. For example, if you forget the slope of
-# the sigmoid, the result is far off.
+# `sv.gradcheck` does this test for every argument of a function. The test finds mistakes: a gradient without the slope
+# of the sigmoid is far from the finite difference.
 
 # %%
 check = sv.gradcheck(loss_of, 0.8, -0.4, 0.3, 0.2)
@@ -125,8 +127,9 @@ print(f"without the sigmoid's slope: {forgotten:.4f} in place of {check.numeric[
 # %% [markdown]
 # ## 3. Twelve weights: a network
 #
-# Three perceptrons with the same three inputs form a **layer**. It has 9 weights and 3 biases. Its task is to invert a
-# colour. Red, green and blue go in as numbers from 0 to 1. For each number `x`, the output should be `1 - x`.
+# Three perceptrons with the same three inputs form a **layer**. The layer has 9 weights and 3 biases, twelve numbers.
+# Its task is to invert a colour. The inputs are red, green and blue, each from 0 to 1. For each input `x`, one output
+# should be `1 - x`.
 
 # %%
 net = nn.Network(3, 3, activation=nn.Sigmoid(), loss=nn.MSELoss())
@@ -137,8 +140,8 @@ print(net)
 print(len(colours), "colours to learn from")
 
 # %% [markdown]
-# A `Run` trains all weights together. A `Scene` says what the picture shows beside the cubes: here the colour orange on
-# its way through the network, and its target.
+# A `Run` trains all weights together. A `Scene` describes the picture. This scene shows the network's numbers for the
+# colour orange.
 
 # %%
 sgd = optim.SGD(net.parameters(), lr=0.5)
@@ -149,11 +152,11 @@ scene = Scene("invert", run, orange, 1 - orange, names, names, panels=())
 show(scene)
 
 # %% [markdown]
-# The picture shows the network before training. A row of cubes is one perceptron: its three weights, its bias, its sum
-# and its output. The weights start as random numbers between 0 and 1. The biases start at 0. Orange should become blue,
-# but it becomes grey.
+# The picture shows the network before training. Each row is one perceptron: its three weights, its bias, its sum, its
+# output and its target. The weights start as random numbers between 0 and 1. The biases start at 0. Orange should
+# become blue, but now it becomes grey.
 #
-# Take one step. Then look at the same cubes coloured by the **gradient** of that step. The colour bar is logarithmic
+# The next cell takes one step. Then the same cubes show the **gradients** of that step. The colour bar is logarithmic
 # here, because gradients can have very different sizes.
 
 # %%
@@ -162,19 +165,19 @@ run.step()
 show(scene, quantity="gradient")
 
 # %% [markdown]
-# All gradients are positive: if a weight rises, the loss rises. So the step has lowered all weights. Now we take the
-# remaining steps, up to step 3000:
+# All gradients are positive: if any of the weights rises, the loss rises. So the step lowered all weights. The next
+# cell continues the training up to step 3000:
 
 # %%
 first = run.loss
 run.step(2999)
-print(f"loss after step 1: {first:.4f}, after the others: {run.loss:.4f}")
+print(f"loss before step 1: {first:.4f}, before step 3000: {run.loss:.4f}")
 show(scene)
 
 # %% [markdown]
-# The network has learnt to invert. The weight from red to red is strongly negative: more red in the input means less
-# red in the output. The same is true for green and for blue. The other six weights are almost zero: each output depends
-# on one input only. The positive biases turn black into almost white. Now orange becomes blue:
+# The network has learnt to invert. The weight from the input red to the output red is strongly negative: more red in
+# the input means less red in the output. The same is true for green and for blue. The other six weights are almost
+# zero, so each output depends mainly on one input. Now orange becomes blue:
 
 # %%
 weights, biases = net[0].weight.data, net[0].bias.data
@@ -183,10 +186,10 @@ print("biases", biases.round(2))
 print("orange", orange, "->", run.predict([orange])[0].round(2))
 
 # %% [markdown]
-# ## 4. What it cannot do
+# ## 4. Limits of this network
 #
-# **It is not exact.** The graph of `1 - x` is a straight line, but the graph of a sigmoid is an S. So one layer can
-# only come near the line. The network did not "understand" colours. Training made one number small, the loss.
+# **It is not exact.** The graph of `1 - x` is a straight line, but the graph of a sigmoid is an S. So one sigmoid layer
+# can only come near this line. The network did not "understand" colours. Training only made the loss small.
 
 # %%
 worst = abs(run.predict(colours) - (1 - colours)).max()
@@ -196,13 +199,13 @@ print(f"largest error of an output: {worst:.2f}")
 # **One layer is not enough for every task.** Lesson 03 shows a task that one layer can never learn.
 #
 # **A large network is not trained with one object per number.** Such objects are easy to understand, but slow. The
-# `Run` computed all 216 colours together. Lesson 02 shows that this gives the same numbers.
+# `Run` computed all 216 colours together, in arrays. Lesson 02 shows that objects and arrays give the same numbers.
 #
 # ## Live
 #
-# This is one perceptron with three inputs, as in section 1. Run the cell and click the picture. Press **`.`** (full
-# stop) to look inside a step. Each further press shows the next *micro-step*: one product, sum, slope or update. The
-# line below the cubes shows its numbers.
+# The next cell shows the perceptron of section 1. Run the cell and click the picture. Press **`.`** (full stop) to open
+# a training step. Each further press shows one part of this step, a *micro-step*: one product, sum, slope or update.
+# The line below the cubes shows the numbers of the micro-step.
 
 # %%
 sv.lesson("01b")
@@ -218,15 +221,15 @@ answer = ...
 sv.check.exercise("01b.1", answer)
 
 # %% [markdown]
-# **2. A slope.** The output of a sigmoid is 0.8. How large is its slope there?
+# **2. A slope.** The output of a sigmoid is 0.8. What is the slope of the sigmoid at this output?
 
 # %% tags=["exercise: slope"]
 answer = ...
 sv.check.exercise("01b.2", answer)
 
 # %% [markdown]
-# **3. The bias.** The slope of the loss with respect to the output is -0.4. The output of the sigmoid is 0.5, and the
-# only input is 3. What is the gradient of the **bias**?
+# **3. The bias.** A neuron has one input, 3, and a sigmoid. Its output is 0.5. The slope of the loss with respect to
+# this output is -0.4. What is the gradient of the **bias**?
 
 # %% tags=["exercise: bias"]
 answer = ...
@@ -234,8 +237,8 @@ sv.check.exercise("01b.3", answer)
 
 
 # %% [markdown]
-# **4. A whole neuron.** The input is 3 and the target is 1, so the loss is `f = (sigmoid(3 * w + b) - 1)**2`. Write the
-# slopes of `f` with respect to `w` and to `b`.
+# **4. A whole neuron.** The input is 3 and the target is 1, so the loss is `f = (sigmoid(3 * w + b) - 1)**2`. Return
+# the slopes of `f` with respect to `w` and to `b`.
 
 
 # %%
@@ -255,5 +258,4 @@ sv.check.exercise("01b.4", slopes)
 # %% [markdown]
 # ## To remember
 #
-# **However many weights there are, the same rule gives each gradient: multiply the slopes along the path from the loss
-# to the weight.**
+# **The same rule gives the gradient of every weight: multiply the slopes along the path from the loss to the weight.**

@@ -14,11 +14,10 @@
 # %% [markdown]
 # # RGB by hand
 #
-# A network of twelve weights learns to turn every colour into its opposite. First you write the network and its
-# training yourself, in plain Python, number by number. Then one of the library's **engines** does the same, much
-# faster.
+# A network of twelve weights learns to turn every colour into its opposite. First we write the network and its training
+# in plain Python. Then an **engine**, the part of the library that computes, does the same much faster.
 #
-# **The question of this lesson: does the fast engine compute the same numbers?**
+# **The question of this lesson: does a fast engine compute the same numbers as plain Python?**
 #
 # You need to know: forward, backward, step (lessons 01 and 01b). The lesson takes about 20 minutes.
 
@@ -41,7 +40,7 @@ def show(x, size=(680, 420), **options):
 # %% [markdown]
 # ## The task
 #
-# A colour is three numbers between 0 and 1: how much red, green and blue it has. Its opposite is `1 - colour`. With
+# A colour is three numbers from 0 to 1: red, green and blue. For the opposite colour, subtract each number from 1. With
 # three levels of red, green and blue there are 27 colours.
 
 # %%
@@ -51,13 +50,13 @@ wanted = [[1 - r, 1 - g, 1 - b] for r, g, b in colours]
 print(len(colours), "colours; white", colours[-1], "should become", wanted[-1])
 
 # %% [markdown]
-# **Predict:** one of the weights leads from the input red to the output red. Will it be positive, negative or about
+# **Predict:** one weight leads from the input red to the output red. Will this weight be positive, negative or about
 # zero after training? And the weight from red to green?
 #
 # ## The network
 #
-# There are three units, one for each output colour. A unit has three weights, one for each input, and a bias. These
-# twelve numbers start at random.
+# The network has three *units* (neurons): one each for the outputs red, green and blue. A unit has three weights, one
+# for each input, and a bias. The weights start as random numbers from 0 to 1. The biases start at 0.
 
 # %%
 rng = np.random.default_rng(3)
@@ -72,8 +71,8 @@ show({"weights": start, "bias": [[0.0]] * 3}, size=(560, 300))
 
 
 # %% [markdown]
-# A unit multiplies each input by its weight, and adds up the products and the bias. Then a **sigmoid** bends the sum
-# into the range from 0 to 1.
+# A unit multiplies each input by a weight, and adds up the products and the bias. Then a **sigmoid** turns the sum into
+# a number between 0 and 1.
 
 
 # %%
@@ -95,9 +94,9 @@ print("it should be       ", [f"{1 - number:.2f}" for number in orange])
 
 
 # %% [markdown]
-# ## How wrong is it?
+# ## The loss
 #
-# One number answers this for all 27 colours: the **loss**, the mean of the squared errors.
+# The **loss** says how wrong the network is. Our loss is the mean of the squared errors over all 27 colours.
 
 
 # %%
@@ -113,7 +112,7 @@ loss = loss_of_all()
 print(f"loss = {loss.data:.4f}")
 
 # %% [markdown]
-# The loss remembers every number that it was computed from, as a graph. There are more than a thousand:
+# The loss stores every number that it was computed from. These numbers form a graph. There are more than a thousand:
 
 
 # %%
@@ -130,7 +129,7 @@ print("numbers in the graph of the loss:", count(loss, set()))
 # %% [markdown]
 # ## The loop
 #
-# The loop repeats four parts, sixty times: clear the gradients, forward, backward, step.
+# The loop has sixty rounds. Each round has four parts: clear the gradients, forward, backward, step.
 
 # %%
 losses = []
@@ -149,7 +148,7 @@ by_hand = time.perf_counter() - began
 print("loss:", "  ".join(f"{number:.4f}" for number in losses[::10]), f" ...  {losses[-1]:.4f}")
 
 # %% [markdown]
-# This loop is all of training. Everything else (optimisers, batches, graphics cards) makes this loop better or faster.
+# Training needs only this loop. Optimisers, batches and graphics cards make the loop better or faster.
 
 # %%
 found = np.array([[weight.data for weight in row] for row in weights])
@@ -157,18 +156,18 @@ show({"weights": found, "bias": [[bias.data] for bias in biases]}, size=(560, 30
 
 # %% [markdown]
 # Was your prediction right? The weight from red to red is negative: more red in the input means less red in the output.
-# The weight from red to green is about ten times smaller, and still falls towards zero: the green output should not
-# depend on the red input.
+# The weight from red to green is much nearer to zero, because the green output should not depend on the red input. In
+# the table below, a row is an output, and a column is an input:
 
 # %%
 print(found.round(2))
 
 # %% [markdown]
-# ## The same, as a Run
+# ## The same training with a Run
 #
-# `nn.Network` has the same twelve weights, `optim.SGD` takes the same step, and `sv.Run` runs the loop. You can choose
-# the engine of a `Run`. `objects` works like your loop, number by number. `numpy` and `numba` compute all colours
-# together. `numba` first compiles to machine code; the first time, this takes some seconds.
+# `nn.Network` has the same twelve numbers, `optim.SGD` takes the same step, and `sv.Run` runs the loop. You can choose
+# the engine of a `Run`. The engine `objects` computes number by number, as our loop does. `numpy` and `numba` compute
+# all colours together. `numba` first compiles the computation to machine code, which takes some seconds the first time.
 
 
 # %%
@@ -180,8 +179,8 @@ def make_run(engine):
 
 
 # %% [markdown]
-# **Predict:** each engine takes sixty steps from the same start. Will its weights agree with yours to 2 digits, to 6,
-# or to all 16 digits that the computer keeps?
+# **Predict:** each engine takes sixty steps from the same first weights. Will its weights agree with those of our loop
+# to 2 digits, to 6 digits, or to all 16 digits that the computer stores?
 
 # %%
 away = {}
@@ -192,14 +191,14 @@ for engine in ("objects", "numpy", "numba"):
     print(f"{engine:8} equal to 12 digits: {away[engine] < 1e-12}   to 2 digits: {away[engine] < 0.01}")
 
 # %% [markdown]
-# They are the same numbers: the fast engines do not approximate. (The last digits may differ, because a computer rounds
-# after every addition. If it adds in another order, it rounds in another way.)
+# So the fast engines do not approximate. (Only the last digits may differ, because a computer rounds after every
+# addition. If it adds the same numbers in another order, it may get another result.)
 
 # %%
 print("0.1 + 0.2 + 0.3 == 0.3 + 0.2 + 0.1:", 0.1 + 0.2 + 0.3 == 0.3 + 0.2 + 0.1)
 
 # %% [markdown]
-# How fast is the fast engine?
+# How fast is `numba`?
 
 # %%
 with make_run("numba") as run:
@@ -210,8 +209,8 @@ with make_run("numba") as run:
 print("100 times as many steps in less time:", seconds < by_hand)
 
 # %% [markdown]
-# So you can afford more steps. A `Scene` says what to show: the weights, the colour orange on its way through the
-# network, and a panel in which all colours form a cube.
+# So we can take more steps. The `Scene` below shows the weights, the sums and outputs for orange, and two panels. The
+# upper panel shows all 27 colours as the network returns them, and as they should be.
 
 # %%
 run = make_run("numba")
@@ -221,8 +220,7 @@ run.step(1000)
 show(scene, size=(960, 560))
 
 # %% [markdown]
-# After a thousand steps orange becomes almost the right blue. All six weights that lead from one colour to another are
-# about zero.
+# After a thousand steps orange becomes almost the right blue. The six weights between different colours are about zero.
 
 # %%
 print("orange ->", run.predict([orange])[0].round(2), "  wanted", [round(1 - x, 1) for x in orange])
@@ -230,24 +228,24 @@ print("orange ->", run.predict([orange])[0].round(2), "  wanted", [round(1 - x, 
 # %% [markdown]
 # ## Live
 #
-# This is the same network with other first weights and 216 colours. Run the cell, click the picture, and press
-# **Space** to train. When the network has learnt, press **Space** to pause and **R** to restart. Press **P** to open
-# the controls, double-click the learning rate, and type 50 (a hundred times as much). Press **P** again to close them.
-# **Predict:** what will the loss do? Then press **Space**.
+# The next cell shows the same network with other first weights and 216 colours. Run the cell, click the picture, and
+# press **Space** to train. When the loss is small, press **Space** to pause and **R** to restart. Press **P** to open
+# the controls. Double-click the learning rate, 0.5, type 50 and press **Enter**. Press **P** again to close the
+# controls. **Predict:** what will the loss do? Then press **Space**.
 
 # %%
 sv.lesson("02")
 
 # %% [markdown]
-# At 50 the loss jumps up and down at first, but a hundred steps are enough. Now try 500: pause, restart, type 500, run.
-# The first steps push all sums so far from 0 that the sigmoids are flat there. Where a sigmoid is flat, its slope is
-# almost 0, so the network stops learning. Lesson 08 has a network with this fault.
+# With the learning rate 50, the loss jumps up and down at first, but a hundred steps are enough. Now try 500: pause,
+# restart, type 500, and train again. The first steps move all sums far from 0. There the sigmoids are flat: their
+# slopes are almost 0, so the network stops learning. Lesson 08 shows a network with this fault.
 
 # %% [markdown]
 # ## Now you
 #
-# **1. A unit of your own.** Write a unit with a sigmoid as a class, as in PyTorch. `__init__` makes the numbers to
-# train, as `nn.Parameter`. `forward` computes the output. What does it return?
+# **1. A unit of your own.** The class below is a unit with a sigmoid, written as in PyTorch. `__init__` creates the
+# numbers to train. Complete `forward`, which returns the output.
 
 
 # %% tags=["exercise: unit"]
@@ -264,7 +262,8 @@ sv.check.exercise("02.1", Unit)
 
 
 # %% [markdown]
-# **2. The slope of the error.** `f = (out - target)**2`. What are its slopes with respect to `out` and to `target`?
+# **2. The slope of the error.** `f = (out - target)**2`. What are the slopes of `f` with respect to `out` and to
+# `target`?
 
 
 # %% tags=["exercise: error-slopes"]
@@ -276,8 +275,8 @@ sv.check.exercise("02.2", slopes)
 
 
 # %% [markdown]
-# **3. The loop without helpers.** Write one step for a list of weights. Use only `weight.data` and `weight.grad`,
-# without `zero_grad()` and `step()`.
+# **3. The loop without helpers.** Complete one training step for a list of weights. Use only `weight.data` and
+# `weight.grad`, not `zero_grad()` and `step()`.
 
 
 # %% tags=["exercise: bare-step"]
@@ -292,8 +291,7 @@ def step(weights, loss, lr):
 sv.check.exercise("02.3", step)
 
 # %% [markdown]
-# **4. Count.** Look only at the forward part of our loop. How many products `weight * number` does it compute in one
-# step?
+# **4. Count.** How many products `weight * number` does the forward part of our loop compute in one step?
 
 # %% tags=["exercise: products"]
 answer = ...
@@ -302,5 +300,5 @@ sv.check.exercise("02.4", answer)
 # %% [markdown]
 # ## To remember
 #
-# **Training is one short loop (clear, forward, backward, step), and a fast engine runs the same loop with the same
+# **Training is one short loop: clear, forward, backward, step. A fast engine runs the same loop and computes the same
 # numbers.**

@@ -14,13 +14,13 @@
 # %% [markdown]
 # # Why a hidden layer
 #
-# "One or the other, but not both": a child understands this rule at once. A single layer of weights never learns it,
-# however long it trains. A network with a second layer learns it in a moment.
+# "One or the other, but not both": a child understands this rule at once. A single layer of weights never learns this
+# rule, however long it is trained. A network with one more layer, a **hidden layer**, learns it quickly.
 #
-# **The question of this lesson: what does the hidden layer do that one layer cannot?**
+# **The question of this lesson: what can a network with a hidden layer do that one layer cannot?**
 #
-# You need to know: a unit adds up weighted inputs and bends the sum with an activation (lessons 01b and 02). The lesson
-# takes about 20 minutes.
+# You need to know: a unit adds up weighted inputs and applies an activation function to the sum (lessons 01b and 02).
+# The lesson takes about 20 minutes.
 
 # %%
 import numpy as np
@@ -38,7 +38,8 @@ def show(x, size=(680, 510), **options):
 # %% [markdown]
 # ## The task
 #
-# Two bits go in. The answer should be 1 if exactly one of them is 1. This is called **exclusive or**, XOR.
+# The inputs are two bits. The answer should be 1 if exactly one of the bits is 1, and otherwise 0. This rule is called
+# **exclusive or**, XOR.
 
 # %%
 BITS = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
@@ -48,8 +49,8 @@ for bits, wanted in zip(BITS, WANTED, strict=True):
 
 
 # %% [markdown]
-# **Predict:** one unit answers 1 where `w0 * x + w1 * y + bias` is positive, and 0 elsewhere. We try 100,000 units with
-# random numbers. How many of the four answers does the best unit get right?
+# A unit gets the bits `x` and `y`. It answers 1 if `w0 * x + w1 * y + bias` is positive, and otherwise 0. We try
+# 100,000 units with random weights and biases. **Predict:** how many of the four answers does the best unit get right?
 
 
 # %%
@@ -63,14 +64,14 @@ counts = [right_answers(*numbers) for numbers in rng.uniform(-1, 1, (100_000, 3)
 print("right answers of the best:", max(counts))
 
 # %% [markdown]
-# The best unit gets three right, and this is not bad luck. The points where `w0 * x + w1 * y + bias` is 0 form a
-# straight line. The unit answers 1 on one side of it and 0 on the other. The four questions are the corners of a
-# square. The two with the answer 1 lie **diagonally across** from each other, so no line separates them from the other
-# two.
+# The best unit gets three answers right. The reason: the points where `w0 * x + w1 * y + bias` is 0 form a straight
+# line. The unit answers 1 on one side of this line and 0 on the other. The four questions (pairs of bits) are the
+# corners of a square. The two corners with the answer 1 lie **diagonally across** from each other, so no straight line
+# separates them from the other two.
 #
 # ## Training does not help
 #
-# Training looks for the best numbers. Here even the best numbers give wrong answers.
+# For one unit, even the best weights and bias give wrong answers, so training cannot help.
 
 # %%
 unit = nn.Perceptron(2, activation=nn.Sigmoid(), seed=0)
@@ -81,12 +82,13 @@ with sv.Run(unit, nn.MSELoss(), sgd, data=(BITS, WANTED), engine="numpy", dtype=
 print("answers after 5000 steps:", said_by_one.round(2))
 
 # %% [markdown]
-# The unit answers 0.5 to every question. This means "I do not know".
+# The unit answers 0.5 to every question.
 #
 # ## Two lines are enough
 #
-# Two units can draw two lines. Let one unit answer **or** (at least one bit is 1), and the other **and** (both bits are
-# 1). "Exactly one" means: *or*, but not *and*. A third unit computes this from the answers of the first two.
+# Two units have two lines. One unit answers **or**: is at least one bit 1? The other unit answers **and**: are both
+# bits 1? "Exactly one" means: *or*, but not *and*. A third unit computes "exactly one" from the answers of the first
+# two.
 
 
 # %%
@@ -104,17 +106,17 @@ for bits, *units in zip(BITS, at_least_one, both, exactly_one, strict=True):
     print(*bits, " ", "  ".join(f"{unit:.2f}" for unit in units))
 
 # %% [markdown]
-# Look at the middle columns. The first two units are the **hidden layer**. It has turned each question into **another
-# pair of numbers**: `0 0`, `1 0`, `1 0`, `1 1`. The two questions with the answer 1 have become the same point. Between
-# these new points, one line is enough.
+# The first two units, `or` and `and`, are the **hidden layer**. This layer turns each question into **another pair of
+# numbers**: `0 0`, `1 0`, `1 0`, `1 1`. The two questions with the answer 1 are now the same point. One straight line
+# can separate this point from the other two.
 #
-# So a hidden layer moves the points until the next layer can separate them with a line.
+# So a hidden layer moves the points, and then the next layer can separate them with a straight line.
 #
 # ## Training finds a hidden layer, too
 #
-# The scene `xor` is an example of the library with such a network. Its inputs are two bits and a constant 1, which
-# takes the place of a bias. It has three hidden units and one output, with random first weights. We train it for 20,000
-# steps. Each step uses one of the four questions.
+# The scene `xor` of the library has a network with a hidden layer. Its inputs are two bits and a constant 1, whose
+# weights work as biases. The network has three hidden units and one output. The first weights are random. We train for
+# 20,000 steps. Each step uses one of the four questions.
 
 # %%
 scene = xor.build(xor.Options(seed=0, cells=20))
@@ -122,10 +124,10 @@ scene.run.step(20_000)
 show(scene)
 
 # %% [markdown]
-# In the square, the colour of each point is the network's answer there: blue is 1, orange is 0. On the black curve the
-# answer is one half. There are two curves, one at each corner that should be 0.
+# In the square on the right, each point is a pair of inputs. The colour of the point is the network's answer: blue is
+# 1, orange is 0. On the two black curves the answer is one half. Each curve cuts off a corner that should be 0.
 #
-# Now print the answers of the three hidden units to the four questions, and their weighted sum in the last unit:
+# The next cell prints the outputs of the three hidden units for each question, and the weighted sum in the last unit:
 
 # %%
 weights, last = scene.run.model[0].weight.data, scene.run.model[2].weight.data[0]
@@ -134,15 +136,14 @@ for bits, row in zip(BITS, hidden, strict=True):
     print(bits, "hidden", *(f"{number:6.2f}" for number in row), f"  sum {row @ last:6.2f}")
 
 # %% [markdown]
-# Each question has become three numbers. One weighted sum of **these** separates the answers: it is large for the two
-# questions with the answer 1, and about 0 for the others. This solution differs from our "or" and "and". Other first
-# weights lead to yet another solution.
+# The hidden layer turns each question into three numbers. The weighted sum of **these numbers** is large for the two
+# questions with the answer 1, and about 0 for the other two. The trained hidden units do not compute *or* and *and*.
 
 # %% [markdown]
-# ## The bend matters
+# ## A network without a bend
 #
-# **Predict:** take the same network, but without the bend: the hidden units pass their sums on unchanged. Does it
-# learn?
+# The activation function *bends* the sum: its graph is a curve. The next network has three hidden units without an
+# activation function. **Predict:** does this network learn exclusive or?
 
 # %%
 net = nn.Sequential(nn.Linear(2, 3, seed=1), nn.Linear(3, 1, seed=2))
@@ -154,7 +155,7 @@ print("without a bend:", said_without.round(2))
 
 # %% [markdown]
 # The answers are 0.5 again. A weighted sum of weighted sums is itself a weighted sum. So two layers without a bend can
-# do no more than **one** layer. To see this, multiply their matrices:
+# do no more than **one** layer. Multiply the two weight matrices to get one layer with the same answers:
 
 # %%
 first, second = net[0], net[1]
@@ -167,8 +168,8 @@ print("the same with one layer:", one_layer.ravel().round(2))
 # %% [markdown]
 # ## When training gets stuck
 #
-# The bend can be `tanh` (from -1 to 1) or `sigmoid` (from 0 to 1). We train twenty networks with each, from twenty
-# different starts.
+# The activation function can be `tanh` (outputs from -1 to 1) or `sigmoid` (outputs from 0 to 1). We train twenty
+# networks with each function, from different first weights.
 
 
 # %%
@@ -184,7 +185,7 @@ for activation in ("tanh", "sigmoid"):
     print(f"{activation:8} all four right: {solved} of 20")
 
 # %% [markdown]
-# With `sigmoid`, eight of the twenty networks still give wrong answers. Here is one of them, with the seed 3:
+# With `sigmoid`, eight networks still give wrong answers. Here is one of them (seed 3):
 
 # %%
 stuck = xor.build(xor.Options(seed=3, activation="sigmoid", cells=20))
@@ -193,8 +194,8 @@ print("answers:", stuck.run.predict(xor.with_one(BITS)).ravel().round(2))
 show(stuck)
 
 # %% [markdown]
-# After 20,000 steps it still answers 0.5 to every question. Are its gradients zero? Compute them for each question
-# alone, and look at the three weights on the right, those of the output.
+# After 20,000 steps, this network still answers about 0.5 to every question. Are its gradients zero? The next cells
+# compute the gradients of the three weights of layer 2 (on the right in the picture), for each question alone:
 
 
 # %%
@@ -215,11 +216,11 @@ for bits, row in zip(BITS, by_question, strict=True):
 print("sum  ", *(f"{pull:8.4f}" for pull in by_question.sum(axis=0)))
 
 # %% [markdown]
-# A gradient *pulls* at a weight. Each question pulls, and not weakly. But the two questions with the answer 1 pull in
-# one direction, and the two with the answer 0 in the other. The hidden units give nearly the same numbers for all four,
-# so the pulls **cancel**: the next steps undo what one step does.
+# The gradients are not zero: each question *pulls* at each weight. But the two questions with the answer 1 pull in one
+# direction, and the two questions with the answer 0 pull in the other. The outputs of the hidden units are nearly the
+# same for all four questions, so the pulls **cancel**: four steps, one for each question, almost undo each other.
 #
-# The network learns slowly here, but it does not stop: after each round of four questions, a small change remains.
+# The network learns slowly, but it does not stop: after four steps, a small change remains. More steps help:
 
 # %%
 for steps in (20_000, 40_000, 60_000, 80_000):
@@ -229,8 +230,8 @@ for steps in (20_000, 40_000, 60_000, 80_000):
 # %% [markdown]
 # ## Live
 #
-# This is the network with three hidden units, and its map. Run the cell, click the picture, press **Space** and watch
-# the curve on the map. Then try other first weights with `sv.lesson("03", seed=4)`. Does the curve cut off the same
+# The next cell shows the network with `tanh` before training. Run the cell, click the picture, press **Space** and
+# watch the square. Then try other first weights with `sv.lesson("03", seed=4)`. Do the black curves cut off the same
 # corners?
 
 # %%
@@ -239,7 +240,7 @@ sv.lesson("03")
 # %% [markdown]
 # ## Now you
 #
-# `said` lists the answers of one unit to `0 0`, `0 1`, `1 0` and `1 1`.
+# The function `said` returns the answers of one unit to `0 0`, `0 1`, `1 0` and `1 1`.
 
 
 # %%
@@ -257,23 +258,23 @@ w0, w1, bias = ..., ..., ...
 sv.check.exercise("03.1", said(w0, w1, bias))
 
 # %% [markdown]
-# **2. The other way round.** Choose three numbers so that one unit answers 1 to everything **but** `1 1`.
+# **2. Not and.** Choose three numbers so that one unit answers 0 **only** to `1 1`.
 
 # %% tags=["exercise: not-and"]
 w0, w1, bias = ..., ..., ...
 sv.check.exercise("03.2", said(w0, w1, bias))
 
 # %% [markdown]
-# **3. Without a bend.** A hidden unit computes `h = 2 * x + 1`, and the output is `3 * h - 4`. Together they are the
-# same as one unit `weight * x + bias`. What is its weight?
+# **3. Without a bend.** A hidden unit computes `h = 2 * x + 1`. The output unit computes `3 * h - 4`. Together they
+# compute the same as one unit, `weight * x + bias`. What is the weight of this one unit?
 
 # %% tags=["exercise: one-layer"]
 answer = ...
 sv.check.exercise("03.3", answer)
 
 # %% [markdown]
-# **4. Which pairs?** In the table of the four pulls, the sums of the columns are almost 0 because pulls cancel. Add
-# the numbers of the first column for the two questions whose answer is 1. (`by_question` is the table.)
+# **4. Which pulls cancel?** The table `by_question` has the pulls of the four questions. In its first column, add the
+# numbers of the two questions whose answer is 1.
 
 # %% tags=["exercise: two-pulls"]
 answer = ...
@@ -281,8 +282,8 @@ sv.check.exercise("03.4", answer)
 
 
 # %% [markdown]
-# **5. How steep is a sigmoid?** Its slope is `y * (1 - y)`, where `y` is its output, `sigmoid(a)`. Write its backward
-# rule: if the slope `upstream` arrives, which slope does the sigmoid pass on?
+# **5. The backward rule of a sigmoid.** The slope of `y = sigmoid(a)` is `y * (1 - y)`. The argument `upstream` is the
+# slope of the loss with respect to `y`. Return the slope of the loss with respect to `a`.
 
 
 # %% tags=["exercise: sigmoid-rule"]
@@ -295,5 +296,5 @@ sv.check.exercise("03.5", rule)
 # %% [markdown]
 # ## To remember
 #
-# **A hidden layer bends sums. In this way it moves the points until the next layer can separate them with one straight
+# **A hidden layer bends sums. In this way it moves the points, and the next layer can separate them with one straight
 # line.**

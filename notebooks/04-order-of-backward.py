@@ -14,10 +14,10 @@
 # %% [markdown]
 # # The order of backward
 #
-# Going back through a chain is easy: one link after the other. But what if a number is used **twice**? Then two
-# gradients come back to it, and backward needs an order.
+# Backward through a chain of operations is easy: it visits one operation after the other. But what if a number is used
+# **twice**? Then the number receives two gradients, and more than one order is possible.
 #
-# **The question of this lesson: does the order matter?**
+# **The question of this lesson: does the order of backward matter?**
 #
 # You need to know: a gradient is a slope, and slopes along a path are multiplied (lesson 01). The lesson takes about 15
 # minutes.
@@ -35,7 +35,7 @@ import scalarviz as sv
 #
 # Let `b = a + a`, and `c = b + b`. If `a` grows by 1, by how much does `c` grow?
 #
-# Write your number down before you run the next cell.
+# Write your number down first.
 
 
 # %%
@@ -54,9 +54,9 @@ print("a = 4:", doubled_twice(4))
 # %% [markdown]
 # ## What one node does
 #
-# Each number of the graph is a *node*. The nodes that it was computed from are its *parents*. Backward repeats one
-# small operation, a *push*. A node multiplies its own gradient by its slope with respect to each parent. It **adds**
-# each product to the gradient of that parent.
+# The numbers `a`, `b` and `c` form a graph. Each number is a *node*. The nodes that it was computed from are its
+# *parents*. Backward repeats one small operation, the *push*: a node multiplies its own gradient by its slope with
+# respect to a parent, and **adds** the product to the parent's gradient. The node does so for each parent.
 
 
 # %%
@@ -77,10 +77,10 @@ print("product:", (x * y).local_gradients)
 # %% [markdown]
 # ## Two orders
 #
-# Here we make the same graph twice. Backward begins at `c`, with the gradient 1. Then `c` and `b` push. The first time
-# `c` pushes first, the second time `b` does.
+# We make the graph of `a`, `b` and `c` twice. Each time, `c` gets the gradient 1. In the first graph `c` pushes first,
+# then `b`. In the second graph `b` pushes first, then `c`.
 #
-# **Predict:** which gradient will `a` get each time?
+# **Predict:** which gradient will `a` get in each graph?
 
 
 # %%
@@ -114,12 +114,13 @@ print("c first:", found, "  b first:", a.grad)
 side_by_side(c_first=c_first, b_first=sv.draw(c))
 
 # %% [markdown]
-# The second time `b` pushed before it had a gradient. It passed on 0, and got its own gradient, 2, too late. There was
-# no error: **a wrong order gives a wrong number without a warning.**
+# In the second graph, `b` pushed before it had a gradient, so `a` got 0. The gradient of `b`, 2, arrived too late.
+# Python raised no error: **a wrong order gives a wrong number without a warning.**
 #
-# ## "I just pass it on at once"
+# ## Passing on at once
 #
-# A natural idea is a function that pushes to a parent, and then at once calls itself for that parent. It looks right.
+# The next function pushes the gradient of a node to one parent, and at once calls itself for this parent. Then it
+# continues with the next parent.
 
 
 # %%
@@ -131,7 +132,7 @@ def at_once(node):
 
 
 # %% [markdown]
-# **Predict:** 4 is right. Will this give 4, too little or too much?
+# **Predict:** the right gradient of `a` is 4. Will this function give 4, less or more?
 
 # %%
 a, b, c = graph()
@@ -140,17 +141,18 @@ c.grad = 1.0
 at_once(c)
 
 # %% [markdown]
-# `a` got 6. Look at the lines that begin with "b gives". When `b` had half of its gradient, 1, it passed on this half.
-# Then the other half came, and `b` passed on its **whole** gradient, 2. So it passed on the first half a second time.
+# `a` got 6. Look at the lines that begin with "b gives". At first `b` had only half of its gradient, 1, and passed on
+# this half. Then the other half arrived, and `b` passed on its **whole** gradient, 2. So `b` passed on the first half
+# twice.
 #
-# `b` pushed too early. It should have waited until every node that uses `b` had pushed. Here only `c` uses `b`, and it
-# does so twice.
+# `b` pushed too early. It should have waited until every node that uses `b` had finished its push. Here only `c` uses
+# `b`, but `c` uses it twice.
 #
 # ## The rule
 #
 # > A node pushes **once**, and only **after** all nodes that use it have pushed.
 #
-# How many orders follow the rule? Here `q` and `r` use `p`, and `r` uses `q`:
+# How many orders obey this rule? In the next graph, `q` and `r` use `p`, and `r` also uses `q`:
 
 
 # %%
@@ -167,14 +169,15 @@ p, q, r = nodes.values()
 sv.draw(r)
 
 # %% [markdown]
-# **Predict:** there are six orders of three nodes. How many of them give the right slope?
+# **Predict:** there are six orders of `p`, `q` and `r`. How many of them give the right slope of `r` with respect to
+# `x`?
 
 
 # %%
 def every_order(make):
     for order in itertools.permutations(make()[1]):
         x, nodes = make()
-        nodes[max(nodes)].grad = 1.0  # the result, last in the alphabet
+        nodes[max(nodes)].grad = 1.0  # the result, whose name is last in the alphabet
         for name in order:
             push(nodes[name])
         yield " ".join(order), x.grad
@@ -184,7 +187,7 @@ for order, slope in every_order(entangled):
     print(order, " slope at x:", slope)
 
 # %% [markdown]
-# Which slope is right? Find out without backward: nudge `x`, and see how much `r` changes.
+# Which slope is right? Find out without backward: nudge `x` (change it a little), and see how much `r` changes.
 
 
 # %%
@@ -200,9 +203,10 @@ print("right:", right)
 
 
 # %% [markdown]
-# Only one of six is right. `r` has to push first, then `q`, and `p` waits for both.
+# Only one of the six orders is right: `r`, `q`, `p`.
 #
-# Two nodes that do not use each other may push in either order. Here `p` and `q` both use only `x`:
+# Two nodes may push in either order if neither was computed from the other. In the next graph, `p` and `q` use only
+# `x`:
 
 
 # %%
@@ -213,7 +217,7 @@ def apart():
     return x, {"p": p, "q": q, "r": p * q}
 
 
-true_slope = 3 * 2 * 2.0**2  # r = 2 * x**3
+true_slope = 3 * 2 * 2.0**2  # the slope of r = 2 * x**3
 right = [order for order, slope in every_order(apart) if np.isclose(slope, true_slope)]
 print("right:", right)
 
@@ -221,10 +225,10 @@ print("right:", right)
 # ## Where the order comes from
 #
 # You do not have to find the order by hand. A node can only be made from nodes that **exist already**. So every node is
-# older than the nodes that use it. Go from the newest node to the oldest, and you follow the rule.
+# older than the nodes that use it. If the nodes push from the newest to the oldest, the order is right.
 #
-# This library does so in `backward()`. micrograd sorts the graph (a *topological sort*). PyTorch counts, for every
-# node, how many nodes that use it have not pushed yet. All three follow the same rule.
+# The `backward()` of this library uses this order. The library micrograd sorts the graph (a *topological sort*).
+# PyTorch counts, for every node, how many nodes that use it have not pushed yet. All three obey the same rule.
 
 # %%
 x, nodes = entangled()
@@ -232,11 +236,11 @@ nodes["r"].backward()
 print("backward():", x.grad)
 
 # %% [markdown]
-# ## Why not simply follow every path?
+# ## Why backward does not follow every path
 #
-# There is another way to find the slope. Multiply the slopes along each **path** from `c` down to `a`, and add up these
-# products. Our graph has 4 paths, each with the product 1, so the slope is 4. This is right, but nobody computes slopes
-# in this way. Continue the doubling, and count the paths:
+# You can also find the slope without an order: multiply the slopes along each **path** from `c` back to `a`, and add up
+# the products. This graph has 4 paths, each with the product 1, so the slope is 4. This is right, but there can be far
+# too many paths. Continue the doubling and count them:
 
 
 # %%
@@ -252,13 +256,14 @@ for doublings in (1, 2, 3, 10, 15):
 
 # %% [markdown]
 # The number of **paths** doubles with every node, although there is only one weight. In the right order every node
-# pushes once, however many paths go through it. So backward costs about twice as much as forward, in a graph of 15
-# nodes as in a graph of a million.
+# pushes only once, however many paths lead through it. So backward takes about twice as long as forward, for 15 nodes
+# and for a million.
 #
-# ## A mistake that hides
+# ## A hidden mistake
 #
-# Inside `sv.mistakes.wrong_order("found")`, `backward()` makes each node push as soon as it is found. In a network of
-# plain layers all paths are equally long, and the result is right. Then somebody adds a **shortcut** around a layer:
+# With `sv.mistakes.wrong_order("found")`, `backward()` makes a mistake on purpose: each node pushes as soon as it is
+# *found*, that is, as soon as one node that uses it has pushed. In a plain chain of layers the result is still right.
+# Then somebody adds a **shortcut** around a layer:
 
 
 # %%
@@ -283,17 +288,17 @@ print(f"plain layers:    right {right[0]:.4f}   as soon as found {wrong[0]:.4f}"
 print(f"with a shortcut: right {right[1]:.4f}   as soon as found {wrong[1]:.4f}")
 
 # %% [markdown]
-# Tests of a plain network never find this mistake. A gradient check of the network with the shortcut does.
+# Tests of a plain network never find this mistake. A gradient check (lesson 01b) of the network with the shortcut finds
+# it.
 #
 # ## Live
 #
-# This is the graph from the beginning. Here `a` is a weight, and `c`, four times the weight, should become 6. Run the
-# cell and click the picture. Press **`.`** (full stop) to look inside a step, and again for each next micro-step.
-# Forward makes `b`, then `c`. (The line below the cubes calls a node by its formula: `b` is `a + a`, and `c` is
-# `a + a + a + a`.)
+# The next cell shows the graph from the beginning. Here `a` is a weight, and `c` should become 6. Run the cell and
+# click the picture. Press **`.`** (full stop) to open a training step. Each further press shows one part of this step.
+# (The line below the cubes names a node by its formula: `b` is `a + a`, and `c` is `a + a + a + a`.)
 #
-# **Predict** the order of backward before you go on. Then watch `b`: its gradient is complete, twice that of `c`,
-# before `b` passes it on to `a`.
+# **Predict** the order of backward before you go on. Then watch `b`: its gradient becomes twice the gradient of `c`.
+# Only then does `b` push to `a`.
 
 # %%
 sv.lesson("04")
@@ -304,7 +309,8 @@ sv.lesson("04")
 # Use paper for the first three exercises.
 
 # %% [markdown]
-# **1. By hand.** `a = 3`, `b = a * a`, `c = b + a`. Which gradient does `a` get if backward follows the rule?
+# **1. By hand.** `a = 3`, `b = a * a`, `c = b + a`. Backward starts with the gradient 1 at `c` and obeys the rule.
+# Which gradient does `a` get?
 
 # %% tags=["exercise: by-hand"]
 answer = ...
@@ -318,8 +324,8 @@ answer = ...
 sv.check.exercise("04.2", answer)
 
 # %% [markdown]
-# **3. Put them in order.** `p = x * y`, `q = p + x`, `s = p * q`, `t = s + q`. Only one order of these four nodes is
-# right for backward. Write it as a text, such as `"p q s t"`.
+# **3. The right order.** `p = x * y`, `q = p + x`, `s = p * q`, `t = s + q`. Only one order of these four nodes is
+# right for backward. Write this order as a string, such as `"p q s t"`.
 
 # %% tags=["exercise: in-order"]
 answer = ...
@@ -327,9 +333,9 @@ sv.check.exercise("04.3", answer)
 
 
 # %% [markdown]
-# **4. The whole of backward.** Write `backward` for any graph. At the start all gradients are 0. Find `root` and all
-# nodes that it was computed from (`node.parents` lists the parents of a node). Put them in an order that follows the
-# rule. You need more lines than the cell has. Do not call the library's own `root.backward()`.
+# **4. A whole `backward`.** Write `backward` for any graph. At the start all gradients are 0. The list `order` must
+# contain `root` and all nodes that it was computed from, directly or indirectly, in an order that obeys the rule.
+# (`node.parents` lists the parents.) Add the lines that you need. Do not call the library's own `root.backward()`.
 
 
 # %% tags=["exercise: whole-walk"]

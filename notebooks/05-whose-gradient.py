@@ -14,10 +14,10 @@
 # %% [markdown]
 # # Whose gradient is it?
 #
-# Every training loop has a line that seems to do nothing: `zero_grad()`. If you leave it out, there is no error. For a
-# while the loss even falls.
+# Every training loop has a line that seems to do nothing: `zero_grad()`. If you leave out this line, Python raises no
+# error. For some steps the loss even falls.
 #
-# **The question of this lesson: why do you clear a gradient, and who does it?**
+# **The question of this lesson: why must gradients be cleared, and who clears them?**
 #
 # You need to know: forward, backward, step (lesson 01). The lesson takes about 15 minutes.
 
@@ -42,16 +42,16 @@ loss.backward()
 print("after the second call:", w.grad)
 
 # %% [markdown]
-# The slope is `2 * (3 - 4) * 2 = -4`. Nothing has changed. But `w.grad` says -8.
+# The slope of the loss is `2 * (3 - 4) * 2 = -4` both times. But after the second call `w.grad` is -8.
 #
-# So `w.grad` is not "the slope". It is a **box that belongs to the weight**. `backward()` *adds* a slope to the number
-# that is already in the box.
+# So `w.grad` is not the slope, but a **box that belongs to the weight**. `backward()` *adds* a slope to the number that
+# is already in the box.
 
 # %% [markdown]
-# ## Why add at all?
+# ## Why backward adds
 #
-# A weight is often used more than once. Here `y = w * 2 + w * 3`, so `y` is `5 * w`, and its slope is 5. This slope
-# arrives in two parts.
+# A weight is often used more than once. Here `y = w * 2 + w * 3`, so `y` is `5 * w`, and its slope with respect to `w`
+# is 5. Backward computes this slope in two parts, 2 and 3:
 
 # %%
 w = sv.Weight(1.5, name="w")
@@ -61,7 +61,7 @@ print("slope:", w.grad)
 sv.draw(y)
 
 # %% [markdown]
-# **Predict:** what would be in the box if each part *replaced* the number there, instead of being added to it?
+# **Predict:** what would be in the box if backward *replaced* the old number by each part, instead of adding it?
 
 # %%
 with sv.mistakes.overwrite():
@@ -70,7 +70,8 @@ with sv.mistakes.overwrite():
     print("replaced:", w.grad)
 
 # %% [markdown]
-# One of the two parts is lost. (Only the part that arrives last stays.) A gradient check finds this at once:
+# One of the two parts is lost: the part that arrived later has replaced it. A gradient check (lesson 01b) finds this
+# mistake at once:
 
 
 # %%
@@ -86,9 +87,8 @@ print("adding:   ", bool(sv.gradcheck(five_times, 1.5)))
 # %% [markdown]
 # ## Two samples share a weight
 #
-# The same happens when samples share a weight. The loss of two samples is the sum of their losses, so its slope is the
-# sum of their slopes. You may call `backward()` once for the sum, or once for each sample: the box holds the same
-# number.
+# Two samples also use the same weight. Their total loss is the sum of two losses, so its slope is the sum of two
+# slopes. You may call `backward()` once for the sum, or once for each sample: the number in the box is the same.
 
 
 # %%
@@ -105,15 +105,15 @@ loss_of(w, 1.0, 3.0).backward()
 print("together:", together, "  one after the other:", w.grad)
 
 # %% [markdown]
-# So adding is right, as long as everything in the box belongs to **this** step. After the step the weight has another
-# value. The slopes in the box belong to the old value, so clear them.
+# So adding is right if all slopes in the box belong to the **same** step. After the step the weight has a new value, so
+# you clear the old slopes.
 #
 # ## Training without `zero_grad`
 #
-# The loss is `(w - 2)**2`, so the best `w` is 2. Two runs begin at 0. The first run clears the box before every step.
-# The second run never clears it.
+# The loss is `(w - 2)**2`, so the best `w` is 2. Two runs begin with `w = 0`. The first run clears the box before every
+# step, the second run never clears it.
 #
-# **Predict:** what will the second run do? Stop early? Diverge? Something else?
+# **Predict:** what will `w` do in the second run: stop before 2, grow without limit, or something else?
 
 
 # %%
@@ -143,10 +143,10 @@ def show(x, size=(680, 300), **options):
 show({"w after 0, 2, 4, ... 14 steps": np.array([cleared[:15:2], never[:15:2]])})
 
 # %% [markdown]
-# The back row is the run that clears, the front row is the run that never does. With `zero_grad` the weight approaches
-# 2 and stays there. Without it, the weight goes past 2, up to 4, and all the way back to 0: it **oscillates** for ever.
-# The box still holds slopes of earlier steps, and they push the weight past 2. A ball that rolls in a bowl without
-# friction does the same.
+# The back row of cubes is the run that clears the box, the front row is the other run. With `zero_grad` the weight
+# approaches 2 and stays there. Without `zero_grad` the weight moves past 2 up to 4, and then back to 0: it
+# **oscillates** for ever. The box still contains slopes of earlier steps, and these slopes move the weight past 2. A
+# ball in a bowl without friction oscillates in the same way.
 
 # %%
 swing = path(clear=False, steps=2000)
@@ -154,7 +154,8 @@ last = swing[-100:]
 print(f"lowest and highest in the last 100 of 2000 steps: {last.min():.2f} and {last.max():.2f}")
 
 # %% [markdown]
-# The mistake is hard to see, because at first the loss falls **faster** than it should. It rises only later.
+# The mistake is hard to see, because at first the loss falls **faster** than with `zero_grad`. The loss rises only
+# later.
 
 # %%
 losses = {"cleared": (cleared - 2) ** 2, "never": (never - 2) ** 2}
@@ -165,8 +166,8 @@ for k in (0, 3, 7, 14):
 # %% [markdown]
 # ## Where does `zero_grad` belong?
 #
-# A training step has three parts: clear the gradient, backward (together with forward), and step. "Clear" can stand at
-# several places. **Predict** which of these orders learn:
+# The training loop repeats three parts: clear the gradient, backward (with forward), and step. **Predict:** with which
+# of these orders does `w` approach 2?
 #
 # * A: clear, backward, step
 # * B: backward, step, clear
@@ -196,8 +197,8 @@ for order in ("clear backward step", "backward step clear", "backward clear step
 #
 # ## Who clears?
 #
-# In a network the optimiser clears the gradients: `optimizer.zero_grad()`. But it knows only the weights that you
-# **give** to it. Here it does not get the bias:
+# In a network the optimiser clears the gradients: you call `optimizer.zero_grad()`. But the optimiser knows only the
+# weights that you **give** to it. Here the optimiser does not get the bias `b`:
 
 # %%
 w, b = sv.Weight(0.0, name="w"), sv.Weight(0.0, name="b")
@@ -209,15 +210,15 @@ for k in range(3):
     sgd.step()
 
 # %% [markdown]
-# The gradient of `w` gets smaller as the answer gets better. The box of `b` holds the sum of all three gradients,
-# because nobody clears it. If an optimiser gets `b` later and steps before it clears, the first step of `b` is far too
-# long.
+# The gradient of `w` gets closer to 0 as the answer gets better. Nobody clears the box of `b`, so it contains the sum
+# of all three gradients. If an optimiser gets `b` later and takes a step before it clears the box, this step of `b` is
+# far too large.
 
 # %% [markdown]
-# ## When you want the sum
+# ## A batch in portions
 #
-# A batch of many samples may be too large for the memory. Then cut it into portions. Call `backward()` for each
-# portion, and take **one** step at the end. The box then holds the gradient of the whole batch.
+# A batch of many samples may be too large for the memory. Then split the batch into portions. Call `backward()` for
+# each portion, and take **one** step at the end. Before this step, the box contains the gradient of the whole batch:
 
 # %%
 X, Y = [0.5, 1.0, 2.0, 3.0], [1.0, 2.0, 4.0, 6.0]
@@ -232,8 +233,9 @@ print("in two portions:", in_portions, "  at once:", w.grad)
 # %% [markdown]
 # ## Live
 #
-# Here a line should go through three points. Each of its two weights adds up three gradients, one for each point. Run
-# the cell, click the picture, and press **`.`** (full stop) to look inside a step. What happens first?
+# In the next cell, a line should go through three points. The weight and the bias of the line each get three gradients,
+# one for each point. Run the cell, click the picture, and press **`.`** (full stop) several times. Each press shows one
+# part of a training step. What happens first?
 
 # %%
 sv.lesson("05")
@@ -250,8 +252,7 @@ sv.check.exercise("05.1", answer)
 
 
 # %% [markdown]
-# **2. In parts.** Write the slopes of `f = w * w * x + w` with respect to `w` and to `x`, as you would on paper. At how
-# many places is `w` used?
+# **2. In parts.** Write the slopes of `f = w * w * x + w` with respect to `w` and to `x`. How often does `f` use `w`?
 
 
 # %% tags=["exercise: in-parts"]
@@ -263,8 +264,8 @@ sv.check.exercise("05.2", slopes)
 
 
 # %% [markdown]
-# **3. The loop.** Write one step of training. `loss()` computes the loss again, as a Value. What else do you call, and
-# in which order?
+# **3. The loop.** Complete one step of training. `loss()` computes the loss from the present weights. Which two other
+# calls does the step need?
 
 
 # %% tags=["exercise: the-loop"]
@@ -277,9 +278,9 @@ def step(optimizer, loss):
 sv.check.exercise("05.3", step)
 
 # %% [markdown]
-# **4. Portions of a mean.** A batch of 12 samples is cut into 3 portions of 4. The loss of a portion is the **mean**
-# over its 4 samples. By which number do you divide each portion's loss, so that the box holds the slope of the mean
-# over all 12?
+# **4. Portions of a mean.** A batch of 12 samples is split into 3 portions of 4. The loss of a portion is the **mean**
+# over its 4 samples. By which number do you divide the loss of each portion, so that the box contains the slope of the
+# mean over all 12 samples?
 
 # %% tags=["exercise: portions"]
 answer = ...
@@ -288,4 +289,5 @@ sv.check.exercise("05.4", answer)
 # %% [markdown]
 # ## To remember
 #
-# **Each weight has a box for its gradient. Every use adds to it. Clear it before the next step.**
+# **Each weight has a box for its gradient. Every use of the weight adds a slope to the box. Clear the box before the
+# next step.**
