@@ -72,19 +72,19 @@ def others() -> str:
     ours, torch = (f"{peaks[f'ten million weights: {name}'] / 1e9:.2g} GB" for name in ("scalarviz", "PyTorch eager"))
     kept = ", ".join(f"`{name}` {found['share']:.0%}" for name, found in scenes.items())
     return (
-        f"* **Objects.** Forward and backward of one sample through MLP(2, [16, 16, 1]): {objects}; with micrograd, "
-        f"{micrograd}, including its garbage collection.\n"
-        f"* **One node of a graph**, written with Python operators: {nodes['typed: Values']} ns; with micrograd, "
-        f"{nodes['typed: micrograd']} ns.\n"
+        f"* **Objects.** Forward and backward pass of one sample through MLP(2, [16, 16, 1]): {objects}; with "
+        f"micrograd, {micrograd}.\n"
+        f"* **One node of a graph** that Python operators made, forward and backward: {nodes['typed: Values']} ns; "
+        f"with micrograd, {nodes['typed: micrograd']} ns.\n"
         f"* **Start.** From the start of Python to the first trained step of 3-16-16-3: {first[0]}; with PyTorch "
         f"eager, {first[1]}; with JAX jit, {first[2]}.\n"
         f"* **Memory.** Training ten million weights with Adam takes {ours}; with PyTorch, {torch}.\n"
-        f"* **Drawing.** One frame of a million cubes with new values, in software GL: {slab}; with vispy's "
+        f"* **Drawing.** One frame of a million cubes with new values, without a GPU: {slab}; with vispy's "
         f"InstancedMesh, {mesh}.\n"
         f"* **Watching.** Training speed while a window draws 30 frames per second, in percent of the speed without a "
         f"window: {kept}.\n"
-        f"* **Sweep.** `scalarviz sweep xor --seeds 1000`, 20,000 steps each, in two processes, with a results file: "
-        f"{median(sweep, 'scalarviz: 1,000 runs')}; with PyTorch in two processes, "
+        f"* **Sweep.** 1,000 runs of 20,000 steps (`scalarviz sweep xor --seeds 1000`) in two processes, with a "
+        f"results file: {median(sweep, 'scalarviz: 1,000 runs')}; with PyTorch in two processes, "
         f"{sweep['pytorch_all_runs'] / 60:.0f} minutes (estimated from 8 runs).\n{grid()}"
     )
 
@@ -95,14 +95,14 @@ def grid() -> str:
 
     def beside(name: str) -> str:
         of = found[name]
-        ratio, worst = f"{of['mean']:.3g}", f"{of['worst']:.2f}: {of['worst_at']}"
-        return f"scalarviz is {ratio} times as fast as PyTorch (worst case {worst})"
+        width, batch, rest = of["worst_at"].replace(" wide", " units").split(", ", 2)
+        worst = f"{of['worst']:.2f} times, with {width}, batch {batch}, {rest}"
+        return f"scalarviz is {of['mean']:.3g} times as fast as PyTorch (worst case: {worst})"
 
     return (
-        f"* **Wide networks.** Two layers of 2 to 1,024 units, batch 1 to 8,192, SGD and Adam, float32 and float64 "
-        f"({found['all']['points']} cases, geometric mean): {beside('all')}. With 256 units or "
-        f"more, {beside('wide')}. "
-        "In these cases PyTorch uses AVX2, although this processor has AVX-512."
+        f"* **Wide networks.** {found['all']['points']} cases: two layers of 2 to 1,024 units, batch 1 to 8,192, "
+        f"SGD and Adam, float32 and float64. In the geometric mean, {beside('all')}. With 256 units or more, "
+        f"{beside('wide')}. In these cases PyTorch uses AVX2 instead of this processor's AVX-512."
     )
 
 
