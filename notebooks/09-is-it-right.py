@@ -111,8 +111,8 @@ for power in range(1, 13):
 # about 16 digits of a number. If the nudge `h` is tiny, the results at `x + h` and `x - h` have nearly all digits in
 # common. Then only a few digits of their difference are right.
 #
-# A nudge to one side only, from `x` to `x + h`, is worse. If this nudge is ten times smaller, its error is only ten
-# times smaller, too:
+# A nudge to one side only, from `x` to `x + h`, is worse. If this nudge is ten times smaller, its error becomes only
+# ten times smaller, not a hundred times:
 
 # %%
 one_sided = [abs((curve(0.7 + h) - curve(0.7)) / h - exact) for h in (1e-2, 1e-3)]
@@ -228,7 +228,8 @@ def slope(x):
 sv.check.exercise("09.1", slope)
 
 # %% [markdown]
-# **2. The best nudge.** Which nudge has the smallest error in the list above? Write it as `"1e-01"` to `"1e-12"`.
+# **2. The best nudge.** Which nudge has the smallest error in the list above? Answer with one of the texts `"1e-01"`,
+# `"1e-02"`, ..., `"1e-12"`.
 
 # %% tags=["exercise: best"]
 answer = ...
@@ -250,7 +251,7 @@ sv.check.exercise("09.3", rule)
 # %% [markdown]
 # **4. A wrong layer.** A network has five layers. An activation follows each of the layers 1 to 4. Nudging shows that
 # the gradients of layers 3, 4 and 5 are right, and those of layers 1 and 2 are wrong. Which layer's activation has the
-# wrong backward rule? Write `"layer 1"` to `"layer 4"`.
+# wrong backward rule? Answer with one of `"layer 1"`, `"layer 2"`, `"layer 3"` and `"layer 4"`.
 
 # %% tags=["exercise: detective"]
 answer = ...

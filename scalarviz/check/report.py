@@ -20,7 +20,7 @@ CAUSE_TEXTS = {
     "value": "this is the value of the function itself, not its slope.",
     "slope": "one link of the chain is missing: the slope of `{op}` (it was taken as 1).",
     "flipped": "one link of the chain, the slope of `{op}`, has the wrong sign.",
-    "path": "`{name}` is used at {uses} places; you did not count all of them.",
+    "path": "`{name}` is used in {uses} places; you did not count all of them.",
     "zero": "your value is 0 everywhere: no gradient arrives here.",
     "one": "your value is 1 everywhere.",
     "region": "your value is right where {name} is {side}, and wrong elsewhere.",
