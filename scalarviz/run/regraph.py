@@ -142,8 +142,8 @@ def layers_words(graph: Graph, old: Graph, fitting: Mapping[Block, Block]) -> st
     if not begun and not moved:
         return ""
     if not kept:
-        return f"all new: {_some(begun)}"
-    return "; ".join([f"keeps {_some(kept)}", *([f"new: {_some(begun)}"] if begun else [])])
+        return f"new layers: {_some(begun)}"
+    return f"keeps the weights of {_some(kept)}" + (f"; new layers: {_some(begun)}" if begun else "")
 
 
 def _some(names: list[str]) -> str:

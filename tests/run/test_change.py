@@ -104,7 +104,7 @@ def test_one_layer_more_takes_over_those_that_fit_with_what_the_optimiser_knows_
     other = deeper()
     middle, held = other[2].weight.data.copy(), net[0].weight[0][0]
     run.change(model=other)
-    assert run.log[-1].what == "model = Sequential, keeps 0, 4 (was 2); new: 2"
+    assert run.log[-1].what == "model = Sequential, keeps the weights of 0, 4 (was 2); new layers: 2"
     assert (other[4].bias.frozen, other[2].bias.frozen) == (True, False)
     assert other[2].weight.data.tobytes() == middle.tobytes()
     old = [*range(16), *range(36, 51)]  # where they are now
@@ -145,7 +145,7 @@ def test_layers_of_a_model_that_is_no_row_are_taken_over_by_name():
     run.change(model=Own(4, 2))
     assert run.values.tobytes() == values.tobytes()
     run.change(model=Own(6, 3))
-    assert run.log[-1].what == "model = Own, all new: a, b"
+    assert run.log[-1].what == "model = Own, new layers: a, b"
     run.step(2)
 
 

@@ -69,6 +69,7 @@ class Window:
         self._watch = display.DisplayWatch(self.application.native, self._rescue)
         self._serving = False
         self.timer = app.Timer(TICK, connect=self._tick, start=False, app=self.application)
+        self._dialogue: Any = None
         self._next: tuple[Callable[[tuple[int, int]], Guest], str] | None = None
         self.view = make(self.size)
         self._closing = display.hand_over_frame(self.frame)
@@ -209,7 +210,7 @@ class Window:
 
     def _open(self, dialogue: Any) -> None:
         dialogue.setAttribute(display.qt_core().Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialogue.open()
+        self._dialogue = dialogue  # at the next tick without a pressed button: it would keep the release from the window
 
     def copy(self, text: str) -> None:
         """Copy a text to the clipboard."""
@@ -277,6 +278,9 @@ class Window:
             self.repaint()
         if self._closing:
             self.close()
+        elif self._dialogue is not None and not self.application.native.mouseButtons().value:
+            self._dialogue.open()
+            self._dialogue = None
         elif self._next is not None:
             self._change_guest(*self._next)
         elif self._asked:

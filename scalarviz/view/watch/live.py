@@ -410,6 +410,7 @@ def _classes(edit: Edit, subject: Subject) -> list[int]:
 # ---- The large lines of a window: before the first step, until it starts, and after the last step.
 
 FADE, REST = 0.3, 0.5
+DIVERGED = 10.0  # times the first loss, from which on a run that ended has diverged
 """Seconds of a fade, and seconds between the last step and the closing lines."""
 BREATH, LEVELS = 2.0, 24
 """Seconds of one pulse of the first key cap, and number of different pictures of it."""
@@ -503,6 +504,9 @@ class StoryTelling:
         story = self._story
         reached = bool(self._asked(story.reached, frame, "reached", learnt(losses, batches, story.fall)))
         said = str(self._asked(story.claim, frame, "claim", "")) if reached or story.reached is not None else ""
+        if not reached and not told <= DIVERGED * first:
+            advice = f"The loss began at {loss_text(first)}. Try a smaller learning rate."
+            return StoryText(f"Diverged to loss {loss_text(told)}.", said or advice, self._end_caps)
         if not reached:
             return StoryText(f"Stopped at loss {loss_text(told)}.", said, self._end_caps)
         fall = loss_text(first), loss_text(told)
