@@ -304,7 +304,7 @@ ACTIONS: tuple[Action, ...] = (
            missing=_no_moments, remark=_no_update_yet),
     Action("raise_rate", "edit", ("Up",), "double the learning rate", missing=_no_training),
     Action("lower_rate", "edit", ("Down",), "halve the learning rate", missing=_no_training),
-    Action("type_value", "edit", ("Enter",), "type a new value for the clicked weight", missing=_no_selection),
+    Action("type_value", "edit", ("Enter",), "type the value of the clicked weight", missing=_no_selection),
     Action("nudge_up", "edit", ("=",), "increase the clicked weight a little (also +)", missing=_no_selection),
     Action("nudge_down", "edit", ("-",), "decrease the clicked weight a little", missing=_no_selection),
     Action("freeze", "edit", ("K",), "freeze or unfreeze the selected weights", missing=_no_selection),
