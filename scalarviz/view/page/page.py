@@ -201,7 +201,7 @@ NEEDS = {
 """Quantities that an action needs in the recording."""
 GESTURES = (
     ("Drag", "turn the scene"),
-    ("Right drag, two fingers", "shift the scene"),
+    ("Right drag, two fingers", "move the scene"),
     ("Wheel, two fingers", "zoom"),
     ("Click, tap", "on a cube: inspect it"),
     ("Drag", "on the time bar: go to that step"),

@@ -163,8 +163,8 @@ class ColourCubeDrawer(Drawer[ColourCube]):
     worth = 2
     needs = ("predict",)
     gestures = (("Drag", "on the colour cube: turn it"),)
-    choices = (("Click", "on a colour of the cube: choose it"),)
-    lessons = (("Shift+Click", "on a colour, then on its new target: teach this target"),)
+    choices = (("Click", "on a colour of the colour cube: choose it"),)
+    lessons = (("Shift+Click", "on a colour, then on its new target: train on this target"),)
 
     def __init__(self, panel: ColourCube, ground: Ground) -> None:
         super().__init__(panel, ground)

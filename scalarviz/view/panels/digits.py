@@ -228,8 +228,8 @@ class PadDrawer(Drawer[DigitPad]):
     name = "probe"
     height, within = 152.0, 164.0
     most = 270.0
-    gestures = (("Drag", "on the digit: draw one (right button: erase)"), ("Backspace", "on the digit: clear it"))
-    lessons = (("0\N{EN DASH}9", "over the drawing: train the network to read it as this digit"),)
+    gestures = (("Drag", "on the sheet: draw a digit (right button: erase)"), ("Backspace", "over the sheet: clear it"))
+    lessons = (("0\N{EN DASH}9", "over the sheet: train the network to read your drawing as this digit"),)
 
     def __init__(self, panel: DigitPad, ground: Ground) -> None:
         super().__init__(panel, ground)

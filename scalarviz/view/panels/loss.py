@@ -266,7 +266,7 @@ class LossDrawer(Drawer[LossCurve]):
     worth = 0  # the time bar shows it, too
     least = 88.0
     gestures = (
-        ("Click", 'on "log" of the loss: switch linear and log axis'),
+        ("Click", 'on "log" beside the loss curve: switch to a logarithmic axis, or back'),
         ("Click", "on the loss curve: go to that step"),
     )
 

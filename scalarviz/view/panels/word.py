@@ -419,7 +419,7 @@ class WordDrawer(Drawer[WordBoard]):
     name = "word"
     height, least, spread = HEIGHT, LEAST, 206.0
     gestures = (
-        ("Click", "on the word: type another one; Enter keeps it, Escape cancels"),
+        ("Click", "on the word: type another word; Enter keeps it, Escape cancels"),
         ("Click", "on a letter of the word: see its likely next letters, and its attention"),
     )
 

@@ -410,8 +410,9 @@ def _classes(edit: Edit, subject: Subject) -> list[int]:
 # ---- The large lines of a window: before the first step, until it starts, and after the last step.
 
 FADE, REST = 0.3, 0.5
-DIVERGED = 10.0  # times the first loss, from which on a run that ended has diverged
 """Seconds of a fade, and seconds between the last step and the closing lines."""
+DIVERGED = 10.0
+"""A run whose last loss is more than this many times the first one has diverged."""
 BREATH, LEVELS = 2.0, 24
 """Seconds of one pulse of the first key cap, and number of different pictures of it."""
 BREATHING = 60.0
