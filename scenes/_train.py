@@ -177,8 +177,8 @@ def _loaded(options: Options) -> tuple[Loaded, str]:
         raise InputError(f"{options.network} has {len(outputs)} outputs ({listing(outputs)}), choose one with --output")
     if len(inputs) != 1:
         raise InputError(
-            f"{options.network} has {len(inputs)} inputs ({listing(inputs)}), the data only x: use Python, "
-            "with a module of your own around sv.load_onnx(path)"
+            f"{options.network} has {len(inputs)} inputs ({listing(inputs)}), the data only x; in Python, write "
+            "a module of your own around sv.load_onnx(path)"
         )
     found: Loaded = loaded(graph, side, _sides(graph.inputs[0], side, options))
     if not found.net.parameters():

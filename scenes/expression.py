@@ -213,7 +213,7 @@ def starts_of(options: Options, task: Task) -> Array:
             allowed = f"{names[0]}=0.5, for the weights {listing(names[:12])}"
             raise InputError(f"--start {text!r:.60}: {why}allowed: {allowed}")
         if name in [one[1] for one in given[:k]]:
-            raise InputError(f"--start {text!r:.60}: {name[:40]!r} has a start already")
+            raise InputError(f"--start {text!r:.60}: {name[:40]!r} already has a start")
         try:
             value = float(number)
         except ValueError:

@@ -161,7 +161,7 @@ def resumed(options: Chosen, **held: Callable[[Path], tuple[int, ...]]) -> Chose
     saved, fields = settings_in(options.load, options.rates), type(options).model_fields
     chosen = getattr(options, "optimizer", None)
     if options.given("optimizer") and saved.get("optimizer", chosen) != chosen:
-        raise InputError(f"--optimizer {chosen} contradicts {options.load}, trained with {saved['optimizer']}")
+        raise InputError(f"--optimizer {chosen} contradicts {options.load}, which used {saved['optimizer']}")
     found |= {name: value for name, value in saved.items() if name in fields and not options.given(name)}
     return options.model_copy(update=found)
 

@@ -125,7 +125,7 @@ def module(
     hint, width = checked_options("check.module", hint, tolerance, seed)
     title = getattr(cls, "__name__", type(cls).__name__) if cls is not ... else "your module"
     if like is not None and not isinstance(like, Module):
-        raise TypeMismatchError(f"check.module: like= is a Module, such as nn.Perceptron(3), got {shown(like)}")
+        raise TypeMismatchError(f"check.module: like= must be a Module, such as nn.Perceptron(3), got {shown(like)}")
 
     def find() -> Report:
         check_filled(cls if isinstance(cls, type) or cls is ... else type(cls))

@@ -117,7 +117,7 @@ def parse_colour(text: str) -> NDArray[np.float64]:
     if len(digits) == 3:
         digits = "".join(2 * digit for digit in digits)
     if not re.fullmatch(r"[0-9a-fA-F]{6}", digits):
-        raise InputError(f"{shown(text)} is not a colour; write it as #rrggbb or #rgb, for example #ff8800")
+        raise InputError(f"{shown(text)} is not a colour; write #rrggbb or #rgb, for example #ff8800")
     return np.array([int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4)])
 
 
@@ -125,7 +125,7 @@ def parse_pair(text: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return ``#ff8800:#0044cc`` as two colours, input and target; InputError otherwise."""
     halves = check_text(text, "a pair of colours").split(":")
     if len(halves) != 2:
-        raise InputError(f'{shown(text)} is not a pair of colours; write it as "#ff8800:#0044cc"')
+        raise InputError(f'{shown(text)} is not a pair of colours; write a pair as "#ff8800:#0044cc"')
     try:
         return parse_colour(halves[0]), parse_colour(halves[1])
     except InputError as error:

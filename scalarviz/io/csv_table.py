@@ -198,7 +198,7 @@ def parse_csv(text: str, what: str = "the table") -> CsvTable:
         missing = f"column {names[cells]!r} is missing" if cells < len(names) else "there are too many cells"
         raise FileFormatError(
             f"{what}, line {table.line(row)}: {cells} {'cell' if cells == 1 else 'cells'}, but the first line names "
-            f"{len(names)} {'column' if len(names) == 1 else 'columns'}: {missing}"
+            f"{len(names)} {'column' if len(names) == 1 else 'columns'}; {missing}"
         )
     columns = tuple(zip(*found, strict=True))
     if names[0]:

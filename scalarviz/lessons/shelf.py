@@ -68,8 +68,8 @@ def lessons() -> list[Lesson]:
     folder = next((f for f in FOLDERS if any(f.glob("[0-9][0-9]*-*.ipynb"))), None)
     if folder is None:
         raise StateError(
-            f"the notebooks of the lessons are not in {path_text(FOLDERS[0])}: this copy of the package has no "
-            "notebooks; install the package's wheel, or use the folder notebooks/ of the repository"
+            f"the notebooks of the lessons are not in {path_text(FOLDERS[0])}; install the package's wheel, or use "
+            "the folder notebooks/ of the repository"
         )
     pairs = [(file, file.with_suffix(".py")) for file in sorted(folder.glob("[0-9][0-9]*-*.ipynb"))]
     return [Lesson(nb.name.partition("-")[0], _title(script), nb, script) for nb, script in pairs if script.is_file()]

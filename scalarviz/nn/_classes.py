@@ -301,7 +301,7 @@ class ClassLoss(Loss):
         if not bad.any():
             return
         row = int(np.argmax(bad))
-        many = f" ({int(bad.sum())} of {len(bad)} targets are wrong)" if len(bad) > 1 else ""
+        many = f" (wrong: {int(bad.sum())} of {len(bad)} targets)" if len(bad) > 1 else ""
         ignored = "" if self.ignore_index in (None, -100) else f", or {self.ignore_index}, which is ignored"
         raise InputError(
             f"{type(self).__name__}: {whose.format(row=row)} is {column[row]}; a target must be a class index, 0 .. "

@@ -149,8 +149,8 @@ class Ids:
                     first = int(np.argmax(bad))
                     raise InputError(
                         f"{what}: {name}: sample {first}, column {column} is {numbers[first]}; an id in a table of "
-                        f"{rows} rows must be a whole number from 0 to {rows - 1} ({int(bad.sum())} of {len(bad)} "
-                        "samples are wrong)"
+                        f"{rows} rows must be a whole number from 0 to {rows - 1} (wrong: {int(bad.sum())} of "
+                        f"{len(bad)} samples)"
                     )
         if self.half and inputs is not None:
             large = np.abs(inputs) >= TOO_LARGE
@@ -205,8 +205,8 @@ def as_samples(array: ArrayLike, what: str) -> NDArray[Any]:
         place = tuple(int(i) for i in np.argwhere(bad)[0])
         wrong = int(bad.reshape(len(bad), -1).any(axis=1).sum())
         raise InputError(
-            f"{what}[{', '.join(map(str, place))}] is {found[place]}; {wrong} of {len(found)} samples "
-            "are not finite; clean the data first"
+            f"{what}[{', '.join(map(str, place))}] is {found[place]}; not finite: {wrong} of {len(found)} "
+            "samples; clean the data first"
         )
     return found.reshape(len(found), -1)
 

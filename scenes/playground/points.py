@@ -87,7 +87,7 @@ def standardised(name: str, numbers: Array) -> tuple[Array, Column]:
     if scale <= NEAREST * max(farthest, 1e-150):
         raise FileFormatError(
             f"column {name!r} has numbers from {low:.6g} to {high:.6g}, too close to each other; "
-            "subtract their mean, or multiply all"
+            "subtract their mean, or multiply the numbers"
         )
     found: Array = (numbers - mean) / scale
     low, high = float(found.min()), float(found.max())

@@ -174,7 +174,7 @@ def test_the_lessons_are_listed(cli, monkeypatch, tmp_path):
     monkeypatch.setattr(shelf, "FOLDERS", (tmp_path / "notebooks", tmp_path))
     result = cli("lessons")
     assert result.code == 2
-    assert "no notebooks" in result.err
+    assert "notebooks of the lessons are not in" in result.err
 
 
 def without_outputs(text):

@@ -121,7 +121,7 @@ def parse(text: str, vocabulary: Vocabulary, what: str = "the expression", kind:
     """
     checked_text(text, what)
     if len(text) > LONGEST:
-        raise InputError(f"{what} has {len(text):,} characters; allowed: at most {LONGEST:,}")
+        raise InputError(f"{what} got {len(text):,} characters; allowed: at most {LONGEST:,}")
     reader = _Reader(text, vocabulary, what)
     try:
         found = reader.visit(ast.parse(reader.python(), mode="eval").body)

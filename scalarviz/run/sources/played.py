@@ -169,9 +169,7 @@ class Played(Source):
         if not first < step < newest:
             return f"it has steps {first:,} to {newest:,}"
         after = int(np.searchsorted(steps, step))
-        return (
-            f"the nearest are {steps[after - 1]:,} and {steps[after]:,}, of {len(steps):,} from {first:,} to {newest:,}"
-        )
+        return f"the nearest are {steps[after - 1]:,} and {steps[after]:,} (recorded: {first:,} to {newest:,})"
 
     # ---- facts
 
