@@ -217,7 +217,8 @@ class Sentences:
         summed = "the products" if stage.bias is None else "products and bias"
         numbers = (Word(left), Word(sign, "dim"), Word(result, bold=True))
         made_of = self._forward(summed)
-        return Sentence(f"sum {self._name(stage, i)}", made_of, (Formula("", numbers),))
+        short = _equation("", step.numbers.rpartition(": ")[2], violet=False)
+        return Sentence(f"sum {self._name(stage, i)}", made_of, (Formula("", numbers),), short=short)
 
     def _factors(self, index: int) -> tuple[float, float]:
         """A weight, and what it is multiplied with on the way forward."""
