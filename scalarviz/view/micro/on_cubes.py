@@ -107,15 +107,17 @@ _WIDEST = "−0.0088"  # of deltas
 
 
 def delta_boxes(rows: Rows, scene: Box) -> list[Box] | None:
-    """Where the chips stand, row by row; None where rows are too close for them, or there are no chips at all."""
+    """Return the boxes of the chips, row by row: below the sums, or around them if rows are close; None without chips."""
     if len(rows.columns) < 2:
         return None
     levels = np.sort(rows.anchors[:, 1])
     apart = float(np.diff(levels).min()) if len(levels) > 1 else 2 * CHIP
     high = min(HIGH, apart - CHIP - 7)
     down = CHIP / 2 + _UNDER + high / 2
+    if high < _LEAST:
+        high, down = CHIP, 0.0
     left, right = 12.0, rows.columns["output"][0] - 14
-    if high < _LEAST or levels[-1] + down + high / 2 > scene[1] + scene[3] + 60:
+    if levels[-1] + down + high / 2 > scene[1] + scene[3] + 60:
         return None
     return [(float(x + left), float(y + down - high / 2), float(right - left), float(high)) for x, y in rows.anchors]
 
@@ -131,6 +133,10 @@ def delta_chips(rows: Rows, boxes: list[Box], theme: Theme, deltas: Floats, *, m
             x, wide = x + 14, wide - 14
         turn, ay = rows.edge(row, "output", 0)
         middle, ink = y + high / 2, hue(theme, MINUS * int(delta < 0))
+        if middle == ay:  # the number stands in the sentence alone
+            (column, (_, chip)), *_ = rows.columns.items()
+            sketch.rect(rows.edge(row, column, -1)[0], y, chip, high, radius=6, stroke=ink, border=2.4)
+            continue
         sketch.line((turn, ay + CHIP / 2), (turn, middle), ink, 1.4)
         sketch.arrow((turn, middle), (x + wide, middle), ink, 1.4)
         sketch.rect(x, y, wide, high, radius=6, fill=mixed(ink, theme.panel, 0.2), stroke=ink, border=1.6)
