@@ -303,8 +303,6 @@ class Walk:
             words = span.words
             if phase == LOSS:
                 words = loss_text(self.opened.loss) if done else ""
-            elif phase == UPDATE and not done:
-                words = f"{words} wait"
             short = f"{self.n_weights:,}" if phase in (ZERO, GRADIENTS, UPDATE) else ""
             found.append(Phase(span.name, words, done, span.count, short))
         return tuple(found)

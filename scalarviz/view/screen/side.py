@@ -539,7 +539,7 @@ class Column:
         """Return the line that counts the panels without room."""
         theme = self._ground.theme
         back = self._ground.shows_all and self._turns
-        if not (self._left_out or back) or self._more is None or (theme.presenter and not self._ground.hints):
+        if not (self._left_out or back) or self._more is None or (theme.presenter and not self._turns):
             return []
         sketch, count, (x, y, wide, height) = Sketch(over=True), len(self._left_out), self._more
         none = count == len(self.names)

@@ -51,9 +51,11 @@ class Mark:
 
     @property
     def short(self) -> str:
-        """The text below the mark."""
-        more = len(self.words) - 1
-        return cut(self.words[-1], _WIDEST) + (f", {more} more" if more else "")
+        """The text below the mark; a long name is cut, not the number behind it."""
+        more, (name, sign, value) = len(self.words) - 1, self.words[-1].rpartition(" = ")
+        end = sign + value if sign and measure(sign + value, LABEL) < _WIDEST / 2 else ""
+        name = name if end else self.words[-1]
+        return cut(name, _WIDEST - measure(end, LABEL)) + end + (f", {more} more" if more else "")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
