@@ -237,9 +237,9 @@ print("orange ->", run.predict([orange])[0].round(2), "  wanted", [round(1 - x, 
 sv.lesson("02")
 
 # %% [markdown]
-# With the learning rate 50, the loss jumps up and down at first, but a hundred steps are enough. Now try 500: pause,
-# restart, type 500, and train again. The first steps move all sums far from 0. There the sigmoids are flat: their
-# slopes are almost 0, so the network stops learning. Lesson 08 shows a network with this fault.
+# With the learning rate 50, the loss jumps up and down at first, but after a hundred steps it is small. Now try 500:
+# pause, restart, type 500, and train again. The first steps move all sums far from 0. There the sigmoids are flat:
+# their slopes are almost 0, so the network stops learning. Lesson 08 shows a network with this fault.
 
 # %% [markdown]
 # ## Now you

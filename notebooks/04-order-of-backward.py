@@ -228,7 +228,7 @@ print("right:", right)
 # older than the nodes that use it. If the nodes push from the newest to the oldest, the order is right.
 #
 # The `backward()` of this library uses this order. The library micrograd sorts the graph (a *topological sort*).
-# PyTorch counts, for every node, how many nodes that use it have not pushed yet. All three obey the same rule.
+# For every node, PyTorch counts the nodes that use it and still have to push. All three obey the same rule.
 
 # %%
 x, nodes = entangled()
@@ -256,8 +256,8 @@ for doublings in (1, 2, 3, 10, 15):
 
 # %% [markdown]
 # The number of **paths** doubles with every node, although there is only one weight. In the right order every node
-# pushes only once, however many paths lead through it. So backward takes about twice as long as forward, for 15 nodes
-# and for a million.
+# pushes only once, however many paths lead through it. So the time of backward grows like the time of forward: it is
+# about twice as long, for 15 nodes and for a million.
 #
 # ## A hidden mistake
 #

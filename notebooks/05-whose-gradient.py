@@ -61,7 +61,7 @@ print("slope:", w.grad)
 sv.draw(y)
 
 # %% [markdown]
-# **Predict:** what would be in the box if backward *replaced* the old number by each part, instead of adding it?
+# **Predict:** what would be in the box if each part *replaced* the number in the box, instead of being added to it?
 
 # %%
 with sv.mistakes.overwrite():

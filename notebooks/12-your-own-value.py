@@ -103,7 +103,7 @@ sv.check.exercise("12.2", push)
 # ## Part 3: the order
 #
 # Each node pushes once, and only after all nodes that were computed from it have pushed. Write the list `order`: all
-# nodes that have parents, in such an order. (A node without parents has nothing to push.)
+# nodes that have parents, in an order that obeys this rule. (A node without parents has nothing to push.)
 #
 # One way is to start at `root`: visit the parents of a node first, then append the node to a list (each node once). At
 # the end, reverse the list.
@@ -147,8 +147,8 @@ sv.check.exercise("12.4", step)
 # ## Exclusive or, with + and · alone
 #
 # Now we train one unit. It adds two weighted inputs and a bias. Its activation is a product: the sum times itself. So
-# the unit has three weights, with the bias. (If your class or your step is not ready yet, the next cells use the
-# library's class and optimiser, so that you can still see the result.)
+# the unit has three weights: two for the inputs, and the bias. (If your class or your step is not ready yet, the next
+# cells use the library's class and optimiser, so that you can still see the result.)
 
 # %%
 mine = bool(sv.check.backward(Value)) and bool(sv.check.exercise("12.4", step))
