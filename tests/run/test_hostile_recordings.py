@@ -247,7 +247,7 @@ def test_a_journal_that_would_delete_another_file_is_left_alone(path):
     [
         (None, "there is no recording"),
         (b"", "empty"),
-        (b"SQLite format 3\0", "16 bytes"),
+        (b"SQLite format 3\0", "byte 16"),
         (bytes(5000), "is not a recording"),
     ],
 )

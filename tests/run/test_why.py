@@ -534,7 +534,7 @@ ROWS = {
     "rgb().why('0.wieght[0][0]')": (UnknownNameError, "0.wieght[0][0]", "0.weight"),
     "rgb().why('0.weight[0]')": (V, "(3, 3)", 2), "rgb().why('0.weight[3][0]')": (V, "(3, 3)", 0),
     "rgb().why(rgb().model[0].weight[0][0])": (V, "this run"),
-    "(r := rgb()).why(r.model[0].weight)": (T, "0.weight", 9), "rgb().why(12)": (OutOfRangeError, 12),
+    "(r := rgb()).why(r.model[0].weight)": (T, "0.weight[2][2]"), "rgb().why(12)": (OutOfRangeError, 12),
     "rgb().why(1.5)": (T, "Weight", "name"), "rgb().why(0, step=7)": (V, 7, "1 to 6"),
     "rgb().compare(0, 6)": (V, 6, "0 to 5"), "rgb().compare(0, 2, most=-1)": (V, "most", "whole number"),
 }  # fmt: skip

@@ -163,8 +163,8 @@ def trained_indices(optimizer: Optimizer, tape: Tape) -> NDArray[np.bool_]:
     trained = held & _read(tape)
     if not trained.any():
         raise InputError(
-            f"the optimiser holds {int(held.sum())} weights, but none of them is in this model's graph, so nothing "
-            f"would be trained. Use the model's own weights: {type(optimizer).__name__}(model.parameters(), lr=...)"
+            "no weight of the optimiser is in this model's graph, so nothing would be trained. "
+            f"Use the model's own weights: {type(optimizer).__name__}(model.parameters(), lr=...)"
         )
     return trained
 

@@ -159,7 +159,7 @@ def read(
     limits = limits_of(**{**asdict(problem.limits), **given})
     if {"lr", SCHEDULE} & set(keep) and len(rules) != len(optimizer.rules):
         raise InputError(
-            f"it has {len(groups)} parameter groups, this run has {len(optimizer.rules)}; do not keep lr or schedule"
+            f"it has {len(groups)} parameter groups, this run has {len(optimizer.rules)}; keep neither lr nor schedule"
         )
     rates = optimizer.lr_pace.rates if "lr" in keep else tuple(float(said.get("lr", 0.0)) for said in groups)
     now = setup_of(problem, optimizer)

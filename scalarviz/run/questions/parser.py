@@ -101,8 +101,8 @@ _INSTEAD = {
 }  # fmt: skip
 _IN_PYTHON = {"crosses": "in", "changes": "is None"}
 _WIDE = 8
-_OPERAND, _END = "a number, a name, a function or (", "an operator, such as + < and, or the end"
-_IN_CALL, _IN_GROUP = "an operator, a comma or )", "an operator or )"
+_OPERAND, _END = "a number, a name, a function or '('", "an operator such as + or <, or the end"
+_IN_CALL, _IN_GROUP = "an operator, a comma or ')'", "an operator or ')'"
 
 
 def is_plain(name: str) -> bool:
@@ -166,7 +166,7 @@ class _Reader:
                 opened.pop()
                 ended = True
             elif ended and kind == "broken" and name:
-                raise self.refuse(self.words[at + 1], "a whole number, a comma or ]")
+                raise self.refuse(self.words[at + 1], "a whole number, a comma or ']'")
             elif last == "changes" and sign in OPERATORS and OPERATORS[sign].gives == "number":
                 raise self.fault(word, "put 'changes' and its number in parentheses")
             elif ended and sign in OPERATORS:

@@ -88,7 +88,7 @@ class OpenDatabase:
         self.database: sqlite3.Connection
         try:
             if (size := name.stat().st_size) < SMALLEST:
-                what = "empty" if not size else f"not a {form.what}, or has only its first {size} bytes"
+                what = "empty" if not size else f"not a {form.what}, or cut off after byte {size}"
                 raise FileFormatError(f"{self._said} is {what}; nothing can be read")
             if not os.access(name, os.R_OK):
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
