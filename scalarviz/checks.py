@@ -73,7 +73,7 @@ def mapping(given: object, what: str) -> Mapping[str, Any]:
     if isinstance(given, Mapping) and all(isinstance(name, str) for name in given):
         return given
     raise TypeMismatchError(
-        f"{what} must be a mapping from strings, such as a dict; got {type(given).__name__} {shown(given)}"
+        f"{what} must be a mapping with strings as keys, such as a dict; got {type(given).__name__} {shown(given)}"
     )
 
 
@@ -122,7 +122,7 @@ def position(index: Any, length: int, what: str, advice: str = "") -> int:
     except TypeError:
         raise TypeMismatchError(f"{what}[{shown(index)}]: an index must be a whole number{advice}") from None
     if not -length <= place < length:
-        raise OutOfRangeError(f"{what}: the index must be in {-length} .. {length - 1}, got {shown(place)}")
+        raise OutOfRangeError(f"{what} has no index {shown(place)}; allowed: {-length} .. {length - 1}")
     return place % length
 
 

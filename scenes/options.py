@@ -110,7 +110,7 @@ def parse_whole_numbers(value: str, least: int = 1, most: int = 99_999) -> Any:
     """``16,16`` as (16, 16); an empty text as ()."""
     parts = parse_names(value)
     if not all(re.fullmatch("[0-9]{1,9}", part) and least <= int(part) <= most for part in parts):
-        allowed = f'whole numbers from {least} to {most}, separated by commas, such as 16,16 ("" is none)'
+        allowed = f'whole numbers from {least} to {most}, separated by commas, such as 16,16; or "" for no hidden layers'
         raise InputError(f"got {shown(value)}; allowed: {allowed}")
     return tuple(int(part) for part in parts)
 

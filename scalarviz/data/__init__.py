@@ -94,7 +94,7 @@ TARGETS: dict[str, Target] = {
 
 def target(name: str) -> Target:
     """Return the entry of :data:`TARGETS`; UnknownNameError for another name."""
-    if check_text(name, "a target") not in TARGETS:
+    if check_text(name, "the name of a target") not in TARGETS:
         raise UnknownNameError(f"there is no target {shown(name)}; allowed are {listing(TARGETS)}")
     return TARGETS[name]
 

@@ -452,8 +452,8 @@ def product(a: Any, b: Any) -> Any:
     fits = left.ndim in (1, 2) and right.ndim in (1, 2) and left.shape[-1] == right.shape[0]
     if not fits:
         raise InputError(
-            f"@ cannot multiply the shapes {left.shape} and {right.shape}: give one or two dimensions each; the last "
-            "side of the left must equal the first side of the right"
+            f"@ cannot multiply the shapes {left.shape} and {right.shape}: each operand needs one or two dimensions, "
+            "and the last dimension of the left one must equal the first dimension of the right one"
         )
     columns = list(right.T) if right.ndim == 2 else [right]
     rows = list(left) if left.ndim == 2 else [left]

@@ -81,7 +81,7 @@ LAYERS = {
     "sv.softmax([])": (InputError, "softmax"),
     "nn.Dropout(-0.1)": (InputError, "p", -0.1),
     "nn.Dropout(0.5, inplace=True)": (TypeMismatchError, "inplace"),
-    "nn.Sequential(nn.Tanh())[1]": (OutOfRangeError, "must be in -1 .. 0", "got 1"),
+    "nn.Sequential(nn.Tanh())[1]": (OutOfRangeError, "has no index 1", "-1 .. 0"),
     "nn.Linear(2, 3).backward([1.0, 2.0])": (StateError, "call"),
     "called(nn.Linear(2, 3)).backward([1.0, 2.0])": (InputError, 2, 3),
     "nn.Linear(2, 1).weights()[13]": (OutOfRangeError, "weights()", 13),

@@ -44,11 +44,11 @@ def _allowed(kind: type) -> dict[str, tuple[Any, ...]]:
 
 def check_field(given: Any, allowed: tuple[Any, ...], kind: str, name: str) -> None:
     """Refuse a value that does not fit the types allowed for a field: text, flag, function, description or tuple."""
-    hint, what = allowed[0], f"{kind}: {name}"
+    hint, what = allowed[0], f"{kind}: the argument {name}"
     if given is None and NoneType in allowed:
         return
     if allowed == (str,):
-        text(given, f"{kind}: {name}")
+        text(given, what)
     elif hint is bool:
         flag(given, what)
     elif get_origin(hint) is Callable:
@@ -58,7 +58,7 @@ def check_field(given: Any, allowed: tuple[Any, ...], kind: str, name: str) -> N
             names = ["None" if one is NoneType else one.__name__ for one in allowed]
             tip = f"; try {_EXAMPLES[hint.__name__]}" if hint.__name__ in _EXAMPLES else ""
             said = f"{type(given).__name__} {shown(given)}"
-            raise TypeMismatchError(f"{what} must be {' or '.join(names)}, got {said}{tip}")
+            raise TypeMismatchError(f"{what} must be of type {' or '.join(names)}, got {said}{tip}")
     elif get_origin(hint) is tuple and get_args(hint)[0] is str:
         if not isinstance(given, tuple | list) or not all(isinstance(word, str) for word in given):
             raise TypeMismatchError(f"{what} must be a tuple of texts, got {shown(given)}")
