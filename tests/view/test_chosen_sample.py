@@ -186,7 +186,7 @@ def test_a_still_chooses_nothing_and_another_count_of_numbers_is_refused():
     assert not any("choose it" in does for _, does in bench.side.gestures)
     subject = scene_subject(scene, subject_of(scene).source)
     for sample, target, words in (
-        (np.zeros(2), None, "got 2 numbers; allowed: 3 numbers"),
+        (np.zeros(2), None, "got the length 2; allowed: 3"),
         (np.zeros(3), np.zeros(4), "a target of 4 numbers"),
     ):
         with pytest.raises(InputError, match=words):

@@ -117,8 +117,8 @@ def test_a_taught_colour_is_trained_for_the_stated_steps():
 
 
 def test_a_misspelt_argument_is_refused_in_words():
-    for call, misspelt, words in ((sv.lesson, {"hidden": ()}, "'hide'?.*It takes number, hide"),
-                                  (sv.view.picture, {"them": 1}, "'theme'?.*It takes theme, size")):  # fmt: skip
+    for call, misspelt, words in ((sv.lesson, {"hidden": ()}, "'hide'?.*lesson takes number, hide"),
+                                  (sv.view.picture, {"them": 1}, "'theme'?.*takes theme, size")):  # fmt: skip
         with pytest.raises(TypeMismatchError, match=f"no argument '{next(iter(misspelt))}'.*{words}"):
             call("01", **misspelt)
 

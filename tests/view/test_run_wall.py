@@ -187,7 +187,7 @@ def test_the_picture_of_a_sweep_is_its_wall_and_what_is_of_one_run_or_of_no_file
         assert (run.lr, run.steps) == (0.5, 5)
         for use, name, value in ((sv.view.show, "quantity", "gradient"), (sv.view.show, "steps", 5),
                                  (sv.view.render, "step", 3), (sv.view.render, "cmap", "grey")):  # fmt: skip
-            with pytest.raises(InputError, match=f"{name} only a single run does"):
+            with pytest.raises(InputError, match=f"a sweep takes no {name}; only"):
                 use(going, **{name: value})
     with sv.sweep.Results(path) as results:  # which holds no function
         assert np.array_equal(sv.render(results, size), wall_picture(path, size))
