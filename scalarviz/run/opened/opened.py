@@ -258,7 +258,7 @@ class Opened:
 
     @cached_property
     def skipped(self) -> bool:
-        """Whether the step moves no weight: its gradient overflows float16, so the loss scale is halved instead."""
+        """True if the step moves no weight: its gradient overflows float16, so the loss scale is halved instead."""
         return self._taken.skips and not np.isfinite(self.gradient[self._taken.trained]).all()
 
     def _update(self, index: int) -> Update:
