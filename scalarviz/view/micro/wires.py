@@ -160,9 +160,8 @@ def _nearer(points: Floats, a: Floats, b: Floats) -> bool:
 # ---- Pulses of a micro-step: grey on the way forward, in the colour of gradients on the way back.
 
 SECONDS, STOP, STANDS = 0.4, 1 / 6, 4
-"""Seconds of a micro-step; of one window position, so that nothing flashes over three times a second; and how many
-positions long the window stays at its end.
-"""
+"""Seconds of a micro-step; of one window position, so that nothing flashes over three times a second; and for how
+many positions the window stays at its end."""
 _RADIUS = 5.0
 
 
